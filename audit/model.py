@@ -1,0 +1,144 @@
+"""What an attempt is: the columns that every part of fairaudit agrees on.
+
+A schedule is a table. Observed or simulated, it has the columns of ``ATTEMPTS``, and what
+``metrics.population.describe`` adds to them (``DESCRIBED``). Times are int64 seconds since the
+epoch (UTC), durations int64 seconds, memory int64 bytes; what is unknown is null, never a sentinel.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import polars as pl
+
+Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
+"""What a pool can count (SPEC §1, *size*)."""
+
+
+class JobState(StrEnum):
+    """States that fairaudit gives a meaning to; logs may hold others, which are kept as such."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    PARTIAL = "PARTIAL"
+    """One execution burst of a job that went on later (SWF status 2)."""
+
+
+class RecordKind(StrEnum):
+    """What one record of a log speaks of."""
+
+    JOB = "job"
+    """A whole job, or one attempt of it that the log tells apart by itself."""
+    BURST = "burst"
+    """One of several executions of a job; a summary record may stand beside them (SWF)."""
+
+
+RECORDS: Final = pl.Schema(
+    {
+        "job_id": pl.String,  # as the log writes it
+        "job_number": pl.Int64,  # its number, for the order of ties
+        "array_task": pl.Int64,
+        "het_offset": pl.Int64,
+        "kind": pl.String,  # RecordKind
+        "user": pl.String,
+        "account": pl.String,
+        "group": pl.String,
+        "partition": pl.String,
+        "qos": pl.String,
+        "state": pl.String,
+        "reason": pl.String,  # why it was still pending, where the log says so
+        "priority": pl.Float64,
+        "reservation": pl.String,
+        "submit_time": pl.Int64,
+        "eligible_time": pl.Int64,
+        "start_time": pl.Int64,
+        "end_time": pl.Int64,
+        "occupancy_s": pl.Int64,  # known even where the start is not (SWF with unknown wait)
+        "waited_s": pl.Int64,  # queue wait of a later burst, whose submit the log leaves out
+        "suspended_s": pl.Int64,
+        "walltime_s": pl.Int64,  # null: unknown or unlimited
+        "cpus": pl.Int64,  # amounts: allocated where known, else requested
+        "nodes": pl.Int64,
+        "gpus": pl.Int64,
+        "mem_bytes": pl.Int64,
+        "line": pl.Int64,  # 1-based line in the log
+        "byte_offset": pl.Int64,  # of that line's first byte in the (decompressed) log
+    }
+)
+"""One row per record that a dialect accepted, in the order of the log."""
+
+REFUSALS: Final = pl.Schema(
+    {"line": pl.Int64, "byte_offset": pl.Int64, "reason": pl.String, "text": pl.String}
+)
+"""One row per line that a dialect could not take, with its text."""
+
+ATTEMPTS: Final = pl.Schema(
+    {"cluster": pl.String, **RECORDS, "attempt": pl.Int64}  # attempt: 1, 2, … within a job
+)
+"""One row per attempt of the observed schedule, keyed by (cluster, job_id, attempt)."""
+
+SEQUENCE: Final = ("job_number", "array_task", "het_offset", "attempt", "line")
+"""Sort key that breaks all ties (SPEC §1, *sequence*); nulls first."""
+
+
+class Standing(StrEnum):
+    """What is known of an attempt's life; each has exactly one (SPEC §1)."""
+
+    ENDED = "ended"
+    """Start and end known: the only subjects of metrics."""
+    NEVER_STARTED = "never_started"
+    """Left the queue at ``end_time`` without having started."""
+    RUNNING = "running"
+    """Open: started, not ended when the log was taken. Context, never a subject."""
+    PENDING = "pending"
+    """Open: not started when the log was taken. Context, never a subject."""
+    START_UNKNOWN = "start_unknown"
+    """Ran, but the log does not say when: left out of metrics on the observed schedule."""
+
+
+DESCRIBED: Final = pl.Schema(
+    {
+        **ATTEMPTS,
+        "pool": pl.String,
+        "schedule": pl.String,  # "observed", or the name of a simulated one
+        "standing": pl.String,  # Standing
+        "size": pl.Int64,  # amount of the pool's counted resource
+        "arrival_time": pl.Int64,
+        "arrival_clipped": pl.Boolean,  # the log had it start before it was eligible or submitted
+        "wait_s": pl.Int64,
+        "runtime_s": pl.Int64,
+        "bounded_slowdown": pl.Float64,
+        "width_class": pl.String,
+    }
+)
+"""``ATTEMPTS`` with what follows from it once the pool and its counted resource are known."""
+
+OBSERVED: Final = "observed"
+"""Name of the schedule that the log recorded."""
+
+
+class Pool(NamedTuple):
+    """A set of partitions that share hardware."""
+
+    name: str
+    resource: Resource
+    capacity: int  # amount of the counted resource, ≥ 1
+
+
+class Period(NamedTuple):
+    """A half-open span ``[from_time, to_time)`` in epoch seconds; see ``audit.periods``.
+
+    The period named ``all`` is closed instead: it spans the whole log, from its first arrival to
+    its last end, and every attempt belongs to it.
+    """
+
+    name: str
+    from_time: int
+    to_time: int
+
+    @property
+    def whole_log(self) -> bool:
+        """Whether every attempt belongs to this period."""
+        return self.name == "all"

@@ -1,0 +1,70 @@
+"""Days, weeks and months in a zone, as half-open spans of epoch seconds."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from audit.errors import UsageError
+from audit.model import Period
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone called ``name`` in the IANA database.
+
+    Raises:
+        UsageError: there is no such zone.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(
+            f"time zone {name!r}: not in the IANA database; write it like Europe/Berlin or UTC"
+        ) from error
+
+
+def day_start(day: date, in_zone: ZoneInfo) -> int:
+    """Epoch second at which ``day`` begins in ``in_zone``.
+
+    Where a clock change skips midnight, it is the first instant that exists on that day.
+    """
+    return int(datetime.combine(day, time(), tzinfo=in_zone).astimezone(UTC).timestamp())
+
+
+def day_of(instant: int, in_zone: ZoneInfo) -> date:
+    """The calendar day in ``in_zone`` that holds the epoch second ``instant``."""
+    return datetime.fromtimestamp(instant, tz=in_zone).date()
+
+
+def day_edges(from_time: int, to_time: int, in_zone: ZoneInfo) -> list[int]:
+    """Cuts ``[from_time, to_time]`` at every midnight inside it; both ends are included.
+
+    Days of a clock change last 23 or 25 hours, as they do. Returns ``[from_time]`` alone where
+    the span is empty.
+    """
+    edges = [from_time]
+    day = day_of(from_time, in_zone) + timedelta(days=1)
+    while (edge := day_start(day, in_zone)) < to_time:
+        edges.append(edge)
+        day += timedelta(days=1)
+    if to_time > from_time:
+        edges.append(to_time)
+    return edges
+
+
+def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
+    """The period from the start of ``from_day`` to the start of ``to_day``.
+
+    Raises:
+        UsageError: it would be empty.
+    """
+    if to_day <= from_day:
+        raise UsageError(f"period {from_day}..{to_day}: its end must be a later day than its start")
+    name = f"{from_day.isoformat()}..{to_day.isoformat()}"
+    return Period(name, day_start(from_day, in_zone), day_start(to_day, in_zone))
+
+
+def days(period: Period, in_zone: ZoneInfo) -> Iterator[tuple[date, int, int]]:
+    """Each calendar day that ``period`` touches, with the part of it inside the period."""
+    edges = day_edges(period.from_time, period.to_time, in_zone)
+    for start, end in zip(edges, edges[1:], strict=False):
+        yield day_of(start, in_zone), start, end
