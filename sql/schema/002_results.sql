@@ -1,6 +1,6 @@
 -- What was computed. Every row names the run that made it.
 
-CREATE TABLE runs (
+CREATE TABLE run (
     run_id VARCHAR NOT NULL,
     cluster VARCHAR NOT NULL,
     period VARCHAR NOT NULL,

@@ -1,0 +1,191 @@
+"""The only opener of DuckDB: the service's own store, and read-only snapshots for readers.
+
+DuckDB lets one process write or many read, never both. So a run writes a store that nobody else
+opens, and publishes a snapshot of it (``audit.store.publish``) that readers keep as long as they
+like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import polars as pl
+
+from audit.errors import LockedError, StoreError
+from audit.store.streams import Stream
+
+STORAGE_VERSION: Final = "v1.5.0"
+"""On-disk format of every file written: one version behind, so that older clients can read it."""
+
+Connection = duckdb.DuckDBPyConnection
+
+_OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
+    # Extensions cannot be fetched where fairaudit runs; looking for them costs seconds each time.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+def open_store(path: Path, memory_limit: str = "4GB", threads: int | None = None) -> Connection:
+    """Opens the database file at ``path`` for writing, creating it where there is none.
+
+    Args:
+        path: the file; its folder must exist.
+        memory_limit: what DuckDB may hold in memory before it spills beside the file.
+        threads: worker threads; None takes one per core.
+
+    Raises:
+        LockedError: another process has the file open.
+        StoreError: the file is no database, or cannot be written.
+    """
+    settings = {**_OFFLINE, "memory_limit": memory_limit}
+    if threads is not None:
+        settings["threads"] = threads
+    con = duckdb.connect(config=settings)
+    try:
+        con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
+        attach(con, path, "store")
+        con.execute("USE store")
+        con.execute("SET TimeZone = 'UTC'")
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def attach(con: Connection, path: Path, name: str, *, read_only: bool = False) -> None:
+    """Attaches the file at ``path`` under ``name``; errors as ``open_store``."""
+    mode = "READ_ONLY" if read_only else f"STORAGE_VERSION '{STORAGE_VERSION}'"
+    try:
+        con.execute(f"ATTACH {quote_text(str(path))} AS {name} ({mode})")
+    except duckdb.Error as error:
+        raise _opening_error(path, error) from error
+
+
+def open_snapshot(
+    path: Path, *, memory_limit: str = "2GB", timeout_s: int | None = None
+) -> Connection:
+    """Opens a published database for reading, locked down for text that a user typed.
+
+    The file is opened read-only; nothing else of the machine can be reached from it: no files, no
+    network, no extensions, and no setting can be changed back.
+
+    Args:
+        path: a published database.
+        memory_limit: as in ``open_store``; nothing is spilled to disk.
+        timeout_s: a statement that takes longer is interrupted; None lets it run.
+
+    Raises:
+        LockedError: a process is writing the file.
+        StoreError: it does not exist or is no database.
+    """
+    if not path.is_file():
+        raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
+    try:
+        con = duckdb.connect(
+            str(path), read_only=True, config={**_OFFLINE, "memory_limit": memory_limit}
+        )
+    except duckdb.Error as error:
+        raise _opening_error(path, error) from error
+    con.execute("SET TimeZone = 'UTC'")
+    con.execute("SET temp_directory = ''")
+    if timeout_s is not None:
+        con.execute(f"SET max_execution_time = {int(timeout_s) * 1000}")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
+    return con
+
+
+def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
+    text = str(error).splitlines()[0]
+    if "lock" in text.lower() or "already attached" in text.lower():
+        return LockedError(
+            f"{path}: another run or reader has this database open; try again when it has finished"
+        )
+    if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
+        return StoreError(f"{path}: not a DuckDB database; name another file or remove this one")
+    return StoreError(f"{path}: cannot be opened as a database: {text}")
+
+
+def fetch(
+    con: Connection, sql: str, parameters: Mapping[str, object] | None = None
+) -> pl.DataFrame:
+    """The result of one statement, as a frame.
+
+    Raises:
+        StoreError: DuckDB refused it; the message carries its reason.
+    """
+    try:
+        relation = con.sql(sql, params=dict(parameters) if parameters else None)
+        if relation is None:
+            return pl.DataFrame()
+        rows: Any = Stream(relation.__arrow_c_stream__())
+        return pl.DataFrame(rows)
+    except duckdb.Error as error:
+        raise StoreError(str(error)) from error
+
+
+def execute(con: Connection, sql: str, parameters: Sequence[object] = ()) -> None:
+    """Runs one statement for its effect; raises as ``fetch``."""
+    try:
+        con.execute(sql, list(parameters))
+    except duckdb.Error as error:
+        raise StoreError(str(error)) from error
+
+
+def insert(con: Connection, table: str, frame: pl.DataFrame) -> None:
+    """Appends the rows of ``frame`` to ``table``, matching columns by name.
+
+    Columns that ``frame`` lacks become NULL. Raises ``StoreError`` where a row breaks a constraint.
+    """
+    if frame.is_empty():
+        return
+    rows = Stream(frame.__arrow_c_stream__(None))
+    names = ", ".join(quote_name(column) for column in frame.columns)
+    con.register("fairaudit_rows", rows)
+    try:
+        execute(con, f"INSERT INTO {table} ({names}) SELECT {names} FROM fairaudit_rows")
+    finally:
+        con.unregister("fairaudit_rows")
+
+
+@contextmanager
+def transaction(con: Connection) -> Iterator[None]:
+    """All or nothing: commits when the block ends, rolls back when it raises."""
+    con.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        con.execute("ROLLBACK")
+        raise
+    con.execute("COMMIT")
+
+
+def statements(con: Connection, script: str) -> list[str]:
+    """Cuts a script into its statements, as DuckDB's own parser sees them."""
+    try:
+        return [statement.query for statement in con.extract_statements(script)]
+    except duckdb.Error as error:
+        raise StoreError(str(error)) from error
+
+
+def named_parameters(con: Connection, sql: str) -> set[str]:
+    """The ``$name`` parameters of one statement."""
+    try:
+        return {name for part in con.extract_statements(sql) for name in part.named_parameters}
+    except duckdb.Error as error:
+        raise StoreError(str(error)) from error
+
+
+def quote_text(text: str) -> str:
+    """``text`` as an SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    """``name`` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,50 @@
+"""Gives readers a database of their own: complete, compact, and replaced in one step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from audit.errors import StoreError
+from audit.store.database import Connection, attach, execute
+
+
+def publish(con: Connection, path: Path) -> None:
+    """Writes all that the store of ``con`` holds to ``path``, replacing what was there.
+
+    A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
+    failure leaves the old file as it was, and nothing beside it.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        attach(con, draft, "snapshot")
+        try:
+            execute(con, "COPY FROM DATABASE store TO snapshot")
+        finally:
+            execute(con, "DETACH snapshot")
+        os.replace(draft, path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        for left in (draft, draft.with_name(draft.name + ".wal")):
+            left.unlink(missing_ok=True)
+
+
+def seed(con: Connection, path: Path) -> None:
+    """Fills the empty store of ``con`` with what was published at ``path``.
+
+    Raises:
+        LockedError: a process is writing ``path``.
+        StoreError: it is no database of fairaudit.
+    """
+    attach(con, path, "published", read_only=True)
+    try:
+        execute(con, "COPY FROM DATABASE published TO store")
+    except StoreError as error:
+        raise StoreError(f"{path}: not a database of fairaudit: {error}") from error
+    finally:
+        execute(con, "DETACH published")

@@ -1,0 +1,88 @@
+-- One row per attempt of a job and schedule. Start and end known: a subject of every metric; start NULL: never started, pending, or start unknown.
+CREATE OR REPLACE VIEW job_fairness AS
+SELECT
+    cluster,
+    pool,
+    schedule,
+    job_id,
+    attempt,
+    "user",
+    account,
+    "group",
+    partition,
+    qos,
+    state,
+    reason,
+    priority,
+    reservation,
+    size,
+    cpus,
+    nodes,
+    gpus,
+    mem_bytes,
+    to_timestamp(submit_time) AS submit_time,
+    to_timestamp(arrival_time) AS arrival_time,
+    to_timestamp(start_time) AS start_time,
+    to_timestamp(end_time) AS end_time,
+    wait_s,
+    occupancy_s,
+    runtime_s,
+    walltime_s,
+    bounded_slowdown,
+    fair_slowdown,
+    width_class,
+    overtaken_by,
+    overtook,
+    re_deserved,
+    re_consumed,
+    re_unfairness,
+    to_timestamp(fst_strict) AS fst_strict,
+    to_timestamp(fst_relaxed) AS fst_relaxed,
+    fst_status,
+    miss_strict_s,
+    miss_relaxed_s,
+    run_id
+FROM job_result;
+
+COMMENT ON VIEW job_fairness IS 'One row per attempt of a job and schedule. Start and end known: a subject of every metric; start NULL: never started, pending, or start unknown.';
+COMMENT ON COLUMN job_fairness.cluster IS 'name of the cluster';
+COMMENT ON COLUMN job_fairness.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN job_fairness.schedule IS 'observed, or the name of a simulated schedule';
+COMMENT ON COLUMN job_fairness.job_id IS 'job as the log names it';
+COMMENT ON COLUMN job_fairness.attempt IS '1, 2, …: executions of the job in order';
+COMMENT ON COLUMN job_fairness."user" IS 'owner; NULL where the log names none';
+COMMENT ON COLUMN job_fairness.account IS 'account charged; in SWF the group';
+COMMENT ON COLUMN job_fairness."group" IS 'Unix group';
+COMMENT ON COLUMN job_fairness.partition IS 'partition (queue) in which it was';
+COMMENT ON COLUMN job_fairness.qos IS 'quality of service';
+COMMENT ON COLUMN job_fairness.state IS 'state as the log says it';
+COMMENT ON COLUMN job_fairness.reason IS 'why it was pending, where the log says so';
+COMMENT ON COLUMN job_fairness.priority IS 'recorded priority';
+COMMENT ON COLUMN job_fairness.reservation IS 'advance reservation it ran in';
+COMMENT ON COLUMN job_fairness.size IS 'amount of the pool''s counted resource';
+COMMENT ON COLUMN job_fairness.cpus IS 'CPUs allocated, else requested';
+COMMENT ON COLUMN job_fairness.nodes IS 'nodes allocated, else requested';
+COMMENT ON COLUMN job_fairness.gpus IS 'GPUs allocated, else requested';
+COMMENT ON COLUMN job_fairness.mem_bytes IS 'memory allocated, else requested; bytes';
+COMMENT ON COLUMN job_fairness.submit_time IS 'when it was submitted';
+COMMENT ON COLUMN job_fairness.arrival_time IS 'min(eligible if known else submit, start)';
+COMMENT ON COLUMN job_fairness.start_time IS 'when it started';
+COMMENT ON COLUMN job_fairness.end_time IS 'when it ended; where it never started, when it left the queue';
+COMMENT ON COLUMN job_fairness.wait_s IS 'start - arrival; s';
+COMMENT ON COLUMN job_fairness.occupancy_s IS 'end - start; s';
+COMMENT ON COLUMN job_fairness.runtime_s IS 'occupancy - suspended; s';
+COMMENT ON COLUMN job_fairness.walltime_s IS 'limit asked for; s, NULL unknown or unlimited';
+COMMENT ON COLUMN job_fairness.bounded_slowdown IS 'max(1, (end - arrival) / max(runtime, tau)); >= 1';
+COMMENT ON COLUMN job_fairness.fair_slowdown IS 'bounded slowdown with the strict fair start time as start; NULL until computed';
+COMMENT ON COLUMN job_fairness.width_class IS 'class of size: 1, 2, 3-4, 5-8, … 65-128, >128';
+COMMENT ON COLUMN job_fairness.overtaken_by IS 'attempts that arrived later and started earlier';
+COMMENT ON COLUMN job_fairness.overtook IS 'attempts that arrived earlier and started later';
+COMMENT ON COLUMN job_fairness.re_deserved IS 'resource equality: integral of size x used / active; resource-seconds';
+COMMENT ON COLUMN job_fairness.re_consumed IS 'resource equality: occupancy x size; resource-seconds';
+COMMENT ON COLUMN job_fairness.re_unfairness IS 're_deserved - re_consumed; resource-seconds, > 0 treated unfairly';
+COMMENT ON COLUMN job_fairness.fst_strict IS 'strict fair start time; NULL until computed';
+COMMENT ON COLUMN job_fairness.fst_relaxed IS 'relaxed fair start time; NULL until computed';
+COMMENT ON COLUMN job_fairness.fst_status IS 'status of the fair start times; NULL until computed';
+COMMENT ON COLUMN job_fairness.miss_strict_s IS 'max(start - fst_strict, 0); s, NULL without a fair start time';
+COMMENT ON COLUMN job_fairness.miss_relaxed_s IS 'max(start - fst_relaxed, 0); s, NULL without a fair start time';
+COMMENT ON COLUMN job_fairness.run_id IS 'run that computed the row; see runs';

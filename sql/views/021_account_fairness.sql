@@ -1,0 +1,45 @@
+-- How each account fared in a period.
+CREATE OR REPLACE VIEW account_fairness AS
+SELECT
+    cluster,
+    pool,
+    schedule,
+    period,
+    entity AS account,
+    jobs,
+    attempts,
+    never_started,
+    gave_up_wait_s,
+    tuwt_s,
+    tusa,
+    nuwt,
+    miss_strict_s,
+    miss_relaxed_s,
+    missed_strict,
+    missed_relaxed,
+    re_unfairness_positive,
+    re_unfairness_net,
+    run_id
+FROM entity_result
+WHERE entity_kind = 'account';
+
+COMMENT ON VIEW account_fairness IS 'How each account fared in a period.';
+COMMENT ON COLUMN account_fairness.cluster IS 'name of the cluster';
+COMMENT ON COLUMN account_fairness.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN account_fairness.schedule IS 'observed, or the name of a simulated schedule';
+COMMENT ON COLUMN account_fairness.period IS 'name of the period; all for a one-off audit';
+COMMENT ON COLUMN account_fairness.account IS 'account; NULL where the log names none';
+COMMENT ON COLUMN account_fairness.jobs IS 'jobs with an attempt that started and ended in the period';
+COMMENT ON COLUMN account_fairness.attempts IS 'attempts that started and ended in the period';
+COMMENT ON COLUMN account_fairness.never_started IS 'attempts that left the queue without starting';
+COMMENT ON COLUMN account_fairness.gave_up_wait_s IS 'total time those waited; s';
+COMMENT ON COLUMN account_fairness.tuwt_s IS 'total wait; s';
+COMMENT ON COLUMN account_fairness.tusa IS 'total runtime x size; resource-seconds';
+COMMENT ON COLUMN account_fairness.nuwt IS 'tuwt_s / tusa; 1/resource, NULL where tusa is 0';
+COMMENT ON COLUMN account_fairness.miss_strict_s IS 'total miss of the strict fair start time; s';
+COMMENT ON COLUMN account_fairness.miss_relaxed_s IS 'total miss of the relaxed fair start time; s';
+COMMENT ON COLUMN account_fairness.missed_strict IS 'attempts that missed it by more than the tolerance';
+COMMENT ON COLUMN account_fairness.missed_relaxed IS 'attempts that missed it by more than the tolerance';
+COMMENT ON COLUMN account_fairness.re_unfairness_positive IS 'sum of max(re_unfairness, 0); resource-seconds';
+COMMENT ON COLUMN account_fairness.re_unfairness_net IS 'sum of re_unfairness; resource-seconds';
+COMMENT ON COLUMN account_fairness.run_id IS 'run that computed the row; see runs';
