@@ -1,0 +1,66 @@
+# What one does in a checkout; `make` alone lists it. Set-up is in .ci/setup, the tools' settings in pyproject.toml.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+BIN := .venv/bin
+STAMP := .venv/.complete
+
+# Only `make demo LOG=file` counts: a LOG in the environment is somebody else's.
+DEMO_LOG := $(if $(filter command%,$(origin LOG)),$(LOG),var/demo.swf)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-fresh test-slow check bench lock clean libraries test-programs stale
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+setup: libraries $(STAMP) ## make .venv with fairaudit in it
+
+demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's own: make demo LOG=file
+	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
+
+test: setup test-programs ## all that a change must pass
+	@$(PY) -m pytest $(PYTEST_FLAGS)
+
+test-slow: setup test-programs ## the tests that take minutes
+	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
+
+test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
+	@.ci/test-fresh
+
+check: setup ## style, types and which module may import which
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+	@$(BIN)/lint-imports
+
+bench: setup ## measure speed against the yardsticks
+	@$(PY) bench/run.py
+
+lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_FLAGS=--upgrade
+	@.ci/lock $(LOCK_FLAGS)
+
+clean: ## remove what these targets made
+	rm -rf .venv dist var/demo* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A virtual environment knows its place by heart: in a checkout that was moved it is made again.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(STAMP): stale
+endif
+
+$(STAMP): requirements-dev.lock pyproject.toml .ci/setup | libraries
+	@.ci/setup "$(PYTHON)"
+
+# Pango for the PDF, and a font for its charts.
+libraries:
+	@.ci/system-packages libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
+
+# What the tests look at pages with.
+test-programs:
+	@.ci/system-packages chromium poppler-utils
+
+var/demo.swf: | setup
+	@mkdir -p var
+	@$(PY) bench/demo_log.py $@
