@@ -1,0 +1,270 @@
+"""Each kind of broken schedule is caught, and nothing else is."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import SimulationError
+from audit.simulation.check import FINDINGS, KEY, PLANNED, check_schedule, require_sound
+from audit.simulation.plain import easy, estimate_of
+
+CAPACITY = 4
+# A sound schedule of a pool of 4; time from left to right, one column per second from 0.
+#   4  b b . . d
+#   3  b b . . d      c has no occupancy: it comes and goes at 2, beside b's end.
+#   2  a a a a d
+#   1  a a a a d
+SOUND = pl.DataFrame(
+    {
+        "cluster": ["x"] * 4,
+        "job_id": ["a", "b", "c", "d"],
+        "attempt": [1, 1, 1, 1],
+        "arrival_time": [0, 0, 1, 2],
+        "size": [2, 2, 2, 4],
+        "start_time": [0, 0, 2, 4],
+        "end_time": [4, 2, 2, 5],
+        "occupancy_s": [4, 2, 0, 1],
+    },
+    schema_overrides={"attempt": pl.Int64},
+)
+
+
+def changed(job_id: str, **values: int | None) -> pl.DataFrame:
+    """The sound schedule with one attempt's columns replaced."""
+    return SOUND.with_columns(
+        pl.when(pl.col("job_id") == job_id)
+        .then(pl.lit(value, pl.Int64))
+        .otherwise(pl.col(column))
+        .alias(column)
+        for column, value in values.items()
+    )
+
+
+def found(
+    schedule: pl.DataFrame,
+    attempts: pl.DataFrame = SOUND,
+    capacity: int = CAPACITY,
+    snapshot_time: int | None = None,
+) -> list[tuple[str, str, int | None, int]]:
+    findings = check_schedule(schedule, attempts, capacity, snapshot_time=snapshot_time)
+    assert findings.schema == FINDINGS
+    return findings.select("check", "job_id", "at", "amount").rows()
+
+
+def test_a_sound_schedule_gives_no_finding() -> None:
+    assert found(SOUND) == []
+    require_sound(check_schedule(SOUND, SOUND, CAPACITY))
+
+
+def test_an_empty_schedule_of_nothing_is_sound() -> None:
+    assert found(SOUND.clear(), SOUND.clear()) == []
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    assert found(SOUND.reverse()) == []
+    broken = changed("d", start_time=1, end_time=2)
+    assert found(broken.reverse()) == found(broken)
+
+
+def test_starting_before_arrival() -> None:
+    early = changed("d", arrival_time=6)
+    assert found(SOUND, early) == [("starts_before_arrival", "d", 4, 2)]
+
+
+def test_ending_before_the_start() -> None:
+    assert found(changed("d", end_time=3)) == [
+        ("ends_before_start", "d", 3, 1),
+        ("occupancy_changed", "d", 3, -2),
+    ]
+
+
+def test_another_occupancy_than_the_real_one() -> None:
+    assert found(changed("d", end_time=9)) == [("occupancy_changed", "d", 9, 4)]
+    assert found(changed("d", end_time=9), SOUND.drop("occupancy_s")) == []
+
+
+def test_one_too_many_at_once() -> None:
+    assert found(changed("d", start_time=3, end_time=4)) == [("over_capacity", "d", 3, 2)]
+    assert found(SOUND, capacity=3) == [
+        ("over_capacity", "a", 0, 1),
+        ("over_capacity", "b", 0, 1),
+        ("over_capacity", "c", 2, 1),
+        ("over_capacity", "d", 4, 1),
+    ]
+
+
+def test_no_occupancy_needs_room_too() -> None:
+    # At 1 a and b fill the pool from before to after: c cannot have come and gone.
+    assert found(changed("c", start_time=1, end_time=1)) == [("over_capacity", "c", 1, 2)]
+    # At 0 it can: it goes before a and b start. So can several, one after another.
+    at_0 = changed("c", arrival_time=0, start_time=0, end_time=0)
+    assert found(at_0, at_0) == []
+
+
+def test_an_end_and_a_start_at_one_instant_do_not_overlap() -> None:
+    assert found(changed("a", end_time=4)) == []
+    assert found(changed("d", start_time=3, end_time=4), capacity=6) == []
+
+
+def test_an_open_attempt_runs_on() -> None:
+    assert found(changed("a", end_time=None)) == [("over_capacity", "d", 4, 2)]
+
+
+def test_lost() -> None:
+    assert found(SOUND.filter(pl.col("job_id") != "b")) == [("lost", "b", 0, 0)]
+    assert found(changed("b", start_time=None, end_time=None)) == [("lost", "b", 0, 1)]
+
+
+def test_larger_than_the_pool_need_not_start_but_must_not_either() -> None:
+    large = changed("d", size=5)
+    assert found(changed("d", start_time=None, end_time=None), large) == []
+    assert found(SOUND.filter(pl.col("job_id") != "d"), large) == []
+    assert found(SOUND, large) == [("over_capacity", "d", 4, 1)]
+
+
+def test_started_twice() -> None:
+    again = changed("b", start_time=5, end_time=7).filter(pl.col("job_id") == "b")
+    assert found(pl.concat([SOUND, again])) == [("twice", "b", 5, 2)]
+
+
+def test_another_attempt_of_the_same_job_is_another() -> None:
+    second = SOUND.filter(pl.col("job_id") == "b").with_columns(
+        attempt=pl.lit(2, pl.Int64), start_time=pl.lit(5, pl.Int64), end_time=pl.lit(7, pl.Int64)
+    )
+    both = pl.concat([SOUND, second])
+    assert found(both, both) == []
+    assert found(both) == [("stranger", "b", 5, 1)]
+    assert found(SOUND, both) == [("lost", "b", 0, 0)]
+
+
+def test_later_than_first_planned_only_where_plans_are_given() -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [0, None, 3, 3], dtype=pl.Int64))
+    assert found(planned) == [("later_than_planned", "d", 4, 1)]
+
+
+def test_a_snapshot_may_be_over_full_but_nothing_may_start_into_it() -> None:
+    # a and b hold 4 of 3 in the snapshot at 1. c fits at 2, when b is gone; d never does.
+    without_d = changed("d", size=1)
+    assert found(without_d, without_d, capacity=3, snapshot_time=1) == [
+        ("over_capacity", "c", 2, 1)
+    ]
+    beside = without_d.with_columns(
+        size=pl.when(pl.col("job_id") == "c").then(1).otherwise("size").cast(pl.Int64)
+    )
+    assert found(beside, beside, capacity=3, snapshot_time=1) == []
+    into = beside.with_columns(
+        start_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("start_time").cast(pl.Int64),
+        end_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("end_time").cast(pl.Int64),
+    )
+    assert found(into, into, capacity=3, snapshot_time=1) == [("over_capacity", "c", 1, 2)]
+
+
+def test_asking_for_nothing_may_start_anywhere() -> None:
+    nothing = changed("c", size=0)
+    at_1 = changed("c", start_time=1, end_time=1)
+    assert found(at_1, nothing) == []
+
+
+def test_findings_come_by_kind_then_instant() -> None:
+    early = changed("d", arrival_time=6)
+    late = changed("a", end_time=5).filter(pl.col("job_id") != "c")
+    assert found(late, early) == [
+        ("lost", "c", 1, 0),
+        ("starts_before_arrival", "d", 4, 2),
+        ("occupancy_changed", "a", 5, 1),
+        ("over_capacity", "d", 4, 2),
+    ]
+
+
+def test_what_cannot_be_checked_is_an_error() -> None:
+    with pytest.raises(SimulationError, match="arrival_time is unknown for 1 attempts"):
+        check_schedule(SOUND, changed("a", arrival_time=None), CAPACITY)
+    with pytest.raises(SimulationError, match="size is unknown"):
+        check_schedule(SOUND, changed("a", size=None), CAPACITY)
+    with pytest.raises(SimulationError, match="negative"):
+        check_schedule(SOUND, changed("a", size=-1), CAPACITY)
+    with pytest.raises(SimulationError, match="listed twice"):
+        check_schedule(SOUND, pl.concat([SOUND, SOUND]), CAPACITY)
+
+
+def test_the_error_tells_which_attempt_where_and_by_how_much() -> None:
+    findings = check_schedule(changed("d", start_time=3, end_time=4), SOUND, CAPACITY)
+    with pytest.raises(SimulationError, match=r"over_capacity: job d, attempt 1, at 3, by 2"):
+        require_sound(findings)
+    with pytest.raises(SimulationError, match="and 1 more"):
+        require_sound(pl.concat([findings] * 6))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 20), st.integers(0, 5), st.integers(0, 9), st.none() | st.integers(0, 20)
+        ),
+        max_size=12,
+    ),
+    st.data(),
+)
+def test_easy_passes_and_without_one_of_its_starts_does_not(
+    jobs: list[tuple[int, int, int, int | None]], data: st.DataObject
+) -> None:
+    arrival = [job[0] for job in jobs]
+    size = [job[1] for job in jobs]
+    occupancy = [job[2] for job in jobs]
+    start = easy(arrival, size, occupancy, [estimate_of(job[2], job[3]) for job in jobs], 4)
+    ends = [None if s is None else s + o for s, o in zip(start, occupancy, strict=True)]
+    schedule = pl.DataFrame(
+        {
+            "cluster": ["x"] * len(jobs),
+            "job_id": [str(k) for k in range(len(jobs))],
+            "attempt": [1] * len(jobs),
+            "arrival_time": arrival,
+            "size": size,
+            "start_time": start,
+            "end_time": ends,
+            "occupancy_s": occupancy,
+        },
+        schema=SOUND.schema,
+    )
+    assert check_schedule(schedule, schedule, 4).is_empty()
+    if not jobs:
+        return
+    victim = data.draw(st.integers(0, len(jobs) - 1))
+    lost = schedule.filter(pl.col("job_id") != str(victim))
+    assert check_schedule(lost, schedule, 4)["check"].to_list() == (
+        ["lost"] if size[victim] <= 4 else []
+    )
+
+
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3), st.integers(0, 4)), max_size=7),
+)
+def test_over_capacity_says_what_counting_second_by_second_says(
+    capacity: int, rows: list[tuple[int, int, int]]
+) -> None:
+    frame = pl.DataFrame(
+        {
+            "cluster": ["x"] * len(rows),
+            "job_id": [str(k) for k in range(len(rows))],
+            "attempt": [1] * len(rows),
+            "arrival_time": [0] * len(rows),
+            "size": [size for _, size, _ in rows],
+            "start_time": [start for start, *_ in rows],
+            "end_time": [start + occupancy for start, _, occupancy in rows],
+        },
+        schema={name: SOUND.schema[name] for name in SOUND.columns[:-1]},
+    )
+    overfull = []
+    for k, (t, own, occupancy) in enumerate(rows):
+        if occupancy:
+            held = sum(s for start, s, o in rows if start <= t < start + o)
+        else:
+            held = own + sum(s for start, s, o in rows if start < t < start + o)
+        if own and held > capacity:
+            overfull.append((t, k, held - capacity))
+    findings = check_schedule(frame, frame, capacity)
+    assert findings.select("at", "job_id", "amount").rows() == [
+        (t, str(k), excess) for t, k, excess in sorted(overfull)
+    ]
+    assert findings.select(KEY).height == len(overfull)
