@@ -1,0 +1,87 @@
+"""How kernels are compiled: numba without the interpreter's lock, kept on disk, never parallel.
+
+A kernel takes arrays and scalars and writes into arrays that it is given. This module is cheap to
+import; numba itself is loaded when the first module of kernels is, which their callers therefore
+import inside functions. Threads of numba's own are never used: on a minimal Debian its thread layer
+aborts on concurrent calls.
+"""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+on_first_compile: Callable[[str], None] | None = None
+"""Called once per process, with a sentence to show, before a kernel is compiled that no cache
+held. Set it before the first kernel is used; by default nothing is said."""
+
+
+def kernel(function: Function) -> Function:
+    """Makes ``function`` a compiled kernel; ``plain`` gives the Python back."""
+    _prepare()
+    import numba
+
+    return cast(Function, numba.njit(nogil=True, cache=True)(function))
+
+
+def plain(compiled: Function) -> Function:
+    """The Python function that ``compiled`` was made of, which checks every index."""
+    return cast(Function, getattr(compiled, "py_func", compiled))
+
+
+@functools.cache
+def _prepare() -> None:
+    """Once: finds a place for compiled code, before numba reads where that is, and listens."""
+    if "NUMBA_CACHE_DIR" not in os.environ and not _writable(Path(__file__).parent):
+        os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
+    from numba.core import event
+
+    class Listener(event.Listener):
+        """Tells of the first compilation; what the cache holds is not compiled."""
+
+        told = False
+
+        def on_start(self, event: object) -> None:
+            if not self.told and on_first_compile is not None:
+                on_first_compile("compiling kernels for this machine, once: some seconds")
+            self.told = True
+
+        def on_end(self, event: object) -> None:
+            """Nothing to do: only beginnings are told."""
+
+    event.register("numba:compile", Listener())
+
+
+def _cache_folder() -> Path:
+    """A folder for compiled code where the installation is read-only.
+
+    The user's cache, else a folder of this process alone: what lies there is executed, so a shared
+    temporary path would let other users in.
+    """
+    try:
+        home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        folder = Path(home_cache) / "fairaudit" / "kernels"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: this user has no home
+        pass
+    else:
+        if _writable(folder):
+            return folder
+    folder = Path(tempfile.mkdtemp(prefix="fairaudit-kernels-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made in ``folder``; permission bits alone do not say so."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,57 @@
+"""Figures of bootstrap resamples, which are told by how often each unit was drawn.
+
+``weights`` has one row per resample and one column per unit. Sums run in the order given, one
+after the other, so that they do not depend on the machine's threads.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels.jit import kernel
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@kernel
+def count_draws(draws: Ints, weights: Ints) -> None:
+    """Adds to ``weights`` how often each unit occurs in each row of ``draws``."""
+    for resample in range(draws.shape[0]):
+        for k in range(draws.shape[1]):
+            weights[resample, draws[resample, k]] += 1
+
+
+@kernel
+def weighted_sums(weights: Ints, units: Ints, values: Floats, out: Floats) -> None:
+    """Writes each resample's Σ weight · value over the given units."""
+    for resample in range(weights.shape[0]):
+        total = 0.0
+        for k in range(len(units)):
+            total += weights[resample, units[k]] * values[k]
+        out[resample] = total
+
+
+@kernel
+def weighted_quantiles(
+    weights: Ints, units: Ints, values: Floats, thousandths: Ints, out: Floats
+) -> None:
+    """Writes each resample's nearest-rank quantiles, one column per element of ``thousandths``.
+
+    ``values`` and ``thousandths`` ascend; ``units`` says whose each value is. A resample that drew
+    none of them gets NaN.
+    """
+    for resample in range(weights.shape[0]):
+        count = 0
+        for k in range(len(units)):
+            count += weights[resample, units[k]]
+        if count == 0:
+            out[resample, :] = np.nan
+            continue
+        seen = 0
+        k = -1
+        for q in range(len(thousandths)):
+            rank = max(1, (count * thousandths[q] + 999) // 1000)
+            while seen < rank:
+                k += 1
+                seen += weights[resample, units[k]]
+            out[resample, q] = values[k]

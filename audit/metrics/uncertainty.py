@@ -1,0 +1,106 @@
+"""Percentile bootstrap intervals (SPEC §5, *Uncertainty*): 1,000 resamples, 95 %, PCG64.
+
+What is resampled is a *unit*: a user, whose attempts move together, or a day where the figure is of
+the whole pool. All figures of one kind of unit are computed on the same resamples. A figure of a
+part of the population (one width class, say) takes from each resample the units that are in that
+part; resamples without any are left out. With fewer than two units there is no interval.
+
+Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.metrics.quantiles import nearest_rank
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Interval = tuple[float | None, float | None]
+
+RESAMPLES = 1_000
+LOWER = 25  # thousandths
+UPPER = 975
+NONE: Interval = (None, None)
+
+
+class Resamples:
+    """How often each of ``units`` units was drawn in each resample."""
+
+    def __init__(self, units: int, seed: int, resamples: int = RESAMPLES) -> None:
+        """Draws ``resamples`` times ``units`` units, with replacement, by PCG64 of ``seed`` ≥ 0."""
+        from audit.kernels import resampling
+
+        self.units = units
+        self.weights = np.zeros((resamples, units), np.int64)
+        if units:
+            draws = np.random.Generator(np.random.PCG64(seed)).integers(
+                0, units, size=(resamples, units), dtype=np.int64
+            )
+            resampling.count_draws(draws, self.weights)
+
+    def sums(self, units: Ints, values: Floats) -> Floats:
+        """Each resample's Σ of ``values``, one of which belongs to each of ``units``."""
+        from audit.kernels import resampling
+
+        out = np.empty(len(self.weights))
+        resampling.weighted_sums(self.weights, units, np.ascontiguousarray(values, np.float64), out)
+        return out
+
+    def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
+        """Interval of Σ above / Σ below; a mean where ``below`` counts.
+
+        Args:
+            units: the distinct units in question.
+            above, below: what each of them adds to the two sums.
+        """
+        if len(units) < 2:
+            return NONE
+        numerator, denominator = self.sums(units, above), self.sums(units, below)
+        drawn = denominator > 0
+        return _interval(numerator[drawn] / denominator[drawn])
+
+    def quantiles(
+        self, units: Ints, ascending: Floats, thousandths: Sequence[int]
+    ) -> list[Interval]:
+        """Intervals of nearest-rank quantiles of values that belong to units.
+
+        Args:
+            units: whose each value is.
+            ascending: the values, sorted.
+            thousandths: the quantiles asked for, ascending.
+        """
+        from audit.kernels import resampling
+
+        if len(np.unique(units)) < 2:
+            return [NONE for _ in thousandths]
+        out = np.empty((len(self.weights), len(thousandths)))
+        asked = np.asarray(thousandths, np.int64)
+        values = np.ascontiguousarray(ascending, np.float64)
+        resampling.weighted_quantiles(self.weights, units, values, asked, out)
+        drawn = out[~np.isnan(out[:, 0])]
+        return [_interval(column) for column in drawn.T]
+
+    def spread(self, units: Ints, values: Floats) -> tuple[Interval, Interval]:
+        """Intervals of F = Σ (mean − value)² and of the population standard deviation.
+
+        Args:
+            units: the distinct units in question.
+            values: one of each.
+        """
+        if len(units) < 2:
+            return NONE, NONE
+        centred = values - values.mean()  # variance from sums of squares loses less about 0
+        number = self.sums(units, np.ones(len(units)))
+        drawn = number > 0
+        number = number[drawn]
+        mean = self.sums(units, centred)[drawn] / number
+        f = np.maximum(self.sums(units, centred**2)[drawn] - number * mean**2, 0.0)
+        return _interval(f), _interval(np.sqrt(f / number))
+
+
+def _interval(figures: Floats) -> Interval:
+    """The middle 95 % of the resamples' figures."""
+    ascending = np.sort(figures)
+    return nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER)
