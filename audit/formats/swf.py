@@ -1,0 +1,378 @@
+"""Standard Workload Format: 18 numbers a line, comments with ``;``, seconds since UnixStartTime.
+
+Rules: SPEC §1, "From SWF". Format: Parallel Workloads Archive, "The Standard Workload Format".
+Fields that no metric uses are not read, so a damaged one costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from audit.formats.dialects import Dialect, Header, Parsed
+from audit.formats.lines import Block, Bytes, Lines, cut, refusals, select
+from audit.model import RECORDS, JobState, RecordKind
+
+FIELDS: Final = {
+    # index in the line: (column, what it is called in a refusal)
+    0: ("job_number", "job number"),
+    1: ("submit", "submit time"),
+    2: ("wait", "wait time"),
+    3: ("run", "run time"),
+    4: ("allocated", "number of allocated processors"),
+    7: ("requested", "requested number of processors"),
+    8: ("walltime", "requested time"),
+    9: ("memory", "requested memory"),
+    10: ("status", "status"),
+    11: ("user", "user ID"),
+    12: ("group", "group ID"),
+    14: ("queue", "queue number"),
+    15: ("partition", "partition number"),
+}
+FIELD_COUNT: Final = 18
+
+STATES: Final = {
+    0: JobState.FAILED,
+    1: JobState.COMPLETED,
+    2: JobState.PARTIAL,
+    3: JobState.COMPLETED,
+    4: JobState.FAILED,
+    5: JobState.CANCELLED,
+}
+BURSTS: Final = (2, 3, 4)
+CANCELLED: Final = 5
+
+LATEST: Final = 1 << 33
+"""No time of a log lies beyond it (the year 2242): a larger number is damage."""
+LARGEST: Final = 1 << 28
+"""No amount of processors is larger: products of amounts and seconds stay within int64."""
+LARGEST_ID: Final = 1 << 53
+"""Numbers up to here are read exactly."""
+
+_LINE: Final = {
+    FIELDS[index][0] if index in FIELDS else f"unused_{index}": (
+        pl.Float64 if index in FIELDS else pl.String
+    )
+    for index in range(FIELD_COUNT)
+}
+_COMMENT = ord(";")
+_SPACE = ord(" ")
+_BLANK = np.zeros(256, dtype=np.bool_)
+_BLANK[list(b" \t\r\v\f")] = True
+_ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
+_NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
+
+
+def recognises(head: bytes) -> bool:
+    """Whether these are the first bytes of an SWF log.
+
+    Most of the first hundred records must be 18 numbers; a log that holds none yet must have one
+    of SWF's own header entries.
+    """
+    lines = head.split(b"\n")
+    if len(lines) > 1:
+        lines.pop()  # maybe cut short
+    records = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";")]
+    if not records:
+        return any(key in header(head).entries for key in ("UnixStartTime", "MaxProcs", "MaxJobs"))
+    sample = records[:100]
+    alike = sum(
+        len(fields) == FIELD_COUNT and all(_is_number(field) for field in fields)
+        for fields in sample
+    )
+    return alike * 2 > len(sample)
+
+
+def header(head: bytes) -> Header:
+    """Reads the comments before the first record: capacity, zone, start time, names."""
+    entries: dict[str, str] = {}
+    problems: list[str] = []
+    for line in head.decode("utf-8", errors="replace").splitlines():
+        if line.strip() and not line.lstrip().startswith(";"):
+            break
+        if match := _ENTRY.match(line.strip().lstrip(";")):
+            key, value = match.groups()
+            if key in ("Queue", "Partition"):
+                if named := _NAMED.match(value):
+                    name = named[2].split(" - ")[0].strip()
+                    entries[f"{key} {int(named[1])}"] = name or named[1]
+            elif key not in entries:  # notes repeat; the first of each is kept
+                entries[key] = value
+    capacity = {}
+    for key, resource in (("MaxProcs", "cpus"), ("MaxNodes", "nodes")):
+        if key in entries:
+            if (amount := _leading_number(entries[key])) is not None and amount > 0:
+                capacity[resource] = amount
+            elif entries[key] != "-1":
+                problems.append(f"header {key}: {entries[key]!r} is not a positive number: ignored")
+    if "UnixStartTime" not in entries:
+        problems.append("header UnixStartTime is missing: times are counted from 1970-01-01")
+    elif _leading_number(entries["UnixStartTime"]) is None:
+        problems.append(
+            f"header UnixStartTime: {entries['UnixStartTime']!r} is not a number: "
+            "times are counted from 1970-01-01"
+        )
+    zone = entries.get("TimeZoneString")
+    if zone is not None and not _is_zone(zone):
+        problems.append(f"header TimeZoneString: {zone!r} is not a known time zone: ignored")
+        zone = None
+    return Header(zone=zone, capacity=capacity, entries=entries, problems=tuple(problems))
+
+
+def parse(block: Block, header: Header) -> Parsed:
+    """Takes in whole lines of an SWF log; see the module's docstring."""
+    data, lines = _normalise(np.frombuffer(block.data, dtype=np.uint8))
+    filled = lines.ends > lines.starts
+    is_record = filled.copy()
+    is_record[filled] = data[lines.starts[filled]] != _COMMENT
+    spaces = _count(data == _SPACE, lines)
+    whole = is_record & (spaces == FIELD_COUNT - 1)
+
+    broken = np.flatnonzero(is_record & ~whole)
+    refused = [
+        refusals(
+            block,
+            broken,
+            pl.Series(
+                [f"{n + 1} fields, SWF has {FIELD_COUNT}" for n in spaces[broken]], dtype=pl.String
+            ),
+        )
+    ]
+    numbers = np.flatnonzero(whole)
+    if not len(numbers):
+        return Parsed(pl.DataFrame(schema=RECORDS), refused[0])
+    fields = pl.read_csv(
+        select(data, lines, whole),
+        separator=" ",
+        has_header=False,
+        columns=list(FIELDS),
+        schema=_LINE,
+        quote_char=None,
+        ignore_errors=True,  # what is no number becomes null, and is refused by name
+        encoding="utf8-lossy",
+    ).with_columns(number=pl.Series(numbers))
+    refused_for = fields.select(reason=_reason(), number="number").filter(
+        pl.col("reason").is_not_null()
+    )
+    if not refused_for.is_empty():
+        fields = fields.join(refused_for, on="number", how="anti", maintain_order="left")
+        refused.append(
+            refusals(block, refused_for["number"].to_numpy(), refused_for["reason"])
+        )
+    starts = cut(np.frombuffer(block.data, dtype=np.uint8)).starts
+    kept = fields["number"].to_numpy()
+    records = fields.select(
+        **_columns(header),
+        line=pl.lit(pl.Series(kept + block.first_line)),
+        byte_offset=pl.lit(pl.Series(starts[kept] + block.byte_offset)),
+    )
+    return Parsed(records.match_to_schema(RECORDS), pl.concat(refused).sort("line"))
+
+
+def write(frame: pl.DataFrame, entries: Mapping[str, str]) -> bytes:
+    """Attempts as an SWF log; the inverse of ``parse`` for what SWF can hold.
+
+    Args:
+        frame: columns of ``model.ATTEMPTS``, of which ``job_number``, ``submit_time``,
+            ``start_time``, ``end_time``, ``cpus``, ``walltime_s``, ``user``, ``account``, ``state``
+            and ``partition`` are used. ``user`` and ``account`` must be decimal numbers or null,
+            and so must ``partition``, which is written as the queue. Never started: null start.
+        entries: header lines, in order. ``UnixStartTime`` is what times are counted from.
+
+    Returns:
+        The log, one line per row in the order of ``frame``.
+    """
+    origin = int(entries.get("UnixStartTime", "0"))
+    status = {state: number for number, state in sorted(STATES.items(), reverse=True)}
+    started = pl.col("start_time").is_not_null()
+    left_at = pl.when(started).then("start_time").otherwise("end_time")
+    columns = {
+        "job": pl.col("job_number"),
+        "submit": pl.col("submit_time") - origin,
+        "wait": left_at - pl.col("submit_time"),
+        "run": pl.when(started).then(pl.col("end_time") - pl.col("start_time")),
+        "allocated": pl.when(started).then("cpus"),
+        "cpu": pl.lit(None, pl.Int64),
+        "used_memory": pl.lit(None, pl.Int64),
+        "requested": pl.col("cpus"),
+        "walltime": pl.col("walltime_s"),
+        "memory": pl.lit(None, pl.Int64),
+        "status": pl.col("state").replace_strict(status, default=None, return_dtype=pl.Int64),
+        "user": pl.col("user").cast(pl.Int64),
+        "group": pl.col("account").cast(pl.Int64),
+        "executable": pl.lit(None, pl.Int64),
+        "queue": pl.col("partition").cast(pl.Int64),
+        "partition": pl.lit(None, pl.Int64),
+        "preceding": pl.lit(None, pl.Int64),
+        "think": pl.lit(None, pl.Int64),
+    }
+    comments = "".join(f"; {key}: {value}\n" for key, value in entries.items())
+    text = frame.select(**{name: column.fill_null(-1) for name, column in columns.items()})
+    return comments.encode() + text.write_csv(separator=" ", include_header=False).encode()
+
+
+def _normalise(data: Bytes) -> tuple[Bytes, Lines]:
+    """Single spaces between fields and none around them; as many lines as before."""
+    blank = _BLANK[data]
+    edge = blank | (data == ord("\n"))
+    doubled = blank[1:] & edge[:-1]
+    if doubled.any() or (len(data) and blank[0]) or (data[blank] != _SPACE).any():
+        data = np.where(blank, np.uint8(_SPACE), data)
+        keep = np.ones(len(data), dtype=np.bool_)
+        keep[0] = not blank[0]
+        keep[1:] = ~doubled
+        data = data[keep]
+    before_break = (data[:-1] == _SPACE) & (data[1:] == ord("\n"))
+    if before_break.any() or (len(data) and data[-1] == _SPACE):
+        keep = np.ones(len(data), dtype=np.bool_)
+        keep[:-1] = ~before_break
+        keep[-1] = data[-1] != _SPACE
+        data = data[keep]
+    return data, cut(data)
+
+
+def _count(marks: np.ndarray, lines: Lines) -> np.ndarray:
+    """How many marks lie in each line."""
+    if not len(lines.starts):
+        return np.zeros(0, dtype=np.int64)
+    return np.add.reduceat(marks, lines.starts, dtype=np.int64)
+
+
+def _reason() -> pl.Expr:
+    """Why a record is refused; null where it is not."""
+    burst = pl.col("status").is_in([float(status) for status in BURSTS])
+    left = pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0)
+    whole_numbers = dict.fromkeys(("job_number", "status", "user", "group"), LARGEST_ID)
+    whole_numbers |= dict.fromkeys(("queue", "partition"), LARGEST_ID)
+    whole_numbers |= dict.fromkeys(("allocated", "requested"), LARGEST)
+    return pl.coalesce(
+        *(
+            pl.when(pl.col(name).is_null() | ~pl.col(name).is_finite()).then(
+                pl.lit(f"field {index + 1} ({title}) is not a number")
+            )
+            for index, (name, title) in FIELDS.items()
+        ),
+        *(
+            pl.when((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > limit)).then(
+                pl.lit(f"field {index + 1} ({title}) is no whole number in range")
+            )
+            for index, (name, title) in FIELDS.items()
+            if (limit := whole_numbers.get(name))
+        ),
+        pl.when(pl.col("job_number") < 0).then(pl.lit("field 1 (job number) is negative")),
+        pl.when((pl.col("submit") < 0) & ~burst).then(
+            pl.lit("field 2 (submit time) is unknown or negative")
+        ),
+        pl.when(pl.col("run") < -1).then(
+            pl.format(
+                "ends before it starts: field 4 (run time) is {} s",
+                pl.col("run").cast(pl.Int64, strict=False),
+            )
+        ),
+        pl.when((left > LATEST) | (pl.col("walltime") > LATEST)).then(
+            pl.lit("a time beyond the year 2242: damaged, or not in seconds")
+        ),
+        pl.lit(None, pl.String),
+    )
+
+
+def _columns(header: Header) -> dict[str, pl.Expr]:
+    """The columns of ``RECORDS`` in terms of the fields, but for line and offset."""
+    origin = _leading_number(header.entries.get("UnixStartTime", "")) or 0
+    number = {
+        name: pl.col(name).floor().cast(pl.Int64, strict=False) for name, _ in FIELDS.values()
+    }
+    known = {name: pl.when(number[name] >= 0).then(number[name]) for name in number}
+    amount = {name: pl.when(number[name] > 0).then(number[name]) for name in number}
+
+    burst = number["status"].is_in(BURSTS)
+    later_burst = burst & (number["submit"] < 0)
+    submit = pl.when(~later_burst).then(number["submit"] + origin)
+    never_started = (number["run"] < 0) | (
+        (number["run"] == 0) & ((number["status"] == CANCELLED) | (number["allocated"] <= 0))
+    )
+    occupancy = pl.when(~never_started).then(number["run"])
+    start = submit + pl.when(~never_started).then(known["wait"])
+    end = pl.when(never_started).then(submit + known["wait"]).otherwise(start + occupancy)
+    cpus = pl.coalesce(amount["allocated"], amount["requested"])
+    queue = _named("Queue", known["queue"], header)
+    partition = _named("Partition", known["partition"], header)
+    text = {name: pl.lit(None, pl.String) for name in ("reason", "reservation")}
+    unknown = {
+        name: pl.lit(None, pl.Int64)
+        for name in ("array_task", "het_offset", "eligible_time", "nodes", "gpus")
+    }
+    return {
+        **text,
+        **unknown,
+        "job_id": number["job_number"].cast(pl.String),
+        "job_number": number["job_number"],
+        "kind": pl.when(burst).then(pl.lit(RecordKind.BURST)).otherwise(pl.lit(RecordKind.JOB)),
+        "user": known["user"].cast(pl.String),
+        "account": known["group"].cast(pl.String),
+        "group": known["group"].cast(pl.String),
+        # What a Slurm user calls a partition is SWF's queue, unless the log has partitions too.
+        "partition": pl.coalesce(partition, queue),
+        "qos": pl.when(partition.is_not_null()).then(queue),
+        "state": number["status"].replace_strict(
+            STATES, default=known["status"].cast(pl.String), return_dtype=pl.String
+        ),
+        "priority": pl.lit(None, pl.Float64),
+        "submit_time": submit,
+        "start_time": start,
+        "end_time": end,
+        "occupancy_s": occupancy,
+        "waited_s": pl.when(later_burst).then(known["wait"]),
+        "suspended_s": pl.lit(0, pl.Int64),
+        "walltime_s": amount["walltime"],
+        "cpus": cpus,
+        # SWF: kilobytes per processor. A product beyond int64 becomes null.
+        "mem_bytes": (amount["memory"] * 1024.0 * cpus).cast(pl.Int64, strict=False),
+    }
+
+
+def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
+    """The header's name for a queue or partition number, else the number."""
+    prefix = f"{kind} "
+    names = {
+        int(key.removeprefix(prefix)): name
+        for key, name in header.entries.items()
+        if key.startswith(prefix)
+    }
+    return number.replace_strict(names, default=number.cast(pl.String), return_dtype=pl.String)
+
+
+def _leading_number(text: str) -> int | None:
+    match = re.match(r"-?\d+", text)
+    return int(match[0]) if match else None
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        datetime(2000, 1, 1, tzinfo=ZoneInfo(name))
+    except (ValueError, OSError, KeyError):
+        return False
+    return True
+
+
+DIALECT = Dialect(
+    name="swf",
+    title="Standard Workload Format (SWF)",
+    recognises=recognises,
+    header=header,
+    parse=parse,
+)

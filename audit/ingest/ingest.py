@@ -1,0 +1,206 @@
+"""Takes logs into the store: each once, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit.errors import DialectError, LogError
+from audit.formats import dialects
+from audit.formats.dialects import Dialect, Header
+from audit.ingest import files
+from audit.ingest.attempts import resolve
+from audit.ingest.files import Source
+from audit.store import queries
+from audit.store.database import Connection, execute, insert, transaction
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much (bytes, steps)."""
+
+_EXAMPLES: Final = 5
+"""Refused lines that an error shows."""
+
+
+class Opened(NamedTuple):
+    """A log whose dialect is known."""
+
+    source: Source
+    dialect: Dialect
+    header: Header
+
+
+class Taken(NamedTuple):
+    """What became of one log."""
+
+    file: str
+    records: int
+    refused: int
+    known: bool  # its bytes were in the store already, so it was not read again
+
+
+def open_logs(paths: Sequence[Path], dialect: str | None = None) -> list[Opened]:
+    """Looks at each log and tells its dialect, before anything is taken in.
+
+    Args:
+        paths: the logs.
+        dialect: their dialect; None detects it for each.
+
+    Raises:
+        UsageError, LogError: as ``files.inspect``.
+        DialectError: no dialect, or not the one named, recognises a log.
+    """
+    opened = []
+    for path in paths:
+        source = files.inspect(path)
+        found = dialects.detect(source.head, str(path))
+        if dialect is not None and found.name != dialect:
+            raise DialectError(f"{path}: looks like {found.title}, not {dialect}")
+        opened.append(Opened(source, found, found.header(source.head)))
+    return opened
+
+
+def take_in(
+    con: Connection,
+    cluster: str,
+    logs: Sequence[Opened],
+    *,
+    now: int | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> list[Taken]:
+    """Brings logs into the store; one that it holds already changes nothing.
+
+    Each log goes in within one transaction. What several logs share counts once, and the content
+    of the store does not depend on their order (``attempts.resolve``).
+
+    Args:
+        con: an open store.
+        cluster: whose logs these are.
+        logs: see ``open_logs``.
+        now: epoch second to note beside refused lines; None where no clock may show.
+        progress: told after each block, in bytes.
+
+    Raises:
+        StoreError: the store cannot be written. Logs before that stay.
+    """
+    taken = []
+    size = sum(log.source.bytes for log in logs)
+    done = 0
+    for log in logs:
+        input_id = _input_id(cluster, log)
+        what = f"reading {log.source.path.name}"
+        progress(what, done, size)
+        before = queries.run(con, "input", input_id=input_id)
+        if before.is_empty():
+            start = done
+            with transaction(con):
+                for position in _take_in_one(con, cluster, log, input_id, now):
+                    progress(what, start + position, size)
+            before = queries.run(con, "input", input_id=input_id)
+            known = False
+        else:
+            known = True
+        done += log.source.bytes
+        progress(what, done, size)
+        row = before.row(0, named=True)
+        taken.append(Taken(row["file"], row["records"], row["refused"], known))
+    return taken
+
+
+def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: float) -> None:
+    """Checks that each log was taken in well enough to build on.
+
+    Args:
+        limit: the part of a log's records that may be refused, 0 to 1.
+
+    Raises:
+        LogError: a log holds no record, or more of them were refused; reasons and lines are shown.
+    """
+    for log in logs:
+        input_id = _input_id(cluster, log)
+        row = queries.run(con, "input", input_id=input_id).row(0, named=True)
+        if row["records"] == 0:
+            raise LogError(f"{log.source.path}: empty: it holds comments but no record")
+        if row["refused"] > limit * row["records"]:
+            lines = queries.run(con, "refused_lines", input_id=input_id, most=_EXAMPLES)
+            examples = "".join(
+                f"\n  {row['file']}:{line}: {reason}" for line, reason in lines.rows()
+            )
+            raise LogError(
+                f"{log.source.path}: {row['refused']:,} of {row['records']:,} records were refused, "
+                f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, "
+                f"and really {log.dialect.title}? The first of them:{examples}"
+            )
+
+
+def _input_id(cluster: str, log: Opened) -> str:
+    return hashlib.sha256(f"{cluster}\0{log.source.sha256}".encode()).hexdigest()
+
+
+def _take_in_one(
+    con: Connection, cluster: str, log: Opened, input_id: str, now: int | None
+) -> Iterator[int]:
+    """Inserts one log block by block, yielding the position after each."""
+    counted = {"records": 0, "refused": 0}
+    file = log.source.path.name
+    for block in files.blocks(log.source.path):
+        parsed = log.dialect.parse(block, log.header)
+        own = {"cluster": pl.lit(cluster), "input_id": pl.lit(input_id)}
+        insert(
+            con,
+            "records",
+            parsed.records.with_columns(
+                **own, attempt=pl.lit(1, pl.Int64), superseded=pl.lit(value=False)
+            ),
+        )
+        insert(
+            con,
+            "refused",
+            parsed.refusals.with_columns(
+                **own, file=pl.lit(file), refused_at=pl.lit(now, pl.Int64)
+            ),
+        )
+        counted["records"] += len(parsed.records) + len(parsed.refusals)
+        counted["refused"] += len(parsed.refusals)
+        yield block.byte_offset + len(block.data)
+    header = {**log.header.entries, "problems": log.header.problems}
+    row = {
+        "input_id": input_id,
+        "cluster": cluster,
+        "file": file,
+        "dialect": log.dialect.name,
+        "content_sha256": log.source.sha256,
+        "bytes": log.source.bytes,
+        **counted,
+        "duplicates": 0,
+        "header": json.dumps(header, sort_keys=True),
+    }
+    insert(con, "inputs", pl.DataFrame([row]))
+    _resolve_repeated(con, cluster, input_id)
+
+
+def _resolve_repeated(con: Connection, cluster: str, input_id: str) -> None:
+    """Settles the jobs of a new input of which the store holds more than one record."""
+    repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
+    if repeated.is_empty():
+        return
+    settled = resolve(repeated)
+    execute(
+        con,
+        "DELETE FROM records WHERE cluster = ? AND job_id IN (SELECT unnest(?))",
+        [cluster, settled["job_id"].unique().to_list()],
+    )
+    insert(con, "records", settled)
+    execute(
+        con,
+        """
+        UPDATE inputs SET duplicates = records - refused - (
+            SELECT count(*) FROM records AS kept WHERE kept.input_id = inputs.input_id
+        ) WHERE cluster = ?
+        """,
+        [cluster],
+    )

@@ -1,0 +1,537 @@
+"""The charts of a report. The only home of Altair and vl-convert.
+
+One Vega-Lite specification per chart gives the still picture (SVG: for the PDF, for print, and
+where no script runs) and the interactive chart of the HTML page. Colours are those of Okabe and
+Ito, which people with the usual kinds of colour blindness can tell apart; no chart relies on
+colour alone. Each chart is described in words for those who cannot see it.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+from audit.report import wording
+from audit.report.contents import SMALL_SAMPLE, Breakdown, Entities, PoolPart
+
+FONT: Final = "DejaVu Sans"
+BLUE: Final = "#0072B2"
+VERMILION: Final = "#D55E00"
+INK: Final = "#1f2933"
+MUTED: Final = "#52606d"
+RULE: Final = "#d5dbe1"
+
+NUWT_CUT: Final = 10
+"""The NUWT distribution is drawn up to here (SPEC §6)."""
+
+_WIDTH: Final = 640
+_DAYS_DRAWN: Final = 750  # more days than this are drawn as weeks: two pixels a day would be noise
+_WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+Spec: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawn chart: what it shows, in words and as a specification."""
+
+    key: str
+    title: str
+    alt: str
+    spec: Spec
+
+
+def of_pool(pool: PoolPart) -> dict[str, Chart]:
+    """The charts of one pool by key; a chart that has nothing to draw is left out."""
+    made = (
+        shortfall_share(pool),
+        shortfall(pool),
+        nuwt(pool),
+        waits(pool),
+        week(pool),
+        utilization(pool),
+        queued(pool),
+    )
+    return {chart.key: chart for chart in made if chart is not None}
+
+
+def svg(chart: Chart) -> str:
+    """The still picture of ``chart``; the same bytes for the same chart."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.spec, allowed_base_urls=[]))
+
+
+@cache
+def _bundling() -> Future[str]:
+    import vl_convert
+
+    pool = ThreadPoolExecutor(1, thread_name_prefix="fairaudit-bundle")
+    made = pool.submit(vl_convert.javascript_bundle)
+    pool.shutdown(wait=False)
+    return made
+
+
+def prepare() -> None:
+    """Begins to bundle the script in the background.
+
+    It takes two seconds of one core outside Python's lock; a command that will write an HTML
+    report calls this when it starts, and has the bundle when it needs it.
+    """
+    _bundling()
+
+
+def script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, to be inlined once in a page."""
+    return _bundling().result()
+
+
+# --- resource equality -----------------------------------------------------------------------
+
+
+def shortfall_share(pool: PoolPart) -> Chart | None:
+    """What each width class went short of, as a share of what it consumed."""
+    rows = [
+        {
+            "width": part.label,
+            "value": figure.value,
+            "lower": figure.lower,
+            "upper": figure.upper,
+            "attempts": part.figure("attempts").value or figure.attempts,
+            "sample": _sample(part),
+        }
+        for part in pool.widths
+        if (figure := part.figure("re_unfairness_share")).value is not None
+    ]
+    return _bars(
+        "shortfall_share",
+        "Shortfall by width class, relative to use",
+        rows,
+        f"Width class ({wording.resource(pool.resource)}s)",
+        "Shortfall (% of what was consumed)",
+        "%",
+        lambda value: wording.percent(value),
+    )
+
+
+def shortfall(pool: PoolPart) -> Chart | None:
+    """What an attempt of each width class went short of, in resource-hours."""
+    rows = [
+        {
+            "width": part.label,
+            "value": _hours(figure.value),
+            "lower": _hours(figure.lower),
+            "upper": _hours(figure.upper),
+            "attempts": part.figure("attempts").value or figure.attempts,
+            "sample": _sample(part),
+        }
+        for part in pool.widths
+        if (figure := part.figure("re_unfairness")).value is not None
+    ]
+    unit = f"{wording.resource(pool.resource)}-hours"
+    return _bars(
+        "shortfall",
+        "Shortfall by width class, per attempt",
+        rows,
+        f"Width class ({wording.resource(pool.resource)}s)",
+        f"Shortfall ({unit} per attempt)",
+        ",~g",
+        lambda value: f"{wording.number(value)} {unit}",
+    )
+
+
+def _bars(
+    key: str, title: str, rows: list[Spec], x_title: str, y_title: str, axis_format: str, say: Any
+) -> Chart | None:
+    if not rows:
+        return None
+    import altair as alt
+
+    x = alt.X(
+        "width:N",
+        sort=None,
+        title=x_title,
+        axis=alt.Axis(labelAngle=0, labelOverlap=False, ticks=False),
+    )
+    base = alt.Chart(alt.Data(values=rows))
+    bars = base.mark_bar(color=BLUE, width={"band": 0.62}).encode(
+        x=x,
+        y=alt.Y("value:Q", title=y_title, axis=alt.Axis(format=axis_format, tickCount=5)),
+        opacity=alt.Opacity(
+            "sample:N",
+            scale=alt.Scale(domain=[_ENOUGH, _FEW], range=[1, 0.4]),
+            legend=_legend() if any(row["sample"] == _FEW for row in rows) else None,
+            title=None,
+        ),
+        tooltip=[
+            alt.Tooltip("width:N", title=x_title),
+            alt.Tooltip("value:Q", title=y_title, format=axis_format.replace("%", ".1%")),
+            alt.Tooltip("attempts:Q", title="Attempts", format=","),
+        ],
+    )
+    # A layer of its own with its own title would name the axis twice.
+    spread = (
+        base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
+        .mark_rule(color=INK, strokeWidth=1.5)
+        .encode(x=x, y=alt.Y("lower:Q", title=y_title), y2="upper:Q")
+    )
+    highest = max(rows, key=lambda row: float(row["value"]))
+    alt_text = (
+        f"Bar chart. {title}, for {len(rows)} width classes, narrow to wide; "
+        f"lines are 95 % intervals. Highest: {highest['width']} with {say(highest['value'])}. "
+        "The table beside it holds every value."
+    )
+    return _chart(key, title, alt_text, bars + spread, 240)
+
+
+_ENOUGH: Final = "30 attempts or more"
+_FEW: Final = "fewer than 30 attempts"
+
+
+def _sample(part: Breakdown) -> str:
+    attempts = part.figure("attempts").value
+    if attempts is None:
+        attempts = part.figure("re_unfairness").attempts or 0
+    return _FEW if attempts < SMALL_SAMPLE else _ENOUGH
+
+
+# --- users -----------------------------------------------------------------------------------
+
+
+def nuwt(pool: PoolPart) -> Chart | None:
+    """The cumulative distribution of NUWT over users and over accounts, cut at 10."""
+    rows: list[Spec] = []
+    said = []
+    drawn = []
+    for of, label, colour, dash in (
+        (pool.users, "users", BLUE, [1, 0]),
+        (pool.accounts, "accounts", VERMILION, [6, 3]),
+    ):
+        if not of.cdf:
+            continue
+        rows += [{"of": label, **step} for step in _steps(of)]
+        drawn.append((label, colour, dash))
+        said.append(f"{wording.percent(_share_up_to(of, 1))} of {label} have at most 1")
+    if not rows:
+        return None
+    import altair as alt
+
+    resource = wording.resource(pool.resource)
+    labels = [label for label, _, _ in drawn]
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "nuwt:Q",
+                title=f"NUWT (seconds waited per {resource}-second used), cut at {NUWT_CUT}",
+                scale=alt.Scale(domain=[0, NUWT_CUT], nice=False),
+            ),
+            y=alt.Y(
+                "share:Q",
+                title="Share with at most this NUWT",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%", tickCount=5),
+            ),
+            color=alt.Color(
+                "of:N",
+                scale=alt.Scale(domain=labels, range=[colour for _, colour, _ in drawn]),
+                legend=_legend(),
+                title=None,
+            ),
+            strokeDash=alt.StrokeDash(
+                "of:N",
+                scale=alt.Scale(domain=labels, range=[dash for _, _, dash in drawn]),
+                legend=_legend(),
+                title=None,
+            ),
+        )
+    )
+    alt_text = (
+        f"Line chart. Cumulative distribution of NUWT, cut at {NUWT_CUT}: "
+        + "; ".join(said)
+        + ". The table beside it holds mean, median and quartiles."
+    )
+    return _chart("nuwt", "Distribution of NUWT over users and accounts", alt_text, chart, 260)
+
+
+def _steps(of: Entities) -> list[Spec]:
+    """The distribution as drawn: from 0 to the cut, one point per pixel column at most."""
+    kept: dict[int, Spec] = {}
+    for step in of.cdf:
+        if step.nuwt <= NUWT_CUT:
+            # A step function's value at a pixel is that of the last step inside it.
+            pixel = int(step.nuwt / NUWT_CUT * _WIDTH)
+            kept[pixel] = {"nuwt": step.nuwt, "share": step.share}
+    steps = [kept[pixel] for pixel in sorted(kept)]
+    last = steps[-1]["share"] if steps else 0.0
+    return [{"nuwt": 0, "share": 0.0}, *steps, {"nuwt": NUWT_CUT, "share": last}]
+
+
+def _share_up_to(of: Entities, nuwt_: float) -> float:
+    return max((step.share for step in of.cdf if step.nuwt <= nuwt_), default=0.0)
+
+
+# --- waits -----------------------------------------------------------------------------------
+
+_MARKS: Final = {"median": "circle", "mean": "square", "90th percentile": "triangle-up"}
+
+
+def waits(pool: PoolPart) -> Chart | None:
+    """Median, mean and 90th percentile of the wait by width class."""
+    seconds: list[tuple[str, str, float]] = [
+        (part.label, label, value)
+        for part in pool.widths
+        for label, metric in zip(_MARKS, ("wait_median", "wait_mean", "wait_p90"), strict=True)
+        if (value := part.figure(metric).value) is not None
+    ]
+    if not seconds:
+        return None
+    import altair as alt
+
+    unit, size = _time_unit(value for _, _, value in seconds)
+    rows = [
+        {"width": width, "of": label, "wait": value / size, "says": wording.duration(value)}
+        for width, label, value in seconds
+    ]
+    x_title = f"Width class ({wording.resource(pool.resource)}s)"
+    y_title = f"Wait ({unit})"
+    x = alt.X("width:N", sort=None, title=x_title, axis=alt.Axis(labelAngle=0, ticks=False))
+    base = alt.Chart(alt.Data(values=rows))
+    stems = base.mark_rule(color=RULE, strokeWidth=2).encode(
+        x=x, y=alt.Y("min(wait):Q", title=y_title), y2="max(wait):Q"
+    )
+    labels = list(_MARKS)
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=x,
+        y=alt.Y("wait:Q", title=y_title, axis=alt.Axis(tickCount=5, format=",~g")),
+        color=alt.Color(
+            "of:N",
+            scale=alt.Scale(domain=labels, range=[BLUE, INK, VERMILION]),
+            legend=_legend(),
+            title=None,
+        ),
+        shape=alt.Shape(
+            "of:N",
+            scale=alt.Scale(domain=labels, range=list(_MARKS.values())),
+            legend=_legend(),
+            title=None,
+        ),
+        tooltip=[
+            alt.Tooltip("width:N", title=x_title),
+            alt.Tooltip("of:N", title="Of the waits"),
+            alt.Tooltip("says:N", title="Wait"),
+        ],
+    )
+    width, label, value = max(seconds, key=lambda row: row[2])
+    alt_text = (
+        "Point chart. Median, mean and 90th percentile of the wait for each width class. "
+        f"Highest: {label} of class {width}, {wording.duration(value)}. "
+        "The table beside it holds every value."
+    )
+    return _chart("waits", "Waits by width class", alt_text, stems + points, 240)
+
+
+def week(pool: PoolPart) -> Chart | None:
+    """Mean wait by weekday and hour of arrival, local time."""
+    seconds = {
+        int(part.label): figure
+        for part in pool.hours
+        if (figure := part.figure("wait_mean")).value is not None
+    }
+    if not seconds:
+        return None
+    import altair as alt
+
+    unit, size = _time_unit(figure.value or 0 for figure in seconds.values())
+    rows = [
+        {
+            "weekday": _WEEKDAYS[hour // 24],
+            "hour": hour % 24,
+            "wait": (figure.value or 0) / size,
+            "says": wording.duration(figure.value),
+            "attempts": figure.attempts,
+        }
+        for hour, figure in sorted(seconds.items())
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect(stroke="#ffffff", strokeWidth=1)
+        .encode(
+            x=alt.X(
+                "hour:O",
+                title="Hour of arrival (local time)",
+                scale=alt.Scale(domain=list(range(24))),
+                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False, domain=False),
+            ),
+            y=alt.Y(
+                "weekday:O",
+                title=None,
+                scale=alt.Scale(domain=list(_WEEKDAYS)),
+                axis=alt.Axis(ticks=False, domain=False),
+            ),
+            color=alt.Color(
+                "wait:Q",
+                scale=alt.Scale(scheme="blues", domainMin=0),
+                legend=alt.Legend(
+                    title=f"Mean wait ({unit})",
+                    orient="top",
+                    gradientLength=180,
+                    tickCount=4,
+                    titleLimit=300,
+                ),
+            ),
+            tooltip=[
+                alt.Tooltip("weekday:N", title="Day"),
+                alt.Tooltip("hour:O", title="Hour"),
+                alt.Tooltip("says:N", title="Mean wait"),
+                alt.Tooltip("attempts:Q", title="Attempts", format=","),
+            ],
+        )
+    )
+    worst = max(seconds, key=lambda hour: seconds[hour].value or 0)
+    alt_text = (
+        "Heat map. Mean wait by weekday and hour of arrival, local time. Longest for arrivals on "
+        f"{_WEEKDAYS[worst // 24]} between {worst % 24} and {worst % 24 + 1} o'clock: "
+        f"{wording.duration(seconds[worst].value)}."
+    )
+    return _chart("week", "Mean wait by hour of arrival in the week", alt_text, chart, 190)
+
+
+# --- the pool over time ----------------------------------------------------------------------
+
+
+def utilization(pool: PoolPart) -> Chart | None:
+    """Utilization per day."""
+    return _over_days(
+        pool,
+        "utilization",
+        "utilization",
+        1,
+        "Utilization per day",
+        "Busy share of the pool",
+        BLUE,
+    )
+
+
+def queued(pool: PoolPart) -> Chart | None:
+    """Mean size of the queue per day, in multiples of the pool."""
+    return _over_days(
+        pool,
+        "queued",
+        "queued_mean",
+        pool.capacity,
+        "Queue per day",
+        "Asked for in the queue (% of the pool)",
+        VERMILION,
+    )
+
+
+def _over_days(
+    pool: PoolPart, key: str, metric: str, unit: float, title: str, y_title: str, colour: str
+) -> Chart | None:
+    daily = [
+        (part.label, value / unit)
+        for part in pool.days
+        if (value := part.figure(metric).value) is not None
+    ]
+    if not daily:
+        return None
+    import altair as alt
+
+    points = daily
+    if len(daily) > _DAYS_DRAWN:
+        weeks = [daily[at : at + 7] for at in range(0, len(daily), 7)]
+        points = [(week_[0][0], sum(v for _, v in week_) / len(week_)) for week_ in weeks]
+        y_title = f"{y_title}, weekly mean"
+    rows = [{"day": day, "value": value} for day, value in points]
+    # UTC on both sides: the labels are days already, and must not move with the reader's zone.
+    x = alt.X(
+        "utcyearmonthdate(day):T",
+        title=None,
+        scale=alt.Scale(type="utc"),
+        axis=alt.Axis(labelOverlap=True, tickCount=8, grid=False),
+    )
+    base = alt.Chart(alt.Data(values=rows))
+    mark = (
+        base.mark_point(color=colour, filled=True, size=60)
+        if len(rows) == 1
+        else base.mark_area(
+            color=colour,
+            opacity=0.25,
+            interpolate="step-after",
+            line={"color": colour, "strokeWidth": 1},
+        )
+    )
+    days = mark.encode(
+        x=x,
+        y=alt.Y(
+            "value:Q",
+            title=y_title,
+            scale=alt.Scale(domainMin=0),
+            axis=alt.Axis(format="%", tickCount=5),
+        ),
+        tooltip=[
+            alt.Tooltip("day:N", title="Day"),
+            alt.Tooltip("value:Q", title=y_title, format=".1%"),
+        ],
+    )
+    values = [value for _, value in daily]
+    day, peak = max(daily, key=lambda point: point[1])
+    alt_text = (
+        f"Area chart. {title}, {daily[0][0]} to {daily[-1][0]}: mean of the days "
+        f"{wording.percent(sum(values) / len(values))}, lowest {wording.percent(min(values))}, "
+        f"highest {wording.percent(peak)} on {day}."
+    )
+    return _chart(key, title, alt_text, days, 170)
+
+
+# --- what all charts share -------------------------------------------------------------------
+
+
+def _chart(key: str, title: str, alt_text: str, drawn: Any, height: int) -> Chart:
+    spec: Spec = drawn.properties(
+        width=_WIDTH, height=height, description=alt_text, config=_config()
+    ).to_dict(validate=False)
+    return Chart(key, title, alt_text, spec)
+
+
+def _config() -> Spec:
+    label = {"labelFont": FONT, "labelFontSize": 11, "labelColor": MUTED}
+    title = {"titleFont": FONT, "titleFontSize": 11, "titleFontWeight": "normal"}
+    return {
+        "font": FONT,
+        "background": "#ffffff",
+        "view": {"stroke": None},
+        "axis": {
+            **label,
+            **title,
+            "titleColor": INK,
+            "gridColor": "#e8ecf0",
+            "domainColor": RULE,
+            "tickColor": RULE,
+            "titlePadding": 8,
+        },
+        "axisX": {"grid": False},
+        "legend": {**label, **title, "titleColor": INK, "symbolStrokeWidth": 2},
+    }
+
+
+def _legend() -> Any:
+    import altair as alt
+
+    return alt.Legend(orient="top", labelLimit=300)
+
+
+def _hours(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 3600
+
+
+def _time_unit(seconds: Iterable[float]) -> tuple[str, int]:
+    """A unit in which the largest of ``seconds`` is a handy number, and its length."""
+    largest = max(seconds, default=0)
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if largest >= 3 * size:
+            return unit, size
+    return "seconds", 1

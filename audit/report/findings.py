@@ -1,0 +1,301 @@
+"""What a report found, in sentences that a site's manager understands.
+
+Pure functions of :class:`Contents`. The same sentences head the page and are printed by the
+command line. They claim no more than the numbers carry: an interval is said where there is one,
+a comparison is made only where intervals do not overlap, and what a figure leaves out is said
+beside it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from audit.report import wording
+from audit.report.contents import SMALL_SAMPLE, Breakdown, Contents, Entities, Figure, PoolPart
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence or two on one subject."""
+
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to know before reading on."""
+
+    grave: bool
+    text: str
+
+
+# A mean this many times the upper quartile is ruled by a few entities, whatever the rest do.
+_RULED_BY_FEW: Final = 2
+
+
+def findings(contents: Contents) -> tuple[Finding, ...]:
+    """The main findings; none where the period holds nothing to measure."""
+    several = len(contents.pools) > 1
+    return tuple(
+        Finding(f"{found.subject}, pool {wording.name(pool.name)}", found.text)
+        if several
+        else found
+        for pool in contents.pools
+        if pool.attempts
+        for found in _of_pool(pool)
+    )
+
+
+def _of_pool(pool: PoolPart) -> Iterator[Finding]:
+    for subject, text in (
+        ("Equal sharing", _sharing(pool)),
+        ("Wide and narrow", _widths(pool)),
+        ("Users", _users(pool)),
+        ("Waits", _waits(pool)),
+        ("Wait for work done", _nuwt(pool)),
+        ("The machine", _machine(pool)),
+        ("Never started", _never_started(pool)),
+    ):
+        if text:
+            yield Finding(subject, text)
+
+
+def _sharing(pool: PoolPart) -> str:
+    mean = pool.figure("re_unfairness")
+    if mean.value is None:
+        return ""
+    share = pool.figure("re_unfairness_share")
+    treated = pool.figure("re_treated_unfairly_share")
+    text = (
+        "Had the pool been shared equally at every moment among the attempts that wanted it, "
+        f"{wording.percent(treated.value)} of the {wording.plural(pool.attempts, 'attempt')} would "
+        f"have got more than they did. Their shortfall is {wording.value(mean, pool.resource)} "
+        f"per attempt of all{_within(mean, pool)}"
+    )
+    if share.value is not None:
+        text += f", or {wording.percent(share.value)} of what was consumed{_within(share, pool)}"
+    return text + "."
+
+
+def _widths(pool: PoolPart) -> str:
+    metric = "re_unfairness_share"
+    sound = [
+        part
+        for part in pool.widths
+        if part.figure(metric).value is not None and _attempts(part) >= SMALL_SAMPLE
+    ]
+    if len(sound) < 2:
+        return ""
+    resource = wording.resource(pool.resource)
+    ordered = sorted(sound, key=lambda part: part.figure(metric).value or 0.0)
+    least, most = ordered[0], ordered[-1]
+    text = (
+        f"In relation to what they consumed, attempts of {most.label} {resource}s went short most "
+        f"({wording.percent(most.figure(metric).value)}{_within(most.figure(metric), pool)}) and "
+        f"those of {least.label} least ({wording.percent(least.figure(metric).value)}"
+        f"{_within(least.figure(metric), pool)})"
+    )
+    if _has_interval(most.figure(metric)) and _has_interval(least.figure(metric)):
+        apart = _above(most.figure(metric), least.figure(metric))
+        text += (
+            "; the intervals do not overlap, so this is more than chance"
+            if apart
+            else "; the intervals overlap, so the difference may be chance"
+        )
+    return text + "."
+
+
+def _users(pool: PoolPart) -> str:
+    rows = [row for row in pool.users.named if row.re_unfairness_net is not None]
+    if len(rows) < 2:
+        return ""
+    net = {row.name: row.re_unfairness_net or 0.0 for row in rows}
+    ranked = sorted(rows, key=lambda row: net[row.name], reverse=True)
+    most, best = ranked[0], ranked[-1]
+    said = []
+    if net[most.name] > 0:
+        said.append(
+            f"user {wording.name(most.name)} went short most, "
+            f"by {wording.amount(net[most.name], pool.resource)} over "
+            f"{wording.plural(most.attempts, 'attempt')}"
+        )
+    if net[best.name] < 0:
+        said.append(
+            f"user {wording.name(best.name)} got most beyond an equal share, "
+            f"{wording.amount(-net[best.name], pool.resource)} over "
+            f"{wording.plural(best.attempts, 'attempt')}"
+        )
+    if not said:
+        return ""
+    return (
+        f"Of {wording.plural(len(rows), 'user')}, {' and '.join(said)}. "
+        "Such sums grow with how much a user ran; the tables below give counts beside them."
+    )
+
+
+def _waits(pool: PoolPart) -> str:
+    median = pool.figure("wait_median")
+    if median.value is None:
+        return ""
+    mean = pool.figure("wait_mean")
+    return (
+        f"Half of the attempts waited {_at_most(median.value)}, one in ten longer than "
+        f"{wording.value(pool.figure('wait_p90'), pool.resource)}, one in a hundred longer than "
+        f"{wording.value(pool.figure('wait_p99'), pool.resource)}; the mean wait is "
+        f"{wording.value(mean, pool.resource)}{_within(mean, pool)}."
+    )
+
+
+def _at_most(seconds: float) -> str:
+    return "not at all" if seconds == 0 else f"{wording.duration(seconds)} or less"
+
+
+def _nuwt(pool: PoolPart) -> str:
+    users = pool.users
+    median = users.figure("nuwt_median")
+    uwt = users.figure("uwt")
+    if median.value is None or uwt.value is None:
+        return ""
+    upper = users.figure("nuwt_q3").value
+    unit = f"{wording.resource(pool.resource)}-second"
+    text = (
+        f"For each {unit} that they used, the median user waited {wording.number(median.value)} s "
+        f"(quartiles {wording.number(users.figure('nuwt_q1').value)} and "
+        f"{wording.number(upper)}); over all users together it is "
+        f"{wording.number(users.figure('nuwt_pooled').value)} s. The mean over users, UWT, is "
+        f"{wording.number(uwt.value)}{_within(uwt, pool)}, with a standard deviation of "
+        f"{wording.number(users.figure('nuwt_deviation').value)}"
+    )
+    if upper is not None and uwt.value > _RULED_BY_FEW * upper:
+        text += ": a few users who used next to nothing rule it, so the median says more"
+    return f"{text}. {_left_out(users)}".strip()
+
+
+def _left_out(of: Entities) -> str:
+    single = of.figure("nuwt_single_job").value or 0
+    unused = of.figure("nuwt_no_usage").value or 0
+    if not single and not unused:
+        return ""
+    return (
+        f"Left out: {wording.plural(single, of.kind)} with fewer than two started jobs, "
+        f"{wording.count(unused)} without usage."
+    )
+
+
+def _machine(pool: PoolPart) -> str:
+    busy = pool.figure("utilization")
+    if busy.value is None:
+        return ""
+    text = (
+        f"The pool of {wording.plural(pool.capacity, wording.resource(pool.resource))} was "
+        f"{wording.percent(busy.value)} busy{_within(busy, pool)}"
+    )
+    lost = pool.figure("loss_of_capacity")
+    if lost.value is not None:
+        text += (
+            f". On average {wording.percent(lost.value)} of it{_within(lost, pool)} stood idle "
+            "while the queue asked for at least that much; not all of this could have been used, "
+            "because a queued attempt may be wider than what is idle"
+        )
+    return text + "."
+
+
+def _never_started(pool: PoolPart) -> str:
+    never = pool.figure("never_started").value
+    if not never:
+        return ""
+    gave_up = pool.figure("gave_up_wait_s").value
+    return (
+        f"{wording.plural(never, 'attempt')} left the queue without having started, after "
+        f"{wording.duration(gave_up)} of waiting in sum. No figure above counts them."
+    )
+
+
+def _within(figure: Figure, pool: PoolPart) -> str:
+    said = wording.interval(figure, pool.resource)
+    return f" (95 % interval {said})" if said else ""
+
+
+def _has_interval(figure: Figure) -> bool:
+    return figure.lower is not None and figure.upper is not None
+
+
+def _above(high: Figure, low: Figure) -> bool:
+    return high.lower is not None and low.upper is not None and high.lower > low.upper
+
+
+def _attempts(part: Breakdown) -> int:
+    attempts = part.figure("attempts").value
+    if attempts is None:
+        attempts = part.figure("re_unfairness_share").attempts
+    return int(attempts or 0)
+
+
+def notices(contents: Contents) -> tuple[Notice, ...]:
+    """What a reader must know before believing the figures, gravest first."""
+    found = [
+        *(Notice(True, text) for text in contents.warnings),
+        *_of_reading(contents),
+        *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
+    ]
+    return tuple(sorted(found, key=lambda notice: not notice.grave))
+
+
+def _of_reading(contents: Contents) -> Iterator[Notice]:
+    if contents.refused:
+        share = contents.refused / contents.records if contents.records else 0.0
+        lines = wording.plural(contents.refused, "line")
+        yield Notice(
+            share > 0.01,
+            f"{lines} of {wording.count(contents.records)} could not be taken "
+            f"({wording.percent(share)}); the reasons stand under Records.",
+        )
+
+
+def _of_measuring(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    where = f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""
+    over = pool.figure("over_capacity_time").value or 0
+    if over > 0:
+        yield Notice(
+            over > 0.01,
+            f"During {wording.percent(over)} of the time{where} more was in use than the "
+            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} that the pool "
+            "has: its size, or what the log says was allocated, is not right then.",
+        )
+    for metric, text in _COUNTS:
+        number = pool.figure(metric).value or 0
+        if number:
+            yield Notice(False, f"{wording.plural(number, 'attempt')}{where} {text}")
+    conservation = pool.figure("re_conservation").value
+    if conservation is not None and conservation > 1e-6:
+        yield Notice(
+            True,
+            f"Resource equality{where} does not add up to zero (off by "
+            f"{wording.number(conservation)} of what was consumed): this is a defect, "
+            "please report it.",
+        )
+    if pool.attempts and not pool.users.named:
+        yield Notice(
+            False, f"The log names no users{where}: figures by user have nothing to speak of."
+        )
+    if 0 < pool.attempts < SMALL_SAMPLE:
+        attempts = wording.plural(pool.attempts, "attempt")
+        yield Notice(
+            True, f"Only {attempts}{where} ended in the period: read each figure as an anecdote."
+        )
+
+
+_COUNTS: Final = (
+    (
+        "exceeds_capacity",
+        "asked for more than the whole pool; the pool's size may not be right.",
+    ),
+    ("start_unknown", "ran, but the log does not say when they started: no figure counts them."),
+    ("size_unknown", "have no size in the log and count as 0."),
+    (
+        "arrivals_clipped",
+        "started before the log says they were submitted or eligible; they count as "
+        "arriving when they started.",
+    ),
+)

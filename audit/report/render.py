@@ -1,0 +1,276 @@
+"""A report's record as an HTML page and as a PDF. The only home of Jinja2 and WeasyPrint.
+
+Both come from the same templates. The HTML page is one file without any outside reference; its
+security policy lets nothing run but the scripts it was written with. The PDF is laid out with
+nothing but what the page carries: no file and no address is fetched. The same record gives the
+same bytes, on any day.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from audit import resources
+from audit.errors import ReportError
+from audit.report import charts, export, tables, wording
+from audit.report.contents import SMALL_SAMPLE, Contents
+from audit.report.findings import findings, notices
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Medium = Literal["screen", "paper"]
+
+PAPER_ROWS: Final = 50
+"""At most so many rows of a table go on paper: WeasyPrint's memory grows with them."""
+
+_PANGO: Final = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
+_EPOCH: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart as the templates place it."""
+
+    key: str
+    title: str
+    alt: str
+    picture: str  # data: URI of the SVG
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """All charts of a report, drawn once for the page and for paper."""
+
+    pools: tuple[Mapping[str, Picture], ...]
+    specs: tuple[Mapping[str, str], ...]
+
+
+def draw(contents: Contents) -> Drawn:
+    """Draws the charts of every pool that has something to show."""
+    pools: list[dict[str, Picture]] = []
+    specs: list[dict[str, str]] = []
+    for number, pool in enumerate(contents.pools, start=1):
+        if not pool.attempts:
+            pools.append({})
+            continue
+        made = charts.of_pool(pool)
+        pools.append(
+            {
+                key: _picture(f"chart-{number}-{key.replace('_', '-')}", chart)
+                for key, chart in made.items()
+            }
+        )
+        specs += [
+            {"key": pools[-1][key].key, "json": script_json(chart.spec)}
+            for key, chart in made.items()
+        ]
+    return Drawn(tuple(pools), tuple(specs))
+
+
+def _picture(key: str, chart: charts.Chart) -> Picture:
+    drawn = charts.svg(chart)
+    size = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', drawn)
+    if size is None:
+        raise ReportError(f"chart {chart.key}: vl-convert gave an SVG without a size")
+    width, height = (round(float(side)) for side in size.groups())
+    return Picture(key, chart.title, chart.alt, _data_uri("image/svg+xml", drawn), width, height)
+
+
+def script_json(value: object) -> str:
+    """JSON that may stand inside a ``<script>`` element, whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
+    """The report as one self-contained HTML page.
+
+    Args:
+        contents: what it says.
+        drawn: its charts, where :func:`draw` has been called already.
+    """
+    return _page(contents, drawn or draw(contents), "screen")
+
+
+def render_pdf(contents: Contents, drawn: Drawn | None = None) -> bytes:
+    """The report as a tagged A4 PDF, the full tables of users and accounts attached.
+
+    Raises:
+        ReportError: the libraries that lay out text are not installed.
+    """
+    weasyprint = _weasyprint()
+    page = _page(contents, drawn or draw(contents), "paper")
+    dated = datetime.fromtimestamp(contents.span.to_time, UTC).replace(tzinfo=None)
+    fetcher = _nothing_from_outside()
+    with _source_date(contents.span.to_time):
+        document = weasyprint.HTML(string=page, base_url=None, url_fetcher=fetcher)
+        attachments = [
+            weasyprint.Attachment(
+                string=file.text,
+                name=file.name,
+                description=f"All {file.what}",
+                created=dated,
+                modified=dated,
+                relationship="Supplement",
+                url_fetcher=fetcher,
+            )
+            for of_pool in export.files(contents).values()
+            for file in of_pool
+        ]
+        made = document.write_pdf(
+            attachments=attachments,
+            pdf_identifier=hashlib.sha256(page.encode()).digest()[:16],
+            pdf_variant="pdf/ua-1",
+            pdf_tags=True,
+        )
+    if not isinstance(made, bytes):
+        raise ReportError("WeasyPrint gave no PDF")
+    return made
+
+
+def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
+    from markupsafe import Markup
+
+    screen = medium == "screen"
+    span = contents.span
+    rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
+    bundle = charts.script() if screen and drawn.specs else ""
+    boot = _text("boot.js")
+    if "</script" in bundle.lower():
+        raise ReportError("the bundled chart script would end its own <script> element")
+    end = span.to_time if span.whole_log else span.to_time - 1
+    text = _environment().get_template("report/page.html").render(
+        medium=medium,
+        title=(
+            f"Fairness of {wording.name(contents.cluster)}, "
+            f"{wording.day(span.from_time, span.zone)} to {wording.day(end, span.zone)}"
+        ),
+        dated=datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        contents=contents,
+        findings=findings(contents),
+        notices=notices(contents),
+        charts=drawn.pools,
+        specs=[{"key": spec["key"], "json": Markup(spec["json"])} for spec in drawn.specs],
+        downloads={
+            pool: [
+                {"name": file.name, "what": file.what, "uri": _data_uri("text/csv", file.text)}
+                for file in files
+            ]
+            for pool, files in export.files(contents).items()
+        },
+        policy=_policy(bundle, boot),
+        bundle=Markup(bundle),
+        boot=Markup(boot),
+        css=Markup(_text("common.css") + _text(f"{medium}.css")),
+        key_figures=tables.KEY_FIGURES,
+        nuwt_measures=tables.NUWT_MEASURES,
+        population=tables.POPULATION,
+        small_sample=SMALL_SAMPLE,
+        rows_shown=rows,
+        refusals_shown=200 if screen else 20,
+        inputs_shown=400 if screen else PAPER_ROWS,
+    )
+    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+
+
+def _policy(*scripts: str) -> str:
+    """A content security policy under which these scripts run and nothing is ever fetched.
+
+    Styles may be inline: the charts' library sets them while it draws.
+    """
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+        if script
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _data_uri(kind: str, text: str) -> str:
+    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def _text(name: str) -> str:
+    return resources.path(f"templates/report/{name}").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(resources.path("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for module, names in (
+        (
+            wording,
+            ("name", "plural", "count", "number", "percent", "duration", "instant", "day")
+            + ("resource", "hours", "value", "interval"),
+        ),
+        (tables, ("worst", "best", "hidden", "gave_up", "week", "months")),
+    ):
+        environment.filters.update({name: getattr(module, name) for name in names})
+    return environment
+
+
+def _weasyprint() -> Any:
+    try:
+        import weasyprint
+    except OSError as error:
+        # Its wheel is pure Python; Pango and HarfBuzz come from the system.
+        raise ReportError(
+            f"the PDF cannot be laid out: {error}. Install the libraries it needs "
+            f"(on Debian: apt-get install {_PANGO}), or leave the PDF out with --no-pdf"
+        ) from error
+    return weasyprint
+
+
+def _nothing_from_outside() -> Any:
+    from weasyprint.urls import URLFetcher
+
+    class Inside(URLFetcher):  # type: ignore[misc]
+        """Gives what the page itself carries, and refuses files and addresses."""
+
+        def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Any:
+            if not url.startswith("data:"):
+                raise ValueError(f"a report refers to nothing outside itself: {url[:80]}")
+            return super().fetch(url, headers)
+
+    return Inside(allowed_protocols=("data",), allow_redirects=False)
+
+
+@contextmanager
+def _source_date(time: int) -> Iterator[None]:
+    """Lets the font writer stamp the period's end into embedded fonts instead of the clock.
+
+    It reads the environment, which belongs to the whole process: one report at a time.
+    """
+    with _EPOCH:
+        before = os.environ.get("SOURCE_DATE_EPOCH")
+        os.environ["SOURCE_DATE_EPOCH"] = str(max(time, 0))
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["SOURCE_DATE_EPOCH"]
+            else:
+                os.environ["SOURCE_DATE_EPOCH"] = before

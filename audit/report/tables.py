@@ -1,0 +1,160 @@
+"""Which rows the tables of a report show, in which order and under which names.
+
+Pure functions of the record: the page and its tests share them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from audit.report.contents import Entities, Entity, Figure, PoolPart
+
+KEY_FIGURES: Final = (
+    (
+        "Attempts",
+        (
+            ("attempts", "Attempts that ended in the period"),
+            ("jobs", "Jobs they belong to"),
+            ("users", "Users they belong to"),
+            ("never_started", "Attempts that never started (in no figure below)"),
+            ("gave_up_wait_s", "… waited in sum before they left the queue"),
+        ),
+    ),
+    (
+        "Waits",
+        (
+            ("wait_mean", "Mean wait"),
+            ("wait_median", "Median wait"),
+            ("wait_p90", "90th percentile of the wait"),
+            ("wait_p99", "99th percentile of the wait"),
+            ("wait_max", "Longest wait"),
+            ("bounded_slowdown_mean", "Mean bounded slowdown"),
+            ("bounded_slowdown_median", "Median bounded slowdown"),
+            ("bounded_slowdown_p90", "90th percentile of bounded slowdown"),
+            ("overtaken_share", "Attempts overtaken by a later one"),
+            ("overtaken_by_mean", "Mean number of later attempts that started earlier"),
+        ),
+    ),
+    (
+        "Resource equality",
+        (
+            ("re_unfairness", "Shortfall per attempt (overall unfairness)"),
+            ("re_unfairness_share", "Shortfall as a share of what was consumed"),
+            ("re_treated_unfairly_share", "Attempts that got less than an equal share"),
+        ),
+    ),
+    (
+        "The machine",
+        (
+            ("utilization", "Utilization"),
+            ("loss_of_capacity", "Loss of capacity"),
+            ("peak_in_use", "Most in use at once"),
+            ("over_capacity_time", "Time with more in use than the pool has"),
+        ),
+    ),
+)
+
+NUWT_MEASURES: Final = (
+    ("uwt", "Mean (UWT)"),
+    ("nuwt_median", "Median"),
+    ("nuwt_q1", "Lower quartile"),
+    ("nuwt_q3", "Upper quartile"),
+    ("nuwt_pooled", "All together (ΣTUWT / ΣTUSA)"),
+    ("nuwt_deviation", "Standard deviation"),
+    ("nuwt_f", "F, sum of squared distances from the mean"),
+    ("nuwt_entities", "Number counted"),
+    ("nuwt_single_job", "Left out: fewer than two started jobs"),
+    ("nuwt_no_usage", "Left out: no usage, so no NUWT"),
+)
+
+POPULATION: Final = (
+    ("attempts", "Ended in the period: what every figure speaks of"),
+    ("never_started", "Never started"),
+    ("gave_up_wait_s", "… waited in sum before they left the queue"),
+    ("running", "Open: running when the log was taken"),
+    ("pending", "Open: waiting when the log was taken"),
+    ("start_unknown", "Ran, but the log does not say when they started"),
+    ("arrivals_clipped", "Started before they arrived: arrival set to the start"),
+    ("size_unknown", "Size unknown, counted as 0"),
+    ("exceeds_capacity", "Larger than the whole pool"),
+    ("over_requested_walltime", "Ran longer than the walltime that was asked for"),
+    ("over_capacity_time", "Share of time with more in use than the pool has"),
+)
+
+
+def worst(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Those who went short most, worst first; only who did go short."""
+    return tuple(
+        row
+        for row in sorted(of.named, key=lambda row: -(row.re_unfairness_net or 0.0))
+        if (row.re_unfairness_net or 0.0) > 0
+    )[:rows]
+
+
+def best(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Those who got most beyond an equal share, most first."""
+    return tuple(
+        row
+        for row in sorted(of.named, key=lambda row: row.re_unfairness_net or 0.0)
+        if (row.re_unfairness_net or 0.0) < 0
+    )[:rows]
+
+
+def hidden(of: Entities, rows: int) -> int:
+    """How many named users or accounts neither :func:`worst` nor :func:`best` shows."""
+    return len(of.named) - len(worst(of, rows)) - len(best(of, rows))
+
+
+def gave_up(of: Entities) -> tuple[Entity, ...]:
+    """Those with attempts that never started, by the time these waited; the unnamed too."""
+    return tuple(
+        sorted(
+            (row for row in of.rows if row.never_started),
+            key=lambda row: (-row.gave_up_wait_s, -row.never_started, row.name or ""),
+        )
+    )
+
+
+def week(pool: PoolPart) -> Iterator[tuple[Figure, ...]]:
+    """For each hour of the day, the mean wait of arrivals on Monday, …, Sunday."""
+    by_hour = {int(part.label): part.figure("wait_mean") for part in pool.hours}
+    for hour in range(24):
+        yield tuple(
+            by_hour.get(weekday * 24 + hour, Figure("wait_mean")) for weekday in range(7)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """Means over the days of one calendar month."""
+
+    name: str
+    days: int
+    utilization: float | None
+    queued: float | None  # of the pool's capacity
+
+
+def months(pool: PoolPart) -> tuple[Month, ...]:
+    """The daily figures of the pool by month; a day at the period's edge counts as a whole one."""
+    by_month: dict[str, list[tuple[float | None, float | None]]] = {}
+    for part in pool.days:
+        by_month.setdefault(part.label[:7], []).append(
+            (part.figure("utilization").value, part.figure("queued_mean").value)
+        )
+    made = []
+    for month, values in by_month.items():
+        queue = _mean([queued for _, queued in values])
+        made.append(
+            Month(
+                month,
+                len(values),
+                _mean([busy for busy, _ in values]),
+                None if queue is None else queue / pool.capacity,
+            )
+        )
+    return tuple(made)
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,187 @@
+"""Numbers, times and names as a reader sees them.
+
+The same text comes out on every machine: no locale, no clock, and the zone is an argument. What
+is unknown reads as an en dash.
+"""
+
+import unicodedata
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from audit.report.contents import Figure
+
+UNKNOWN: Final = "–"
+NOT_NAMED: Final = "(not named in the log)"
+
+_NAME_LIMIT: Final = 60
+_RESOURCES: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}
+# Code points that would reorder, hide or break the text around a name: controls, invisible
+# formatting (bidirectional overrides among them), lone surrogates, line and paragraph separators.
+_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def name(text: str | None, limit: int = _NAME_LIMIT) -> str:
+    """A name from a log, made harmless to look at.
+
+    What cannot be printed shows as its code point; what is too long loses its middle, not its
+    end, because long names tend to differ there.
+    """
+    if text is None:
+        return NOT_NAMED
+    if text == "":
+        return "(empty name)"
+    shown = "".join(_visible(char) for char in text)
+    if len(shown) <= limit:
+        return shown
+    tail = limit // 3
+    return f"{shown[: limit - tail - 1]}…{shown[-tail:]}"
+
+
+def _visible(char: str) -> str:
+    if unicodedata.category(char) in _UNPRINTABLE:
+        return f"\\u{ord(char):04x}"
+    return char
+
+
+def plural(number: float, word: str) -> str:
+    """``1 CPU``, ``2 CPUs``, ``1,204 CPUs``."""
+    return f"{count(number)} {word}{'' if number == 1 else 's'}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands set apart."""
+    return UNKNOWN if value is None else _minus(f"{round(value):,}")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number to ``digits`` significant digits, never in exponent form between 1e-4 and 1e12."""
+    if value is None:
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if not 1e-4 <= size < 1e12:
+        return _minus(f"{value:.{digits - 1}e}")
+    # Digits before the point, so that only as many follow as carry meaning.
+    before = len(str(int(size))) if size >= 1 else 0
+    if size < 1:
+        text = f"{value:.{digits}g}"
+        return _minus(text if "e" not in text else f"{value:.{digits + 3}f}")
+    return _minus(f"{value:,.{max(digits - before, 0)}f}")
+
+
+def percent(value: float | None) -> str:
+    """A share of 1 in per cent."""
+    if value is None:
+        return UNKNOWN
+    shown = value * 100
+    if shown and abs(shown) < 0.05:
+        return f"{'−' if shown < 0 else ''}under 0.1 %" if shown > 0 else "about 0 %"
+    return _minus(f"{shown:,.1f} %")
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in its two leading units."""
+    if seconds is None:
+        return UNKNOWN
+    sign = "−" if seconds < 0 else ""
+    size = abs(seconds)
+    if size < 1:
+        return "0 s" if size == 0 else f"{sign}{size:.2g} s"
+    if size < 60:
+        return f"{sign}{size:.0f} s" if size == int(size) else f"{sign}{size:.1f} s"
+    whole = round(size)
+    minutes, rest_s = divmod(whole, 60)
+    if minutes < 60:
+        return f"{sign}{minutes} min" + (f" {rest_s} s" if rest_s and minutes < 10 else "")
+    hours, rest_min = divmod(round(size / 60), 60)
+    if hours < 48:
+        return f"{sign}{hours} h" + (f" {rest_min} min" if rest_min else "")
+    days, rest_h = divmod(round(size / 3600), 24)
+    return f"{sign}{days:,} d" + (f" {rest_h} h" if rest_h and days < 100 else "")
+
+
+def instant(time: int | None, zone: str) -> str:
+    """An instant in the cluster's zone, to the minute."""
+    if time is None:
+        return UNKNOWN
+    return datetime.fromtimestamp(time, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
+
+
+def day(time: int | None, zone: str) -> str:
+    """The day of an instant in the cluster's zone, as 24 September 1996."""
+    if time is None:
+        return UNKNOWN
+    local = datetime.fromtimestamp(time, ZoneInfo(zone))
+    return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+
+
+# Not strftime's %B, which follows the locale of whoever runs the report.
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+def resource(kind: str) -> str:
+    """One unit of a counted resource, in the singular."""
+    return _RESOURCES.get(kind, kind)
+
+
+def amount(seconds: float | None, kind: str) -> str:
+    """Resource-seconds in resource-hours, with the unit."""
+    return UNKNOWN if seconds is None else f"{hours(seconds)} {resource(kind)}-hours"
+
+
+def hours(seconds: float | None) -> str:
+    """Seconds, or resource-seconds, as a bare number of hours."""
+    return number(None if seconds is None else seconds / 3600)
+
+
+def value(figure: Figure, kind: str) -> str:
+    """The value of a figure in the unit that suits it."""
+    return _in_unit(figure.value, figure, kind)
+
+
+def interval(figure: Figure, kind: str) -> str:
+    """The 95 % interval of a figure, or an empty text where it has none."""
+    if figure.lower is None or figure.upper is None:
+        return ""
+    lower = _in_unit(figure.lower, figure, kind)
+    upper = _in_unit(figure.upper, figure, kind)
+    return f"{lower} to {upper}"
+
+
+def _in_unit(amount_: float | None, figure: Figure, kind: str) -> str:
+    if amount_ is None:
+        return UNKNOWN
+    if figure.unit == "s":
+        return duration(amount_)
+    if figure.metric in _COUNTED:
+        return count(amount_)
+    if figure.metric in _SHARES:
+        return percent(amount_)
+    if figure.metric in _RESOURCE_TIMES:
+        return amount(amount_, kind)
+    return number(amount_)
+
+
+_COUNTED: Final = frozenset(
+    {
+        "attempts", "jobs", "users", "never_started", "running", "pending", "start_unknown",
+        "arrivals_clipped", "size_unknown", "exceeds_capacity", "over_requested_walltime",
+        "peak_in_use", "nuwt_entities", "nuwt_single_job", "nuwt_no_usage",
+    }
+)  # fmt: skip
+_SHARES: Final = frozenset(
+    {
+        "utilization", "loss_of_capacity", "over_capacity_time", "overtaken_share",
+        "re_unfairness_share", "re_treated_unfairly_share",
+    }
+)  # fmt: skip
+_RESOURCE_TIMES: Final = frozenset({"re_unfairness", "re_unfairness_net"})
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−", 1) if text.startswith("-") else text

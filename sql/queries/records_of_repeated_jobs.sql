@@ -1,0 +1,9 @@
+-- Every record of the jobs that an input has records of and of which there are several records.
+-- parameters: cluster VARCHAR, input_id VARCHAR
+WITH repeated AS (
+    SELECT job_id FROM records
+    WHERE cluster = $cluster
+    GROUP BY job_id
+    HAVING count(*) > 1 AND bool_or(input_id = $input_id)
+)
+SELECT * FROM records WHERE cluster = $cluster AND job_id IN (SELECT job_id FROM repeated)
