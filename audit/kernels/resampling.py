@@ -33,17 +33,17 @@ def weighted_sums(weights: Ints, units: Ints, values: Floats, out: Floats) -> No
 
 @kernel
 def weighted_quantiles(
-    weights: Ints, units: Ints, values: Floats, thousandths: Ints, out: Floats
+    weights: Ints, counts: Ints, units: Ints, values: Floats, thousandths: Ints, out: Floats
 ) -> None:
     """Writes each resample's nearest-rank quantiles, one column per element of ``thousandths``.
 
-    ``values`` and ``thousandths`` ascend; ``units`` says whose each value is. A resample that drew
-    none of them gets NaN.
+    ``values`` and ``thousandths`` ascend; ``units`` says whose each value is, and ``counts`` how
+    many values each unit has. A resample that drew none of them gets NaN.
     """
     for resample in range(weights.shape[0]):
         count = 0
-        for k in range(len(units)):
-            count += weights[resample, units[k]]
+        for unit in range(len(counts)):
+            count += weights[resample, unit] * counts[unit]
         if count == 0:
             out[resample, :] = np.nan
             continue

@@ -158,9 +158,7 @@ def summarise(
             yield from _parts(numbered, dimension, zone)
 
     rows = _counts(held, pool)
-    rows += _gave_up(held, "all", None)
-    for account in held["account"].unique().sort().to_list():
-        rows += _gave_up(held.filter(pl.col("account").eq_missing(account)), "account", account)
+    rows += _gave_up(held)
     for part in parts("all", "width_class", "account"):
         rows += _waits(part, resamples)
     for part in parts("hour_of_week"):
@@ -250,14 +248,23 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
     return [*rows, Row("users", "all", None, named, *NONE, USERS, belonging.height)]
 
 
-def _gave_up(held: pl.DataFrame, dimension: str, value: str | None) -> list[Row]:
-    """Attempts that never started, which stand beside every wait."""
-    gone = held.filter(pl.col("standing") == Standing.NEVER_STARTED)
-    waited = float(gone.select(gave_up_wait().sum()).item())
-    return [
-        Row("never_started", dimension, value, float(gone.height), *NONE, ATTEMPTS, gone.height),
-        Row("gave_up_wait_s", dimension, value, waited, *NONE, SECONDS, gone.height),
+def _gave_up(held: pl.DataFrame) -> list[Row]:
+    """Attempts that never started, which stand beside every wait; in all and by account."""
+    numbers = [
+        (pl.col("standing") == Standing.NEVER_STARTED).sum().alias("never_started"),
+        gave_up_wait().sum().alias("gave_up_wait_s"),
     ]
+    by_account = held.group_by("account").agg(numbers).sort("account")
+    rows = []
+    for dimension, (value, number, waited) in [
+        ("all", (None, *held.select(numbers).row(0))),
+        *(("account", row) for row in by_account.rows()),
+    ]:
+        rows += [
+            Row("never_started", dimension, value, number, *NONE, ATTEMPTS, number),
+            Row("gave_up_wait_s", dimension, value, waited, *NONE, SECONDS, number),
+        ]
+    return rows
 
 
 def _waits(part: Part, resamples: Resamples) -> list[Row]:

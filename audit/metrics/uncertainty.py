@@ -73,12 +73,13 @@ class Resamples:
         """
         from audit.kernels import resampling
 
-        if len(np.unique(units)) < 2:
+        counts = np.bincount(units, minlength=self.units).astype(np.int64)
+        if np.count_nonzero(counts) < 2:
             return [NONE for _ in thousandths]
         out = np.empty((len(self.weights), len(thousandths)))
         asked = np.asarray(thousandths, np.int64)
         values = np.ascontiguousarray(ascending, np.float64)
-        resampling.weighted_quantiles(self.weights, units, values, asked, out)
+        resampling.weighted_quantiles(self.weights, counts, units, values, asked, out)
         drawn = out[~np.isnan(out[:, 0])]
         return [_interval(column) for column in drawn.T]
 
