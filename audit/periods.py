@@ -68,3 +68,20 @@ def days(period: Period, in_zone: ZoneInfo) -> Iterator[tuple[date, int, int]]:
     edges = day_edges(period.from_time, period.to_time, in_zone)
     for start, end in zip(edges, edges[1:], strict=False):
         yield day_of(start, in_zone), start, end
+
+
+def parse_day(text: str) -> date:
+    """A day written as ``2026-10-31``.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no day: write it like 2026-10-31") from error
+
+
+def day_after(day: date) -> date:
+    """The next calendar day."""
+    return day + timedelta(days=1)

@@ -112,9 +112,13 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
 
 
 def fetch(
-    con: Connection, sql: str, parameters: Mapping[str, object] | None = None
+    con: Connection,
+    sql: str,
+    parameters: Mapping[str, object] | None = None,
+    *,
+    most: int | None = None,
 ) -> pl.DataFrame:
-    """The result of one statement, as a frame.
+    """The result of one statement, as a frame; its first ``most`` rows, where that is given.
 
     Raises:
         StoreError: DuckDB refused it; the message carries its reason.
@@ -123,6 +127,8 @@ def fetch(
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:
             return pl.DataFrame()
+        if most is not None:
+            relation = relation.limit(most)
         rows: Any = Stream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
     except duckdb.Error as error:

@@ -1,0 +1,209 @@
+"""The command line: arguments in, one call into ``service``, results on stdout, the rest on stderr.
+
+Exit codes are in README.md. Modules that take long to import are imported where they are used.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from audit import __version__
+from audit.errors import AuditError
+
+if TYPE_CHECKING:
+    from audit.config import Config
+
+DEFAULT_OUT = Path("fairaudit-out")
+
+app = typer.Typer(
+    name="fairaudit",
+    help="Is your batch scheduler fair, to whom is it not, and why?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
+Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
+
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="A config.toml; without it, its defaults.")
+]
+
+
+def main() -> NoReturn:
+    """Runs the command; errors that a user can act on end without a traceback."""
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    try:
+        code = app(standalone_mode=False)
+    except AuditError as error:
+        _say(f"fairaudit: {error}")
+        code = error.exit_code
+    except typer.Exit as done:
+        code = done.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        _say("fairaudit: interrupted; nothing was replaced")
+        code = 130
+    except Exception as error:
+        if not _is_usage(error):
+            raise
+        _say(f"fairaudit: {error.format_message()}; see 'fairaudit --help'")  # type: ignore[attr-defined]
+        code = 2
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"fairaudit {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def audit(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    out: Annotated[Path, typer.Option(help="Folder for the report and database.")] = DEFAULT_OUT,
+    db: Annotated[
+        Path | None,
+        typer.Option(help="Database to add to, instead of a new audit.duckdb in --out."),
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
+    ] = None,
+    resource: Annotated[Resource, typer.Option(help="What sizes count.")] = Resource.cpus,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    from_day: Annotated[
+        str | None, typer.Option("--from", metavar="DAY", help="First day of the period.")
+    ] = None,
+    to_day: Annotated[
+        str | None, typer.Option("--to", metavar="DAY", help="Day after its last.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
+    from audit.kernels import jit
+    from audit.model import Resource as ModelResource
+    from audit.progress import Progress
+    from audit.service import runs
+
+    settings = _config(config)
+    jit.on_first_compile = lambda text: _say(text)
+    request = runs.Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=ModelResource(resource.value),
+        zone=zone,
+        from_day=from_day,
+        to_day=to_day,
+        pdf=not no_pdf,
+    )
+    with Progress() as progress:
+        outcome = runs.audit(
+            request,
+            settings,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for warning in outcome.warnings:
+        _say(f"warning: {warning}")
+    for finding in outcome.main_findings:
+        print(f"- {finding}")
+    print()
+    for made in (outcome.html, outcome.pdf, outcome.database):
+        if made is not None:
+            print(made)
+
+
+@app.command()
+def sql(
+    query: Annotated[
+        str | None, typer.Argument(help="One SQL statement over the published views.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("-f", "--file", help="Read the statement from a file.")
+    ] = None,
+    db: Annotated[Path, typer.Option(help="A published database.")] = DEFAULT_OUT / "audit.duckdb",
+    form: Annotated[Format, typer.Option("--format", help="How to write rows.")] = Format.table,
+    rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Query a published database, read-only and locked down."""
+    from audit.service import analyst
+
+    limits = _config(config).sql
+    analyst.query(
+        _statement(query, file),
+        db,
+        analyst.Format(form.value),
+        sys.stdout.buffer,
+        rows=rows or (limits.rows if form is Format.table else None),
+        timeout_s=limits.timeout_s,
+        memory_limit=limits.memory_limit,
+        say=_say,
+    )
+
+
+@app.command()
+def doctor(
+    db: Annotated[Path | None, typer.Option(help="Also check this published database.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Check the set-up, and say what to do about what is wrong."""
+    from audit.service import diagnosis
+
+    findings = diagnosis.examine(config, db)
+    for finding in findings:
+        print(f"{'ok' if finding.ok else 'WRONG':5}  {finding.what}: {finding.found}")
+        if not finding.ok:
+            print(f"       {finding.remedy}")
+    wrong = sum(not finding.ok for finding in findings)
+    if wrong:
+        _say(f"fairaudit: {wrong} of {len(findings)} checks failed")
+        raise typer.Exit(2)
+
+
+def _config(path: Path | None) -> Config:
+    from audit import config
+
+    return config.Config() if path is None else config.load(path)
+
+
+def _statement(query: str | None, file: Path | None) -> str:
+    from audit.errors import UsageError
+
+    if (query is None) == (file is None):
+        raise UsageError("sql: give one statement, or a file with -f")
+    if file is None:
+        return query or ""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error
+
+
+def _is_usage(error: Exception) -> bool:
+    """Whether typer's parser refused the arguments."""
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,192 @@
+"""The record of a report, read from the database and nothing else.
+
+So a report can be made again later from the same database, and compared byte for byte.
+"""
+
+import json
+from collections.abc import Iterable
+
+import polars as pl
+
+from audit.errors import ReportError
+from audit.metrics import users
+from audit.model import OBSERVED, Period
+from audit.report.charts import NUWT_CUT
+from audit.report.contents import (
+    Breakdown,
+    Contents,
+    Entities,
+    Entity,
+    Figure,
+    Input,
+    Options,
+    PoolPart,
+    Provenance,
+    Refusal,
+    RefusedLine,
+    Span,
+    Step,
+)
+from audit.report.definitions import definitions
+from audit.store import queries
+from audit.store.database import Connection
+
+
+def build(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    options: Options = Options(),
+    *,
+    schedule: str = OBSERVED,
+) -> Contents:
+    """Everything that the report on ``cluster`` and ``period`` says.
+
+    Args:
+        con: a store or a published snapshot.
+        cluster: its name in the database.
+        period: one whose figures were computed; one without any makes a report that says so.
+        options: what the reader chose.
+        schedule: the observed schedule, or the name of a simulated one.
+
+    Raises:
+        ReportError: the database does not know the cluster.
+    """
+    known = queries.run(con, "report_cluster", cluster=cluster)
+    if known.is_empty():
+        raise ReportError(f"cluster {cluster!r}: the database holds nothing of it; ingest its logs")
+    notes, warnings = _notes(known.item(0, "notes"))
+    spanned = queries.run(con, "report_data_span", cluster=cluster, schedule=schedule)
+    of_period = {"cluster": cluster, "schedule": schedule, "period": period.name}
+    summary = queries.run(con, "report_summary", **of_period)
+    entities = queries.run(con, "report_entities", **of_period)
+    return Contents(
+        cluster=cluster,
+        span=Span(
+            period.name,
+            period.from_time,
+            period.to_time,
+            period.whole_log,
+            known.item(0, "zone"),
+            spanned.item(0, "first_arrival"),
+            spanned.item(0, "last_end"),
+        ),
+        pools=tuple(
+            _pool(
+                pool,
+                resource,
+                capacity,
+                summary.filter(pl.col("pool") == pool),
+                entities.filter(pl.col("pool") == pool),
+            )
+            for pool, resource, capacity in queries.run(
+                con, "report_pools", cluster=cluster
+            ).iter_rows()
+        ),
+        notes=notes,
+        warnings=warnings,
+        inputs=tuple(
+            Input(*row) for row in queries.run(con, "report_inputs", cluster=cluster).iter_rows()
+        ),
+        superseded=int(queries.run(con, "report_superseded", cluster=cluster).item()),
+        refusals=_refusals(
+            queries.run(con, "report_refusals", cluster=cluster, examples=options.examples)
+        ),
+        definitions=definitions(),
+        provenance=_provenance(con, cluster, period),
+        options=options,
+    )
+
+
+def _pool(
+    name: str, resource: str, capacity: int, summary: pl.DataFrame, entities: pl.DataFrame
+) -> PoolPart:
+    parts = _breakdowns(summary)
+    kinds = {
+        kind: _entities(kind, entities.filter(pl.col("entity_kind") == kind), parts)
+        for kind in ("user", "account")
+    }
+    overall = parts.get("all", ())
+    return PoolPart(
+        name,
+        resource,
+        capacity,
+        figures=overall[0].figures if overall else (),
+        widths=tuple(sorted(parts.get("width_class", ()), key=_by_width)),
+        hours=tuple(sorted(parts.get("hour_of_week", ()), key=lambda part: int(part.label))),
+        days=parts.get("day", ()),
+        users=kinds["user"],
+        accounts=kinds["account"],
+    )
+
+
+def _breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
+    """The figures of a pool by dimension, and within it by value, in the order of the query."""
+    found: dict[str, dict[str, list[Figure]]] = {}
+    columns = ("dimension", "dimension_value", "metric", "value", "lower", "upper", "unit")
+    for dimension, value, *figure in summary.select(*columns, "attempts").iter_rows():
+        label = "unknown" if value is None else value
+        found.setdefault(dimension, {}).setdefault(label, []).append(Figure(*figure))
+    return {
+        dimension: tuple(Breakdown(label, tuple(figures)) for label, figures in values.items())
+        for dimension, values in found.items()
+    }
+
+
+def _by_width(part: Breakdown) -> tuple[int, int]:
+    """``1`` before ``2`` before ``9-16`` before ``>128`` before ``unknown``."""
+    if part.label.startswith(">"):
+        return (1, 0)
+    lowest = part.label.partition("-")[0]
+    return (0, int(lowest)) if lowest.isdecimal() else (2, 0)
+
+
+def _entities(
+    kind: str, entities: pl.DataFrame, parts: dict[str, tuple[Breakdown, ...]]
+) -> Entities:
+    spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
+    curve = users.cdf(entities).filter(pl.col("nuwt") <= NUWT_CUT) if entities.height else None
+    return Entities(
+        kind,
+        rows=tuple(Entity(*row) for row in entities.drop("pool", "entity_kind").iter_rows()),
+        spread=spread.figures if spread else (),
+        cdf=()
+        if curve is None
+        else tuple(Step(nuwt, share) for nuwt, share, _ in curve.iter_rows()),
+    )
+
+
+def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
+    found: dict[str, tuple[int, list[RefusedLine]]] = {}
+    for reason, number, file, line, text in lines.iter_rows():
+        found.setdefault(reason, (number, []))[1].append(RefusedLine(file, line, text))
+    return tuple(
+        Refusal(reason, number, tuple(examples)) for reason, (number, examples) in found.items()
+    )
+
+
+def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Notes and warnings of ``clusters.notes``.
+
+    ``{"notes": […], "warnings": […]}``; a bare list, or an object of texts, is all notes.
+    """
+    value = json.loads(text)
+    if isinstance(value, dict) and set(value) <= {"notes", "warnings"}:
+        return _texts(value.get("notes", [])), _texts(value.get("warnings", []))
+    if isinstance(value, dict):
+        return _texts(f"{key}: {said}" for key, said in value.items()), ()
+    return _texts(value), ()
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(str(value) for value in values)
+
+
+def _provenance(con: Connection, cluster: str, period: Period) -> Provenance:
+    found = queries.run(con, "report_run", cluster=cluster, period=period.name)
+    if found.is_empty():
+        return Provenance(
+            version="unknown", config_hash="unknown", input_hash="unknown", run_id="unknown"
+        )
+    run_id, version, config_hash, input_hash = found.row(0)
+    return Provenance(version, config_hash, input_hash, run_id)

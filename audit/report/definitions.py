@@ -1,0 +1,207 @@
+"""What each figure of a report means, with a small example worked out by the real functions.
+
+The examples are computed when the report is made, by the code that computed its figures: they
+cannot drift away from it. All look at the same four attempts in a pool of four CPUs.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import polars as pl
+
+from audit.metrics import performance, users
+from audit.metrics.population import describe
+from audit.metrics.resource_equality import overall, resource_equality
+from audit.model import ATTEMPTS, Pool, RecordKind, Resource
+from audit.report import wording
+from audit.report.contents import Definition, Example
+
+_POOL: Final = Pool("example", Resource.cpus, 4)
+_END: Final = 260
+# job, user, CPUs, submit, start, end. Anna's second job slips past Ben's wide one.
+_JOBS: Final = (
+    (1, "anna", 3, 0, 0, 100),
+    (2, "ben", 4, 10, 100, 200),
+    (3, "anna", 1, 20, 20, 80),
+    (4, "ben", 1, 30, 200, 260),
+)
+
+
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """The definitions, in the order in which a report uses them."""
+    attempts = _attempts()
+    return (
+        Definition(
+            "Attempt and wait",
+            "An attempt is one execution of a job; a job that was requeued has several. It arrives "
+            "when it is submitted, or becomes eligible where the log knows that, and waits until "
+            "it starts. Attempts that never started have no wait: their number, and the time "
+            "until they left the queue, stand beside each figure of waits. An attempt belongs to "
+            "the period in which it ended.",
+            "wait = start − arrival",
+            "SPEC §1",
+            _example(
+                "Four attempts in a pool of 4 CPUs",
+                attempts,
+                ("job_id", "user", "size", "arrival_time", "start_time", "end_time", "wait_s"),
+                ("Job", "User", "CPUs", "Arrival", "Start", "End", "Wait (s)"),
+                f"Mean wait: {wording.number(_mean(attempts, 'wait_s'))} s.",
+            ),
+        ),
+        Definition(
+            "Bounded slowdown",
+            "How many times longer an attempt took, waiting included, than it ran; runs shorter "
+            "than 10 s count as 10 s, so that trifles do not rule the mean.",
+            "max(1, (end − arrival) / max(runtime, 10 s))",
+            "SPEC §2; Klusáček and Rudová 2012, §2",
+            _example(
+                "Bounded slowdown of the four attempts",
+                attempts,
+                ("job_id", "arrival_time", "end_time", "runtime_s", "bounded_slowdown"),
+                ("Job", "Arrival", "End", "Runtime (s)", "Bounded slowdown"),
+                f"Mean: {wording.number(_mean(attempts, 'bounded_slowdown'))}.",
+            ),
+        ),
+        Definition(
+            "Overtaking",
+            "An attempt is overtaken by those that arrived later and started earlier. This is not "
+            "always a disadvantage: a narrow attempt may use what a wide one could not.",
+            "",
+            "SPEC §2; Sabin and Sadayappan, §2",
+            _example(
+                "Who overtook whom",
+                attempts,
+                ("job_id", "arrival_time", "start_time", "overtaken_by", "overtook"),
+                ("Job", "Arrival", "Start", "Overtaken by", "Overtook"),
+                "",
+            ),
+        ),
+        Definition(
+            "Resource equality",
+            "At every moment, what is in use is shared out in thought among all attempts that are "
+            "waiting or running, in proportion to their size, and none gets more than its size. "
+            "What an attempt would have collected so, it deserved; what it went short of is "
+            "positive, what it got beyond that is negative, and over all attempts of a pool the "
+            "two cancel out. The overall figure is the mean, over all attempts, of what those "
+            "that went short went short of.",
+            "deserved = ∫ from arrival to end of min(size · used / active, size);  "
+            "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
+            "overall = Σ max(shortfall, 0) / attempts",
+            "SPEC §3; Sabin and Sadayappan, §3.2",
+            _example(
+                "What each deserved and got, in CPU-seconds",
+                attempts,
+                ("job_id", "size", "re_deserved", "re_consumed", "re_unfairness"),
+                ("Job", "CPUs", "Deserved", "Consumed", "Shortfall"),
+                f"Overall: {wording.number(overall(attempts))} CPU-seconds per attempt. "
+                f"Sum of all shortfalls: {_sum_of_shortfalls(attempts)}.",
+            ),
+        ),
+        _nuwt(attempts),
+        _machine(attempts),
+    )
+
+
+def _nuwt(attempts: pl.DataFrame) -> Definition:
+    entities = users.by_entity(attempts, "user")
+    spread = users.dispersion(entities)
+    return Definition(
+        "NUWT, UWT and F",
+        "The time that a user's attempts waited (TUWT) over the resource-seconds that they used "
+        "(TUSA) is the user's NUWT: high where one waits long for little. UWT is its mean over "
+        "users, F the sum of squared distances from that mean. Users with fewer than two started "
+        "jobs, and those without usage, are left out and counted. A few users with next to no "
+        "usage can rule the mean, so median, quartiles and the pooled ratio stand beside it.",
+        "NUWT = Σ wait / Σ (runtime · size);  UWT = mean of NUWT;  F = Σ (UWT − NUWT)²",
+        "SPEC §6; Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
+        _example(
+            "NUWT of the two users",
+            entities,
+            ("entity", "jobs", "tuwt_s", "tusa", "nuwt"),
+            ("User", "Jobs", "TUWT (s)", "TUSA (CPU-s)", "NUWT"),
+            f"UWT {wording.number(spread.uwt)}, median {wording.number(spread.median)} (nearest "
+            f"rank), pooled ratio {wording.number(spread.pooled)}, standard deviation "
+            f"{wording.number(spread.deviation)}, F {wording.number(spread.f)}.",
+        ),
+    )
+
+
+def _machine(attempts: pl.DataFrame) -> Definition:
+    did = performance.activity(attempts, _POOL.capacity, [0, _END], _END)
+    return Definition(
+        "Utilization and loss of capacity",
+        "Utilization is the busy part of what the pool could have given over the whole period. "
+        "Loss of capacity is the part that stood idle while the queue asked for at least as much: "
+        "the time mean of the smaller of what is idle and what is queued.",
+        "utilization = busy resource-seconds / capacity resource-seconds;  "
+        "loss = mean of min(idle, queued) / capacity",
+        "SPEC §2",
+        Example(
+            f"The pool over the {_END} seconds of the example",
+            ("Figure", "Value"),
+            (
+                ("Utilization", wording.percent(performance.utilization(did))),
+                ("Loss of capacity", wording.percent(performance.loss_of_capacity(did))),
+                ("Mean queue (CPUs)", wording.number(performance.queued_mean(did))),
+            ),
+            "",
+        ),
+    )
+
+
+def _attempts() -> pl.DataFrame:
+    jobs = pl.DataFrame(
+        {
+            "cluster": "example",
+            "kind": RecordKind.JOB.value,
+            "state": "COMPLETED",
+            "attempt": 1,
+            "line": [job for job, *_ in _JOBS],
+            "job_id": [str(job) for job, *_ in _JOBS],
+            "job_number": [job for job, *_ in _JOBS],
+            "user": [user for _, user, *_ in _JOBS],
+            "cpus": [row[2] for row in _JOBS],
+            "submit_time": [row[3] for row in _JOBS],
+            "start_time": [row[4] for row in _JOBS],
+            "end_time": [row[5] for row in _JOBS],
+        }
+    )
+    missing = [name for name in ATTEMPTS if name not in jobs.columns]
+    frame = jobs.with_columns(**{name: None for name in missing}).select(
+        pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
+    )
+    described = performance.overtakes(describe(frame, [_POOL]))
+    return resource_equality(described, _END).sort("job_number")
+
+
+def _example(
+    caption: str,
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    titles: tuple[str, ...],
+    result: str,
+) -> Example:
+    return Example(
+        caption,
+        titles,
+        tuple(tuple(_cell(value) for value in row) for row in frame.select(columns).iter_rows()),
+        result,
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return wording.count(value)
+    return wording.number(value) if isinstance(value, float) else str(value)
+
+
+def _mean(frame: pl.DataFrame, column: str) -> float:
+    return float(frame.select(pl.col(column).cast(pl.Float64).mean()).item())
+
+
+def _sum_of_shortfalls(frame: pl.DataFrame) -> str:
+    total = float(frame.select(pl.col("re_unfairness").sum()).item())
+    # What rounding leaves of zero is not worth a reader's thought.
+    return wording.number(0.0 if abs(total) < 1e-9 else total)

@@ -1,0 +1,7 @@
+-- All figures of one schedule and period; the order is that of the text, for the reader to mend.
+-- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
+SELECT pool, metric, dimension, dimension_value, value, lower, upper, unit, attempts
+FROM summary_result
+WHERE cluster = $cluster AND schedule = $schedule AND period = $period
+    AND dimension IN ('all', 'width_class', 'hour_of_week', 'day', 'entity_kind')
+ORDER BY pool, dimension, dimension_value NULLS FIRST, metric
