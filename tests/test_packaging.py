@@ -1,0 +1,151 @@
+"""The wheel is complete, and works where there is no checkout; the locks pin what is asked for."""
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parent.parent
+BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """What a command prints that must succeed, in an environment that names no checkout."""
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={"HOME": str(cwd), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def built(folder: Path, *options: str) -> Path:
+    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
+    run(*build, *options, ROOT, cwd=ROOT)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("wheel"), "--wheel")
+
+
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel in it, which borrows only its dependencies."""
+    folder = tmp_path_factory.mktemp("site")
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    python = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    run(*pip, "install", "--no-index", "--no-deps", wheel, cwd=folder)
+    # A path file does not follow the path files of the folder it names, so not into the checkout.
+    [own] = folder.glob("lib/python*/site-packages")
+    (own / "borrowed.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return folder
+
+
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
+    if not shutil.which("git") or not (ROOT / ".git").exists():
+        pytest.skip("no git here: cannot tell what the wheel should hold")
+    # New files count too: a clean checkout has none, and one at work need not commit to test.
+    known = run(
+        *("git", "ls-files", "--cached", "--others", "--exclude-standard"),
+        *("audit", "sql", "templates", "config.toml"),
+        cwd=ROOT,
+    ).splitlines()
+    expected = {
+        f"audit/{name}" if name.startswith(BESIDE) else name
+        for name in known
+        if (ROOT / name).exists()
+    }
+    assert {name for name in names(wheel) if name.startswith("audit/")} == expected
+    for part in BESIDE:
+        assert any(name.startswith(f"audit/{part}") for name in expected), f"no {part}"
+
+
+def test_an_sdist_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    assert names(built(tmp_path)) == names(wheel)
+
+
+def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
+    ask = """if True:
+        import audit, audit.resources
+        print(audit.__file__)
+        for name in ("sql/schema", "templates", "config.toml"):
+            print(audit.resources.path(name))
+    """
+    for used in run(site / "bin" / "python", "-c", ask, cwd=tmp_path).splitlines():
+        assert Path(used).is_relative_to(site), used
+    assert "audit" in run(site / "bin" / "fairaudit", "--help", cwd=tmp_path)
+
+
+def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
+    log = tmp_path / "small.swf"
+    log.write_text(small_log())
+    run(site / "bin" / "fairaudit", "audit", log, "--out", "out", *no_pdf(), cwd=tmp_path)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert (tmp_path / "out" / "audit.duckdb").exists()
+    if not no_pdf():
+        assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def small_log() -> str:
+    """Thirty jobs of three users, one every ten minutes, on eight processors."""
+    header = "; MaxProcs: 8\n; UnixStartTime: 1000000000\n; TimeZoneString: UTC\n"
+    lines = []
+    for job in range(1, 31):
+        wait, run_time, size = 60 * (job % 7), 600 + 60 * (job % 5), 1 + job % 4
+        fields = [job, 600 * job, wait, run_time, size, -1, -1, size, 1800, -1, 1, 1 + job % 3, 1]
+        lines.append(" ".join(map(str, fields + [-1] * 5)))
+    return header + "\n".join(lines) + "\n"
+
+
+def no_pdf() -> tuple[str, ...]:
+    """The option that an audit needs where Pango is missing."""
+    try:
+        import weasyprint  # noqa: F401
+    except OSError:
+        return ("--no-pdf",)
+    return ()
+
+
+def pins(lock: str) -> dict[str, str]:
+    """Version by package, from a lock that must hold nothing but pins, hashes and their reasons."""
+    found = {}
+    for line in (ROOT / lock).read_text().splitlines():
+        if pin := re.fullmatch(r"([a-z0-9-]+)==(\S+) \\", line):
+            found[pin[1]] = pin[2]
+        else:
+            assert re.fullmatch(r" +--hash=sha256:[0-9a-f]{64}( \\)?| *#[^/]*|", line), line
+    return found
+
+
+def test_the_locks_pin_what_is_asked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
+    assert runtime.items() <= development.items()
+    asked = [
+        *((runtime, text) for text in project["dependencies"]),
+        *((development, text) for text in project["optional-dependencies"]["dev"]),
+    ]
+    for lock, text in asked:
+        requirement = Requirement(text)
+        version = lock.get(requirement.name, "")
+        assert requirement.specifier.contains(version or "0"), f"{text}: run `make lock`"
