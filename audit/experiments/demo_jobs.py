@@ -27,8 +27,6 @@ Floats = NDArray[np.float64]
 ZONE: Final = "Europe/Berlin"
 FIRST_DAY: Final = date(2026, 3, 2)
 """A Monday; the clocks change on 29 March 2026."""
-FULL_JOBS: Final = 22_000
-FULL_DAYS: Final = 91
 
 USERS: Final = 60
 ACCOUNTS: Final = (1, 1, 2, 1, 2, 3)
@@ -71,14 +69,15 @@ def start_of_log() -> int:
     return day_start(FIRST_DAY, zone(ZONE))
 
 
-def draw(rng: np.random.Generator, count: int, running: int, capacity: int, load: float) -> Jobs:
+def draw(
+    rng: np.random.Generator, count: int, running: int, days: int, capacity: int, load: float
+) -> Jobs:
     """``count`` jobs of which any ``running`` drawn at random make about the offered ``load``.
 
-    Times are epoch seconds from ``start_of_log()`` on, over a span in proportion to ``running``;
-    occupancies and walltimes are seconds; no job asks for more than ``capacity`` processors.
-    Offered load: SPEC §8.
+    Times are epoch seconds, ``days`` days from ``start_of_log()`` on; occupancies and walltimes are
+    seconds; no job asks for more than ``capacity`` processors. Offered load: SPEC §8.
     """
-    submit, user, session = _submissions(rng, count, running)
+    submit, user, session = _submissions(rng, count, days)
     cpus = _widths(rng, user, session, capacity)
     runtime = _runtimes(rng, user, session, cpus)
     fate = rng.random(count)
@@ -106,9 +105,8 @@ def draw(rng: np.random.Generator, count: int, running: int, capacity: int, load
     return Jobs(submit, user, cpus, occupancy, walltime, state)
 
 
-def _submissions(rng: np.random.Generator, count: int, running: int) -> tuple[Ints, Ints, Ints]:
+def _submissions(rng: np.random.Generator, count: int, days: int) -> tuple[Ints, Ints, Ints]:
     """Submit time, user and session of ``count`` jobs, in the order of submission."""
-    days = max(14, round(FULL_DAYS * running / FULL_JOBS))
     activity = 1.0 / np.arange(3, USERS + 3) ** 1.3
     # One flood in some two weeks, each of 1 to 3 % of the log.
     floods = max(1, days // 13)

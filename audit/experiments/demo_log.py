@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from audit.errors import UsageError
 from audit.experiments.demo_jobs import (
     ACCOUNTS,
-    FULL_JOBS,
     HOUR,
     MINUTE,
     QUEUES,
@@ -35,6 +34,8 @@ from audit.model import JobState
 from audit.simulation.check import check_schedule, require_sound
 from audit.simulation.plain import easy, estimate_of
 
+FULL_JOBS: Final = 22_000
+FULL_DAYS: Final = 91
 GAVE_UP: Final = 0.03
 """Share of the jobs that are cancelled while they wait."""
 CANDIDATES: Final = 8
@@ -57,7 +58,7 @@ LOG: Final = pl.Schema(
 
 
 def demo_log(
-    seed: int = 0, jobs: int = FULL_JOBS, capacity: int = 512, load: float = 0.85
+    seed: int = 1, jobs: int = FULL_JOBS, capacity: int = 512, load: float = 0.85
 ) -> pl.DataFrame:
     """The demo log: one row per job, in the order of submission.
 
@@ -84,7 +85,8 @@ def demo_log(
     rng = np.random.Generator(np.random.PCG64(seed))
     giving_up = round(jobs * GAVE_UP)
     to_start, candidates = jobs - giving_up, CANDIDATES * giving_up
-    drawn = draw(rng, to_start + candidates, to_start, capacity, load)
+    days = max(14, round(FULL_DAYS * jobs / FULL_JOBS))
+    drawn = draw(rng, to_start + candidates, to_start, days, capacity, load)
     candidate = np.zeros(len(drawn), np.bool_)
     candidate[rng.choice(len(drawn), candidates, replace=False)] = True
 
