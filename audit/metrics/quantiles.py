@@ -4,6 +4,7 @@ Both give the same bits whatever the order of the values, and neither invents a 
 (SPEC §1: percentiles are nearest-rank, the median included).
 """
 
+import itertools
 import math
 from typing import Final
 
@@ -37,9 +38,6 @@ def exact_sum(values: NDArray[np.float64]) -> float:
 def grouped_sums(groups: NDArray[np.int64], values: NDArray[np.float64], count: int) -> list[float]:
     """``exact_sum`` of the values of each group 0, …, ``count`` − 1; 0 for an empty one."""
     by_group = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups, minlength=count))
+    ends = [0, *np.cumsum(np.bincount(groups, minlength=count))[:count].tolist()]
     ordered = values[by_group].tolist()
-    return [
-        math.fsum(ordered[begin:end])
-        for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)
-    ][:count]
+    return [math.fsum(ordered[begin:end]) for begin, end in itertools.pairwise(ends)]

@@ -110,6 +110,7 @@ def _shares(lives: Lifetimes, weights: Weights) -> tuple[Floats, Floats]:
         sweeps.waiting_shares(*lives, share, share_low)
         np.subtract((lives.start - lives.arrival).astype(np.float64), share, out=share)
         share *= lives.size
+        share += 0.0  # −0 becomes 0, which prints better
         return consumed, share
     if weights != "jobs":
         raise ValueError(f"weights = {weights!r}: either 'size' or 'jobs'")

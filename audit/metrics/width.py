@@ -22,7 +22,11 @@ def width_class(size: pl.Expr, top: int = TOP) -> pl.Expr:
     Raises:
         ValueError: ``top`` is not a power of two.
     """
-    return size.cut(_ends(top), labels=order(top)).cast(pl.String)
+    *bounded, wider = order(top)
+    label: pl.Expr = pl.when(size > top).then(pl.lit(wider))
+    for end, name in reversed(list(zip(_ends(top), bounded, strict=True))):
+        label = pl.when(size <= end).then(pl.lit(name)).otherwise(label)
+    return label
 
 
 def order(top: int = TOP) -> list[str]:

@@ -1,0 +1,20 @@
+"""Hypothesis repeats itself, and real logs are read where they are to be had."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(scope="session")
+def real_logs() -> Path:
+    """The folder of public logs, one folder per kind; never part of the repository."""
+    folder = os.environ.get("FAIRAUDIT_REAL_LOGS")
+    if not folder:
+        pytest.skip("FAIRAUDIT_REAL_LOGS does not name the folder of real logs: not compared")
+    return Path(folder)

@@ -1,0 +1,46 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.quantiles import exact_sum, grouped_sums, nearest_rank
+from tests import naive
+
+values = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
+
+
+@given(values, st.integers(0, 1000))
+def test_nearest_rank_is_its_definition(numbers: list[int], thousandths: int) -> None:
+    fast = nearest_rank(np.sort(np.array(numbers, np.float64)), thousandths)
+    assert fast == naive.nearest_rank(numbers, Fraction(thousandths, 1000))
+
+
+@pytest.mark.parametrize(
+    ("count", "thousandths", "rank"),
+    [(4, 500, 2), (5, 500, 3), (100, 70, 7), (1, 990, 1), (10, 900, 9), (3, 1000, 3), (3, 0, 1)],
+)
+def test_ranks(count: int, thousandths: int, rank: int) -> None:
+    assert nearest_rank(np.arange(1.0, count + 1), thousandths) == rank
+
+
+def test_nothing_has_no_quantile() -> None:
+    assert nearest_rank(np.array([]), 500) is None
+
+
+def test_a_sum_is_rounded_once() -> None:
+    assert exact_sum(np.array([1e16, 1.0, -1e16])) == 1.0
+    assert exact_sum(np.array([])) == 0.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=20))
+def test_grouped_sums(pairs: list[tuple[int, int]]) -> None:
+    groups = np.array([group for group, _ in pairs], np.int64)
+    numbers = np.array([number for _, number in pairs], np.float64)
+    expected = [sum(number for one, number in pairs if one == group) for group in range(4)]
+    assert grouped_sums(groups, numbers, 4) == expected
+
+
+def test_no_groups() -> None:
+    assert grouped_sums(np.array([], np.int64), np.array([]), 0) == []

@@ -1,0 +1,292 @@
+"""SPEC's definitions in slow, plain, exact Python: what the fast code is compared with.
+
+Time is cut at every instant at which anything happens, and each elementary interval is looked at on
+its own; all numbers are integers or fractions. Nothing here is shared with the package.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Record = Mapping[str, Any]
+
+
+class Attempt(NamedTuple):
+    """One attempt, as SPEC §1 sees it."""
+
+    key: tuple[str, int]  # job and attempt
+    standing: str
+    user: str | None
+    account: str | None
+    arrival: int | None
+    clipped: bool
+    start: int | None
+    end: int | None
+    runtime: int | None
+    size: int | None
+
+    @property
+    def ended(self) -> bool:
+        return self.standing == "ended"
+
+    @property
+    def wait(self) -> int:
+        assert self.start is not None
+        assert self.arrival is not None
+        return self.start - self.arrival
+
+
+class Life(NamedTuple):
+    """When an attempt was in the pool, and from when on it ran (start = end: it never did)."""
+
+    arrival: int
+    start: int
+    end: int
+    size: int
+
+
+def described(records: Iterable[Record], resource: str = "cpus") -> list[Attempt]:
+    """Each record's attempt, in the same order."""
+    return [_described(record, resource) for record in records]
+
+
+def _described(record: Record, resource: str) -> Attempt:
+    start, end = record["start_time"], record["end_time"]
+    if start is not None:
+        standing = "ended" if end is not None else "running"
+    elif end is None and record["state"] == "PENDING":
+        standing = "pending"
+    elif end is None and record["occupancy_s"] is not None:
+        standing = "start_unknown"
+    else:
+        standing = "never_started"
+    ready = record["eligible_time"]
+    if ready is None:
+        ready = record["submit_time"]
+    known = [instant for instant in (ready, start) if instant is not None]
+    occupancy = end - start if standing == "ended" else record["occupancy_s"]
+    return Attempt(
+        key=(record["job_id"], record["attempt"]),
+        standing=standing,
+        user=record["user"],
+        account=record["account"],
+        arrival=min(known) if known else None,
+        clipped=len(known) == 2 and start < ready,
+        start=start,
+        end=end,
+        runtime=None if occupancy is None else max(occupancy - (record["suspended_s"] or 0), 0),
+        size=record[resource],
+    )
+
+
+def bounded_slowdown(attempt: Attempt, tau: int = 10) -> Fraction:
+    assert attempt.end is not None
+    assert attempt.arrival is not None
+    assert attempt.runtime is not None
+    return max(Fraction(1), Fraction(attempt.end - attempt.arrival, max(attempt.runtime, tau)))
+
+
+def width_class(size: int | None) -> str | None:
+    if size is None:
+        return None
+    for low, high in [(0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 32), (33, 64)]:
+        if low <= size <= high:
+            return str(low) if low == high else f"{low}-{high}"
+    return "65-128" if size <= 128 else ">128"
+
+
+def life(attempt: Attempt, now: int, count_never_started: bool = False) -> Life | None:
+    """The attempt's part in used and active; none where it has no part."""
+    arrival, start, end = attempt.arrival, attempt.start, attempt.end
+    size = attempt.size or 0
+    if attempt.standing == "ended":
+        assert arrival is not None
+        assert start is not None
+        assert end is not None
+        return Life(arrival, start, end, size)
+    if attempt.standing == "running" and start is not None and start < now:
+        assert arrival is not None
+        return Life(arrival, start, now, size)
+    if attempt.standing in ("pending", "running") and arrival is not None and arrival < now:
+        return Life(arrival, now, now, size)
+    if not count_never_started or attempt.standing != "never_started":
+        return None
+    if arrival is not None and end is not None and arrival < end:
+        return Life(arrival, end, end, size)
+    return None
+
+
+def active(lives: Iterable[Life], t: int) -> list[Life]:
+    return [one for one in lives if one.arrival <= t < one.end]
+
+
+def running(lives: Iterable[Life], t: int) -> list[Life]:
+    return [one for one in lives if one.start <= t < one.end]
+
+
+def queued(lives: Iterable[Life], t: int) -> list[Life]:
+    return [one for one in lives if one.arrival <= t < one.start]
+
+
+def sizes(lives: Iterable[Life]) -> int:
+    return sum(one.size for one in lives)
+
+
+def integral(
+    of: Callable[[int], Fraction | int], lives: Iterable[Life], begin: int, end: int
+) -> Fraction:
+    """∫ over [begin, end) of a quantity that changes only when an attempt does."""
+    cuts = {begin, end}
+    for one in lives:
+        cuts |= {t for t in (one.arrival, one.start, one.end) if begin < t < end}
+    ordered = sorted(cuts)
+    return sum(
+        (Fraction(of(a)) * (b - a) for a, b in itertools.pairwise(ordered)),
+        Fraction(),
+    )
+
+
+# Resource equality, SPEC §3
+
+
+class Equality(NamedTuple):
+    deserved: Fraction
+    consumed: Fraction
+
+    @property
+    def unfairness(self) -> Fraction:
+        return self.deserved - self.consumed
+
+
+def equality(one: Life, lives: Sequence[Life], weights: str = "size") -> Equality:
+    """What one attempt deserved and consumed, among all."""
+
+    def share(t: int) -> Fraction:
+        used = sizes(running(lives, t))
+        if weights == "jobs":
+            return min(Fraction(used, len(active(lives, t))), Fraction(one.size))
+        total = sizes(active(lives, t))
+        return min(Fraction(one.size * used, total), Fraction(one.size)) if total else Fraction()
+
+    return Equality(
+        integral(share, lives, one.arrival, one.end), Fraction((one.end - one.start) * one.size)
+    )
+
+
+# Performance, SPEC §2
+
+
+def overtakes(attempts: Sequence[Attempt], one: Attempt) -> tuple[int, int]:
+    """How many arrived later and started earlier; arrived earlier and started later."""
+    started = [
+        (other.arrival, other.start)
+        for other in attempts
+        if other.start is not None and other.arrival is not None
+    ]
+    assert one.arrival is not None
+    assert one.start is not None
+    return (
+        sum(arrival > one.arrival and start < one.start for arrival, start in started),
+        sum(arrival < one.arrival and start > one.start for arrival, start in started),
+    )
+
+
+def utilization(lives: Sequence[Life], capacity: int, begin: int, end: int) -> Fraction:
+    return integral(lambda t: sizes(running(lives, t)), lives, begin, end) / (
+        capacity * (end - begin)
+    )
+
+
+def queued_mean(lives: Sequence[Life], begin: int, end: int) -> Fraction:
+    return integral(lambda t: sizes(queued(lives, t)), lives, begin, end) / (end - begin)
+
+
+def loss_of_capacity(lives: Sequence[Life], capacity: int, begin: int, end: int) -> Fraction:
+    def lost(t: int) -> Fraction:
+        idle = max(capacity - sizes(running(lives, t)), 0)
+        return Fraction(min(idle, sizes(queued(lives, t))), capacity)
+
+    return integral(lost, lives, begin, end) / (end - begin)
+
+
+def over_capacity_time(lives: Sequence[Life], capacity: int, begin: int, end: int) -> Fraction:
+    return integral(lambda t: int(sizes(running(lives, t)) > capacity), lives, begin, end) / (
+        end - begin
+    )
+
+
+def peak(lives: Sequence[Life], begin: int, end: int) -> int:
+    """The most in use at any whole second of [begin, end)."""
+    instants = [t for one in lives for t in (one.arrival, one.start, one.end) if begin <= t < end]
+    return max((sizes(running(lives, t)) for t in [begin, *instants]), default=0)
+
+
+# Users, SPEC §6
+
+
+class Entity(NamedTuple):
+    jobs: int
+    attempts: int
+    never_started: int
+    gave_up_wait: int
+    tuwt: int
+    tusa: int
+
+    @property
+    def nuwt(self) -> Fraction | None:
+        return Fraction(self.tuwt, self.tusa) if self.tusa else None
+
+
+def entities(attempts: Iterable[Attempt], kind: str) -> dict[str | None, Entity]:
+    owned: dict[str | None, list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.standing in ("ended", "never_started"):
+            owned.setdefault(getattr(attempt, kind), []).append(attempt)
+    return {owner: _entity(theirs) for owner, theirs in owned.items()}
+
+
+def _entity(attempts: list[Attempt]) -> Entity:
+    ended = [attempt for attempt in attempts if attempt.ended]
+    gave_up = [attempt for attempt in attempts if not attempt.ended]
+    return Entity(
+        jobs=len({attempt.key[0] for attempt in ended}),
+        attempts=len(ended),
+        never_started=len(gave_up),
+        gave_up_wait=sum(
+            max(one.end - one.arrival, 0)
+            for one in gave_up
+            if one.end is not None and one.arrival is not None
+        ),
+        tuwt=sum(attempt.wait for attempt in ended),
+        tusa=sum((attempt.runtime or 0) * (attempt.size or 0) for attempt in ended),
+    )
+
+
+def counted_nuwt(owners: Mapping[str | None, Entity], keep_single: bool = False) -> list[Fraction]:
+    """NUWT of the users that UWT and its companions are of, ascending."""
+    return sorted(
+        one.nuwt
+        for owner, one in owners.items()
+        if owner is not None and one.jobs >= (1 if keep_single else 2) and one.nuwt is not None
+    )
+
+
+def f(nuwt: Sequence[Fraction]) -> Fraction:
+    uwt = sum(nuwt, Fraction()) / len(nuwt)
+    return sum(((uwt - one) ** 2 for one in nuwt), Fraction())
+
+
+def nearest_rank(values: Sequence[Any], q: Fraction) -> Any:
+    """The least value with at least a share q of all values at or below it."""
+    return next(
+        value for value in sorted(values) if sum(v <= value for v in values) >= q * len(values)
+    )
+
+
+def close(fast: float | None, exact: Fraction | int | None, scale: float = 1.0) -> bool:
+    """Whether they agree to 12 digits of the greater of the value and ``scale``."""
+    if fast is None or exact is None:
+        return fast is exact
+    return math.isclose(fast, float(exact), rel_tol=1e-12, abs_tol=1e-12 * max(scale, 1e-30))
