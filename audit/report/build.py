@@ -13,6 +13,7 @@ from audit.metrics import users
 from audit.model import OBSERVED, Period
 from audit.report.charts import NUWT_CUT
 from audit.report.contents import (
+    DEFAULT,
     Breakdown,
     Contents,
     Entities,
@@ -36,7 +37,7 @@ def build(
     con: Connection,
     cluster: str,
     period: Period,
-    options: Options = Options(),
+    options: Options = DEFAULT,
     *,
     schedule: str = OBSERVED,
 ) -> Contents:

@@ -68,7 +68,7 @@ def _bundling() -> Future[str]:
     import vl_convert
 
     pool = ThreadPoolExecutor(1, thread_name_prefix="fairaudit-bundle")
-    made = pool.submit(vl_convert.javascript_bundle)
+    made = pool.submit(lambda: str(vl_convert.javascript_bundle()))
     pool.shutdown(wait=False)
     return made
 
@@ -94,14 +94,14 @@ def shortfall_share(pool: PoolPart) -> Chart | None:
     """What each width class went short of, as a share of what it consumed."""
     rows = [
         {
-            "width": part.label,
+            "width": wording.width(part.label),
             "value": figure.value,
             "lower": figure.lower,
             "upper": figure.upper,
             "attempts": part.figure("attempts").value or figure.attempts,
             "sample": _sample(part),
         }
-        for part in pool.widths
+        for part in _classes(pool)
         if (figure := part.figure("re_unfairness_share")).value is not None
     ]
     return _bars(
@@ -111,7 +111,7 @@ def shortfall_share(pool: PoolPart) -> Chart | None:
         f"Width class ({wording.resource(pool.resource)}s)",
         "Shortfall (% of what was consumed)",
         "%",
-        lambda value: wording.percent(value),
+        wording.percent,
     )
 
 
@@ -119,14 +119,14 @@ def shortfall(pool: PoolPart) -> Chart | None:
     """What an attempt of each width class went short of, in resource-hours."""
     rows = [
         {
-            "width": part.label,
+            "width": wording.width(part.label),
             "value": _hours(figure.value),
             "lower": _hours(figure.lower),
             "upper": _hours(figure.upper),
             "attempts": part.figure("attempts").value or figure.attempts,
             "sample": _sample(part),
         }
-        for part in pool.widths
+        for part in _classes(pool)
         if (figure := part.figure("re_unfairness")).value is not None
     ]
     unit = f"{wording.resource(pool.resource)}-hours"
@@ -136,7 +136,7 @@ def shortfall(pool: PoolPart) -> Chart | None:
         rows,
         f"Width class ({wording.resource(pool.resource)}s)",
         f"Shortfall ({unit} per attempt)",
-        ",~g",
+        ",.3~r",
         lambda value: f"{wording.number(value)} {unit}",
     )
 
@@ -183,6 +183,11 @@ def _bars(
         "The table beside it holds every value."
     )
     return _chart(key, title, alt_text, bars + spread, 240)
+
+
+def _classes(pool: PoolPart) -> list[Breakdown]:
+    """The width classes; attempts whose width is not known stand in the tables only."""
+    return [part for part in pool.widths if part.label[:1].isdecimal() or part.label[:1] == ">"]
 
 
 _ENOUGH: Final = "30 attempts or more"
@@ -276,28 +281,52 @@ def _share_up_to(of: Entities, nuwt_: float) -> float:
 # --- waits -----------------------------------------------------------------------------------
 
 _MARKS: Final = {"median": "circle", "mean": "square", "90th percentile": "triangle-up"}
+_TICKS: Final = (
+    (0, "0"),
+    (60, "1 min"),
+    (600, "10 min"),
+    (3_600, "1 h"),
+    (21_600, "6 h"),
+    (86_400, "1 d"),
+    (345_600, "4 d"),
+    (1_382_400, "16 d"),
+    (5_529_600, "64 d"),
+)
 
 
 def waits(pool: PoolPart) -> Chart | None:
     """Median, mean and 90th percentile of the wait by width class."""
-    seconds: list[tuple[str, str, float]] = [
-        (part.label, label, value)
-        for part in pool.widths
+    rows: list[Spec] = [
+        {
+            "width": wording.width(part.label),
+            "of": label,
+            "wait": value,
+            "says": wording.duration(value),
+        }
+        for part in _classes(pool)
         for label, metric in zip(_MARKS, ("wait_median", "wait_mean", "wait_p90"), strict=True)
         if (value := part.figure(metric).value) is not None
     ]
-    if not seconds:
+    if not rows:
         return None
     import altair as alt
 
-    unit, size = _time_unit(value for _, _, value in seconds)
-    rows = [
-        {"width": width, "of": label, "wait": value / size, "says": wording.duration(value)}
-        for width, label, value in seconds
-    ]
     x_title = f"Width class ({wording.resource(pool.resource)}s)"
-    y_title = f"Wait ({unit})"
+    y_title = "Wait (logarithmic above 1 min)"
+    longest = max(float(row["wait"]) for row in rows)
+    ticks = [tick for tick, _ in _TICKS if tick <= longest * 1.5] or [0, 60]
     x = alt.X("width:N", sort=None, title=x_title, axis=alt.Axis(labelAngle=0, ticks=False))
+    # Waits of 0 are common, so the scale is linear up to a minute and logarithmic beyond.
+    y = alt.Y(
+        "wait:Q",
+        title=y_title,
+        scale=alt.Scale(type="symlog", constant=60, domain=[0, max(longest * 1.2, 60)], nice=False),
+        axis=alt.Axis(
+            values=ticks,
+            labelExpr=" : ".join(f"datum.value == {tick} ? '{text}'" for tick, text in _TICKS)
+            + " : ''",
+        ),
+    )
     base = alt.Chart(alt.Data(values=rows))
     stems = base.mark_rule(color=RULE, strokeWidth=2).encode(
         x=x, y=alt.Y("min(wait):Q", title=y_title), y2="max(wait):Q"
@@ -305,7 +334,7 @@ def waits(pool: PoolPart) -> Chart | None:
     labels = list(_MARKS)
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,
-        y=alt.Y("wait:Q", title=y_title, axis=alt.Axis(tickCount=5, format=",~g")),
+        y=y,
         color=alt.Color(
             "of:N",
             scale=alt.Scale(domain=labels, range=[BLUE, INK, VERMILION]),
@@ -324,10 +353,10 @@ def waits(pool: PoolPart) -> Chart | None:
             alt.Tooltip("says:N", title="Wait"),
         ],
     )
-    width, label, value = max(seconds, key=lambda row: row[2])
+    highest = max(rows, key=lambda row: float(row["wait"]))
     alt_text = (
         "Point chart. Median, mean and 90th percentile of the wait for each width class. "
-        f"Highest: {label} of class {width}, {wording.duration(value)}. "
+        f"Highest: {highest['of']} of class {highest['width']}, {highest['says']}. "
         "The table beside it holds every value."
     )
     return _chart("waits", "Waits by width class", alt_text, stems + points, 240)
@@ -344,7 +373,14 @@ def week(pool: PoolPart) -> Chart | None:
         return None
     import altair as alt
 
-    unit, size = _time_unit(figure.value or 0 for figure in seconds.values())
+    # A mean over a handful of arrivals would set the scale for all others.
+    sound = {
+        hour: figure for hour, figure in seconds.items() if (figure.attempts or 0) >= SMALL_SAMPLE
+    }
+    told_apart = len(sound) >= len(seconds) / 2
+    scaled = sound if told_apart else seconds
+    unit, size = _time_unit(figure.value or 0 for figure in scaled.values())
+    most = max(figure.value or 0 for figure in scaled.values()) / size
     rows = [
         {
             "weekday": _WEEKDAYS[hour // 24],
@@ -352,9 +388,17 @@ def week(pool: PoolPart) -> Chart | None:
             "wait": (figure.value or 0) / size,
             "says": wording.duration(figure.value),
             "attempts": figure.attempts,
+            "sound": hour in scaled,
         }
         for hour, figure in sorted(seconds.items())
     ]
+    legend = alt.Legend(
+        title=f"Mean wait ({unit})" + ("; grey: fewer than 30 attempts" if told_apart else ""),
+        orient="top",
+        gradientLength=180,
+        tickCount=4,
+        titleLimit=400,
+    )
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_rect(stroke="#ffffff", strokeWidth=1)
@@ -371,16 +415,14 @@ def week(pool: PoolPart) -> Chart | None:
                 scale=alt.Scale(domain=list(_WEEKDAYS)),
                 axis=alt.Axis(ticks=False, domain=False),
             ),
-            color=alt.Color(
-                "wait:Q",
-                scale=alt.Scale(scheme="blues", domainMin=0),
-                legend=alt.Legend(
-                    title=f"Mean wait ({unit})",
-                    orient="top",
-                    gradientLength=180,
-                    tickCount=4,
-                    titleLimit=300,
+            color=alt.condition(
+                "datum.sound",
+                alt.Color(
+                    "wait:Q",
+                    scale=alt.Scale(scheme="blues", domain=[0, most or 1], clamp=True),
+                    legend=legend,
                 ),
+                alt.value("#d9dde2"),
             ),
             tooltip=[
                 alt.Tooltip("weekday:N", title="Day"),
@@ -390,11 +432,11 @@ def week(pool: PoolPart) -> Chart | None:
             ],
         )
     )
-    worst = max(seconds, key=lambda hour: seconds[hour].value or 0)
+    worst = max(scaled, key=lambda hour: scaled[hour].value or 0)
     alt_text = (
         "Heat map. Mean wait by weekday and hour of arrival, local time. Longest for arrivals on "
         f"{_WEEKDAYS[worst // 24]} between {worst % 24} and {worst % 24 + 1} o'clock: "
-        f"{wording.duration(seconds[worst].value)}."
+        f"{wording.duration(scaled[worst].value)}."
     )
     return _chart("week", "Mean wait by hour of arrival in the week", alt_text, chart, 190)
 
@@ -412,6 +454,7 @@ def utilization(pool: PoolPart) -> Chart | None:
         "Utilization per day",
         "Busy share of the pool",
         BLUE,
+        1.0,
     )
 
 
@@ -423,13 +466,21 @@ def queued(pool: PoolPart) -> Chart | None:
         "queued_mean",
         pool.capacity,
         "Queue per day",
-        "Asked for in the queue (% of the pool)",
+        "Queued (% of the pool)",
         VERMILION,
+        0.01,
     )
 
 
 def _over_days(
-    pool: PoolPart, key: str, metric: str, unit: float, title: str, y_title: str, colour: str
+    pool: PoolPart,
+    key: str,
+    metric: str,
+    unit: float,
+    title: str,
+    y_title: str,
+    colour: str,
+    top: float,
 ) -> Chart | None:
     daily = [
         (part.label, value / unit)
@@ -451,7 +502,11 @@ def _over_days(
         "utcyearmonthdate(day):T",
         title=None,
         scale=alt.Scale(type="utc"),
-        axis=alt.Axis(labelOverlap=True, tickCount=8, grid=False),
+        axis=alt.Axis(
+            labelOverlap=True,
+            tickCount=6,
+            format="%b %Y" if len(daily) > 120 else "%-d %b",
+        ),
     )
     base = alt.Chart(alt.Data(values=rows))
     mark = (
@@ -469,7 +524,7 @@ def _over_days(
         y=alt.Y(
             "value:Q",
             title=y_title,
-            scale=alt.Scale(domainMin=0),
+            scale=alt.Scale(domain=[0, max(top, *(value for _, value in points))]),
             axis=alt.Axis(format="%", tickCount=5),
         ),
         tooltip=[

@@ -23,6 +23,9 @@ class Options:
     """Refused lines quoted for each reason."""
 
 
+DEFAULT: Final = Options()
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """The period that is reported, and what of it the data cover (epoch seconds)."""

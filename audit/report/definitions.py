@@ -169,7 +169,7 @@ def _attempts() -> pl.DataFrame:
         }
     )
     missing = [name for name in ATTEMPTS if name not in jobs.columns]
-    frame = jobs.with_columns(**{name: None for name in missing}).select(
+    frame = jobs.with_columns(**dict.fromkeys(missing)).select(
         pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
     )
     described = performance.overtakes(describe(frame, [_POOL]))

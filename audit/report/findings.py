@@ -68,13 +68,12 @@ def _sharing(pool: PoolPart) -> str:
     share = pool.figure("re_unfairness_share")
     treated = pool.figure("re_treated_unfairly_share")
     text = (
-        "Had the pool been shared equally at every moment among the attempts that wanted it, "
-        f"{wording.percent(treated.value)} of the {wording.plural(pool.attempts, 'attempt')} would "
-        f"have got more than they did. Their shortfall is {wording.value(mean, pool.resource)} "
-        f"per attempt of all{_within(mean, pool)}"
+        f"{wording.percent(treated.value)} of the {wording.plural(pool.attempts, 'attempt')} got "
+        "less than an equal share of the pool would have given them. What they went short of is "
+        f"{wording.value(mean, pool.resource)} for each attempt of the pool{_within(mean)}"
     )
     if share.value is not None:
-        text += f", or {wording.percent(share.value)} of what was consumed{_within(share, pool)}"
+        text += f", or {wording.percent(share.value)} of all that was consumed{_within(share)}"
     return text + "."
 
 
@@ -90,20 +89,18 @@ def _widths(pool: PoolPart) -> str:
     resource = wording.resource(pool.resource)
     ordered = sorted(sound, key=lambda part: part.figure(metric).value or 0.0)
     least, most = ordered[0], ordered[-1]
+    high, low = most.figure(metric), least.figure(metric)
     text = (
-        f"In relation to what they consumed, attempts of {most.label} {resource}s went short most "
-        f"({wording.percent(most.figure(metric).value)}{_within(most.figure(metric), pool)}) and "
-        f"those of {least.label} least ({wording.percent(least.figure(metric).value)}"
-        f"{_within(least.figure(metric), pool)})"
+        f"Attempts that were {wording.width(most.label)} {resource}s wide went short most: "
+        f"by {wording.percent(high.value)} of what they consumed{_within(high)}. Those "
+        f"{wording.width(least.label)} wide went short least, by {wording.percent(low.value)}"
+        f"{_within(low)}."
     )
-    if _has_interval(most.figure(metric)) and _has_interval(least.figure(metric)):
-        apart = _above(most.figure(metric), least.figure(metric))
-        text += (
-            "; the intervals do not overlap, so this is more than chance"
-            if apart
-            else "; the intervals overlap, so the difference may be chance"
-        )
-    return text + "."
+    if not (_has_interval(high) and _has_interval(low)):
+        return text
+    if _above(high, low):
+        return f"{text} These intervals lie apart: chance hardly explains the difference."
+    return f"{text} These intervals overlap: the difference may be chance."
 
 
 def _users(pool: PoolPart) -> str:
@@ -129,7 +126,7 @@ def _users(pool: PoolPart) -> str:
     if not said:
         return ""
     return (
-        f"Of {wording.plural(len(rows), 'user')}, {' and '.join(said)}. "
+        f"Of {wording.plural(len(rows), 'user')}, {'; '.join(said)}. "
         "Such sums grow with how much a user ran; the tables below give counts beside them."
     )
 
@@ -141,9 +138,9 @@ def _waits(pool: PoolPart) -> str:
     mean = pool.figure("wait_mean")
     return (
         f"Half of the attempts waited {_at_most(median.value)}, one in ten longer than "
-        f"{wording.value(pool.figure('wait_p90'), pool.resource)}, one in a hundred longer than "
-        f"{wording.value(pool.figure('wait_p99'), pool.resource)}; the mean wait is "
-        f"{wording.value(mean, pool.resource)}{_within(mean, pool)}."
+        f"{wording.duration(pool.figure('wait_p90').value)}, one in a hundred longer than "
+        f"{wording.duration(pool.figure('wait_p99').value)}. The mean wait is "
+        f"{wording.duration(mean.value)}{_within(mean)}."
     )
 
 
@@ -164,7 +161,7 @@ def _nuwt(pool: PoolPart) -> str:
         f"(quartiles {wording.number(users.figure('nuwt_q1').value)} and "
         f"{wording.number(upper)}); over all users together it is "
         f"{wording.number(users.figure('nuwt_pooled').value)} s. The mean over users, UWT, is "
-        f"{wording.number(uwt.value)}{_within(uwt, pool)}, with a standard deviation of "
+        f"{wording.number(uwt.value)}{_within(uwt)}, with a standard deviation of "
         f"{wording.number(users.figure('nuwt_deviation').value)}"
     )
     if upper is not None and uwt.value > _RULED_BY_FEW * upper:
@@ -189,14 +186,14 @@ def _machine(pool: PoolPart) -> str:
         return ""
     text = (
         f"The pool of {wording.plural(pool.capacity, wording.resource(pool.resource))} was "
-        f"{wording.percent(busy.value)} busy{_within(busy, pool)}"
+        f"{wording.percent(busy.value)} busy{_within(busy)}"
     )
     lost = pool.figure("loss_of_capacity")
     if lost.value is not None:
         text += (
-            f". On average {wording.percent(lost.value)} of it{_within(lost, pool)} stood idle "
-            "while the queue asked for at least that much; not all of this could have been used, "
-            "because a queued attempt may be wider than what is idle"
+            f". On average {wording.percent(lost.value)} of it{_within(lost)} stood idle while "
+            "the queue asked for as much. Not all of this could have been used: a queued attempt "
+            "may be wider than what is idle"
         )
     return text + "."
 
@@ -212,8 +209,8 @@ def _never_started(pool: PoolPart) -> str:
     )
 
 
-def _within(figure: Figure, pool: PoolPart) -> str:
-    said = wording.interval(figure, pool.resource)
+def _within(figure: Figure) -> str:
+    said = wording.interval(figure)
     return f" (95 % interval {said})" if said else ""
 
 
@@ -259,14 +256,15 @@ def _of_measuring(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
     if over > 0:
         yield Notice(
             over > 0.01,
-            f"During {wording.percent(over)} of the time{where} more was in use than the "
-            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} that the pool "
-            "has: its size, or what the log says was allocated, is not right then.",
+            f"During {wording.percent(over)} of the time{where} more was in use (at most "
+            f"{wording.count(pool.figure('peak_in_use').value)}) than the "
+            f"{wording.plural(pool.capacity, wording.resource(pool.resource))} of the pool: either "
+            "its size, or what the log says was allocated, is wrong then.",
         )
     for metric, text in _COUNTS:
         number = pool.figure(metric).value or 0
         if number:
-            yield Notice(False, f"{wording.plural(number, 'attempt')}{where} {text}")
+            yield Notice(False, f"{text}{where}: {wording.plural(number, 'attempt')}.")
     conservation = pool.figure("re_conservation").value
     if conservation is not None and conservation > 1e-6:
         yield Notice(
@@ -287,15 +285,8 @@ def _of_measuring(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 
 
 _COUNTS: Final = (
-    (
-        "exceeds_capacity",
-        "asked for more than the whole pool; the pool's size may not be right.",
-    ),
-    ("start_unknown", "ran, but the log does not say when they started: no figure counts them."),
-    ("size_unknown", "have no size in the log and count as 0."),
-    (
-        "arrivals_clipped",
-        "started before the log says they were submitted or eligible; they count as "
-        "arriving when they started.",
-    ),
+    ("exceeds_capacity", "Larger than the whole pool, whose size may therefore be wrong"),
+    ("start_unknown", "Start not known, and so in no figure"),
+    ("size_unknown", "Size not known, and counted as 0"),
+    ("arrivals_clipped", "Started before the log says they arrived, and counted as arriving then"),
 )

@@ -119,9 +119,7 @@ def week(pool: PoolPart) -> Iterator[tuple[Figure, ...]]:
     """For each hour of the day, the mean wait of arrivals on Monday, …, Sunday."""
     by_hour = {int(part.label): part.figure("wait_mean") for part in pool.hours}
     for hour in range(24):
-        yield tuple(
-            by_hour.get(weekday * 24 + hour, Figure("wait_mean")) for weekday in range(7)
-        )
+        yield tuple(by_hour.get(weekday * 24 + hour, Figure("wait_mean")) for weekday in range(7))
 
 
 @dataclass(frozen=True, slots=True)

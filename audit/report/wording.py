@@ -75,10 +75,7 @@ def percent(value: float | None) -> str:
     """A share of 1 in per cent."""
     if value is None:
         return UNKNOWN
-    shown = value * 100
-    if shown and abs(shown) < 0.05:
-        return f"{'−' if shown < 0 else ''}under 0.1 %" if shown > 0 else "about 0 %"
-    return _minus(f"{shown:,.1f} %")
+    return f"{_hundredths(value)} %"
 
 
 def duration(seconds: float | None) -> str:
@@ -139,18 +136,53 @@ def hours(seconds: float | None) -> str:
     return number(None if seconds is None else seconds / 3600)
 
 
+def width(label: str) -> str:
+    """A width class with the dash that a range is printed with."""
+    return label.replace("-", "–")
+
+
 def value(figure: Figure, kind: str) -> str:
     """The value of a figure in the unit that suits it."""
     return _in_unit(figure.value, figure, kind)
 
 
-def interval(figure: Figure, kind: str) -> str:
-    """The 95 % interval of a figure, or an empty text where it has none."""
+def bare(figure: Figure) -> str:
+    """The value of a figure under a column title that names its unit."""
+    if figure.value is not None and figure.metric in _RESOURCE_TIMES:
+        return hours(figure.value)
+    return _in_unit(figure.value, figure, "")
+
+
+def interval(figure: Figure) -> str:
+    """The 95 % interval of a figure, with its unit once, or nothing where it has none.
+
+    A resource-time is in resource-hours; a unit that follows from the figure is left out.
+    """
     if figure.lower is None or figure.upper is None:
         return ""
-    lower = _in_unit(figure.lower, figure, kind)
-    upper = _in_unit(figure.upper, figure, kind)
-    return f"{lower} to {upper}"
+    if figure.unit == "s":
+        unit, size = time_unit(max(abs(figure.lower), abs(figure.upper)))
+        return f"{number(figure.lower / size)} to {number(figure.upper / size)} {unit}"
+    if figure.metric in _SHARES:
+        return f"{_hundredths(figure.lower)} to {_hundredths(figure.upper)} %"
+    if figure.metric in _RESOURCE_TIMES:
+        return f"{hours(figure.lower)} to {hours(figure.upper)}"
+    return f"{number(figure.lower)} to {number(figure.upper)}"
+
+
+def time_unit(seconds: float) -> tuple[str, int]:
+    """The unit in which ``seconds`` is a handy number, and its length."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return unit, size
+    return "s", 1
+
+
+def _hundredths(share: float) -> str:
+    shown = share * 100
+    if 0 < abs(shown) < 0.05:
+        return "under 0.1" if shown > 0 else "about 0"
+    return _minus(f"{shown:,.{0 if abs(shown) >= 100 else 1}f}")
 
 
 def _in_unit(amount_: float | None, figure: Figure, kind: str) -> str:

@@ -1,0 +1,18 @@
+// Replaces each still picture by its interactive chart; without this script the pictures stay.
+"use strict";
+(function () {
+  for (const holder of document.querySelectorAll(".live")) {
+    const text = document.getElementById(holder.id + "-spec").textContent;
+    const spec = JSON.parse(text);
+    spec.width = "container";
+    spec.autosize = { type: "fit-x", contains: "padding" };
+    const figure = holder.parentElement;
+    figure.classList.add("drawn");
+    // ast: expressions are interpreted, so that the page needs no permission to evaluate code.
+    vegaEmbed(holder, spec, { actions: false, ast: true, renderer: "svg", mode: "vega-lite" })
+      .catch(function (error) {
+        figure.classList.remove("drawn");
+        console.error(error);
+      });
+  }
+})();
