@@ -113,7 +113,8 @@ def test_users_and_accounts_are_out_of_balance_and_one_user_floods(log: pl.DataF
         .to_numpy()
     )
     assert len(use) == 3
-    assert use[0] > 1.5 * use[1] > 4 * use[2]
+    assert use[0] > 1.5 * use[1]
+    assert use[1] > 1.5 * use[2]
     floods = (
         log.with_columns(hour=pl.col("submit_time") // 3600)
         .group_by("user", "hour")

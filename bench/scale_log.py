@@ -1,0 +1,80 @@
+"""A big SWF log, fast: `python bench/scale_log.py OUT.swf [--records N] [--seed N]`.
+
+For measuring how fast logs are read, not for auditing: values are plausible, but the waits are
+drawn, not simulated, so the pool may be over-full. 1 M records take about a second.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+RECORDS = 1_000_000
+START = 1_700_000_000
+"""UnixStartTime of the log."""
+
+
+def scale_log(records: int = RECORDS, seed: int = 0) -> bytes:
+    """SWF text of ``records`` jobs, one in 12 s: all kinds of lines that a real log has.
+
+    One in fifty never started; one in a thousand is of a job whose wait is unknown.
+    """
+    rng = np.random.Generator(np.random.PCG64(seed))
+    waits = rng.random(records) < 0.6
+    wait = np.where(waits, rng.lognormal(7.5, 1.8, records), 0).astype(np.int64)
+    wait[rng.random(records) < 0.001] = -1
+    run = np.minimum(rng.lognormal(7, 2, records), 259_200).astype(np.int64)
+    cpus = 1 << rng.integers(0, 9, records)
+    state = rng.choice([1, 0, 5], records, p=[0.85, 0.1, 0.05])
+    never = rng.random(records) < 0.02
+    run[never] = -1
+    state[never] = 5
+    walltime = np.maximum(run, 60) * rng.integers(1, 9, records) // 600 * 600 + 600
+    unknown = np.full(records, -1, np.int64)
+    columns = {
+        "job": np.arange(1, records + 1),
+        "submit": np.sort(rng.integers(0, 12 * records, records)),
+        "wait": wait,
+        "run": run,
+        "allocated": np.where(never, -1, cpus),
+        "cpu": np.where(never, -1, run * 9 // 10),
+        "used_memory": unknown,
+        "requested": cpus,
+        "walltime": walltime,
+        "memory": rng.choice([-1, 1_048_576, 2_097_152, 4_194_304], records),
+        "status": state,
+        "user": rng.zipf(1.5, records) % 800 + 1,
+        "group": rng.integers(1, 40, records),
+        "executable": unknown,
+        "queue": rng.integers(1, 5, records),
+        "partition": np.ones(records, np.int64),
+        "preceding": unknown,
+        "think": unknown,
+    }
+    header = (
+        "; Version: 2.2\n; Computer: made up, for benchmarks\n"
+        f"; MaxJobs: {records}\n; MaxRecords: {records}\n; UnixStartTime: {START}\n"
+        "; TimeZoneString: UTC\n; MaxProcs: 8192\n"
+    )
+    lines = pl.DataFrame(columns).write_csv(separator=" ", include_header=False)
+    return header.encode() + lines.encode()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="writes a big SWF log for benchmarks")
+    parser.add_argument("out", type=Path, help="the file to write")
+    parser.add_argument("--records", type=int, default=RECORDS)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    content = scale_log(arguments.records, arguments.seed)
+    arguments.out.write_bytes(content)
+    print(
+        f"{arguments.out}: {arguments.records:,} records, {len(content):,} bytes", file=sys.stderr
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,70 @@
+"""The scripts of bench/ that others build on: the demo log's file and the big made-up log."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from audit.experiments.demo_jobs import start_of_log
+from audit.experiments.demo_log import demo_log
+from audit.formats import swf
+from audit.formats.dialects import detect
+from audit.formats.lines import Block
+
+BENCH = Path(__file__).parent.parent / "bench"
+
+
+def run(script: str, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, str(BENCH / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def records(content: bytes) -> pl.DataFrame:
+    assert detect(content, "log").name == "swf"
+    parsed = swf.parse(Block(content, 0, 1), swf.header(content))
+    assert parsed.refusals.is_empty()
+    return parsed.records
+
+
+def test_the_demo_log_comes_back_as_it_was_drawn(tmp_path: Path) -> None:
+    out = tmp_path / "demo.swf"
+    done = run("demo_log.py", out, "--seed", "5", "--jobs", "400")
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == [out]
+    content = out.read_bytes()
+    header = swf.header(content)
+    assert header.problems == ()
+    assert header.zone == "Europe/Berlin"
+    assert header.capacity == {"cpus": 512}
+    assert header.entries["UnixStartTime"] == str(start_of_log())
+    drawn = demo_log(5, 400).with_columns(
+        pl.col("partition").replace({"1": "short", "2": "day", "3": "long"})
+    )
+    assert records(content).select(drawn.columns).equals(drawn)
+
+
+def test_the_same_arguments_write_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert run("demo_log.py", tmp_path / name, "--jobs", "200").returncode == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_wrong_use_ends_with_2_and_leaves_nothing(tmp_path: Path) -> None:
+    done = run("demo_log.py", tmp_path / "demo.swf", "--jobs", "5")
+    assert done.returncode == 2
+    assert "jobs 5" in done.stderr
+    done = run("demo_log.py", tmp_path / "absent" / "demo.swf", "--jobs", "200")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_big_log_is_swf_from_end_to_end(tmp_path: Path) -> None:
+    out = tmp_path / "scale.swf"
+    done = run("scale_log.py", out, "--records", "5000")
+    assert done.returncode == 0, done.stderr
+    rows = records(out.read_bytes())
+    assert rows.height == 5000
+    never = rows.filter(pl.col("start_time").is_null())
+    assert 0.005 < never.height / rows.height < 0.1
