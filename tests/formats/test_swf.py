@@ -1,0 +1,326 @@
+"""SWF: each rule of SPEC §1, the slow twin, damaged lines, and the way back."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.formats import swf
+from audit.formats.dialects import Header, Parsed
+from audit.formats.lines import Block
+from audit.model import RECORDS, REFUSALS
+from tests.logs import FIELDS, busy, line, log
+
+
+def parse(text: str | bytes, *, byte_offset: int = 0, first_line: int = 1) -> Parsed:
+    data = text if isinstance(text, bytes) else text.encode()
+    return swf.parse(Block(data, byte_offset, first_line), swf.header(data))
+
+
+def one(record: str, **entries: object) -> dict[str, Any]:
+    """The only record of a log."""
+    parsed = parse(log([record], **{"UnixStartTime": 1000, **entries}))
+    assert parsed.refusals.is_empty()
+    return parsed.records.row(0, named=True)
+
+
+def reason(record: str) -> str:
+    """Why the only line of a log is refused."""
+    parsed = parse(log([record]))
+    assert parsed.records.is_empty()
+    return str(parsed.refusals["reason"].item())
+
+
+def test_an_ordinary_record() -> None:
+    found = one(
+        line(7, submit=5, wait=10, run=60, allocated=4, requested=8, walltime=90, user=3, group=2)
+    )
+    expected = {
+        "job_id": "7",
+        "job_number": 7,
+        "kind": "job",
+        "submit_time": 1005,
+        "start_time": 1015,
+        "end_time": 1075,
+        "occupancy_s": 60,
+        "suspended_s": 0,
+        "walltime_s": 90,
+        "cpus": 4,
+        "user": "3",
+        "account": "2",
+        "group": "2",
+        "state": "COMPLETED",
+        "line": 2,
+    }
+    assert {name: found[name] for name in expected} == expected
+    unknown = {"eligible_time", "nodes", "gpus", "partition", "qos", "mem_bytes", "priority"}
+    assert all(found[name] is None for name in unknown)
+
+
+def test_size_is_what_was_requested_where_nothing_was_allocated() -> None:
+    assert one(line(1, allocated=-1, requested=8))["cpus"] == 8
+    assert one(line(1, allocated=-1, requested=-1))["cpus"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "left_at"),
+    [
+        ({"wait": 30, "run": -1, "status": 5}, 1030),
+        ({"wait": 30, "run": 0, "status": 5}, 1030),
+        ({"wait": 30, "run": 0, "status": 1, "allocated": 0}, 1030),
+        ({"wait": -1, "run": -1, "status": 5}, None),
+    ],
+)
+def test_never_started(fields: dict[str, object], left_at: int | None) -> None:
+    found = one(line(1, **fields))
+    assert found["start_time"] is None
+    assert found["occupancy_s"] is None
+    assert found["end_time"] == left_at
+
+
+def test_a_run_of_no_length_that_was_not_cancelled_did_start() -> None:
+    found = one(line(1, wait=30, run=0, status=0))
+    assert (found["start_time"], found["end_time"], found["occupancy_s"]) == (1030, 1030, 0)
+
+
+def test_a_negative_wait_leaves_the_start_unknown_but_not_the_occupancy() -> None:
+    found = one(line(1, wait=-1, run=60))
+    assert (found["start_time"], found["end_time"], found["occupancy_s"]) == (None, None, 60)
+
+
+def test_a_later_burst_has_no_submit_but_a_wait() -> None:
+    found = one(line(1, submit=-1, wait=7, run=60, status=3))
+    assert found["kind"] == "burst"
+    assert (found["submit_time"], found["start_time"], found["waited_s"]) == (None, None, 7)
+    assert found["occupancy_s"] == 60
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        (0, "FAILED"),
+        (1, "COMPLETED"),
+        (2, "PARTIAL"),
+        (3, "COMPLETED"),
+        (4, "FAILED"),
+        (5, "CANCELLED"),
+        (9, "9"),
+        (-1, None),
+    ],
+)
+def test_states(status: int, state: str | None) -> None:
+    assert one(line(1, status=status))["state"] == state
+
+
+def test_memory_is_per_processor_and_in_kilobytes() -> None:
+    assert one(line(1, memory=100, allocated=4))["mem_bytes"] == 409_600
+
+
+def test_queues_and_partitions_have_the_header_s_names() -> None:
+    names = {"Queue": "3 - Short jobs - preemptible", "Partition": "1 fat"}
+    assert one(line(1, queue=3), **names)["partition"] == "Short jobs"
+    both = one(line(1, queue=3, partition=1), **names)
+    assert (both["partition"], both["qos"]) == ("fat", "Short jobs")
+    assert one(line(1, queue=4), **names)["partition"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        ("1 2 3", "3 fields, SWF has 18"),
+        (line(1) + " 19", "19 fields"),
+        (line("x"), "field 1 (job number) is not a number"),
+        (line(1, run="12:00"), "field 4 (run time) is not a number"),
+        (line(1, run="nan"), "field 4 (run time) is not a number"),
+        (line(1, run=-100), "ends before it starts: field 4 (run time) is -100 s"),
+        (line(-1), "field 1 (job number) is negative"),
+        (line(1.5), "field 1 (job number) is no whole number"),
+        (line(1, submit=-1), "field 2 (submit time) is unknown"),
+        (line(1, run=1e300), "beyond the year 2242"),
+        (line(1, walltime=1e12), "beyond the year 2242"),
+        (line(1, allocated=1 << 40), "field 5 (number of allocated processors) is no whole"),
+        (line(1, status="inf"), "field 11 (status) is not a number"),
+    ],
+)
+def test_refused_with_the_reason(record: str, why: str) -> None:
+    assert why in reason(record)
+
+
+def test_a_damaged_field_that_nobody_reads_costs_nothing() -> None:
+    assert one(line(1, cpu="?", used="489.00", think='"'))["job_id"] == "1"
+
+
+def test_fractions_of_seconds_are_dropped() -> None:
+    found = one(line(1, wait="3.9", run="10.5"))
+    assert (found["start_time"], found["occupancy_s"]) == (1003, 10)
+
+
+def test_good_lines_survive_bad_ones_and_all_know_where_they_stood() -> None:
+    bad = [b"1 2 3", b"\xff\xfe", b"0x10" + line(1).encode()[1:], b"| COMPLETED | x |"]
+    good = [line(k).encode() for k in range(1, 5)]
+    parts = [b"; UnixStartTime: 0", b""]
+    for ok, broken in zip(good, bad, strict=True):
+        parts += [ok, broken, b"   ", b" ; a comment between"]
+    text = b"\r\n".join(parts)
+    parsed = parse(text, byte_offset=100, first_line=11)
+    assert parsed.records["job_id"].to_list() == ["1", "2", "3", "4"]
+    assert parsed.refusals["text"].to_list() == [
+        broken.decode("utf-8", errors="backslashreplace") for broken in bad
+    ]
+    lines = text.split(b"\n")
+    for number, offset in [
+        *parsed.records.select("line", "byte_offset").rows(),
+        *parsed.refusals.select("line", "byte_offset").rows(),
+    ]:
+        stood = lines[number - 11]
+        assert text[offset - 100 :].startswith(stood)
+
+
+def test_spaces_and_tabs_in_any_number_separate() -> None:
+    plain = parse(log([line(k, run=k) for k in range(1, 4)])).records
+    spaced = log([f" \t{line(k, run=k).replace(' ', '   ')}\t " for k in range(1, 4)])
+    assert parse(spaced).records.drop("byte_offset").equals(plain.drop("byte_offset"))
+
+
+def test_an_empty_block_and_one_of_comments() -> None:
+    for text in ("", "\n\n", "; nothing\n"):
+        parsed = parse(text)
+        assert parsed.records.schema == RECORDS
+        assert parsed.refusals.schema == REFUSALS
+        assert parsed.records.is_empty()
+        assert parsed.refusals.is_empty()
+
+
+def test_the_header() -> None:
+    header = swf.header(
+        b"; MaxProcs: 128 (16 x 8)\n;   MaxNodes: 16\n; UnixStartTime: 5\n"
+        b"; TimeZoneString: Europe/Berlin\n; Note: first\n; Note: second\n; Queue: 0 batch\n"
+        b"1 2 3\n; MaxProcs: 9\n"
+    )
+    assert header.capacity == {"cpus": 128, "nodes": 16}
+    assert header.zone == "Europe/Berlin"
+    assert header.entries["Note"] == "first"
+    assert header.entries["Queue 0"] == "batch"
+    assert header.problems == ()
+
+
+def test_what_a_header_gets_wrong_is_said() -> None:
+    header = swf.header(b"; MaxProcs: many\n; TimeZoneString: Atlantis/Harbour\n")
+    assert header == Header(entries=header.entries, problems=header.problems)
+    assert [said.split()[1].rstrip(":") for said in header.problems] == [
+        "MaxProcs",
+        "UnixStartTime",
+        "TimeZoneString",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "is_swf"),
+    [
+        (busy(), True),
+        ("; UnixStartTime: 0\n", True),
+        ("; a comment\n", False),
+        ("a|b|c\n1|2|3\n", False),
+        (f"{line(1)}\n", True),
+        ("1 2 3\n4 5 6\n", False),
+        (f"{line(1)}\nbroken\n{line(2)}\n", True),
+        ("", False),
+    ],
+)
+def test_recognises(head: str, is_swf: bool) -> None:
+    assert swf.recognises(head.encode()) is is_swf
+
+
+def test_recognises_a_head_that_was_cut_within_a_line() -> None:
+    assert swf.recognises(busy().encode()[:500])
+
+
+def slow_twin(fields: dict[str, int], origin: int) -> dict[str, int | str | None]:
+    """SPEC §1, "From SWF", word for word; one line of numbers at a time."""
+
+    def known(value: int) -> int | None:
+        return value if value >= 0 else None
+
+    burst = fields["status"] in (2, 3, 4)
+    later = burst and fields["submit"] < 0
+    never = fields["run"] < 0 or (
+        fields["run"] == 0 and (fields["status"] == 5 or fields["allocated"] <= 0)
+    )
+    submit = None if later else fields["submit"] + origin
+    start = end = None
+    if submit is not None and fields["wait"] >= 0:
+        if never:
+            end = submit + fields["wait"]
+        else:
+            start = submit + fields["wait"]
+            end = start + fields["run"]
+    size = fields["allocated"] if fields["allocated"] > 0 else fields["requested"]
+    return {
+        "submit_time": submit,
+        "start_time": start,
+        "end_time": end,
+        "occupancy_s": None if never else fields["run"],
+        "waited_s": known(fields["wait"]) if later else None,
+        "walltime_s": fields["walltime"] if fields["walltime"] > 0 else None,
+        "cpus": size if size > 0 else None,
+        "kind": "burst" if burst else "job",
+    }
+
+
+_numbers = st.fixed_dictionaries(
+    {
+        "submit": st.integers(-1, 50),
+        "wait": st.integers(-1, 5),
+        "run": st.integers(-1, 5),
+        "allocated": st.integers(-1, 3),
+        "requested": st.integers(-1, 3),
+        "walltime": st.integers(-1, 5),
+        "status": st.integers(-1, 6),
+    }
+)
+
+
+@given(st.lists(_numbers, min_size=1, max_size=20))
+def test_as_the_slow_twin(rows: list[dict[str, int]]) -> None:
+    origin = 1_000_000_000
+    refused = [r["submit"] < 0 and r["status"] not in (2, 3, 4) for r in rows]
+    parsed = parse(log([line(k, **row) for k, row in enumerate(rows)], UnixStartTime=origin))
+    kept = [row for row, is_out in zip(rows, refused, strict=True) if not is_out]
+    expected = [slow_twin(row, origin) for row in kept]
+    found = parsed.records.select(*(expected[0] if expected else ["job_id"])).to_dicts()
+    assert found == expected
+    assert parsed.refusals.height == sum(refused)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_make_it_fail_and_none_disappear(data: bytes) -> None:
+    parsed = parse(data)
+    numbers = sorted([*parsed.records["line"], *parsed.refusals["line"]])
+    expected = [
+        number
+        for number, text in enumerate(data.split(b"\n"), start=1)
+        if text.strip(b" \t\r\v\f") and not text.strip(b" \t\r\v\f").startswith(b";")
+    ]
+    assert numbers == expected
+
+
+def test_written_and_read_again() -> None:
+    records = [
+        line(1, submit=5, wait=2, run=60, allocated=4, requested=4, user=7, group=2, queue=1),
+        line(2, submit=9, wait=30, run=-1, allocated=-1, requested=2, status=5, user=8, group=3),
+        line(3, submit=11, wait=0, run=0, allocated=1, requested=1, status=0, walltime=-1),
+    ]
+    text = log(records, UnixStartTime=50)
+    read = parse(text).records
+    assert swf.write(read, {"UnixStartTime": "50"}).decode() == text
+    assert len(text.splitlines()[1].split()) == len(FIELDS)
+
+
+def test_the_order_of_lines_is_the_log_s() -> None:
+    read = parse(log([line(k) for k in (5, 3, 9, 1)])).records
+    assert read["job_number"].to_list() == [5, 3, 9, 1]
+    assert read.schema == RECORDS
+    assert read["line"].is_sorted()
+    assert isinstance(read, pl.DataFrame)

@@ -1,0 +1,120 @@
+"""Logs into the store: once, whole, in any order."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import DialectError, LogError
+from audit.ingest.ingest import open_logs, refuse_beyond, take_in
+from audit.store import database, migrations, queries
+from audit.store.database import Connection, fetch
+from tests.logs import busy, line, log, write
+
+
+def new_store(path: Path) -> Connection:
+    con = database.open_store(path)
+    migrations.migrate(con)
+    return con
+
+
+def content(con: Connection) -> list[tuple[object, ...]]:
+    """Everything that logs left in the store."""
+    attempts = fetch(con, "SELECT * FROM records").sort(pl.all())
+    inputs = fetch(con, "SELECT * FROM inputs").sort(pl.all())
+    return [*attempts.rows(), *inputs.rows()]
+
+
+def test_the_same_log_twice_is_once(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    logs = open_logs([write(tmp_path / "a.swf", busy())])
+    first = take_in(con, "c", logs)
+    before = content(con)
+    again = take_in(con, "c", logs)
+    assert [taken.known for taken in first + again] == [False, True]
+    assert content(con) == before
+    con.close()
+
+
+def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path) -> None:
+    whole = busy(30)
+    header = [text for text in whole.splitlines() if text.startswith(";")]
+    records = [text for text in whole.splitlines() if not text.startswith(";")]
+    # an overlap of ten records between the halves
+    halves = ["\n".join([*header, *part, ""]) for part in (records[:20], records[10:])]
+    paths = [write(tmp_path / f"{n}.swf", half) for n, half in enumerate(halves)]
+    attempts = []
+    contents = []
+    for name, order in (("ab", paths), ("ba", paths[::-1]), ("w", [tmp_path / "w.swf"])):
+        write(tmp_path / "w.swf", whole)
+        con = new_store(tmp_path / name)
+        take_in(con, "c", open_logs(order))
+        assert queries.failed_checks(con) == {}
+        attempts.append(
+            queries.run(con, "attempts", cluster="c").drop("line", "byte_offset").rows()
+        )
+        contents.append(content(con))
+        con.close()
+    assert attempts[0] == attempts[1] == attempts[2]
+    assert contents[0] == contents[1]
+
+
+def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    path = write(tmp_path / "a.swf", busy() + "1 2 3\n")
+    logs = open_logs([path])
+    (taken,) = take_in(con, "c", logs, now=77)
+    assert (taken.records, taken.refused) == (41, 1)
+    (row,) = fetch(con, "SELECT * FROM refused").rows(named=True)
+    assert (row["file"], row["line"], row["text"]) == ("a.swf", 44, "1 2 3")
+    assert row["refused_at"] == 77
+    refuse_beyond(con, "c", logs, 0.05)
+    with pytest.raises(LogError, match=r"1 of 41 records were refused") as caught:
+        refuse_beyond(con, "c", logs, 0.01)
+    assert "a.swf:44: 3 fields, SWF has 18" in str(caught.value)
+    assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_a_log_of_comments_is_empty(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    logs = open_logs([write(tmp_path / "a.swf", log([]))])
+    take_in(con, "c", logs)
+    with pytest.raises(LogError, match="empty"):
+        refuse_beyond(con, "c", logs, 0.05)
+    con.close()
+
+
+def test_a_log_goes_in_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    con = new_store(tmp_path / "db")
+    logs = open_logs([write(tmp_path / "a.swf", busy())])
+    with monkeypatch.context() as broken:
+        broken.setattr("audit.ingest.ingest.resolve", None)
+        twice = open_logs([write(tmp_path / "b.swf", log([line(1), line(1)]))])
+        with pytest.raises(TypeError):
+            take_in(con, "c", twice)
+    assert content(con) == []
+    take_in(con, "c", logs)
+    assert len(content(con)) == 41
+    con.close()
+
+
+def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    logs = open_logs([write(tmp_path / f"{n}.swf", busy(n)) for n in (5, 9)])
+    told: list[tuple[str, int, int]] = []
+    take_in(con, "c", logs, progress=lambda *said: told.append(said))
+    total = sum(opened.source.bytes for opened in logs)
+    assert told[-1] == ("reading 9.swf", total, total)
+    done = [step for _, step, _ in told]
+    assert done == sorted(done)
+    con.close()
+
+
+def test_a_dialect_may_be_named_but_must_be_right(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", busy())
+    assert open_logs([path], "swf")[0].dialect.name == "swf"
+    with pytest.raises(DialectError, match=r"looks like Standard Workload Format"):
+        open_logs([path], "sacct")

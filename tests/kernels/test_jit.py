@@ -1,0 +1,68 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audit.kernels import jit, sweeps
+
+USE_ONE = """
+import numpy as np
+from audit.kernels import jit
+jit.on_first_compile = print
+from audit.kernels import sweeps
+times = np.arange(3)
+sweeps.time_order(times, times.copy(), times.copy())
+sweeps.time_order(times[::2], times.copy(), times.copy())
+"""
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_says_once_that_it_compiles_and_nothing_where_a_cache_spares_it(tmp_path: Path) -> None:
+    first = run(USE_ONE, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.splitlines() == ["compiling kernels for this machine, once: some seconds"]
+    assert run(USE_ONE, NUMBA_CACHE_DIR=str(tmp_path)) == ""
+
+
+def test_metrics_load_no_compiler() -> None:
+    code = """
+import sys
+from audit.kernels import jit
+from audit.metrics import performance, population, resource_equality, summary, uncertainty, users
+print("numba" in sys.modules)
+"""
+    assert run(code) == "False\n"
+
+
+def test_the_cache_of_a_read_only_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jit._cache_folder() == tmp_path / "fairaudit" / "kernels"
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    private = jit._cache_folder()
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert not jit._writable(tmp_path / "file" / "below")
+
+
+def test_plain_gives_the_python_back() -> None:
+    times = np.array([2, 1])
+    order = np.empty(2, np.int64)
+    jit.plain(sweeps.time_order)(times, order, order.copy())
+    assert jit.plain(run) is run
+    with pytest.raises(IndexError):  # which compiled code would not notice
+        jit.plain(sweeps.time_order)(times, order[:1], order.copy())

@@ -1,0 +1,53 @@
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.kernels import resampling
+from audit.kernels.jit import plain
+from tests import naive
+
+BOTH = pytest.mark.parametrize("form", [lambda kernel: kernel, plain], ids=["compiled", "plain"])
+Form = Callable[[Any], Any]
+
+
+@BOTH
+def test_counts_draws(form: Form) -> None:
+    weights = np.zeros((2, 3), np.int64)
+    form(resampling.count_draws)(np.array([[0, 0, 2], [1, 1, 1]]), weights)
+    assert weights.tolist() == [[2, 0, 1], [0, 3, 0]]
+
+
+@BOTH
+def test_weighted_sums(form: Form) -> None:
+    out = np.empty(2)
+    weights = np.array([[2, 0, 1], [0, 3, 0]])
+    form(resampling.weighted_sums)(weights, np.array([0, 1]), np.array([10.0, 0.5]), out)
+    assert out.tolist() == [20.0, 1.5]
+
+
+@BOTH
+@given(
+    st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=12),
+)
+def test_quantiles_of_what_was_drawn(
+    form: Form, drawn: list[int], owned: list[tuple[int, int]]
+) -> None:
+    owned.sort(key=lambda one: one[1])
+    units = np.array([unit for unit, _ in owned], np.int64)
+    values = np.array([value for _, value in owned], np.float64)
+    asked = np.array([0, 250, 500, 990, 1000])
+    out = np.empty((1, len(asked)))
+    counts = np.bincount(units, minlength=3).astype(np.int64)
+    form(resampling.weighted_quantiles)(np.array([drawn]), counts, units, values, asked, out)
+    repeated = [value for unit, value in owned for _ in range(drawn[unit])]
+    if not repeated:
+        assert np.isnan(out).all()
+        return
+    expected = [naive.nearest_rank(repeated, Fraction(int(q), 1000)) for q in asked]
+    assert out[0].tolist() == expected

@@ -1,0 +1,139 @@
+"""A page as Debian's headless Chromium sees it, spoken to through a pipe.
+
+No driver is needed: Chromium takes commands of its DevTools protocol on file descriptor 3 and
+answers on 4, as JSON texts that end in a zero byte.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+PROGRAM = Path("/usr/bin/chromium")
+
+_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+]
+
+
+@dataclass
+class Page:
+    """One open page, and everything that it asked for or complained about."""
+
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        to_child, self._out = os.pipe()
+        self._in, from_child = os.pipe()
+        # The shell gives the two pipes the numbers that Chromium looks for.
+        command = [str(PROGRAM), *_FLAGS, f"--user-data-dir={self._profile.name}"]
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", f'exec "$@" 3<&{to_child} 4>&{from_child}', "sh", *command],
+            pass_fds=(to_child, from_child),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_child)
+        os.close(from_child)
+        self._buffer = b""
+        self._last = 0
+        self._session: str | None = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._out)
+        os.close(self._in)
+        self._process.terminate()
+        self._process.wait(10)
+        self._profile.cleanup()
+
+    def call(self, method: str, **parameters: object) -> dict[str, Any]:
+        """Sends one command, and notes all events that come before its answer."""
+        self._last += 1
+        message: dict[str, object] = {"id": self._last, "method": method, "params": parameters}
+        if self._session is not None:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._last:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+
+    def open(self, file: Path, width: int, height: int = 900) -> None:
+        """Loads ``file`` in a window of this size and waits until its charts are drawn."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+        self.call("Page.navigate", url=file.as_uri())
+        for _ in range(100):
+            time.sleep(0.1)
+            if self.evaluate(
+                "document.readyState === 'complete' && "
+                "[...document.querySelectorAll('.live')].every(e => e.querySelector('svg'))"
+            ):
+                return
+        raise AssertionError(f"charts not drawn; complaints: {self.complaints}")
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def picture(self) -> bytes:
+        """The whole page as PNG."""
+        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        return base64.b64decode(answer["data"])
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            read = os.read(self._in, 1 << 16)
+            assert read, "Chromium ended"
+            self._buffer += read
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        event: dict[str, Any] = json.loads(message)
+        self._note(event.get("method", ""), event.get("params", {}))
+        return event
+
+    def _note(self, method: str, said: dict[str, Any]) -> None:
+        if method == "Network.requestWillBeSent":
+            self.requests.append(said["request"]["url"])
+        elif method == "Log.entryAdded":
+            self.complaints.append(said["entry"]["text"])
+        elif method == "Runtime.exceptionThrown":
+            self.complaints.append(str(said["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning"):
+            self.complaints.append(str(said["args"]))
