@@ -1,0 +1,98 @@
+"""`make bench`: each goal beside what is measured, in one run. Ends with 1 where one is missed.
+
+Ratios are of medians over rounds in which both sides take turns, after a warm-up, so that whatever
+else the machine does touches both. Absolute times hold for this machine only.
+"""
+
+import os
+import platform
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import ingest
+import resource_equality
+import whole_audit
+
+
+class Line(NamedTuple):
+    what: str
+    ours: str
+    theirs: str
+    measured: str
+    goal: str
+    holds: bool
+
+
+def machine() -> str:
+    """What the figures were measured on; no names of hosts or users."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "numba"))
+    return (
+        f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}, "
+        f"Python {platform.python_version()}, {libraries}, load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def ingest_lines() -> list[Line]:
+    got = ingest.ratio()
+    return [
+        Line(
+            f"SWF ingest, {ingest.RECORDS:,} records, {kind}",
+            f"{got[f'{name}_ours']:.2f} s",
+            f"{got[f'{name}_csv']:.2f} s",
+            f"{got[f'ratio_{name}']:.2f} × the rows/s",
+            f"≥ {ingest.GOAL}",
+            got[f"ratio_{name}"] >= ingest.GOAL,
+        )
+        for name, kind in (("wall", "wall"), ("cpu", "CPU"))
+    ]
+
+
+def resource_equality_lines() -> list[Line]:
+    got = resource_equality.ratio()
+    return [
+        Line(
+            f"resource equality, {resource_equality.ATTEMPTS_MEASURED:,} attempts, CPU",
+            f"{got['cpu_kernel']:.3f} s",
+            f"{got['cpu_sql']:.2f} s",
+            f"{got['ratio']:.3f} × the CPU",
+            f"≤ {resource_equality.GOAL}",
+            got["ratio"] <= resource_equality.GOAL,
+        )
+    ]
+
+
+def audit_lines() -> list[Line]:
+    real = whole_audit.real_log()
+    with tempfile.TemporaryDirectory() as folder:
+        cost = whole_audit.cost(real or whole_audit.demo(Path(folder)))
+    name = "KTH-SP2" if real else "demo log (FAIRAUDIT_REAL_LOGS names no KTH-SP2)"
+    return [
+        Line(
+            f"whole audit with PDF, {name}, warm",
+            f"{cost.wall_s:.2f} s",
+            "",
+            f"{cost.cpu_s:.2f} s CPU, peak {cost.peak_mib:.0f} MiB",
+            f"≤ {whole_audit.GOAL:.0f} s",
+            cost.wall_s <= whole_audit.GOAL,
+        )
+    ]
+
+
+def main() -> int:
+    print(machine(), flush=True)
+    titles = ("what", "ours", "yardstick", "measured", "goal", "")
+    row = "{:<62} {:>9} {:>10}  {:<28} {:>7}  {}"
+    print(row.format(*titles), flush=True)
+    missed = 0
+    for measure in (ingest_lines, resource_equality_lines, audit_lines):
+        for line in measure():
+            missed += not line.holds
+            print(row.format(*line[:5], "holds" if line.holds else "MISSED"), flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
