@@ -17,7 +17,7 @@ from typing import Any, Self
 
 PROGRAM = Path("/usr/bin/chromium")
 
-_FLAGS = [
+_FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -28,7 +28,7 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--remote-debugging-pipe",
-]
+)
 
 
 @dataclass

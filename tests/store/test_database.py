@@ -1,0 +1,145 @@
+"""The one opener of DuckDB: writing, reading, and what a locked-down reader cannot do."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import LockedError, StoreError
+from audit.store import database, migrations, publish
+from audit.store.database import Connection
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Connection]:
+    con = database.open_store(tmp_path / "store.duckdb")
+    migrations.migrate(con)
+    yield con
+    con.close()
+
+
+def test_frames_go_in_and_come_out(store: Connection) -> None:
+    database.execute(store, "CREATE TABLE t (a BIGINT, b VARCHAR, c DOUBLE)")
+    rows = pl.DataFrame({"b": ["x", None], "a": [1, 2]})
+    database.insert(store, "t", rows)
+    database.insert(store, "t", rows.clear())
+    found = database.fetch(store, "SELECT * FROM t ORDER BY a")
+    assert found.rows() == [(1, "x", None), (2, None, None)]
+    assert database.fetch(store, "SELECT * FROM t ORDER BY a", most=1).height == 1
+    assert database.fetch(store, "SELECT $n AS n", {"n": 7}).item() == 7
+
+
+def test_a_failed_transaction_leaves_nothing(store: Connection) -> None:
+    database.execute(store, "CREATE TABLE t (a BIGINT)")
+    with pytest.raises(StoreError), database.transaction(store):
+        database.execute(store, "INSERT INTO t VALUES (1)")
+        database.execute(store, "INSERT INTO nowhere VALUES (1)")
+    assert database.fetch(store, "SELECT * FROM t").is_empty()
+
+
+def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
+    name, text = 'odd "name"', "it's; DROP TABLE t --"
+    database.execute(store, f"CREATE TABLE {database.quote_name(name)} (a VARCHAR)")
+    database.insert(store, database.quote_name(name), pl.DataFrame({"a": [text]}))
+    assert database.fetch(store, f"SELECT {database.quote_text(text)} AS a").item() == text
+    odd = tmp_path / "it's.duckdb"
+    publish.publish(store, odd)
+    con = database.open_snapshot(odd)
+    assert database.fetch(con, f"SELECT a FROM {database.quote_name(name)}").item() == text
+    con.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM sniff_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY (SELECT 1) TO '/tmp/fairaudit-escape'",
+        "ATTACH '/tmp/fairaudit-escape' AS other",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET threads = 1",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "SELECT getenv('HOME')",
+        "INSERT INTO migrations VALUES (99, 'x')",
+        "CREATE TABLE t (a BIGINT)",
+        "DROP VIEW summary",
+        "EXPORT DATABASE '/tmp/fairaudit-escape'",
+    ],
+)
+def test_a_snapshot_reads_itself_and_nothing_else(
+    store: Connection, tmp_path: Path, statement: str
+) -> None:
+    path = tmp_path / "snapshot.duckdb"
+    publish.publish(store, path)
+    con = database.open_snapshot(path)
+    with pytest.raises(StoreError):
+        database.fetch(con, statement)
+    assert database.fetch(con, "SELECT count(*) FROM summary").item() == 0
+    con.close()
+    assert not Path("/tmp/fairaudit-escape").exists()
+
+
+def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.duckdb"
+    publish.publish(store, path)
+    con = database.open_snapshot(path, timeout_s=1)
+    with pytest.raises(StoreError, match=r"(?i)interrupt|time"):
+        database.fetch(con, "SELECT count(*) FROM range(1000000) a, range(1000000) b")
+    con.close()
+
+
+def test_what_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no such database"):
+        database.open_snapshot(tmp_path / "none")
+    text = tmp_path / "text"
+    text.write_text("not a database, but long enough to look like one" * 100)
+    for opening in (database.open_snapshot, database.open_store):
+        with pytest.raises(StoreError, match="not a DuckDB database"):
+            opening(text)
+
+
+def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    script = (
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1]); con.execute('CREATE TABLE t (a INT)');"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        for opening in (database.open_snapshot, database.open_store):
+            with pytest.raises(LockedError, match="another run or reader") as caught:
+                opening(path)
+            assert caught.value.exit_code == 75
+        other.communicate("")
+
+
+def test_nothing_is_reported_on_stderr_when_a_process_ends() -> None:
+    """DuckDB's bindings report leaks at exit where polars holds on to their types."""
+    script = """
+from pathlib import Path
+import tempfile
+from audit.store import database, migrations
+with tempfile.TemporaryDirectory() as folder:
+    con = database.open_store(Path(folder) / "db")
+    migrations.migrate(con)
+    database.insert(con, "migrations", database.fetch(con, "SELECT 99 AS number, 'x' AS name"))
+    con.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

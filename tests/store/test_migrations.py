@@ -1,0 +1,104 @@
+"""Schema scripts, and the views that analysts rely on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from audit.errors import StoreError
+from audit.store import database, migrations
+from audit.store.database import Connection, fetch
+
+VIEWS = {
+    "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
+        reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
+        start_time end_time wait_s occupancy_s runtime_s walltime_s bounded_slowdown fair_slowdown
+        width_class overtaken_by overtook re_deserved re_consumed re_unfairness fst_strict
+        fst_relaxed fst_status miss_strict_s miss_relaxed_s run_id""",
+    "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
+        tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
+        re_unfairness_positive re_unfairness_net run_id""",
+    "account_fairness": """cluster pool schedule period account jobs attempts never_started
+        gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
+        re_unfairness_positive re_unfairness_net run_id""",
+    "fairshare_history": """cluster as_of method entity_kind entity parent share usage
+        usage_fraction priority rank run_id""",
+    "summary": """cluster pool schedule period metric dimension dimension_value value lower upper
+        unit attempts run_id""",
+    "fidelity": "cluster pool period order backfill metric value unit run_id",
+    "coverage": "cluster day records refused state",
+    "refused_records": "cluster file line byte_offset reason text refused_at replayed_at",
+    "restatements": """cluster period metric dimension dimension_value old_value new_value because
+        old_run_id run_id""",
+    "runs": """run_id cluster period stage state started_at ended_at error version config_hash
+        input_hash""",
+    "deliveries": "run_id report recipient state attempts message_id updated_at error",
+}
+"""What others build on (DESIGN): view → its columns, in order."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Connection]:
+    con = database.open_store(tmp_path / "store.duckdb")
+    migrations.migrate(con)
+    yield con
+    con.close()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_have_their_columns(store: Connection, view: str) -> None:
+    assert fetch(store, f"SELECT * FROM {view}").columns == VIEWS[view].split()
+
+
+def test_every_view_and_column_has_a_comment(store: Connection) -> None:
+    views = fetch(
+        store, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
+    )
+    assert set(views["view_name"]) == set(VIEWS)
+    assert views["comment"].null_count() == 0
+    columns = fetch(
+        store,
+        "SELECT comment FROM duckdb_columns() WHERE table_name IN "
+        "(SELECT view_name FROM duckdb_views() WHERE NOT internal)",
+    )
+    assert columns.height == sum(len(names.split()) for names in VIEWS.values())
+    assert columns["comment"].null_count() == 0
+    assert not columns["comment"].str.contains("''", literal=True).any()
+
+
+def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> None:
+    types = fetch(
+        store,
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name IN "
+        "(SELECT view_name FROM duckdb_views() WHERE NOT internal)",
+    )
+    for name, kind in types.rows():
+        if name.endswith(("_time", "_at")) or name in ("as_of", "fst_strict", "fst_relaxed"):
+            assert kind == "TIMESTAMP WITH TIME ZONE", name
+        if name.endswith("_s"):
+            assert kind == "BIGINT", name
+
+
+def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Connection) -> None:
+    before = fetch(store, "SELECT * FROM migrations ORDER BY number").rows()
+    migrations.migrate(store)
+    assert fetch(store, "SELECT * FROM migrations ORDER BY number").rows() == before
+    assert [number for number, _ in before] == list(range(1, len(before) + 1))
+    database.execute(store, "INSERT INTO migrations VALUES (9999, 'from the future')")
+    with pytest.raises(StoreError, match="made by a newer version; upgrade"):
+        migrations.migrate(store)
+
+
+def test_a_script_that_fails_is_named_and_leaves_nothing(
+    store: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "900_broken.sql"
+    script.write_text("CREATE TABLE half (a BIGINT);\nCREATE TABLE half (a BIGINT);\n")
+    monkeypatch.setattr(
+        "audit.resources.files",
+        lambda folder, _suffix: [script] if folder == "sql/schema" else [],
+    )
+    with pytest.raises(StoreError, match=r"900_broken\.sql(.|\n)*CREATE TABLE half"):
+        migrations.migrate(store)
+    with pytest.raises(StoreError):
+        fetch(store, "SELECT * FROM half")

@@ -1,0 +1,82 @@
+"""Snapshots for readers: whole, compact, atomic."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from audit.errors import StoreError
+from audit.store import database, migrations, publish
+from audit.store.database import Connection, execute, fetch
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Connection]:
+    (tmp_path / "private").mkdir()
+    con = database.open_store(tmp_path / "private" / "store.duckdb")
+    migrations.migrate(con)
+    execute(con, "CREATE TABLE t (a BIGINT)")
+    yield con
+    con.close()
+
+
+def number(con: Connection) -> int:
+    return int(fetch(con, "SELECT max(a) FROM t").item())
+
+
+def test_readers_keep_what_they_opened_through_ten_publishes(
+    store: Connection, tmp_path: Path
+) -> None:
+    path = tmp_path / "snapshot.duckdb"
+    execute(store, "INSERT INTO t VALUES (0)")
+    publish.publish(store, path)
+    first = database.open_snapshot(path)
+    script = (
+        "import sys; from pathlib import Path; from audit.store import database\n"
+        "con = database.open_snapshot(Path(sys.argv[1]))\n"
+        "print(database.fetch(con, 'SELECT max(a) FROM t').item()); con.close()"
+    )
+    for step in range(1, 11):
+        execute(store, "INSERT INTO t VALUES (?)", [step])
+        publish.publish(store, path)
+        assert number(first) == 0
+    new = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
+    assert new.stdout == "10\n"
+    first.close()
+    assert sorted(os.listdir(tmp_path)) == ["private", "snapshot.duckdb"]
+
+
+def test_comments_and_views_are_published(store: Connection, tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.duckdb"
+    publish.publish(store, path)
+    con = database.open_snapshot(path)
+    views = fetch(con, "SELECT comment FROM duckdb_views() WHERE NOT internal")
+    assert views.height > 0
+    assert views["comment"].null_count() == 0
+    con.close()
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(store: Connection, tmp_path: Path) -> None:
+    taken = tmp_path / "folder-in-the-way"
+    (taken / "full").mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot be written"):
+        publish.publish(store, taken)
+    assert sorted(os.listdir(tmp_path)) == ["folder-in-the-way", "private"]
+    with pytest.raises(StoreError):
+        publish.publish(store, tmp_path / "nowhere" / "snapshot.duckdb")
+
+
+def test_what_was_published_can_be_worked_on(store: Connection, tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.duckdb"
+    execute(store, "INSERT INTO t VALUES (7)")
+    publish.publish(store, path)
+    con = database.open_store(tmp_path / "again.duckdb")
+    publish.seed(con, path)
+    migrations.migrate(con)
+    assert number(con) == 7
+    con.close()

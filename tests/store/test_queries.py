@@ -1,0 +1,109 @@
+"""Statements in files: their declarations are true, and errors name the file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit import resources
+from audit.errors import StoreError
+from audit.store import database, migrations, queries
+from audit.store.database import Connection
+
+NAMES = [path.stem for path in resources.files("sql/queries", ".sql")]
+CHECKS = [path.stem for path in resources.files("sql/checks", ".sql")]
+EXAMPLES = {"VARCHAR": "x", "BIGINT": 1, "DOUBLE": 1.0}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Connection]:
+    con = database.open_store(tmp_path / "store.duckdb")
+    migrations.migrate(con)
+    yield con
+    con.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_says_what_it_gives_and_runs(store: Connection, name: str) -> None:
+    query = queries.load(name)
+    assert query.doc.endswith(".")
+    arguments = {key: EXAMPLES[kind] for key, kind in query.parameters.items()}
+    queries.run(store, name, **arguments)
+
+
+def test_arguments_must_be_those_declared(store: Connection) -> None:
+    with pytest.raises(StoreError, match=r"attempts\.sql: takes \['cluster'\], was given \[\]"):
+        queries.run(store, "attempts")
+
+
+def test_a_wrong_declaration_is_found(
+    store: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = tmp_path / "bad.sql"
+    monkeypatch.setattr("audit.resources.path", lambda _name: bad)
+    bad.write_text("-- It.\n-- parameters: a\nSELECT $a\n")
+    with pytest.raises(StoreError, match=r"bad\.sql:2: a parameter is declared as 'name TYPE'"):
+        queries.run(store, "bad-one")
+    bad.write_text("-- It.\n-- parameters: a BIGINT\nSELECT $b\n")
+    with pytest.raises(StoreError, match=r"declares \['a'\] but uses \['b'\]"):
+        queries.run(store, "bad-two", a=1)
+    bad.write_text("-- It.\nSELECT nothing\n")
+    with pytest.raises(StoreError, match=r"sql/queries/bad-three\.sql: (.|\n)*nothing"):
+        queries.run(store, "bad-three")
+
+
+def broken_rows() -> dict[str, dict[str, object]]:
+    """For each check, a row that breaks what it checks, by table."""
+    attempt = {"cluster": "c", "pool": "p", "schedule": "observed", "job_id": "1", "attempt": 1}
+    result = {**attempt, "standing": "ended", "run_id": "r"}
+    record = {"cluster": "c", "job_id": "1", "kind": "job", "line": 1, "byte_offset": 0}
+    return {
+        "attempts_are_unique": {"job_result": [result, result]},
+        "times_are_in_order": {
+            "job_result": [{**result, "arrival_time": 5, "start_time": 4, "end_time": 9}]
+        },
+        "records_are_counted": {
+            "inputs": [
+                {
+                    "input_id": "i",
+                    "cluster": "c",
+                    "file": "f",
+                    "dialect": "swf",
+                    "content_sha256": "s",
+                    "bytes": 1,
+                    "records": 3,
+                    "refused": 1,
+                    "duplicates": 1,
+                    "header": "{}",
+                }
+            ]
+        },
+        "results_cover_attempts": {
+            "run": [
+                {
+                    "run_id": "r",
+                    "cluster": "c",
+                    "period": "all",
+                    "stage": "compute",
+                    "state": "done",
+                    "version": "1",
+                    "config_hash": "h",
+                    "input_hash": "h",
+                }
+            ],
+            "records": [{**record, "attempt": 1, "superseded": False, "input_id": "i"}],
+        },
+    }
+
+
+def test_no_check_is_without_its_example() -> None:
+    assert set(broken_rows()) == set(CHECKS)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_check_can_fail_and_an_empty_store_passes(store: Connection, check: str) -> None:
+    assert queries.failed_checks(store) == {}
+    for table, rows in broken_rows()[check].items():
+        database.insert(store, table, pl.DataFrame(rows))
+    assert check in queries.failed_checks(store)
