@@ -26,6 +26,7 @@ NUWT_CUT: Final = 10
 """The NUWT distribution is drawn up to here (SPEC §6)."""
 
 _WIDTH: Final = 640
+_SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
 _DAYS_DRAWN: Final = 750  # more days than this are drawn as weeks: two pixels a day would be noise
 _WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -68,7 +69,7 @@ def _bundling() -> Future[str]:
     import vl_convert
 
     pool = ThreadPoolExecutor(1, thread_name_prefix="fairaudit-bundle")
-    made = pool.submit(lambda: str(vl_convert.javascript_bundle()))
+    made = pool.submit(lambda: str(vl_convert.javascript_bundle(_SNIPPET)))
     pool.shutdown(wait=False)
     return made
 
@@ -152,14 +153,14 @@ def _bars(
         "width:N",
         sort=None,
         title=x_title,
-        axis=alt.Axis(labelAngle=0, labelOverlap=False, ticks=False),
+        axis=alt.Axis(labelOverlap=False, ticks=False),
     )
     base = alt.Chart(alt.Data(values=rows))
     bars = base.mark_bar(color=BLUE, width={"band": 0.62}).encode(
         x=x,
         y=alt.Y("value:Q", title=y_title, axis=alt.Axis(format=axis_format, tickCount=5)),
         opacity=alt.Opacity(
-            "sample:N",
+            "sample:O",
             scale=alt.Scale(domain=[_ENOUGH, _FEW], range=[1, 0.4]),
             legend=_legend() if any(row["sample"] == _FEW for row in rows) else None,
             title=None,
@@ -209,15 +210,18 @@ def nuwt(pool: PoolPart) -> Chart | None:
     rows: list[Spec] = []
     said = []
     drawn = []
+    end = _nuwt_end((pool.users, pool.accounts))
     for of, label, colour, dash in (
         (pool.users, "users", BLUE, [1, 0]),
         (pool.accounts, "accounts", VERMILION, [6, 3]),
     ):
         if not of.cdf:
             continue
-        rows += [{"of": label, **step} for step in _steps(of)]
+        rows += [{"of": label, **step} for step in _steps(of, end)]
         drawn.append((label, colour, dash))
-        said.append(f"{wording.percent(_share_up_to(of, 1))} of {label} have at most 1")
+        tenth = end / 10
+        share = wording.percent(_share_up_to(of, tenth))
+        said.append(f"{share} of {label} have at most {wording.number(tenth)}")
     if not rows:
         return None
     import altair as alt
@@ -230,8 +234,9 @@ def nuwt(pool: PoolPart) -> Chart | None:
         .encode(
             x=alt.X(
                 "nuwt:Q",
-                title=f"NUWT (seconds waited per {resource}-second used), cut at {NUWT_CUT}",
-                scale=alt.Scale(domain=[0, NUWT_CUT], nice=False),
+                title=f"NUWT (s per {resource}-second)"
+                + (f", cut at {NUWT_CUT}" if end == NUWT_CUT else ""),
+                scale=alt.Scale(domain=[0, end], nice=False),
             ),
             y=alt.Y(
                 "share:Q",
@@ -254,24 +259,34 @@ def nuwt(pool: PoolPart) -> Chart | None:
         )
     )
     alt_text = (
-        f"Line chart. Cumulative distribution of NUWT, cut at {NUWT_CUT}: "
+        f"Line chart. Cumulative distribution of NUWT, from 0 to {wording.number(end)}: "
         + "; ".join(said)
         + ". The table beside it holds mean, median and quartiles."
     )
     return _chart("nuwt", "Distribution of NUWT over users and accounts", alt_text, chart, 260)
 
 
-def _steps(of: Entities) -> list[Spec]:
-    """The distribution as drawn: from 0 to the cut, one point per pixel column at most."""
+def _nuwt_end(of: Iterable[Entities]) -> float:
+    """Where the axis ends: at the cut, or earlier where all are below a rounder value."""
+    last = [entities.cdf[-1] for entities in of if entities.cdf]
+    if not last or any(step.share < 1 for step in last):
+        return NUWT_CUT
+    highest = max(step.nuwt for step in last)
+    ends = (digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5))
+    return min((end for end in ends if end > highest), default=NUWT_CUT)
+
+
+def _steps(of: Entities, end: float) -> list[Spec]:
+    """The distribution as drawn: from 0 to ``end``, one point per pixel column at most."""
     kept: dict[int, Spec] = {}
     for step in of.cdf:
-        if step.nuwt <= NUWT_CUT:
+        if step.nuwt <= end:
             # A step function's value at a pixel is that of the last step inside it.
-            pixel = int(step.nuwt / NUWT_CUT * _WIDTH)
+            pixel = int(step.nuwt / end * _WIDTH)
             kept[pixel] = {"nuwt": step.nuwt, "share": step.share}
     steps = [kept[pixel] for pixel in sorted(kept)]
     last = steps[-1]["share"] if steps else 0.0
-    return [{"nuwt": 0, "share": 0.0}, *steps, {"nuwt": NUWT_CUT, "share": last}]
+    return [{"nuwt": 0, "share": 0.0}, *steps, {"nuwt": end, "share": last}]
 
 
 def _share_up_to(of: Entities, nuwt_: float) -> float:
@@ -315,7 +330,7 @@ def waits(pool: PoolPart) -> Chart | None:
     y_title = "Wait (logarithmic above 1 min)"
     longest = max(float(row["wait"]) for row in rows)
     ticks = [tick for tick, _ in _TICKS if tick <= longest * 1.5] or [0, 60]
-    x = alt.X("width:N", sort=None, title=x_title, axis=alt.Axis(labelAngle=0, ticks=False))
+    x = alt.X("width:N", sort=None, title=x_title, axis=alt.Axis(labelOverlap=False, ticks=False))
     # Waits of 0 are common, so the scale is linear up to a minute and logarithmic beyond.
     y = alt.Y(
         "wait:Q",
@@ -323,6 +338,8 @@ def waits(pool: PoolPart) -> Chart | None:
         scale=alt.Scale(type="symlog", constant=60, domain=[0, max(longest * 1.2, 60)], nice=False),
         axis=alt.Axis(
             values=ticks,
+            tickCount=len(ticks),
+            labelOverlap=False,
             labelExpr=" : ".join(f"datum.value == {tick} ? '{text}'" for tick, text in _TICKS)
             + " : ''",
         ),
@@ -569,6 +586,7 @@ def _config() -> Spec:
             "titlePadding": 8,
         },
         "axisX": {"grid": False},
+        "axisXDiscrete": {"labelAngle": 0},  # boot.js slants them where the page is narrow
         "legend": {**label, **title, "titleColor": INK, "symbolStrokeWidth": 2},
     }
 

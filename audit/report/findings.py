@@ -91,9 +91,9 @@ def _widths(pool: PoolPart) -> str:
     least, most = ordered[0], ordered[-1]
     high, low = most.figure(metric), least.figure(metric)
     text = (
-        f"Attempts that were {wording.width(most.label)} {resource}s wide went short most: "
-        f"by {wording.percent(high.value)} of what they consumed{_within(high)}. Those "
-        f"{wording.width(least.label)} wide went short least, by {wording.percent(low.value)}"
+        f"Attempts of {wording.width(most.label)} {resource}s went short most: by "
+        f"{wording.percent(high.value)} of what they consumed{_within(high)}. Those of "
+        f"{wording.width(least.label)} went short least, by {wording.percent(low.value)}"
         f"{_within(low)}."
     )
     if not (_has_interval(high) and _has_interval(low)):
@@ -165,7 +165,7 @@ def _nuwt(pool: PoolPart) -> str:
         f"{wording.number(users.figure('nuwt_deviation').value)}"
     )
     if upper is not None and uwt.value > _RULED_BY_FEW * upper:
-        text += ": a few users who used next to nothing rule it, so the median says more"
+        text += ": a few users rule it, so the median says more"
     return f"{text}. {_left_out(users)}".strip()
 
 

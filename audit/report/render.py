@@ -141,6 +141,23 @@ def render_pdf(contents: Contents, drawn: Drawn | None = None) -> bytes:
     return made
 
 
+def try_out() -> int:
+    """Lays out a page of one word, to see that fonts and libraries are there; gives its size.
+
+    Raises:
+        ReportError: as :func:`render_pdf`.
+    """
+    made = (
+        _weasyprint()
+        .HTML(
+            string="<p style='font-family: DejaVu Sans'>fairaudit</p>",
+            url_fetcher=_nothing_from_outside(),
+        )
+        .write_pdf()
+    )
+    return len(made)
+
+
 def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     span = contents.span

@@ -4,6 +4,7 @@ The same text comes out on every machine: no locale, no clock, and the zone is a
 is unknown reads as an en dash.
 """
 
+import math
 import unicodedata
 from datetime import datetime
 from typing import Final
@@ -55,20 +56,18 @@ def count(value: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number to ``digits`` significant digits, never in exponent form between 1e-4 and 1e12."""
+    """A number to ``digits`` significant digits, in exponent form only below 1e-6 and from 1e12."""
     if value is None:
         return UNKNOWN
     if value == 0:
         return "0"
     size = abs(value)
-    if not 1e-4 <= size < 1e12:
+    if not 1e-6 <= size < 1e12:
         return _minus(f"{value:.{digits - 1}e}")
-    # Digits before the point, so that only as many follow as carry meaning.
-    before = len(str(int(size))) if size >= 1 else 0
-    if size < 1:
-        text = f"{value:.{digits}g}"
-        return _minus(text if "e" not in text else f"{value:.{digits + 3}f}")
-    return _minus(f"{value:,.{max(digits - before, 0)}f}")
+    if value == int(value):
+        return count(value)
+    # As many digits behind the point as carry meaning.
+    return _minus(f"{value:,.{max(digits - 1 - math.floor(math.log10(size)), 0)}f}")
 
 
 def percent(value: float | None) -> str:
@@ -137,8 +136,8 @@ def hours(seconds: float | None) -> str:
 
 
 def width(label: str) -> str:
-    """A width class with the dash that a range is printed with."""
-    return label.replace("-", "–")
+    """A width class as it is printed: ``5–8``, ``over 128``."""
+    return label.replace("-", "–").replace(">", "over ")
 
 
 def value(figure: Figure, kind: str) -> str:
@@ -172,8 +171,8 @@ def interval(figure: Figure) -> str:
 
 def time_unit(seconds: float) -> tuple[str, int]:
     """The unit in which ``seconds`` is a handy number, and its length."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
+    for unit, size, least in (("d", 86_400, 2), ("h", 3_600, 2), ("min", 60, 1)):
+        if seconds >= least * size:
             return unit, size
     return "s", 1
 
