@@ -108,11 +108,12 @@ def demo_log(
     )
     left = _leave(rng, drawn, candidate, start, capacity)
     leaves = np.flatnonzero(left >= 0)
+    if len(leaves) > giving_up:
+        # Rather those who had to wait for long: whoever leaves at once had no reason to.
+        chance = np.sqrt(left[leaves] - drawn.submit[leaves])
+        leaves = rng.choice(leaves, giving_up, replace=False, p=chance / chance.sum())
     dropped = candidate.copy()
-    # Rather those who had to wait for long: whoever leaves at once had no reason to.
-    chance = np.sqrt(left[leaves] - drawn.submit[leaves])
-    kept = rng.choice(leaves, min(giving_up, len(leaves)), replace=False, p=chance / chance.sum())
-    dropped[kept] = False
+    dropped[leaves] = False
 
     begin = np.full(len(drawn), -1, np.int64)
     begin[~candidate] = start

@@ -1,20 +1,36 @@
 """The demo log is deterministic, looks like a site's log, and its waits are EASY's."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypedDict
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 import pytest
 
-from audit.errors import UsageError
+from audit.errors import SimulationError, UsageError
+from audit.experiments import demo_log as module
 from audit.experiments.demo_jobs import QUEUES, ZONE, start_of_log
 from audit.experiments.demo_log import LOG, as_schedule, demo_log
 from audit.simulation.check import check_schedule
 from audit.simulation.plain import easy, estimate_of
 
 CAPACITY = 512
+
+
+class Arguments(TypedDict):
+    """Of ``demo_log``."""
+
+    seed: int
+    jobs: int
+    capacity: int
+    load: float
+
+
+# So crowded that who gives up would often have become the head of the queue before long.
+SMALL: Arguments = {"seed": 4, "jobs": 1500, "capacity": 128, "load": 0.97}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +41,7 @@ def log() -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def small() -> pl.DataFrame:
-    return demo_log(seed=3, jobs=1500, capacity=64)
+    return demo_log(**SMALL)
 
 
 def started(log: pl.DataFrame) -> pl.DataFrame:
@@ -53,8 +69,8 @@ def digest(log: pl.DataFrame) -> str:
 
 
 def test_the_same_seed_gives_the_same_log_and_another_seed_another(small: pl.DataFrame) -> None:
-    assert digest(demo_log(seed=3, jobs=1500, capacity=64)) == digest(small)
-    assert digest(demo_log(seed=4, jobs=1500, capacity=64)) != digest(small)
+    assert digest(demo_log(**SMALL)) == digest(small)
+    assert digest(demo_log(**(SMALL | {"seed": 5}))) != digest(small)
 
 
 def test_columns_and_order(log: pl.DataFrame, small: pl.DataFrame) -> None:
@@ -156,9 +172,18 @@ def test_it_passes_the_schedule_check(log: pl.DataFrame) -> None:
     assert check_schedule(schedule, schedule, CAPACITY - 1).height > 0
 
 
+def test_an_unsound_schedule_never_gets_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(arrival: Sequence[int], *_: object) -> list[int]:
+        return list(arrival)
+
+    monkeypatch.setattr(module, "easy", at_once)
+    with pytest.raises(SimulationError, match="over_capacity: job"):
+        demo_log(jobs=500)
+
+
 def test_a_replay_of_what_started_gives_the_same_starts(small: pl.DataFrame) -> None:
     rows = started(small)
-    assert replay(rows, 64) == rows["start_time"].to_list()
+    assert replay(rows, SMALL["capacity"]) == rows["start_time"].to_list()
 
 
 def test_those_who_gave_up_had_no_effect_while_they_waited(small: pl.DataFrame) -> None:
@@ -169,7 +194,7 @@ def test_those_who_gave_up_had_no_effect_while_they_waited(small: pl.DataFrame) 
         beside = small.filter(
             pl.col("start_time").is_not_null() | (pl.col("job_number") == row["job_number"])
         )
-        simulated = replay(beside, 64)
+        simulated = replay(beside, SMALL["capacity"])
         for number, recorded, start in zip(
             beside["job_number"], beside["start_time"], simulated, strict=True
         ):
@@ -188,8 +213,11 @@ def test_refuses_what_makes_no_log(arguments: dict[str, int]) -> None:
         demo_log(**arguments)
 
 
-@pytest.mark.parametrize(("jobs", "capacity"), [(100, 32), (700, 4096), (3000, 128)])
-def test_other_sizes(jobs: int, capacity: int) -> None:
-    frame = demo_log(seed=1, jobs=jobs, capacity=capacity)
+@pytest.mark.parametrize(
+    ("jobs", "capacity", "load"),
+    [(100, 32, 0.85), (700, 4096, 0.85), (3000, 128, 0.85), (100, 32, 0.01)],
+)
+def test_other_sizes(jobs: int, capacity: int, load: float) -> None:
+    frame = demo_log(1, jobs, capacity, load)
     assert jobs * 0.97 <= frame.height <= jobs
     assert frame["cpus"].max() <= capacity  # type: ignore[operator]
