@@ -80,6 +80,15 @@ def test_whom_nothing_happened_to_is_treated_exactly_fairly() -> None:
     assert unfairness(*waiting, (20, 20, 31, 3), (22, 22, 50, 1))[3:] == [0.0, 0.0]
 
 
+def test_a_short_life_after_years_of_waiting_is_as_exact_as_before_them() -> None:
+    # 0-10⁹: A (1) runs, B (2) waits: two thirds of what is active queue. Then E (1) runs for 7 s
+    # while F (2) waits for it: E deserves 7/3 of its 7, F 14/3 + 2 of its 2. In one double, the sum
+    # of 6.7·10⁸ s before them would spoil these from the eighth digit on.
+    end = 10**9 + 7
+    lives = [(0, 0, end, 1), (0, end, end, 2), (end, end, end + 7, 1), (end, end + 7, end + 8, 2)]
+    assert unfairness(*lives)[2:] == pytest.approx([-14 / 3, 14 / 3], rel=1e-14)
+
+
 def test_zero_sizes_and_zero_occupancies() -> None:
     # 0-10: only sizes of 0 run, so nobody deserves anything; 10-12: the last one runs alone.
     lives = [(0, 0, 10, 0), (0, 5, 5, 4), (3, 3, 3, 2), (0, 9, 12, 0), (0, 10, 12, 2)]

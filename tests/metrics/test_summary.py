@@ -82,6 +82,8 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
     assert naive.close(got["re_unfairness"], unfair / len(subjects), scale)
     assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(subjects), scale)
+    treated = sum(u > 0 for u in unfairness)
+    assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(subjects), rel=1e-15)
     by_class = values(rows, "width_class")
     for width in {naive.width_class(one.size) for one in subjects}:
         theirs = [one.wait for one in subjects if naive.width_class(one.size) == width]
@@ -112,7 +114,8 @@ def test_rows_and_names_and_the_week_change_no_bit(
     after = summary(shifted, Period("all", EPOCH + WEEK, NOW + WEEK), NOW + WEEK)
     same = pl.col("dimension") != "day"
     assert after.filter(same).equals(before.filter(same))
-    other = attempts.with_columns(user=pl.lit("user ") + pl.col("user"))
+    new = {"ann": "zoe", "bob": "yan", "cem": "xia", "dot": "wim"}  # sorts the other way round
+    other = attempts.with_columns(pl.col("user").replace(new))
     same = pl.col("dimension") != "user"
     assert summary(other).filter(same).equals(before.filter(same))
 
@@ -149,6 +152,20 @@ def test_a_period_without_data_says_so() -> None:
     assert got["utilization"] == 0.0
     assert got["wait_mean"] is None
     assert values(rows, "entity_kind")["uwt", "user"] is None
+
+
+def test_parts_come_in_the_order_of_their_values() -> None:
+    sizes = [129, 2, 16, 1, 128, 3, 0, 9]
+    attempts = [ended(k * 86_400, k * 86_400, k * 86_400 + 5, size) for k, size in enumerate(sizes)]
+    rows = summary(frame(attempts), Period("all", 0, 86_400 * 9), 86_400 * 9)
+    waits = rows.filter(metric="wait_mean")
+    widths = waits.filter(dimension="width_class")["dimension_value"].to_list()
+    assert widths == ["0", "1", "2", "3-4", "9-16", "65-128", ">128"]
+    # 1970-01-01 is a Thursday, 01:00 in Berlin; the eighth day is a Thursday again.
+    hours = waits.filter(dimension="hour_of_week")["dimension_value"].to_list()
+    assert hours == ["1", "25", "49", "73", "97", "121", "145"]
+    days = rows.filter(metric="utilization", dimension="day")["dimension_value"].to_list()
+    assert days == sorted(days)
 
 
 def test_units_and_names() -> None:
