@@ -232,7 +232,7 @@ def _attempts(part: Breakdown) -> int:
 def notices(contents: Contents) -> tuple[Notice, ...]:
     """What a reader must know before believing the figures, gravest first."""
     found = [
-        *(Notice(True, text) for text in contents.warnings),
+        *(Notice(True, wording.name(text, 400)) for text in contents.warnings),
         *_of_reading(contents),
         *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
     ]

@@ -81,21 +81,24 @@ def duration(seconds: float | None) -> str:
     """A length of time in its two leading units."""
     if seconds is None:
         return UNKNOWN
-    sign = "−" if seconds < 0 else ""
-    size = abs(seconds)
+    return f"{'−' if seconds < 0 else ''}{_length(abs(seconds))}"
+
+
+def _length(size: float) -> str:
     if size < 1:
-        return "0 s" if size == 0 else f"{sign}{size:.2g} s"
+        return "0 s" if size == 0 else f"{size:.2g} s"
     if size < 60:
-        return f"{sign}{size:.0f} s" if size == int(size) else f"{sign}{size:.1f} s"
-    whole = round(size)
-    minutes, rest_s = divmod(whole, 60)
-    if minutes < 60:
-        return f"{sign}{minutes} min" + (f" {rest_s} s" if rest_s and minutes < 10 else "")
+        return f"{size:.0f} s" if size == int(size) else f"{size:.1f} s"
+    if size < 600:
+        minutes, rest_s = divmod(round(size), 60)
+        return f"{minutes} min" + (f" {rest_s} s" if rest_s else "")
+    if round(size / 60) < 60:
+        return f"{round(size / 60)} min"
     hours, rest_min = divmod(round(size / 60), 60)
     if hours < 48:
-        return f"{sign}{hours} h" + (f" {rest_min} min" if rest_min else "")
+        return f"{hours} h" + (f" {rest_min} min" if rest_min else "")
     days, rest_h = divmod(round(size / 3600), 24)
-    return f"{sign}{days:,} d" + (f" {rest_h} h" if rest_h and days < 100 else "")
+    return f"{days:,} d" + (f" {rest_h} h" if rest_h and days < 100 else "")
 
 
 def instant(time: int | None, zone: str) -> str:
@@ -122,12 +125,15 @@ _MONTHS: Final = (
 
 def resource(kind: str) -> str:
     """One unit of a counted resource, in the singular."""
-    return _RESOURCES.get(kind, kind)
+    return _RESOURCES.get(kind) or name(kind)
 
 
 def amount(seconds: float | None, kind: str) -> str:
     """Resource-seconds in resource-hours, with the unit."""
-    return UNKNOWN if seconds is None else f"{hours(seconds)} {resource(kind)}-hours"
+    if seconds is None:
+        return UNKNOWN
+    shown = hours(seconds)
+    return f"{shown} {resource(kind)}-hour{'' if shown == '1' else 's'}"
 
 
 def hours(seconds: float | None) -> str:

@@ -5,6 +5,7 @@ answers on 4, as JSON texts that end in a zero byte.
 """
 
 import base64
+import fcntl
 import json
 import os
 import subprocess
@@ -31,6 +32,12 @@ _FLAGS = (
 )
 
 
+def _moved(end: int) -> int:
+    moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(end)
+    return moved
+
+
 @dataclass
 class Page:
     """One open page, and everything that it asked for or complained about."""
@@ -42,10 +49,11 @@ class Page:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_child, self._out = os.pipe()
         self._in, from_child = os.pipe()
-        # The shell gives the two pipes the numbers that Chromium looks for.
+        # Moved out of the way of the two numbers that Chromium looks for, which bash gives them.
+        to_child, from_child = (_moved(end) for end in (to_child, from_child))
         command = [str(PROGRAM), *_FLAGS, f"--user-data-dir={self._profile.name}"]
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$@" 3<&{to_child} 4>&{from_child}', "sh", *command],
+            ["/bin/bash", "-c", f'exec "$@" 3<&{to_child} 4>&{from_child}', "bash", *command],
             pass_fds=(to_child, from_child),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -88,8 +96,8 @@ class Page:
                 result: dict[str, Any] = answer["result"]
                 return result
 
-    def open(self, file: Path, width: int, height: int = 900) -> None:
-        """Loads ``file`` in a window of this size and waits until its charts are drawn."""
+    def show(self, file: Path, width: int, height: int = 900) -> None:
+        """Loads ``file`` in a window of this size."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -98,14 +106,22 @@ class Page:
             mobile=width < 500,
         )
         self.call("Page.navigate", url=file.as_uri())
-        for _ in range(100):
-            time.sleep(0.1)
-            if self.evaluate(
-                "document.readyState === 'complete' && "
-                "[...document.querySelectorAll('.live')].every(e => e.querySelector('svg'))"
-            ):
+        self._until("document.readyState === 'complete'")
+
+    def open(self, file: Path, width: int, height: int = 900) -> None:
+        """Loads ``file`` and waits until its charts are drawn."""
+        self.show(file, width, height)
+        self._until(
+            "[...document.querySelectorAll('.live')].every(e => e.querySelector('svg')) && "
+            "document.querySelector('.live') !== null"
+        )
+
+    def _until(self, expression: str) -> None:
+        for _ in range(200):
+            if self.evaluate(expression):
                 return
-        raise AssertionError(f"charts not drawn; complaints: {self.complaints}")
+            time.sleep(0.1)
+        raise AssertionError(f"never true: {expression}; complaints: {self.complaints}")
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""

@@ -1,0 +1,172 @@
+"""Records of reports made by hand, for tests that look at what a page says."""
+
+from dataclasses import replace
+
+from audit.report.contents import (
+    Breakdown,
+    Contents,
+    Entities,
+    Entity,
+    Figure,
+    Input,
+    Options,
+    PoolPart,
+    Provenance,
+    Refusal,
+    RefusedLine,
+    Span,
+    Step,
+)
+from audit.report.definitions import definitions
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "{{ contents.cluster }}{% raw %}",
+    "\"'><b>&amp;",
+    "evil\u202egnp.exe",
+    "two\nlines\tand\ra bell\a",
+    "=cmd|' /C calc'!A0",
+    "long" * 125,
+    "",
+    "ünï–çødé 数据",
+)
+"""Names that a log may hold, and that must stay text wherever they come out."""
+
+
+def figure(
+    metric: str,
+    value: float | None,
+    lower: float | None = None,
+    upper: float | None = None,
+    unit: str = "1",
+    attempts: int | None = 1_000,
+) -> Figure:
+    return Figure(metric, value, lower, upper, unit, attempts)
+
+
+def entity(name: str | None, net: float, attempts: int = 100, never: int = 0) -> Entity:
+    return Entity(
+        name=name,
+        jobs=attempts,
+        attempts=attempts,
+        never_started=never,
+        gave_up_wait_s=never * 600,
+        tuwt_s=attempts * 300,
+        tusa=attempts * 3_600.0,
+        nuwt=300 / 3_600,
+        re_unfairness_positive=max(net, 0.0),
+        re_unfairness_net=net,
+    )
+
+
+def entities(kind: str, rows: tuple[Entity, ...]) -> Entities:
+    spread = tuple(
+        figure(metric, value, unit="s/(resource·s)")
+        for metric, value in (
+            ("uwt", 3.5),
+            ("nuwt_median", 0.5),
+            ("nuwt_q1", 0.25),
+            ("nuwt_q3", 1.5),
+            ("nuwt_pooled", 0.75),
+            ("nuwt_deviation", 12.5),
+            ("nuwt_f", 156.25),
+            ("nuwt_entities", 4),
+            ("nuwt_single_job", 2),
+            ("nuwt_no_usage", 1),
+        )
+    )
+    steps = (Step(0.1, 0.25), Step(0.5, 0.5), Step(2.0, 0.75))
+    return Entities(kind, rows, spread, steps)
+
+
+def width(label: str, attempts: int) -> Breakdown:
+    return Breakdown(
+        label,
+        (
+            figure("re_unfairness", 3_600.0, 1_800.0, 7_200.0, attempts=attempts),
+            figure("re_unfairness_share", 0.25, 0.125, 0.5, attempts=attempts),
+            figure("re_unfairness_net", -360.0, -720.0, 72.0, attempts=attempts),
+            figure("re_treated_unfairly_share", 0.5, attempts=attempts),
+            figure("wait_mean", 600.0, 300.0, 1_200.0, "s", attempts),
+            figure("wait_median", 0.0, 0.0, 60.0, "s", attempts),
+            figure("wait_p90", 7_200.0, unit="s", attempts=attempts),
+        ),
+    )
+
+
+def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", None)) -> PoolPart:
+    rows = tuple(
+        entity(user, net, attempts=200 - 90 * number, never=number)
+        for number, (user, net) in enumerate(
+            zip(users, (7_200.0 - 3_600.0 * at for at in range(len(users))), strict=True)
+        )
+    )
+    return PoolPart(
+        name=name,
+        resource="cpus",
+        capacity=128,
+        figures=(
+            figure("attempts", 1_000.0, unit="attempts"),
+            figure("users", 2.0, unit="users"),
+            figure("never_started", 3.0, unit="attempts"),
+            figure("gave_up_wait_s", 1_800.0, unit="s"),
+            figure("wait_mean", 600.0, 300.0, 1_200.0, "s"),
+            figure("wait_median", 0.0, unit="s"),
+            figure("wait_p90", 7_200.0, unit="s"),
+            figure("wait_p99", 86_400.0, unit="s"),
+            figure("re_unfairness", 3_600.0, 1_800.0, 7_200.0, "resource·s/attempt"),
+            figure("re_unfairness_share", 0.25, 0.125, 0.5),
+            figure("re_treated_unfairly_share", 0.4),
+            figure("re_conservation", 1e-16),
+            figure("utilization", 0.7, 0.65, 0.75),
+            figure("loss_of_capacity", 0.1, 0.05, 0.15),
+            figure("over_capacity_time", 0.0),
+            figure("peak_in_use", 128.0, unit="resource"),
+        ),
+        widths=(width("1", 900), width("3-4", 95), width(">128", 5)),
+        hours=tuple(
+            Breakdown(str(hour), (figure("wait_mean", 60.0 * hour, unit="s", attempts=40),))
+            for hour in range(168)
+        ),
+        days=tuple(
+            Breakdown(
+                f"2026-10-{day:02}",
+                (figure("utilization", day / 31), figure("queued_mean", 4.0 * day)),
+            )
+            for day in range(1, 32)
+        ),
+        users=entities("user", rows),
+        accounts=entities("account", (entity("physics", 3_600.0), entity("maths", -3_600.0))),
+    )
+
+
+def contents(*pools: PoolPart, cluster: str = "demo") -> Contents:
+    return Contents(
+        cluster=cluster,
+        span=Span(
+            "2026-10", 1790805600, 1793487600, False, "Europe/Berlin", 1790000000, 1793487000
+        ),
+        pools=pools or (pool(),),
+        notes=("pool size: 128 CPUs (the header's MaxProcs)",),
+        warnings=(),
+        inputs=(Input("demo.swf", "swf", "ab" * 32, 123_456, 1_010, 2, 1),),
+        superseded=4,
+        refusals=(Refusal("17 fields instead of 18", 2, (RefusedLine("demo.swf", 7, "1 2 3"),)),),
+        definitions=definitions(),
+        provenance=Provenance("0.1.0", "c" * 64, "d" * 64, "run-1"),
+        options=Options(),
+    )
+
+
+def empty() -> Contents:
+    """A report on a period in which nothing ended."""
+    nothing = replace(
+        pool(),
+        figures=(figure("attempts", 0.0, unit="attempts"), figure("wait_mean", None, unit="s")),
+        widths=(),
+        hours=(),
+        users=Entities("user", (), (), ()),
+        accounts=Entities("account", (), (), ()),
+    )
+    return contents(nothing)

@@ -1,0 +1,117 @@
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from audit.report import charts
+from audit.report.contents import Entities, Step
+from tests.report.sample import HOSTILE, pool
+
+
+def test_every_chart_is_drawn_and_described() -> None:
+    made = charts.of_pool(pool())
+    assert list(made) == [
+        "shortfall_share",
+        "shortfall",
+        "nuwt",
+        "waits",
+        "week",
+        "utilization",
+        "queued",
+    ]
+    for chart in made.values():
+        drawn = ElementTree.fromstring(charts.svg(chart))
+        assert chart.alt.endswith(".")
+        assert chart.spec["description"] == chart.alt
+        assert "DejaVu Sans" in ElementTree.tostring(drawn, "unicode")
+        assert not [said for said in _notes(chart) if said]
+
+
+def _notes(chart: charts.Chart) -> list[str]:
+    """Nothing in a chart points outside the page."""
+    data = dict(chart.spec)
+    data.pop("$schema", None)
+    return [text for text in (json.dumps(data),) if "http" in text]
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    nobody = Entities("user", (), (), ())
+    part = replace(pool(), widths=(), hours=(), days=(), users=nobody, accounts=nobody)
+    assert charts.of_pool(part) == {}
+
+
+def test_attempts_of_unknown_width_are_not_drawn() -> None:
+    unknown = replace(pool().widths[0], label="unknown")
+    made = charts.of_pool(replace(pool(), widths=(*pool().widths, unknown)))
+    assert "unknown" not in json.dumps(made["waits"].spec)
+
+
+def _drawn(steps: tuple[Step, ...]) -> list[dict[str, float]]:
+    part = replace(pool(), users=Entities("user", (), (), steps), accounts=pool().users)
+    part = replace(part, accounts=Entities("account", (), (), ()))
+    values: list[dict[str, float]] = charts.of_pool(part)["nuwt"].spec["data"]["values"]
+    return values
+
+
+def test_the_distribution_is_thinned_to_pixels_and_ends_at_the_cut() -> None:
+    steps = tuple(Step(number / 1_000, (number + 1) / 20_000) for number in range(20_000))
+    drawn = _drawn(tuple(step for step in steps if step.nuwt <= charts.NUWT_CUT))
+    assert len(drawn) < 700
+    assert (drawn[0]["nuwt"], drawn[0]["share"]) == (0, 0.0)
+    assert (drawn[-1]["nuwt"], drawn[-1]["share"]) == (charts.NUWT_CUT, steps[10_000].share)
+    # What is drawn at any pixel is the value of the distribution there, not near it.
+    assert all(Step(point["nuwt"], point["share"]) in steps for point in drawn[1:-1])
+
+
+def test_the_axis_ends_early_where_all_values_are_small() -> None:
+    drawn = _drawn((Step(0.001, 0.5), Step(0.13, 1.0)))
+    assert drawn[-1] == {"of": "users", "nuwt": 0.2, "share": 1.0}
+
+
+def test_long_periods_are_drawn_by_week() -> None:
+    day = pool().days[0]
+    part = replace(
+        pool(), days=tuple(replace(day, label=f"{2000 + n // 300}-01-01") for n in range(1_400))
+    )
+    assert len(charts.of_pool(part)["utilization"].spec["data"]["values"]) == 200
+
+
+@pytest.mark.parametrize("name", [*HOSTILE[:4], "".join(HOSTILE)])
+def test_hostile_names_leave_the_picture_whole(name: str) -> None:
+    part = replace(pool(name), resource=name, hours=(), days=())
+    for chart in charts.of_pool(part).values():
+        drawn = charts.svg(chart)
+        root = ElementTree.fromstring(drawn)
+        tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+        assert tags <= {
+            *("svg", "g", "path", "rect", "text", "defs", "linearGradient", "stop", "clipPath"),
+            *("line", "title"),
+        }
+
+
+_SCRIPT = """
+import hashlib
+from audit.report import charts
+from tests.report.sample import pool
+for chart in charts.of_pool(pool()).values():
+    print(hashlib.sha256(charts.svg(chart).encode()).hexdigest())
+print(hashlib.sha256(charts.script().encode()).hexdigest())
+"""
+
+
+def test_the_same_bytes_in_any_process_and_zone() -> None:
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", _SCRIPT],
+            env={**os.environ, "TZ": zone, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for zone, seed in (("UTC", "1"), ("America/Los_Angeles", "2"))
+    }
+    assert len(made) == 1

@@ -1,0 +1,85 @@
+from dataclasses import replace
+
+from audit.report.contents import Contents, PoolPart
+from audit.report.findings import findings, notices
+from tests.report.sample import HOSTILE, contents, empty, entities, figure, pool
+
+
+def _text(said: Contents) -> str:
+    return " ".join(found.text for found in findings(said))
+
+
+def _with(part: PoolPart, *figures_: tuple[str, float]) -> PoolPart:
+    changed = dict(figures_)
+    kept = tuple(known for known in part.figures if known.metric not in changed)
+    return replace(part, figures=kept + tuple(figure(*pair) for pair in figures_))
+
+
+def test_findings_hold_the_numbers_with_their_intervals() -> None:
+    text = _text(contents())
+    assert "40.0 % of the 1,000 attempts got less than an equal share" in text
+    assert "1 CPU-hour for each attempt of the pool (95 % interval 0.500 to 2)" in text
+    assert "one in ten longer than 2 h" in text
+    assert "70.0 % busy (95 % interval 65.0 to 75.0 %)" in text
+
+
+def test_uwt_is_never_said_without_its_companions() -> None:
+    found = next(found.text for found in findings(contents()) if "UWT" in found.text)
+    for companion in ("0.500", "0.250", "1.50", "0.750", "3.50", "12.5", "2 users with fewer"):
+        assert companion in found
+    assert "more computing" not in found
+
+
+def test_never_started_stands_beside_the_waits() -> None:
+    assert "3 attempts left the queue without having started, after 30 min" in _text(contents())
+
+
+def test_overlapping_intervals_are_not_called_a_difference() -> None:
+    assert "the difference may be chance" in _text(contents())
+
+
+def test_a_class_of_few_attempts_is_not_named() -> None:
+    # The class over 128 has five attempts: it may stand in a table, not in a headline.
+    assert "over 128" not in _text(contents())
+
+
+def test_nothing_is_found_where_nothing_was_measured() -> None:
+    assert findings(empty()) == ()
+
+
+def test_several_pools_are_told_apart() -> None:
+    subjects = [found.subject for found in findings(contents(pool("a"), pool("b")))]
+    assert "Waits, pool a" in subjects
+    assert "Waits, pool b" in subjects
+
+
+def test_hostile_names_are_quoted_harmlessly() -> None:
+    text = _text(contents(pool(users=(HOSTILE[4], HOSTILE[5]))))
+    assert "\u202e" not in text
+    assert "\n" not in text
+
+
+def test_grave_notices_come_first() -> None:
+    said = replace(
+        contents(_with(pool(), ("over_capacity_time", 0.22), ("size_unknown", 1.0))),
+        warnings=("header: MaxProcs says 64, but 128 were in use",),
+    )
+    found = notices(said)
+    assert [notice.grave for notice in found] == sorted(
+        (notice.grave for notice in found), reverse=True
+    )
+    assert found[0].text.startswith("header: MaxProcs")
+    assert any("During 22.0 % of the time" in notice.text for notice in found)
+    assert any("Size not known, and counted as 0: 1 attempt." in notice.text for notice in found)
+
+
+def test_refused_lines_and_missing_names_are_noticed() -> None:
+    unnamed = replace(pool(), users=entities("user", ()))
+    texts = [notice.text for notice in notices(contents(unnamed))]
+    assert any("2 lines of 1,010 could not be taken (0.2 %)" in text for text in texts)
+    assert any("names no users" in text for text in texts)
+
+
+def test_few_attempts_are_an_anecdote() -> None:
+    found = notices(contents(_with(pool(), ("attempts", 1.0))))
+    assert any(notice.grave and "Only 1 attempt ended" in notice.text for notice in found)

@@ -1,0 +1,70 @@
+"""The page as a person's browser shows it."""
+
+from pathlib import Path
+
+import pytest
+
+from audit.report import render
+from tests.report import chromium
+from tests.report.sample import HOSTILE, contents, pool
+
+pytestmark = [
+    pytest.mark.chromium,
+    pytest.mark.skipif(
+        not chromium.PROGRAM.exists(),
+        reason=f"NOBODY LOOKED AT THE PAGE: no {chromium.PROGRAM}; apt-get install chromium",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    said = contents(pool(), pool(HOSTILE[0], users=HOSTILE), cluster=HOSTILE[1])
+    file.write_text(render.render_html(said), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_charts_are_drawn_in_silence_and_nothing_is_fetched(page: Path, width: int) -> None:
+    with chromium.Page() as seen:
+        seen.open(page, width)
+        assert seen.complaints == []
+        outside = [url for url in seen.requests if not url.startswith("data:")]
+        assert outside == [page.as_uri()]
+        assert seen.evaluate("document.querySelectorAll('.live svg').length") == 14
+        # Wide tables scroll in boxes of their own; the page itself never does.
+        assert seen.evaluate("document.documentElement.scrollWidth") == width
+        assert seen.evaluate("document.querySelectorAll('.still')[0].offsetHeight") == 0
+
+
+def test_without_scripts_the_pictures_stand_in(page: Path) -> None:
+    with chromium.Page() as seen:
+        seen.call("Emulation.setScriptExecutionDisabled", value=True)
+        seen.show(page, 1200)
+        assert seen.evaluate(
+            "[...document.querySelectorAll('.still')].every(e => e.offsetHeight > 100)"
+        )
+
+
+def test_on_a_printer_the_pictures_stand_in_too(page: Path) -> None:
+    with chromium.Page() as seen:
+        seen.open(page, 1200)
+        seen.call("Emulation.setEmulatedMedia", media="print")
+        assert seen.evaluate(
+            "[...document.querySelectorAll('.still')].every(e => e.offsetHeight > 100)"
+        )
+        assert seen.evaluate(
+            "[...document.querySelectorAll('.live')].every(e => e.offsetHeight === 0)"
+        )
+
+
+def test_each_chart_says_what_it_shows(page: Path) -> None:
+    with chromium.Page() as seen:
+        seen.open(page, 1200)
+        labels = seen.evaluate(
+            "[...document.querySelectorAll('.live')].map(e => e.getAttribute('aria-label') "
+            "|| e.querySelector('[aria-label]').getAttribute('aria-label'))"
+        )
+        assert labels[0].startswith("Bar chart. Shortfall by width class")
+        assert all(label.endswith(".") for label in labels)
