@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -190,10 +189,17 @@ def _audit(
             database=target,
             main_findings=tuple(found.text for found in findings.findings(page)),
             facts=facts,
-            warnings=tuple(notice.text for notice in findings.notices(page)),
+            warnings=_warnings(page),
         ),
         failure,
     )
+
+
+def _warnings(page: contents.Contents) -> tuple[str, ...]:
+    said = tuple(notice.text for notice in findings.notices(page))
+    if page.empty:
+        return (f"no attempt ended in the period {page.span.name}: there is nothing to measure", *said)
+    return said
 
 
 @dataclass(frozen=True)
@@ -260,19 +266,24 @@ def _workplace(out: Path) -> Iterator[Path]:
 
     Raises:
         UsageError: ``out`` cannot be made or written.
+        LockedError: another run is writing a report there.
     """
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    work = out / ".fairaudit"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".fairaudit-", dir=out))
-    except OSError as error:
+        with lock.held(out / "report.html"):
+            shutil.rmtree(work, ignore_errors=True)  # of a run that was killed
+            work.mkdir()
+            try:
+                yield work
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except (PermissionError, FileExistsError, NotADirectoryError) as error:
         raise UsageError(
             f"{out}: cannot be written ({error.strerror}); choose another place with --out"
         ) from error
-    try:
-        yield work
     finally:
-        shutil.rmtree(work, ignore_errors=True)
         for folder in made:  # leave no empty folder where nothing came of it
             try:
                 folder.rmdir()

@@ -1,0 +1,76 @@
+"""What the documents say is there: commands, views, metrics, exit codes, the notebook."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from audit import cli, errors
+from audit.store import database
+from tests.logs import busy, write
+from tests.store.test_migrations import VIEWS
+
+ROOT = Path(__file__).parent.parent
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "README.md").exists(), reason="tested outside a checkout: documents not compared"
+)
+
+
+def document(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_readme_names_every_command_and_view() -> None:
+    readme = document("README.md")
+    commands = getattr(get_command(cli.app), "commands", {})
+    assert set(commands) == {"audit", "sql", "doctor"}
+    for name in commands:
+        assert f"fairaudit {name}" in readme
+    for view in VIEWS:
+        assert f"`{view}`" in readme
+
+
+def test_the_readme_lists_every_exit_code() -> None:
+    codes = {
+        error.exit_code
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, errors.AuditError)
+    }
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", document("README.md"), re.M)}
+    assert listed == codes | {0}
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_figure_of_a_summary_is_documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "my.swf", busy(60))
+    monkeypatch.setattr("sys.argv", ["fairaudit", "audit", "my.swf", "--no-pdf"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    con = database.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
+    metrics = database.fetch(con, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
+    con.close()
+    documented: set[str] = set()
+    for row in re.findall(r"^\| (`[^|]*) \|", document("docs/metrics.md"), re.M):
+        names = re.findall(r"`([^`]+)`", row)
+        stem = names[0].rsplit("_", 1)[0]
+        documented |= {name.replace("…", stem) for name in names}
+    assert set(metrics) == documented
+
+
+def test_the_notebook_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "my.swf", busy(60))
+    (code,) = re.findall(r"```python\n(.*?)```", document("docs/library.md"), re.S)
+    exec(compile(code, "docs/library.md", "exec"), {})
+    assert "Dispersion(uwt=" in capsys.readouterr().out

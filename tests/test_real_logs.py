@@ -1,0 +1,59 @@
+"""Public logs, audited whole: how many records they hold, what is conserved, what is known."""
+
+from pathlib import Path
+
+import pytest
+
+from audit.config import Config
+from audit.service import runs
+from audit.store import database
+
+LOGS = {
+    # file: pool, records, ended, never started, start unknown
+    "KTH-SP2-1996-2.1-cln": (100, 28_476, 28_476, 0, 0),
+    "LANL-CM5-1994-4.1-cln": (1_024, 122_060, 122_057, 0, 3),
+    "UniLu-Gaia-2014-1": (2_004, 51_987, 51_860, 127, 0),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
+    capacity, records, ended, never_started, start_unknown = LOGS[name]
+    config = Config.model_validate({"uncertainty": {"resamples": 100}})
+    outcome = runs.audit(
+        runs.Request([real_logs / "swf" / f"{name}.swf.gz"], tmp_path, pdf=False), config
+    )
+    con = database.open_snapshot(outcome.database)
+
+    def figure(metric: str, dimension: str = "all") -> float:
+        found = database.fetch(
+            con,
+            "SELECT value FROM summary WHERE metric = $metric AND dimension = $dimension "
+            "AND (dimension = 'all' OR dimension_value = 'user')",
+            {"metric": metric, "dimension": dimension},
+        )
+        return float(found.item())
+
+    assert database.fetch(con, "SELECT capacity FROM pools").item() == capacity
+    read = database.fetch(con, "SELECT records, refused, duplicates FROM inputs").row(0)
+    assert read == (records, 0, 0)
+    assert figure("attempts") == ended
+    assert figure("never_started") == never_started
+    assert figure("start_unknown") == start_unknown
+    assert figure("re_conservation") < 1e-12
+    total, positive, negative = database.fetch(
+        con,
+        "SELECT sum(re_unfairness), sum(greatest(re_unfairness, 0)), sum(least(re_unfairness, 0)) "
+        "FROM job_fairness",
+    ).row(0)
+    assert abs(total) <= 1e-9 * positive
+    assert positive == pytest.approx(-negative)
+    assert figure("re_unfairness") == pytest.approx(positive / ended)
+    if name.startswith("KTH"):
+        assert figure("over_requested_walltime") == 475
+        assert figure("uwt", "entity_kind") == pytest.approx(39.5, abs=0.05)
+        assert figure("nuwt_deviation", "entity_kind") == pytest.approx(467, abs=0.5)
+    if name.startswith("LANL"):
+        assert figure("over_requested_walltime") == 40_180
+        assert figure("over_capacity_time") == pytest.approx(0.22, abs=0.005)
+    con.close()
