@@ -33,24 +33,40 @@ def weighted_sums(weights: Ints, units: Ints, values: Floats, out: Floats) -> No
 
 @kernel
 def weighted_quantiles(
-    weights: Ints, counts: Ints, units: Ints, values: Floats, thousandths: Ints, out: Floats
+    weights: Ints,
+    blocks: Ints,
+    block_length: int,
+    units: Ints,
+    values: Floats,
+    thousandths: Ints,
+    out: Floats,
 ) -> None:
     """Writes each resample's nearest-rank quantiles, one column per element of ``thousandths``.
 
-    ``values`` and ``thousandths`` ascend; ``units`` says whose each value is, and ``counts`` how
-    many values each unit has. A resample that drew none of them gets NaN.
+    ``values`` and ``thousandths`` ascend; ``units`` says whose each value is. ``blocks`` counts how
+    many of each ``block_length`` consecutive values each unit has (one row per block), so that most
+    values are passed over a block at a time. A resample that drew none of them gets NaN.
     """
+    totals = np.empty(len(blocks), np.int64)
     for resample in range(weights.shape[0]):
         count = 0
-        for unit in range(len(counts)):
-            count += weights[resample, unit] * counts[unit]
+        for block in range(len(blocks)):
+            totals[block] = 0
+            for unit in range(blocks.shape[1]):
+                totals[block] += weights[resample, unit] * blocks[block, unit]
+            count += totals[block]
         if count == 0:
             out[resample, :] = np.nan
             continue
-        seen = 0
-        k = -1
+        passed = 0
+        block = 0
         for q in range(len(thousandths)):
             rank = max(1, (count * thousandths[q] + 999) // 1000)
+            while passed + totals[block] < rank:
+                passed += totals[block]
+                block += 1
+            seen = passed
+            k = block * block_length - 1
             while seen < rank:
                 k += 1
                 seen += weights[resample, units[k]]

@@ -92,6 +92,8 @@ class Part(NamedTuple):
     value: str | None
     columns: dict[str, Floats]
     units: Ints  # the number of each attempt's user
+    present: Ints  # the users that occur
+    unit_of: Ints  # the index in ``present`` of each attempt's user
 
     def row(self, metric: str, value: float | None, interval: Interval, unit: str) -> Row:
         """A row about this part."""
@@ -102,9 +104,8 @@ class Part(NamedTuple):
     ) -> Row:
         """The row of Σ above / Σ below, with its interval; null for 0/0."""
         total = exact_sum(below)
-        present, unit_of = np.unique(self.units, return_inverse=True)
-        sums = [np.bincount(unit_of, weights).astype(np.float64) for weights in (above, below)]
-        interval = resamples.ratio(present, *sums)
+        sums = [np.bincount(self.unit_of, each).astype(np.float64) for each in (above, below)]
+        interval = resamples.ratio(self.present, *sums)
         return self.row(metric, exact_sum(above) / total if total > 0 else None, interval, unit)
 
     def mean(self, metric: str, values: Floats, unit: str, resamples: Resamples) -> Row:
@@ -152,23 +153,13 @@ def summarise(
     subjects = ended(held)
     numbered = _number_users(subjects)
     resamples = Resamples(numbered["unit"].n_unique(), seed, options.resamples)
-
-    def parts(*dimensions: str) -> Iterator[Part]:
-        for dimension in dimensions:
-            yield from _parts(numbered, dimension, zone)
-
     rows = _counts(held, pool)
     rows += _gave_up(held)
-    for part in parts("all", "width_class", "account"):
-        rows += _waits(part, resamples)
-    for part in parts("hour_of_week"):
-        rows.append(part.mean("wait_mean", part.columns["wait_s"], SECONDS, resamples))
-    for part in parts("all", "width_class"):
-        rows += _slowdowns(part, resamples)
-        rows += _overtakes(part, resamples)
     rows += _activity(described, pool, period, now, zone, seed, options)
-    for part in parts("all", "width_class", "user", "account"):
-        rows += _unfairness(part, resamples)
+    for dimension, measures in MEASURED.items():
+        for part in _parts(numbered, dimension, zone):
+            for measure in measures:
+                rows += measure(part, resamples)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(Row("re_conservation", "all", None, conserved, *NONE, ONE, described.height))
     for kind in KINDS:
@@ -177,9 +168,13 @@ def summarise(
 
 
 def _number_users(subjects: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``unit``: users numbered by first appearance, so that a name changes no interval."""
+    """Adds ``unit``: users numbered by first appearance, so that a name changes no interval.
+
+    Only what ``_parts`` needs is kept.
+    """
     found = subjects.select("user").unique(maintain_order=True).with_row_index("unit")
-    return subjects.join(found, on="user", nulls_equal=True, maintain_order="left")
+    needed = ("user", "account", "width_class", "size", "arrival_time", *VALUES)
+    return subjects.select(needed).join(found, on="user", nulls_equal=True, maintain_order="left")
 
 
 def _parts(numbered: pl.DataFrame, dimension: str, zone: ZoneInfo) -> Iterator[Part]:
@@ -195,9 +190,9 @@ def _parts(numbered: pl.DataFrame, dimension: str, zone: ZoneInfo) -> Iterator[P
         key = pl.col(dimension)
         order = pl.col("size") if dimension == "width_class" else key
     ordered = (
-        numbered.with_columns(part=key, order=order)
+        numbered.select("unit", *VALUES, part=key, order=order)
         .sort("order", maintain_order=True)
-        .select("part", "unit", *VALUES)
+        .drop("order")
     )
     lengths = ordered["part"].rle().struct.unnest() if ordered.height else None
     if lengths is None:
@@ -205,11 +200,15 @@ def _parts(numbered: pl.DataFrame, dimension: str, zone: ZoneInfo) -> Iterator[P
     begin = 0
     for length, value in lengths.select("len", "value").rows():
         rows = ordered.slice(begin, length)
+        units = rows["unit"].cast(pl.Int64).to_numpy()
+        present, unit_of = np.unique(units, return_inverse=True)
         yield Part(
             dimension,
             None if value is None else str(value),
             {name: rows[name].cast(pl.Float64).to_numpy() for name in VALUES},
-            rows["unit"].cast(pl.Int64).to_numpy(),
+            units,
+            present,
+            unit_of,
         )
         begin += length
 
@@ -278,6 +277,10 @@ def _waits(part: Part, resamples: Resamples) -> list[Row]:
     ]
 
 
+def _mean_wait(part: Part, resamples: Resamples) -> list[Row]:
+    return [part.mean("wait_mean", part.columns["wait_s"], SECONDS, resamples)]
+
+
 def _slowdowns(part: Part, resamples: Resamples) -> list[Row]:
     quantiles = {"bounded_slowdown_median": MEDIAN, "bounded_slowdown_p90": P90}
     slowdowns = part.columns["bounded_slowdown"]
@@ -305,6 +308,16 @@ def _unfairness(part: Part, resamples: Resamples) -> list[Row]:
         part.mean("re_treated_unfairly_share", treated, ONE, resamples),
         part.mean("re_unfairness_net", net, PER_ATTEMPT, resamples),
     ]
+
+
+MEASURED: Final[dict[str, tuple[Callable[[Part, Resamples], list[Row]], ...]]] = {
+    "all": (_waits, _slowdowns, _overtakes, _unfairness),
+    "width_class": (_waits, _slowdowns, _overtakes, _unfairness),
+    "user": (_unfairness,),
+    "account": (_waits, _unfairness),
+    "hour_of_week": (_mean_wait,),
+}
+"""What is measured of each part, by dimension."""
 
 
 def _activity(

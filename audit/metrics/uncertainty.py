@@ -8,6 +8,7 @@ part; resamples without any are left out. With fewer than two units there is no 
 Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §13.3.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -73,13 +74,18 @@ class Resamples:
         """
         from audit.kernels import resampling
 
-        counts = np.bincount(units, minlength=self.units).astype(np.int64)
-        if np.count_nonzero(counts) < 2:
+        if len(np.unique(units)) < 2:
             return [NONE for _ in thousandths]
+        length = math.isqrt(len(units) * self.units) + 1  # balances passing over and looking into
+        number = -(-len(units) // length)
+        cells = np.arange(len(units)) // length * self.units + units
+        blocks = np.bincount(cells, minlength=number * self.units).reshape(number, self.units)
         out = np.empty((len(self.weights), len(thousandths)))
         asked = np.asarray(thousandths, np.int64)
         values = np.ascontiguousarray(ascending, np.float64)
-        resampling.weighted_quantiles(self.weights, counts, units, values, asked, out)
+        resampling.weighted_quantiles(
+            self.weights, blocks.astype(np.int64), length, units, values, asked, out
+        )
         drawn = out[~np.isnan(out[:, 0])]
         return [_interval(column) for column in drawn.T]
 

@@ -34,17 +34,22 @@ def test_weighted_sums(form: Form) -> None:
 @given(
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=12),
+    st.integers(1, 5),
 )
 def test_quantiles_of_what_was_drawn(
-    form: Form, drawn: list[int], owned: list[tuple[int, int]]
+    form: Form, drawn: list[int], owned: list[tuple[int, int]], length: int
 ) -> None:
     owned.sort(key=lambda one: one[1])
     units = np.array([unit for unit, _ in owned], np.int64)
     values = np.array([value for _, value in owned], np.float64)
     asked = np.array([0, 250, 500, 990, 1000])
     out = np.empty((1, len(asked)))
-    counts = np.bincount(units, minlength=3).astype(np.int64)
-    form(resampling.weighted_quantiles)(np.array([drawn]), counts, units, values, asked, out)
+    blocks = np.zeros((-(-len(owned) // length), 3), np.int64)
+    for k, unit in enumerate(units):
+        blocks[k // length, unit] += 1
+    form(resampling.weighted_quantiles)(
+        np.array([drawn]), blocks, length, units, values, asked, out
+    )
     repeated = [value for unit, value in owned for _ in range(drawn[unit])]
     if not repeated:
         assert np.isnan(out).all()
