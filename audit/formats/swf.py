@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import Dialect, Header, Parsed
-from audit.formats.lines import Block, Bytes, Lines, cut, refusals, select
+from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, refusals, select
 from audit.model import RECORDS, JobState, RecordKind
 
 FIELDS: Final = {
@@ -63,8 +63,9 @@ _LINE: Final = {
 }
 _COMMENT = ord(";")
 _SPACE = ord(" ")
+_OTHER_BLANKS: Final = (b"\t", b"\r", b"\v", b"\f")
 _BLANK = np.zeros(256, dtype=np.bool_)
-_BLANK[list(b" \t\r\v\f")] = True
+_BLANK[[_SPACE, *b"\t\r\v\f"]] = True
 _ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
 _NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
 
@@ -127,11 +128,10 @@ def header(head: bytes) -> Header:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines of an SWF log; see the module's docstring."""
-    data, lines = _normalise(np.frombuffer(block.data, dtype=np.uint8))
+    data, lines, spaces = _fields(block.data)
     filled = lines.ends > lines.starts
     is_record = filled.copy()
     is_record[filled] = data[lines.starts[filled]] != _COMMENT
-    spaces = _count(data == _SPACE, lines)
     whole = is_record & (spaces == FIELD_COUNT - 1)
 
     broken = np.flatnonzero(is_record & ~whole)
@@ -217,31 +217,37 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str]) -> bytes:
     return comments.encode() + text.write_csv(separator=" ", include_header=False).encode()
 
 
-def _normalise(data: Bytes) -> tuple[Bytes, Lines]:
-    """Single spaces between fields and none around them; as many lines as before."""
+def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
+    """The lines with one space between fields and none around them, and how many spaces each has.
+
+    A line is never lost or joined to another. Most logs are regular as they are.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    lines = cut(data)
+    spaces = np.flatnonzero(data == _SPACE)
+    filled = lines.ends > lines.starts
+    if (
+        any(blank in raw for blank in _OTHER_BLANKS)
+        or (np.diff(spaces) == 1).any()
+        or (data[lines.starts[filled]] == _SPACE).any()
+        or (data[lines.ends[filled] - 1] == _SPACE).any()
+    ):
+        data = _single_spaced(data)
+        lines = cut(data)
+        spaces = np.flatnonzero(data == _SPACE)
+    return data, lines, np.searchsorted(spaces, lines.ends) - np.searchsorted(spaces, lines.starts)
+
+
+def _single_spaced(data: Bytes) -> Bytes:
     blank = _BLANK[data]
-    edge = blank | (data == ord("\n"))
-    doubled = blank[1:] & edge[:-1]
-    if doubled.any() or (len(data) and blank[0]) or (data[blank] != _SPACE).any():
-        data = np.where(blank, np.uint8(_SPACE), data)
-        keep = np.ones(len(data), dtype=np.bool_)
-        keep[0] = not blank[0]
-        keep[1:] = ~doubled
-        data = data[keep]
-    before_break = (data[:-1] == _SPACE) & (data[1:] == ord("\n"))
-    if before_break.any() or (len(data) and data[-1] == _SPACE):
-        keep = np.ones(len(data), dtype=np.bool_)
-        keep[:-1] = ~before_break
-        keep[-1] = data[-1] != _SPACE
-        data = data[keep]
-    return data, cut(data)
-
-
-def _count(marks: np.ndarray, lines: Lines) -> np.ndarray:
-    """How many marks lie in each line."""
-    if not len(lines.starts):
-        return np.zeros(0, dtype=np.int64)
-    return np.add.reduceat(marks, lines.starts, dtype=np.int64)
+    data = np.where(blank, np.uint8(_SPACE), data)
+    keep = np.ones(len(data), dtype=np.bool_)  # not: a blank behind a blank or a line's start
+    keep[0] = not blank[0]
+    keep[1:] = ~(blank[1:] & (blank[:-1] | (data[:-1] == NEWLINE)))
+    data = data[keep]
+    last = data == _SPACE  # a blank before a line's end
+    last[:-1] &= data[1:] == NEWLINE
+    return data[~last]
 
 
 def _reason() -> pl.Expr:

@@ -14,7 +14,7 @@ from audit.errors import LogError, UsageError
 from audit.formats.dialects import HEAD_BYTES
 from audit.formats.lines import Block
 
-BLOCK_BYTES: Final = 1 << 26
+BLOCK_BYTES: Final = 1 << 23
 """How much of a log is held in memory at once (a longer line is held whole)."""
 
 _GZIP = b"\x1f\x8b"

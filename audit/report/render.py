@@ -60,6 +60,7 @@ class Drawn:
 
 def draw(contents: Contents) -> Drawn:
     """Draws the charts of every pool that has something to show."""
+    charts.prepare()
     pools: list[dict[str, Picture]] = []
     specs: list[dict[str, str]] = []
     for number, pool in enumerate(contents.pools, start=1):
