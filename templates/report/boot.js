@@ -6,7 +6,10 @@
     const spec = JSON.parse(text);
     spec.width = "container";
     spec.autosize = { type: "fit-x", contains: "padding" };
-    if (holder.parentElement.clientWidth < 480) spec.config.axisXDiscrete = { labelAngle: -45 };
+    if (holder.parentElement.clientWidth < 480) {
+      spec.config.axisXDiscrete = { labelAngle: -45 };
+      spec.config.legend.columns = 1;
+    }
     const figure = holder.parentElement;
     figure.classList.add("drawn");
     // ast: expressions are interpreted, so that the page needs no permission to evaluate code.

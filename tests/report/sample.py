@@ -97,7 +97,7 @@ def width(label: str, attempts: int) -> Breakdown:
 
 def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", None)) -> PoolPart:
     rows = tuple(
-        entity(user, net, attempts=200 - 90 * number, never=number)
+        entity(user, net, attempts=200 - 18 * number, never=number)
         for number, (user, net) in enumerate(
             zip(users, (7_200.0 - 3_600.0 * at for at in range(len(users))), strict=True)
         )

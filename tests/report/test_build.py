@@ -1,0 +1,203 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import ReportError
+from audit.metrics import performance, summary, users
+from audit.metrics.population import describe
+from audit.metrics.resource_equality import resource_equality
+from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
+from audit.periods import zone
+from audit.report import render
+from audit.report.build import build
+from audit.report.contents import Contents, Options
+from audit.report.findings import notices
+from audit.store import database, migrations
+from audit.store.database import Connection
+
+_FROM, _TO = 1790805600, 1793487600  # October 2026 in Berlin
+_PERIOD = Period("2026-10", _FROM, _TO)
+_POOL = Pool("batch", Resource.cpus, 4)
+
+
+def _attempts(rows: int) -> pl.DataFrame:
+    """Attempts of three users, one of them unnamed; every tenth never starts."""
+    frame = pl.DataFrame({"line": range(1, rows + 1)}, schema={"line": pl.Int64}).with_columns(
+        cluster=pl.lit("demo"),
+        kind=pl.lit(RecordKind.JOB.value),
+        job_id=pl.col("line").cast(pl.String),
+        job_number="line",
+        attempt=pl.lit(1),
+        user=pl.when(pl.col("line") % 3 > 0).then(pl.format("u{}", pl.col("line") % 3)),
+        account=pl.lit("physics"),
+        cpus=pl.col("line") % 4 + 1,
+        submit_time=_FROM + pl.col("line") * 1_000,
+        start_time=pl.when(pl.col("line") % 10 > 0).then(_FROM + pl.col("line") * 1_100),
+        end_time=_FROM + pl.col("line") * 1_100 + 900,
+        state=pl.lit("COMPLETED"),
+    )
+    missing = [name for name in ATTEMPTS if name not in frame.columns]
+    return frame.with_columns(**dict.fromkeys(missing)).select(
+        pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
+    )
+
+
+def _fill(con: Connection, rows: int) -> None:
+    described = describe(_attempts(rows), [_POOL])
+    done = performance.overtakes(resource_equality(described, _TO))
+    key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
+    marked = {name: pl.lit(value) for name, value in {**key, "run_id": "run-1"}.items()}
+    figures = summary.summarise(
+        done, _POOL, _PERIOD, _TO, zone("Europe/Berlin"), 1, summary.Options(resamples=50)
+    )
+    database.insert(con, "summary_result", figures.with_columns(**marked))
+    for kind in summary.KINDS:
+        entities = users.by_entity(done, kind)
+        database.insert(con, "entity_result", entities.with_columns(**marked))
+    only = set(DESCRIBED) & {
+        *("cluster", "pool", "schedule", "job_id", "attempt", "standing"),
+        *("arrival_time", "start_time", "end_time"),
+    }
+    database.insert(
+        con, "job_result", done.select(sorted(only)).with_columns(run_id=pl.lit("run-1"))
+    )
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    con = database.open_store(tmp_path / "audit.duckdb")
+    migrations.migrate(con)
+    said = json.dumps({"notes": ["pool size: 4 (given)"], "warnings": ["the header lied"]})
+    for table, row in (
+        ("clusters", {"cluster": "demo", "zone": "Europe/Berlin", "notes": said}),
+        ("pools", {"cluster": "demo", "pool": "batch", "resource": "cpus", "capacity": 4}),
+        (
+            "inputs",
+            {
+                "input_id": "i",
+                "cluster": "demo",
+                "file": "demo.swf",
+                "dialect": "swf",
+                "content_sha256": "ab" * 32,
+                "bytes": 9,
+                "records": 103,
+                "refused": 3,
+                "duplicates": 0,
+                "header": "{}",
+            },
+        ),
+        (
+            "run",
+            {
+                "run_id": "run-1",
+                "cluster": "demo",
+                "period": "2026-10",
+                "state": "done",
+                "stage": "compute",
+                "version": "0.1.0",
+                "config_hash": "c",
+                "input_hash": "d",
+            },
+        ),
+    ):
+        database.insert(con, table, pl.DataFrame([row]))
+    lines = [("short", 7), ("long", 9), ("short", 3)]
+    refused = [
+        {
+            "cluster": "demo",
+            "input_id": "i",
+            "file": "demo.swf",
+            "line": line,
+            "byte_offset": 0,
+            "reason": reason,
+            "text": f"text {line}",
+        }
+        for reason, line in lines
+    ]
+    database.insert(con, "refused", pl.DataFrame(refused))
+    try:
+        yield con
+    finally:
+        con.close()
+
+
+@pytest.fixture
+def said(con: Connection) -> Contents:
+    _fill(con, 100)
+    return build(con, "demo", _PERIOD)
+
+
+def test_every_part_of_the_record_is_filled(said: Contents) -> None:
+    (pool,) = said.pools
+    assert (pool.name, pool.resource, pool.capacity) == ("batch", "cpus", 4)
+    assert said.attempts == pool.attempts == 90
+    assert [part.label for part in pool.widths] == ["1", "2", "3-4"]
+    assert len(pool.days) == 31
+    assert [part.label for part in pool.days] == sorted(part.label for part in pool.days)
+    assert [int(part.label) for part in pool.hours] == sorted(int(p.label) for p in pool.hours)
+    assert pool.figure("never_started").value == 10
+    assert pool.users.figure("uwt").value is not None
+    assert pool.accounts.figure("nuwt_entities").value == 1
+    assert said.span.first_arrival == _FROM + 1_000
+    assert said.provenance.run_id == "run-1"
+
+
+def test_users_come_with_those_that_the_log_does_not_name(said: Contents) -> None:
+    (pool,) = said.pools
+    assert {row.name for row in pool.users.rows} == {"u1", "u2", None}
+    nets = [row.re_unfairness_net or 0.0 for row in pool.users.rows]
+    assert nets == sorted(nets, reverse=True)
+    assert sum(row.never_started for row in pool.users.rows) == 10
+    assert pool.users.cdf[-1].share == 1.0
+
+
+def test_refused_lines_come_by_reason_with_the_first_of_each(said: Contents) -> None:
+    assert [(refusal.reason, refusal.lines) for refusal in said.refusals] == [
+        ("short", 2),
+        ("long", 1),
+    ]
+    assert [line.line for line in said.refusals[0].examples] == [3, 7]
+
+
+def test_examples_are_as_many_as_asked_for(con: Connection) -> None:
+    made = build(con, "demo", _PERIOD, Options(examples=1))
+    assert [len(refusal.examples) for refusal in made.refusals] == [1, 1]
+
+
+def test_warnings_of_the_log_reach_page_one(said: Contents) -> None:
+    assert said.notes == ("pool size: 4 (given)",)
+    assert notices(said)[0].text == "the header lied"
+
+
+def test_a_period_that_holds_nothing_is_empty(con: Connection) -> None:
+    _fill(con, 0)
+    made = build(con, "demo", _PERIOD)
+    assert made.empty
+    assert "No data: no attempt ended in this period." in render.render_html(made)
+
+
+def test_a_period_that_was_never_computed_is_empty(con: Connection) -> None:
+    made = build(con, "demo", Period("2026-11", _TO, _TO + 86_400))
+    assert made.empty
+    assert made.provenance.run_id == "unknown"
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_next_to_nothing_is_still_a_report(con: Connection, rows: int) -> None:
+    _fill(con, rows)
+    made = build(con, "demo", _PERIOD)
+    page = render.render_html(made)
+    assert f"Only {rows} attempt" in page
+    assert render.render_pdf(made).startswith(b"%PDF")
+
+
+def test_the_record_is_the_same_each_time(con: Connection, said: Contents) -> None:
+    assert build(con, "demo", _PERIOD) == said
+
+
+def test_a_cluster_that_nobody_knows(con: Connection) -> None:
+    with pytest.raises(ReportError, match="'other'"):
+        build(con, "other", _PERIOD)
