@@ -38,7 +38,7 @@ def findings(contents: Contents) -> tuple[Finding, ...]:
     """The main findings; none where the period holds nothing to measure."""
     several = len(contents.pools) > 1
     return tuple(
-        Finding(f"{found.subject}, pool {wording.name(pool.name)}", found.text)
+        Finding(found.subject, f"Pool {wording.name(pool.name)}: {found.text}")
         if several
         else found
         for pool in contents.pools
