@@ -8,6 +8,8 @@ STAMP := .venv/.complete
 # Only `make demo LOG=file` counts: a LOG in the environment is somebody else's.
 DEMO_LOG := $(if $(filter command%,$(origin LOG)),$(LOG),var/demo.swf)
 
+PYTEST_FLAGS ?= -n auto --maxprocesses 4 --dist worksteal
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test test-fresh test-slow check bench lock clean libraries test-programs stale
