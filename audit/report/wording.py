@@ -166,7 +166,9 @@ def interval(figure: Figure) -> str:
     if figure.lower is None or figure.upper is None:
         return ""
     if figure.unit == "s":
-        unit, size = time_unit(max(abs(figure.lower), abs(figure.upper)))
+        unit, size = time_unit(abs(figure.upper))
+        if figure.lower and time_unit(abs(figure.lower))[1] != size:
+            return f"{duration(figure.lower)} to {duration(figure.upper)}"
         return f"{number(figure.lower / size)} to {number(figure.upper / size)} {unit}"
     if figure.metric in _SHARES:
         return f"{_hundredths(figure.lower)} to {_hundredths(figure.upper)} %"

@@ -57,7 +57,9 @@ def test_days_are_those_of_the_zone() -> None:
 
 
 def test_an_interval_says_its_unit_once() -> None:
-    assert wording.interval(Figure("wait_mean", 1.0, 3_600.0, 9_000.0, "s")) == "1 to 2.50 h"
+    assert wording.interval(Figure("wait_mean", 1.0, 7_200.0, 9_000.0, "s")) == "2 to 2.50 h"
+    assert wording.interval(Figure("wait_mean", 1.0, 2.0, 9_000.0, "s")) == "2 s to 2 h 30 min"
+    assert wording.interval(Figure("wait_mean", 1.0, 0.0, 9_000.0, "s")) == "0 to 2.50 h"
     assert wording.interval(Figure("utilization", 0.5, 0.25, 1.5, "1")) == "25.0 to 150 %"
     assert wording.interval(Figure("re_unfairness", 1.0, 3_600.0, 7_200.0)) == "1 to 2"
     assert wording.interval(Figure("wait_mean", 1.0, None, None, "s")) == ""
