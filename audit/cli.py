@@ -102,7 +102,7 @@ def audit(
     from audit.service import runs
 
     settings = _config(config)
-    jit.on_first_compile = lambda text: _say(text)
+    jit.on_first_compile = _say
     request = runs.Request(
         logs=logs,
         out=out,

@@ -114,8 +114,10 @@ def _describe(error: dict[str, Any]) -> str:
     key = ".".join([*parents, last])
     if error["type"] == "extra_forbidden":
         near = difflib.get_close_matches(last, _keys(parents), n=1, cutoff=0.5)
-        hint = f"did you mean {'.'.join([*parents, near[0]])}?" if near else (
-            f"known here: {', '.join(_keys(parents))}"
+        hint = (
+            f"did you mean {'.'.join([*parents, near[0]])}?"
+            if near
+            else (f"known here: {', '.join(_keys(parents))}")
         )
         return f"{key}: no such key; {hint}"
     message = str(error["msg"]).removeprefix("Value error, ")

@@ -75,7 +75,8 @@ REFUSALS: Final = pl.Schema(
 """One row per line that a dialect could not take, with its text."""
 
 ATTEMPTS: Final = pl.Schema(
-    {"cluster": pl.String, **RECORDS, "attempt": pl.Int64}  # attempt: 1, 2, … within a job
+    # attempt: 1, 2, … within a job
+    [("cluster", pl.String()), *RECORDS.items(), ("attempt", pl.Int64())]
 )
 """One row per attempt of the observed schedule, keyed by (cluster, job_id, attempt)."""
 
@@ -99,19 +100,19 @@ class Standing(StrEnum):
 
 
 DESCRIBED: Final = pl.Schema(
-    {
-        **ATTEMPTS,
-        "pool": pl.String,
-        "schedule": pl.String,  # "observed", or the name of a simulated one
-        "standing": pl.String,  # Standing
-        "size": pl.Int64,  # amount of the pool's counted resource
-        "arrival_time": pl.Int64,
-        "arrival_clipped": pl.Boolean,  # the log had it start before it was eligible or submitted
-        "wait_s": pl.Int64,
-        "runtime_s": pl.Int64,
-        "bounded_slowdown": pl.Float64,
-        "width_class": pl.String,
-    }
+    [
+        *ATTEMPTS.items(),
+        ("pool", pl.String()),
+        ("schedule", pl.String()),  # "observed", or the name of a simulated one
+        ("standing", pl.String()),  # Standing
+        ("size", pl.Int64()),  # amount of the pool's counted resource
+        ("arrival_time", pl.Int64()),
+        ("arrival_clipped", pl.Boolean()),  # by the log, it started before it was there
+        ("wait_s", pl.Int64()),
+        ("runtime_s", pl.Int64()),
+        ("bounded_slowdown", pl.Float64()),
+        ("width_class", pl.String()),
+    ]
 )
 """``ATTEMPTS`` with what follows from it once the pool and its counted resource are known."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
@@ -66,7 +67,7 @@ def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
 def days(period: Period, in_zone: ZoneInfo) -> Iterator[tuple[date, int, int]]:
     """Each calendar day that ``period`` touches, with the part of it inside the period."""
     edges = day_edges(period.from_time, period.to_time, in_zone)
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         yield day_of(start, in_zone), start, end
 
 

@@ -16,6 +16,7 @@ import pytest
 from audit import cli
 from tests.logs import busy, line, log, write
 
+
 class Done(NamedTuple):
     """How a command ended, and what it printed."""
 
@@ -31,9 +32,7 @@ class Run(Protocol):
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs fairaudit's main in a folder of the test's own, within this process."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -81,7 +80,9 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
             capture_output=True,
             check=True,
         )
-        reports.append([(tmp_path / out / f"report.{kind}").read_bytes() for kind in ("html", "pdf")])
+        reports.append(
+            [(tmp_path / out / f"report.{kind}").read_bytes() for kind in ("html", "pdf")]
+        )
     assert reports[0] == reports[1]
 
 
@@ -172,11 +173,8 @@ def test_a_folder_of_another_user(tmp_path: Path) -> None:
     """Root may write anywhere, so the command runs as nobody, whose Python is the system's."""
     folder = tmp_path / "theirs"
     folder.mkdir(mode=0o555)
-    seen = subprocess.run(
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-V"],
-        capture_output=True,
-        check=False,
-    )
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable]
+    seen = subprocess.run([*as_nobody, "-V"], capture_output=True, check=False)
     if seen.returncode:
         pytest.skip("this Python may not be run by another user: unwritable folder not tried")
     tmp_path.parent.parent.chmod(0o755)
@@ -185,8 +183,7 @@ def test_a_folder_of_another_user(tmp_path: Path) -> None:
     log_path = write(tmp_path / "a.swf", busy())
     log_path.chmod(0o644)
     done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m"]
-        + ["audit", "audit", str(log_path), "--out", str(folder), "--no-pdf"],
+        [*as_nobody, "-m", "audit", "audit", str(log_path), "--out", str(folder), "--no-pdf"],
         capture_output=True,
         text=True,
         check=False,
@@ -271,7 +268,9 @@ def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None
         "csv",
     )
     assert found.stdout == "value\n15.0\n"
-    assert "Larger than the whole pool, whose size may therefore be wrong: 15 attempts." in done.stderr
+    assert (
+        "Larger than the whole pool, whose size may therefore be wrong: 15 attempts." in done.stderr
+    )
 
 
 def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> None:
@@ -310,7 +309,8 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
         "import os, signal\n"
         "from audit.report import render\n"
         "render.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from pathlib import Path; from audit.service import runs; from audit.config import Config\n"
+        "from pathlib import Path\nfrom audit.service import runs\n"
+        "from audit.config import Config\n"
         "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out')), Config())\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)

@@ -79,7 +79,9 @@ def recognises(head: bytes) -> bool:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # maybe cut short
-    records = [line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";")]
+    records = [
+        line.split() for line in lines if line.strip() and not line.lstrip().startswith(b";")
+    ]
     if not records:
         return any(key in header(head).entries for key in ("UnixStartTime", "MaxProcs", "MaxJobs"))
     sample = records[:100]
@@ -162,9 +164,7 @@ def parse(block: Block, header: Header) -> Parsed:
     )
     if not refused_for.is_empty():
         fields = fields.join(refused_for, on="number", how="anti", maintain_order="left")
-        refused.append(
-            refusals(block, refused_for["number"].to_numpy(), refused_for["reason"])
-        )
+        refused.append(refusals(block, refused_for["number"].to_numpy(), refused_for["reason"]))
     starts = cut(np.frombuffer(block.data, dtype=np.uint8)).starts
     kept = fields["number"].to_numpy()
     records = fields.select(
@@ -247,7 +247,8 @@ def _single_spaced(data: Bytes) -> Bytes:
     data = data[keep]
     last = data == _SPACE  # a blank before a line's end
     last[:-1] &= data[1:] == NEWLINE
-    return data[~last]
+    trimmed: Bytes = data[~last]
+    return trimmed
 
 
 def _reason() -> pl.Expr:

@@ -57,12 +57,16 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
         "input_id",
         nulls_last=True,
     )
-    return _set_in_time(ordered, later_burst).with_columns(
-        attempt=pl.when("superseded")
-        .then(0)
-        .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
-        .cast(pl.Int64)
-    ).drop("copy")
+    return (
+        _set_in_time(ordered, later_burst)
+        .with_columns(
+            attempt=pl.when("superseded")
+            .then(0)
+            .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
+            .cast(pl.Int64)
+        )
+        .drop("copy")
+    )
 
 
 def _set_in_time(ordered: pl.DataFrame, later_burst: pl.Expr) -> pl.DataFrame:
@@ -90,4 +94,3 @@ def _set_in_time(ordered: pl.DataFrame, later_burst: pl.Expr) -> pl.DataFrame:
         .then(started_at + pl.col("occupancy_s"))
         .otherwise("end_time"),
     )
-

@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """A log on disk, looked at but not yet taken in."""
 
     path: Path
-    bytes: int  # decompressed
+    size: int  # bytes, decompressed
     sha256: str  # of the decompressed bytes
     head: bytes  # its first HEAD_BYTES, decompressed
 

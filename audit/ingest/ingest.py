@@ -88,7 +88,7 @@ def take_in(
         StoreError: the store cannot be written. Logs before that stay.
     """
     taken = []
-    size = sum(log.source.bytes for log in logs)
+    size = sum(log.source.size for log in logs)
     done = 0
     for log in logs:
         input_id = _input_id(cluster, log)
@@ -104,7 +104,7 @@ def take_in(
             known = False
         else:
             known = True
-        done += log.source.bytes
+        done += log.source.size
         progress(what, done, size)
         row = before.row(0, named=True)
         taken.append(Taken(row["file"], row["records"], row["refused"], known))
@@ -131,9 +131,9 @@ def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: 
                 f"\n  {row['file']}:{line}: {reason}" for line, reason in lines.rows()
             )
             raise LogError(
-                f"{log.source.path}: {row['refused']:,} of {row['records']:,} records were refused, "
-                f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, "
-                f"and really {log.dialect.title}? The first of them:{examples}"
+                f"{log.source.path}: {row['refused']:,} of {row['records']:,} records were "
+                f"refused, more than the limit of {limit:.0%} (ingest.refused_limit): is it "
+                f"complete, and really {log.dialect.title}? The first of them:{examples}"
             )
 
 
@@ -174,7 +174,7 @@ def _take_in_one(
         "file": file,
         "dialect": log.dialect.name,
         "content_sha256": log.source.sha256,
-        "bytes": log.source.bytes,
+        "bytes": log.source.size,
         **counted,
         "duplicates": 0,
         "header": json.dumps(header, sort_keys=True),

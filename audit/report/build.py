@@ -11,7 +11,6 @@ import polars as pl
 from audit.errors import ReportError
 from audit.metrics import users
 from audit.model import OBSERVED, Period
-from audit.report.charts import NUWT_CUT
 from audit.report.contents import (
     DEFAULT,
     Breakdown,
@@ -29,6 +28,7 @@ from audit.report.contents import (
     Step,
 )
 from audit.report.definitions import definitions
+from audit.report.series import NUWT_CUT
 from audit.store import queries
 from audit.store.database import Connection
 

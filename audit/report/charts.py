@@ -6,14 +6,13 @@ Ito, which people with the usual kinds of colour blindness can tell apart; no ch
 colour alone. Each chart is described in words for those who cannot see it.
 """
 
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from audit.report import wording
-from audit.report.contents import SMALL_SAMPLE, Breakdown, Entities, PoolPart
+from audit.report import series, wording
+from audit.report.contents import PoolPart
 
 FONT: Final = "DejaVu Sans"
 BLUE: Final = "#0072B2"
@@ -22,14 +21,9 @@ INK: Final = "#1f2933"
 MUTED: Final = "#52606d"
 RULE: Final = "#d5dbe1"
 
-NUWT_CUT: Final = 10
-"""The NUWT distribution is drawn up to here (SPEC §6)."""
-
-_WIDTH: Final = 640
+_WIDTH: Final = series.PIXELS
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
 _FIRST: Final = {"mark": "point", "data": {"values": [{}]}}  # starts the drawing engine
-_DAYS_DRAWN: Final = 750  # more days than this are drawn as weeks: two pixels a day would be noise
-_WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -95,22 +89,10 @@ def script() -> str:
 
 def shortfall_share(pool: PoolPart) -> Chart | None:
     """What each width class went short of, as a share of what it consumed."""
-    rows = [
-        {
-            "width": wording.width(part.label),
-            "value": figure.value,
-            "lower": figure.lower,
-            "upper": figure.upper,
-            "attempts": part.figure("attempts").value or figure.attempts,
-            "sample": _sample(part),
-        }
-        for part in _classes(pool)
-        if (figure := part.figure("re_unfairness_share")).value is not None
-    ]
     return _bars(
         "shortfall_share",
         "Shortfall by width class, relative to use",
-        rows,
+        series.shortfalls(pool, "re_unfairness_share", 1),
         f"Width class ({wording.resource(pool.resource)}s)",
         "Shortfall (% of what was consumed)",
         "%",
@@ -120,23 +102,11 @@ def shortfall_share(pool: PoolPart) -> Chart | None:
 
 def shortfall(pool: PoolPart) -> Chart | None:
     """What an attempt of each width class went short of, in resource-hours."""
-    rows = [
-        {
-            "width": wording.width(part.label),
-            "value": _hours(figure.value),
-            "lower": _hours(figure.lower),
-            "upper": _hours(figure.upper),
-            "attempts": part.figure("attempts").value or figure.attempts,
-            "sample": _sample(part),
-        }
-        for part in _classes(pool)
-        if (figure := part.figure("re_unfairness")).value is not None
-    ]
     unit = f"{wording.resource(pool.resource)}-hours"
     return _bars(
         "shortfall",
         "Shortfall by width class, per attempt",
-        rows,
+        series.shortfalls(pool, "re_unfairness", 3_600),
         f"Width class ({wording.resource(pool.resource)}s)",
         f"Shortfall ({unit} per attempt)",
         ",.3~r",
@@ -163,8 +133,8 @@ def _bars(
         y=alt.Y("value:Q", title=y_title, axis=alt.Axis(format=axis_format, tickCount=5)),
         opacity=alt.Opacity(
             "sample:O",
-            scale=alt.Scale(domain=[_ENOUGH, _FEW], range=[1, 0.4]),
-            legend=_legend() if any(row["sample"] == _FEW for row in rows) else None,
+            scale=alt.Scale(domain=[series.ENOUGH, series.FEW], range=[1, 0.4]),
+            legend=_legend() if any(row["sample"] == series.FEW for row in rows) else None,
             title=None,
         ),
         tooltip=[
@@ -188,22 +158,6 @@ def _bars(
     return _chart(key, title, alt_text, bars + spread, 240)
 
 
-def _classes(pool: PoolPart) -> list[Breakdown]:
-    """The width classes; attempts whose width is not known stand in the tables only."""
-    return [part for part in pool.widths if part.label[:1].isdecimal() or part.label[:1] == ">"]
-
-
-_ENOUGH: Final = "30 attempts or more"
-_FEW: Final = "fewer than 30 attempts"
-
-
-def _sample(part: Breakdown) -> str:
-    attempts = part.figure("attempts").value
-    if attempts is None:
-        attempts = part.figure("re_unfairness").attempts or 0
-    return _FEW if attempts < SMALL_SAMPLE else _ENOUGH
-
-
 # --- users -----------------------------------------------------------------------------------
 
 
@@ -212,17 +166,17 @@ def nuwt(pool: PoolPart) -> Chart | None:
     rows: list[Spec] = []
     said = []
     drawn = []
-    end = _nuwt_end((pool.users, pool.accounts))
+    end = series.nuwt_end((pool.users, pool.accounts))
     for of, label, colour, dash in (
         (pool.users, "users", BLUE, [1, 0]),
         (pool.accounts, "accounts", VERMILION, [6, 3]),
     ):
         if not of.cdf:
             continue
-        rows += [{"of": label, **step} for step in _steps(of, end)]
+        rows += [{"of": label, **step} for step in series.nuwt_steps(of, end)]
         drawn.append((label, colour, dash))
         tenth = end / 10
-        share = wording.percent(_share_up_to(of, tenth))
+        share = wording.percent(series.share_up_to(of, tenth))
         said.append(f"{share} of {label} have at most {wording.number(tenth)}")
     if not rows:
         return None
@@ -237,7 +191,7 @@ def nuwt(pool: PoolPart) -> Chart | None:
             x=alt.X(
                 "nuwt:Q",
                 title=f"NUWT (s per {resource}-second)"
-                + (f", cut at {NUWT_CUT}" if end == NUWT_CUT else ""),
+                + (f", cut at {series.NUWT_CUT}" if end == series.NUWT_CUT else ""),
                 scale=alt.Scale(domain=[0, end], nice=False),
             ),
             y=alt.Y(
@@ -268,36 +222,8 @@ def nuwt(pool: PoolPart) -> Chart | None:
     return _chart("nuwt", "Distribution of NUWT over users and accounts", alt_text, chart, 260)
 
 
-def _nuwt_end(of: Iterable[Entities]) -> float:
-    """Where the axis ends: at the cut, or earlier where all are below a rounder value."""
-    last = [entities.cdf[-1] for entities in of if entities.cdf]
-    if not last or any(step.share < 1 for step in last):
-        return NUWT_CUT
-    highest = max(step.nuwt for step in last)
-    ends = (digit * 10.0**power for power in range(-6, 1) for digit in (1, 2, 5))
-    return min((end for end in ends if end > highest), default=NUWT_CUT)
-
-
-def _steps(of: Entities, end: float) -> list[Spec]:
-    """The distribution as drawn: from 0 to ``end``, one point per pixel column at most."""
-    kept: dict[int, Spec] = {}
-    for step in of.cdf:
-        if step.nuwt <= end:
-            # A step function's value at a pixel is that of the last step inside it.
-            pixel = int(step.nuwt / end * _WIDTH)
-            kept[pixel] = {"nuwt": step.nuwt, "share": step.share}
-    steps = [kept[pixel] for pixel in sorted(kept)]
-    last = steps[-1]["share"] if steps else 0.0
-    return [{"nuwt": 0, "share": 0.0}, *steps, {"nuwt": end, "share": last}]
-
-
-def _share_up_to(of: Entities, nuwt_: float) -> float:
-    return max((step.share for step in of.cdf if step.nuwt <= nuwt_), default=0.0)
-
-
 # --- waits -----------------------------------------------------------------------------------
 
-_MARKS: Final = {"median": "circle", "mean": "square", "90th percentile": "triangle-up"}
 _TICKS: Final = (
     (0, "0"),
     (60, "1 min"),
@@ -313,17 +239,7 @@ _TICKS: Final = (
 
 def waits(pool: PoolPart) -> Chart | None:
     """Median, mean and 90th percentile of the wait by width class."""
-    rows: list[Spec] = [
-        {
-            "width": wording.width(part.label),
-            "of": label,
-            "wait": value,
-            "says": wording.duration(value),
-        }
-        for part in _classes(pool)
-        for label, metric in zip(_MARKS, ("wait_median", "wait_mean", "wait_p90"), strict=True)
-        if (value := part.figure(metric).value) is not None
-    ]
+    rows = series.waits(pool)
     if not rows:
         return None
     import altair as alt
@@ -350,7 +266,7 @@ def waits(pool: PoolPart) -> Chart | None:
     stems = base.mark_rule(color=RULE, strokeWidth=2).encode(
         x=x, y=alt.Y("min(wait):Q", title=y_title), y2="max(wait):Q"
     )
-    labels = list(_MARKS)
+    labels = list(series.WAITS)
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,
         y=y,
@@ -362,7 +278,7 @@ def waits(pool: PoolPart) -> Chart | None:
         ),
         shape=alt.Shape(
             "of:N",
-            scale=alt.Scale(domain=labels, range=list(_MARKS.values())),
+            scale=alt.Scale(domain=labels, range=["circle", "square", "triangle-up"]),
             legend=_legend(),
             title=None,
         ),
@@ -383,43 +299,20 @@ def waits(pool: PoolPart) -> Chart | None:
 
 def week(pool: PoolPart) -> Chart | None:
     """Mean wait by weekday and hour of arrival, local time."""
-    seconds = {
-        int(part.label): figure
-        for part in pool.hours
-        if (figure := part.figure("wait_mean")).value is not None
-    }
-    if not seconds:
+    cells = series.week(pool)
+    if cells is None:
         return None
     import altair as alt
 
-    # A mean over a handful of arrivals would set the scale for all others.
-    sound = {
-        hour: figure for hour, figure in seconds.items() if (figure.attempts or 0) >= SMALL_SAMPLE
-    }
-    told_apart = len(sound) >= len(seconds) / 2
-    scaled = sound if told_apart else seconds
-    unit, size = _time_unit(figure.value or 0 for figure in scaled.values())
-    most = max(figure.value or 0 for figure in scaled.values()) / size
-    rows = [
-        {
-            "weekday": _WEEKDAYS[hour // 24],
-            "hour": hour % 24,
-            "wait": (figure.value or 0) / size,
-            "says": wording.duration(figure.value),
-            "attempts": figure.attempts,
-            "sound": hour in scaled,
-        }
-        for hour, figure in sorted(seconds.items())
-    ]
     legend = alt.Legend(
-        title=f"Mean wait ({unit})" + ("; grey: fewer than 30 attempts" if told_apart else ""),
+        title=f"Mean wait ({cells.unit})" + (f"; grey: {series.FEW}" if cells.some_grey else ""),
         orient="top",
         gradientLength=180,
         tickCount=4,
         titleLimit=400,
     )
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(alt.Data(values=cells.rows))
         .mark_rect(stroke="#ffffff", strokeWidth=1)
         .encode(
             x=alt.X(
@@ -431,14 +324,14 @@ def week(pool: PoolPart) -> Chart | None:
             y=alt.Y(
                 "weekday:O",
                 title=None,
-                scale=alt.Scale(domain=list(_WEEKDAYS)),
+                scale=alt.Scale(domain=list(series.WEEKDAYS)),
                 axis=alt.Axis(ticks=False, domain=False),
             ),
             color=alt.condition(
                 "datum.sound",
                 alt.Color(
                     "wait:Q",
-                    scale=alt.Scale(scheme="blues", domain=[0, most or 1], clamp=True),
+                    scale=alt.Scale(scheme="blues", domain=[0, cells.most or 1], clamp=True),
                     legend=legend,
                 ),
                 alt.value("#d9dde2"),
@@ -451,11 +344,11 @@ def week(pool: PoolPart) -> Chart | None:
             ],
         )
     )
-    worst = max(scaled, key=lambda hour: scaled[hour].value or 0)
+    worst = max((row for row in cells.rows if row["sound"]), key=lambda row: float(row["wait"]))
     alt_text = (
         "Heat map. Mean wait by weekday and hour of arrival, local time. Longest for arrivals on "
-        f"{_WEEKDAYS[worst // 24]} between {worst % 24} and {worst % 24 + 1} o'clock: "
-        f"{wording.duration(scaled[worst].value)}."
+        f"{worst['weekday']} between {worst['hour']} and {worst['hour'] + 1} o'clock: "
+        f"{worst['says']}."
     )
     return _chart("week", "Mean wait by hour of arrival in the week", alt_text, chart, 190)
 
@@ -501,19 +394,13 @@ def _over_days(
     colour: str,
     top: float,
 ) -> Chart | None:
-    daily = [
-        (part.label, value / unit)
-        for part in pool.days
-        if (value := part.figure(metric).value) is not None
-    ]
+    daily = series.days(pool, metric, unit)
     if not daily:
         return None
     import altair as alt
 
-    points = daily
-    if len(daily) > _DAYS_DRAWN:
-        weeks = [daily[at : at + 7] for at in range(0, len(daily), 7)]
-        points = [(week_[0][0], sum(v for _, v in week_) / len(week_)) for week_ in weeks]
+    points = series.by_week(daily)
+    if len(points) < len(daily):
         y_title = f"{y_title}, weekly mean"
     rows = [{"day": day, "value": value} for day, value in points]
     # UTC on both sides: the labels are days already, and must not move with the reader's zone.
@@ -597,16 +484,3 @@ def _legend() -> Any:
     import altair as alt
 
     return alt.Legend(orient="top", labelLimit=300)
-
-
-def _hours(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds / 3600
-
-
-def _time_unit(seconds: Iterable[float]) -> tuple[str, int]:
-    """A unit in which the largest of ``seconds`` is a handy number, and its length."""
-    largest = max(seconds, default=0)
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if largest >= 3 * size:
-            return unit, size
-    return "seconds", 1

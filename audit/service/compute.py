@@ -29,9 +29,7 @@ class Results:
 def latest_instant(attempts: pl.DataFrame) -> int | None:
     """The last thing that the log knows of: no time in it is later. Null for an empty log."""
     latest = attempts.select(
-        pl.max_horizontal(
-            pl.col("submit_time", "eligible_time", "start_time", "end_time").max()
-        )
+        pl.max_horizontal(pl.col("submit_time", "eligible_time", "start_time", "end_time").max())
     ).item()
     return None if latest is None else int(latest)
 
@@ -115,10 +113,16 @@ def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     else:
         first, last = known["day"].min(), known["day"].max()
         days = pl.select(day=pl.date_range(first, last))  # type: ignore[arg-type]
-    return days.join(counts, on="day", how="left").sort("day").with_columns(
-        records=pl.col("records").fill_null(0),
-        refused=pl.lit(0, pl.Int64),
-        state=pl.when(pl.col("records").is_null()).then(pl.lit("empty")).otherwise(pl.lit("full")),
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .with_columns(
+            records=pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
     )
 
 

@@ -89,13 +89,12 @@ def pool(
     if not claimed:
         fact = Fact(what, f"{peak:,} {resource}", "the peak in use: the log's header names none")
         return Pool(POOL, resource, peak), fact
-    largest = ran["size"].max()
+    largest = ran.select(pl.col("size").max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
-    too_large = isinstance(largest, int) and largest > claimed
-    if too_large or over > MOSTLY:
+    if largest > claimed or over > MOSTLY:
         proof = (
             f"one attempt ran on {largest:,}"
-            if too_large
+            if largest > claimed
             else f"more was in use for {over:.0%} of the time"
         )
         return Pool(POOL, resource, peak), Fact(

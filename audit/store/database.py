@@ -125,8 +125,8 @@ def fetch(
     """
     try:
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
-        if relation is None:
-            return pl.DataFrame()
+        if relation is None:  # a statement without a result, whatever the stubs say
+            return pl.DataFrame()  # type: ignore[unreachable]
         if most is not None:
             relation = relation.limit(most)
         rows: Any = Stream(relation.__arrow_c_stream__())
@@ -154,9 +154,18 @@ def insert(con: Connection, table: str, frame: pl.DataFrame) -> None:
     names = ", ".join(quote_name(column) for column in frame.columns)
     con.register("fairaudit_rows", rows)
     try:
-        execute(con, f"INSERT INTO {table} ({names}) SELECT {names} FROM fairaudit_rows")
+        execute(
+            con,
+            f"INSERT INTO {quote_name(table)} ({names}) "  # noqa: S608
+            f"SELECT {names} FROM fairaudit_rows",
+        )
     finally:
         con.unregister("fairaudit_rows")
+
+
+def delete(con: Connection, table: str, *, cluster: str) -> None:
+    """Removes the rows of one cluster from ``table``."""
+    execute(con, f"DELETE FROM {quote_name(table)} WHERE cluster = ?", [cluster])  # noqa: S608
 
 
 @contextmanager

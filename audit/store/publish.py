@@ -26,7 +26,7 @@ def publish(con: Connection, path: Path) -> None:
             execute(con, "COPY FROM DATABASE store TO snapshot")
         finally:
             execute(con, "DETACH snapshot")
-        os.replace(draft, path)
+        draft.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
     finally:

@@ -7,7 +7,7 @@ declared and what is used must agree, which ``load`` checks.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -28,7 +28,7 @@ class Query(NamedTuple):
     sql: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str, folder: str = "sql/queries") -> Query:
     """Reads the query ``name``.
 

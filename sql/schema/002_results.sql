@@ -12,6 +12,7 @@ CREATE TABLE run (
     ended_at BIGINT,
     error VARCHAR,
     version VARCHAR NOT NULL,
+    config JSON NOT NULL,              -- the configuration in force
     config_hash VARCHAR NOT NULL,
     input_hash VARCHAR NOT NULL,
     PRIMARY KEY (cluster, period, stage)

@@ -90,9 +90,7 @@ def test_the_order_of_inputs_changes_nothing() -> None:
     )
     forwards = resolve(pl.concat([first, second]))
     backwards = resolve(pl.concat([resolve(second), resolve(first)], how="diagonal"))
-    assert forwards.sort(pl.all()).equals(
-        backwards.select(forwards.columns).sort(pl.all())
-    )
+    assert forwards.sort(pl.all()).equals(backwards.select(forwards.columns).sort(pl.all()))
 
 
 def test_a_cancelled_job_with_bursts_keeps_its_own_record() -> None:

@@ -18,7 +18,7 @@ def test_a_packed_log_is_the_same_log(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(text))
     for path in (plain, packed):
         source = files.inspect(path)
-        assert source.bytes == len(text)
+        assert source.size == len(text)
         assert source.sha256 == hashlib.sha256(text).hexdigest()
         assert source.head == text
         assert b"".join(block.data for block in files.blocks(path)) == text

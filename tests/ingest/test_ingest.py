@@ -85,9 +85,7 @@ def test_a_log_of_comments_is_empty(tmp_path: Path) -> None:
     con.close()
 
 
-def test_a_log_goes_in_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     con = new_store(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     with monkeypatch.context() as broken:
@@ -106,7 +104,7 @@ def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
     logs = open_logs([write(tmp_path / f"{n}.swf", busy(n)) for n in (5, 9)])
     told: list[tuple[str, int, int]] = []
     take_in(con, "c", logs, progress=lambda *said: told.append(said))
-    total = sum(opened.source.bytes for opened in logs)
+    total = sum(opened.source.size for opened in logs)
     assert told[-1] == ("reading 9.swf", total, total)
     done = [step for _, step, _ in told]
     assert done == sorted(done)

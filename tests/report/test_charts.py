@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from audit.report import charts
+from audit.report import charts, series
 from audit.report.contents import Entities, Step
 from tests.report.sample import HOSTILE, pool
 
@@ -59,10 +59,10 @@ def _drawn(steps: tuple[Step, ...]) -> list[dict[str, float]]:
 
 def test_the_distribution_is_thinned_to_pixels_and_ends_at_the_cut() -> None:
     steps = tuple(Step(number / 1_000, (number + 1) / 20_000) for number in range(20_000))
-    drawn = _drawn(tuple(step for step in steps if step.nuwt <= charts.NUWT_CUT))
+    drawn = _drawn(tuple(step for step in steps if step.nuwt <= series.NUWT_CUT))
     assert len(drawn) < 700
     assert (drawn[0]["nuwt"], drawn[0]["share"]) == (0, 0.0)
-    assert (drawn[-1]["nuwt"], drawn[-1]["share"]) == (charts.NUWT_CUT, steps[10_000].share)
+    assert (drawn[-1]["nuwt"], drawn[-1]["share"]) == (series.NUWT_CUT, steps[10_000].share)
     # What is drawn at any pixel is the value of the distribution there, not near it.
     assert all(Step(point["nuwt"], point["share"]) in steps for point in drawn[1:-1])
 
@@ -95,7 +95,7 @@ def test_hostile_names_leave_the_picture_whole(name: str) -> None:
 
 _SCRIPT = """
 import hashlib
-from audit.report import charts
+from audit.report import charts, series
 from tests.report.sample import pool
 for chart in charts.of_pool(pool()).values():
     print(hashlib.sha256(charts.svg(chart).encode()).hexdigest())

@@ -1,6 +1,5 @@
 """One run at a time, whatever becomes of the other."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +35,8 @@ def test_another_process_holds_it_until_it_is_killed(tmp_path: Path) -> None:
         other.kill()
         other.wait()
     with lock.held(path):
-        assert os.listdir(tmp_path) == [".audit.duckdb.lock"]
-    assert os.listdir(tmp_path) == []
+        assert [path.name for path in tmp_path.iterdir()] == [".audit.duckdb.lock"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_it_is_let_go_when_the_block_fails(tmp_path: Path) -> None:

@@ -34,16 +34,21 @@ def test_frames_go_in_and_come_out(store: Connection) -> None:
 
 def test_a_failed_transaction_leaves_nothing(store: Connection) -> None:
     database.execute(store, "CREATE TABLE t (a BIGINT)")
-    with pytest.raises(StoreError), database.transaction(store):
-        database.execute(store, "INSERT INTO t VALUES (1)")
-        database.execute(store, "INSERT INTO nowhere VALUES (1)")
+
+    def half() -> None:
+        with database.transaction(store):
+            database.execute(store, "INSERT INTO t VALUES (1)")
+            database.execute(store, "INSERT INTO nowhere VALUES (1)")
+
+    with pytest.raises(StoreError):
+        half()
     assert database.fetch(store, "SELECT * FROM t").is_empty()
 
 
 def test_names_and_texts_are_quoted(store: Connection, tmp_path: Path) -> None:
     name, text = 'odd "name"', "it's; DROP TABLE t --"
     database.execute(store, f"CREATE TABLE {database.quote_name(name)} (a VARCHAR)")
-    database.insert(store, database.quote_name(name), pl.DataFrame({"a": [text]}))
+    database.insert(store, name, pl.DataFrame({"a": [text]}))
     assert database.fetch(store, f"SELECT {database.quote_text(text)} AS a").item() == text
     odd = tmp_path / "it's.duckdb"
     publish.publish(store, odd)
@@ -109,8 +114,8 @@ def test_what_is_no_database(tmp_path: Path) -> None:
 def test_a_writer_in_another_process_locks_the_file(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     script = (
-        "import duckdb, sys; con = duckdb.connect(sys.argv[1]); con.execute('CREATE TABLE t (a INT)');"
-        "print('open', flush=True); sys.stdin.read()"
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1])\n"
+        "con.execute('CREATE TABLE t (a INT)'); print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, str(path)],

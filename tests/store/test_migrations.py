@@ -51,9 +51,7 @@ def test_views_have_their_columns(store: Connection, view: str) -> None:
 
 
 def test_every_view_and_column_has_a_comment(store: Connection) -> None:
-    views = fetch(
-        store, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal"
-    )
+    views = fetch(store, "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal")
     assert set(views["view_name"]) == set(VIEWS)
     assert views["comment"].null_count() == 0
     columns = fetch(

@@ -53,7 +53,7 @@ def test_a_wrong_declaration_is_found(
         queries.run(store, "bad-three")
 
 
-def broken_rows() -> dict[str, dict[str, object]]:
+def broken_rows() -> dict[str, dict[str, list[dict[str, object]]]]:
     """For each check, a row that breaks what it checks, by table."""
     attempt = {"cluster": "c", "pool": "p", "schedule": "observed", "job_id": "1", "attempt": 1}
     result = {**attempt, "standing": "ended", "run_id": "r"}
@@ -88,6 +88,7 @@ def broken_rows() -> dict[str, dict[str, object]]:
                     "stage": "compute",
                     "state": "done",
                     "version": "1",
+                    "config": "{}",
                     "config_hash": "h",
                     "input_hash": "h",
                 }
