@@ -98,6 +98,7 @@ def con(tmp_path: Path) -> Iterator[Connection]:
                 "state": "done",
                 "stage": "compute",
                 "version": "0.1.0",
+                "config": "{}",
                 "config_hash": "c",
                 "input_hash": "d",
             },
