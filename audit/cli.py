@@ -50,6 +50,9 @@ def main() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         _say("fairaudit: interrupted; nothing was replaced")
         code = 130
+    except OSError as error:
+        _say(f"fairaudit: {error}; is the disk full? Nothing was replaced")
+        code = AuditError.exit_code
     except Exception as error:
         if not _is_usage(error):
             raise

@@ -8,7 +8,7 @@ like.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,13 +171,14 @@ def delete(con: Connection, table: str, *, cluster: str) -> None:
 @contextmanager
 def transaction(con: Connection) -> Iterator[None]:
     """All or nothing: commits when the block ends, rolls back when it raises."""
-    con.execute("BEGIN")
+    execute(con, "BEGIN")
     try:
         yield
     except BaseException:
-        con.execute("ROLLBACK")
+        with suppress(StoreError):  # where DuckDB has rolled back by itself
+            execute(con, "ROLLBACK")
         raise
-    con.execute("COMMIT")
+    execute(con, "COMMIT")
 
 
 def statements(con: Connection, script: str) -> list[str]:
