@@ -41,7 +41,7 @@ def definitions() -> tuple[Definition, ...]:
             "until they left the queue, stand beside each figure of waits. An attempt belongs to "
             "the period in which it ended.",
             "wait = start − arrival",
-            "SPEC §1",
+            "fairaudit",
             _example(
                 "Four attempts in a pool of 4 CPUs",
                 attempts,
@@ -55,7 +55,7 @@ def definitions() -> tuple[Definition, ...]:
             "How many times longer an attempt took, waiting included, than it ran; runs shorter "
             "than 10 s count as 10 s, so that trifles do not rule the mean.",
             "max(1, (end − arrival) / max(runtime, 10 s))",
-            "SPEC §2; Klusáček and Rudová 2012, §2",
+            "Klusáček and Rudová 2012, §2",
             _example(
                 "Bounded slowdown of the four attempts",
                 attempts,
@@ -69,7 +69,7 @@ def definitions() -> tuple[Definition, ...]:
             "An attempt is overtaken by those that arrived later and started earlier. This is not "
             "always a disadvantage: a narrow attempt may use what a wide one could not.",
             "",
-            "SPEC §2; Sabin and Sadayappan, §2",
+            "Sabin and Sadayappan, §2",
             _example(
                 "Who overtook whom",
                 attempts,
@@ -89,7 +89,7 @@ def definitions() -> tuple[Definition, ...]:
             "deserved = ∫ from arrival to end of min(size · used / active, size);  "
             "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
             "overall = Σ max(shortfall, 0) / attempts",
-            "SPEC §3; Sabin and Sadayappan, §3.2",
+            "Sabin and Sadayappan, §3.2",
             _example(
                 "What each deserved and got, in CPU-seconds",
                 attempts,
@@ -115,7 +115,7 @@ def _nuwt(attempts: pl.DataFrame) -> Definition:
         "jobs, and those without usage, are left out and counted. A few users with next to no "
         "usage can rule the mean, so median, quartiles and the pooled ratio stand beside it.",
         "NUWT = Σ wait / Σ (runtime · size);  UWT = mean of NUWT;  F = Σ (UWT − NUWT)²",
-        "SPEC §6; Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
+        "Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
         _example(
             "NUWT of the two users",
             entities,
@@ -137,7 +137,7 @@ def _machine(attempts: pl.DataFrame) -> Definition:
         "the time mean of the smaller of what is idle and what is queued.",
         "utilization = busy resource-seconds / capacity resource-seconds;  "
         "loss = mean of min(idle, queued) / capacity",
-        "SPEC §2",
+        "fairaudit; in use elsewhere too",
         Example(
             f"The pool over the {_END} seconds of the example",
             ("Figure", "Value"),
