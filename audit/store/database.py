@@ -143,21 +143,36 @@ def execute(con: Connection, sql: str, parameters: Sequence[object] = ()) -> Non
         raise StoreError(str(error)) from error
 
 
-def insert(con: Connection, table: str, frame: pl.DataFrame) -> None:
+def insert(
+    con: Connection,
+    table: str,
+    frame: pl.DataFrame,
+    constants: Mapping[str, object] | None = None,
+) -> None:
     """Appends the rows of ``frame`` to ``table``, matching columns by name.
 
-    Columns that ``frame`` lacks become NULL. Raises ``StoreError`` where a row breaks a constraint.
+    Args:
+        con: an open store.
+        table: its name.
+        frame: the rows; columns of the table that it lacks become NULL.
+        constants: values of further columns, the same in every row.
+
+    Raises:
+        StoreError: a row breaks a constraint.
     """
     if frame.is_empty():
         return
-    rows = Stream(frame.__arrow_c_stream__(None))
-    names = ", ".join(quote_name(column) for column in frame.columns)
-    con.register("fairaudit_rows", rows)
+    filled = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    own = dict(constants or {})
+    names = ", ".join(quote_name(column) for column in [*filled, *own])
+    values = ", ".join([*map(quote_name, filled), *("?" for _ in own)])
+    con.register("fairaudit_rows", Stream(frame.select(filled).__arrow_c_stream__(None)))
     try:
         execute(
             con,
             f"INSERT INTO {quote_name(table)} ({names}) "  # noqa: S608
-            f"SELECT {names} FROM fairaudit_rows",
+            f"SELECT {values} FROM fairaudit_rows",
+            list(own.values()),
         )
     finally:
         con.unregister("fairaudit_rows")

@@ -1,8 +1,14 @@
 -- Every record of the jobs that an input has records of and of which there are several records.
 -- parameters: cluster VARCHAR, input_id VARCHAR
-WITH repeated AS (
-    SELECT job_id FROM records
+WITH numbers AS (  -- numbers are cheaper to group than texts, and most logs repeat none
+    SELECT job_number FROM records
     WHERE cluster = $cluster
+    GROUP BY job_number
+    HAVING count(*) > 1 AND bool_or(input_id = $input_id)
+),
+repeated AS (
+    SELECT job_id FROM records
+    WHERE cluster = $cluster AND job_number IN (SELECT job_number FROM numbers)
     GROUP BY job_id
     HAVING count(*) > 1 AND bool_or(input_id = $input_id)
 )
