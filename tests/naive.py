@@ -4,9 +4,11 @@ Time is cut at every instant at which anything happens, and each elementary inte
 its own; all numbers are integers or fractions. Nothing here is shared with the package.
 """
 
+import decimal
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -290,3 +292,115 @@ def close(fast: float | None, exact: Fraction | int | None, scale: float = 1.0) 
     if fast is None or exact is None:
         return fast is exact
     return math.isclose(fast, float(exact), rel_tol=1e-12, abs_tol=1e-12 * max(scale, 1e-30))
+
+
+# Decayed usage, SPEC §7
+
+
+class Use(NamedTuple):
+    """What an attempt occupied: from start to end at a penalty (per second)."""
+
+    owner: str | None
+    start: int
+    end: int
+    penalty: Fraction
+
+    def within(self, begin: int, end: int) -> Fraction:
+        return self.penalty * max(min(self.end, end) - max(self.start, begin), 0)
+
+
+def uses(records: Iterable[Record], kind: str, now: int) -> list[Use]:
+    """Of records with a ``penalty``: all that started, open ones up to now."""
+    return [
+        Use(
+            record[kind],
+            record["start_time"],
+            now if record["end_time"] is None else record["end_time"],
+            Fraction(record["penalty"]),
+        )
+        for record in records
+        if record["start_time"] is not None
+    ]
+
+
+def trailing_usage(
+    mine: Sequence[Use], instant: int, interval: int, depth: int, decay: Fraction
+) -> Fraction:
+    """Σ decay^i t_i over windows [T − (i+1)·interval, T − i·interval)."""
+    total = Fraction()
+    for i in range(depth):
+        begin = instant - (i + 1) * interval
+        total += decay**i * sum(one.within(begin, begin + interval) for one in mine)
+    return total
+
+
+def calendar_usage(
+    mine: Sequence[Use],
+    instant: int,
+    interval: int,
+    depth: int,
+    decay: Fraction,
+    clock: Callable[[int], int],
+    step: int,
+) -> Fraction:
+    """The same where a window lasts until the clock reaches the next multiple of the interval.
+
+    ``clock`` gives what the clock on the wall shows, s; it is looked at every ``step`` seconds, of
+    which everything is a multiple. What it once reached it has reached, though it be set back.
+    """
+    furthest = instant - (depth + 1) * interval - 3 * 86_400
+    window = None
+    held: dict[int, Fraction] = {}
+    for t in range(furthest - furthest % step, instant + step, step):
+        reached = clock(t) // interval
+        window = reached if window is None else max(window, reached)
+        amount = sum((one.within(t, min(t + step, instant)) for one in mine), Fraction())
+        held[window] = held.get(window, Fraction()) + amount
+    assert window is not None
+    return sum((decay**i * held.get(window - i, Fraction()) for i in range(depth)), Fraction())
+
+
+def half_life_usage(mine: Sequence[Use], instant: int, half_life: Fraction) -> Fraction:
+    """Σ P · ∫ 2^(−(T − t)/H) dt, of which H/ln 2 · 2^(−(T − t)/H) is an antiderivative."""
+    with decimal.localcontext(prec=60):
+        two = Decimal(2)
+        h = Decimal(half_life.numerator) / half_life.denominator
+        total = Fraction()
+        for one in mine:
+            end = min(one.end, instant)
+            if one.start < end:
+                late, early = (two ** (-Decimal(instant - t) / h) for t in (end, one.start))
+                total += one.penalty * Fraction(h / two.ln() * (late - early))
+    return total
+
+
+def fractions(usage: Mapping[str | None, Fraction]) -> dict[str | None, Fraction]:
+    total = sum(usage.values(), Fraction())
+    return {owner: used / total if total else Fraction() for owner, used in usage.items()}
+
+
+def fairshare_ranks(
+    fraction: Mapping[str | None, Fraction], targets: Mapping[str, float]
+) -> dict[str | None, int | None]:
+    """One more than how many are served before; by fraction over target where there are targets."""
+    if not targets:
+        keys = {owner: (0, part) for owner, part in fraction.items() if owner is not None}
+    else:
+        keys = {}
+        for owner, target in targets.items():
+            part = fraction[owner]
+            if target > 0:
+                keys[owner] = (0, part / Fraction(target))
+            else:
+                keys[owner] = (1, part) if part > 0 else (0, Fraction(1))
+    return {
+        owner: 1 + sum(_served_before(other, keys[owner]) for other in keys.values())
+        if owner in keys
+        else None
+        for owner in fraction
+    }
+
+
+def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bool:
+    """By quotient; what exceeds a target of 0 is last, by however much."""
+    return one[0] < other[0] or (one[0] == other[0] == 0 and one[1] < other[1])

@@ -81,3 +81,38 @@ def workloads(draw: st.DrawFn, most: int = 14, only_ended: bool = False) -> pl.D
         job, attempt = (job, attempt + 1) if again else (job + 1, 1)
         record |= {"job_id": str(job), "job_number": job, "attempt": attempt}
     return frame(records)
+
+
+CHARGED = pl.Schema(
+    {
+        "user": pl.String,
+        "account": pl.String,
+        "start_time": pl.Int64,
+        "end_time": pl.Int64,
+        "penalty": pl.Float64,
+    }
+)
+"""The columns that usage is made of."""
+
+
+@st.composite
+def charged(draw: st.DrawFn, unit: int = 1, begin: int = EPOCH, most: int = 14) -> pl.DataFrame:
+    """Attempts with penalties, over 60 ``unit`` seconds from ``begin`` on, when the log was taken.
+
+    Some never started, some are still running, some took no time.
+    """
+    rows = []
+    for _ in range(draw(st.integers(0, most))):
+        start = draw(st.integers(0, 60))
+        end = min(start + draw(_lengths), 60)
+        life = draw(st.sampled_from(["ended"] * 5 + ["running", "never_started"]))
+        rows.append(
+            {
+                "user": draw(_names),
+                "account": draw(st.sampled_from([None, "physics", "history"])),
+                "start_time": None if life == "never_started" else begin + start * unit,
+                "end_time": None if life == "running" else begin + end * unit,
+                "penalty": draw(st.sampled_from([0.0, 0.1, 0.3, 1.0, 1 / 3, 2**-40, 64.0])),
+            }
+        )
+    return pl.DataFrame(rows, schema=CHARGED)

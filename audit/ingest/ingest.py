@@ -182,7 +182,7 @@ def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed
     """
     held: list[Parsed] = []
     position = 0
-    for position, parsed in blocks:  # noqa: B007
+    for position, parsed in blocks:
         held.append(parsed)
         if sum(part.records.height for part in held) >= BATCH_ROWS:
             yield position, _joined(held)

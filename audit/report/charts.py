@@ -6,11 +6,13 @@ Ito, which people with the usual kinds of colour blindness can tell apart; no ch
 colour alone. Each chart is described in words for those who cannot see it.
 """
 
-from concurrent.futures import Future, ThreadPoolExecutor
+import subprocess
+import sys
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, TypeAlias
 
+from audit.errors import ReportError
 from audit.report import series, wording
 from audit.report.contents import PoolPart
 
@@ -23,7 +25,6 @@ RULE: Final = "#d5dbe1"
 
 _WIDTH: Final = series.PIXELS
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
-_FIRST: Final = {"mark": "point", "data": {"values": [{}]}}  # starts the drawing engine
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -60,28 +61,37 @@ def svg(chart: Chart) -> str:
 
 
 @cache
-def _bundling() -> Future[str]:
-    import vl_convert
-
-    threads = ThreadPoolExecutor(2, thread_name_prefix="fairaudit-charts")
-    made = threads.submit(lambda: str(vl_convert.javascript_bundle(_SNIPPET)))
-    threads.submit(vl_convert.vegalite_to_svg, _FIRST, allowed_base_urls=[])
-    threads.shutdown(wait=False)
-    return made
+def _bundling() -> subprocess.Popen[str]:
+    program = "import sys, vl_convert; print(vl_convert.javascript_bundle(sys.argv[1]), end='')"
+    return subprocess.Popen(  # noqa: S603 - our own words only
+        [sys.executable, "-c", program, _SNIPPET],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # of one whose output nobody wanted in the end
+        encoding="utf-8",
+    )
 
 
 def prepare() -> None:
-    """Begins in the background what the first chart and the script would have to wait for.
+    """Begins in the background what the page's script would have to wait for.
 
-    It takes some three seconds of one core, outside Python's lock. A command that will write a
-    report calls this when it starts, and finds all of it ready.
+    It takes some two seconds of one core, and Python's lock, so it runs in a process of its own. A
+    command that will write a report calls this when it starts, and finds the script ready.
     """
     _bundling()
 
 
+@cache
 def script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, to be inlined once in a page."""
-    return _bundling().result()
+    """Vega, Vega-Lite and Vega-Embed as one script, to be inlined once in a page.
+
+    Raises:
+        ReportError: it could not be made.
+    """
+    made, _ = _bundling().communicate()
+    if not made:
+        raise ReportError("vl-convert made no script for the charts; reinstall vl-convert-python")
+    return made
 
 
 # --- resource equality -----------------------------------------------------------------------
