@@ -1,0 +1,367 @@
+"""Usage over time, one owner after the other: windows, exponential decay, ranks.
+
+Attempts come grouped by owner: those of owner o are the elements ``offsets[o]`` up to
+``offsets[o + 1]`` of ``start``, ``end`` and ``penalty``, in any order (quickest in that of time).
+What an attempt adds to each span between two instants is entered where it starts and ends, and as a
+rate for the spans that it fills, so the cost is attempts + owners · instants.
+
+Sums are kept as unevaluated pairs of doubles (Knuth's TwoSum), rounded once at the end, so they do
+not depend on the order of rows or owners; a rate is exactly 0 where nothing fills a span.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels.jit import kernel
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.uint32]
+
+LN_2 = math.log(2.0)
+
+
+@kernel
+def count_codes(codes: Codes, counts: Ints, firsts: Ints) -> None:
+    """Adds up how often each code occurs, and writes where it does first."""
+    for j in range(len(codes)):
+        code = codes[j]
+        if counts[code] == 0:
+            firsts[code] = j
+        counts[code] += 1
+
+
+@kernel
+def group_by_owner(
+    codes: Codes,
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    places: Ints,
+    start_out: Ints,
+    end_out: Ints,
+    penalty_out: Floats,
+) -> None:
+    """Writes the attempts owner by owner, in their order; ``places`` says where each code's go.
+
+    It is used up: afterwards it says where they end.
+    """
+    for j in range(len(codes)):
+        code = codes[j]
+        place = places[code]
+        places[code] = place + 1
+        start_out[place] = start[j]
+        end_out[place] = end[j]
+        penalty_out[place] = penalty[j]
+
+
+@kernel
+def two_sum(high: float, low: float, value: float) -> tuple[float, float]:
+    """The pair (high, low) plus ``value``; nothing is lost but what rounds off ``low``."""
+    total = high + value
+    part = total - high
+    return total, low + ((high - (total - part)) + (value - part))
+
+
+@kernel
+def add(high: Floats, low: Floats, index: int, value: float) -> None:
+    """Adds ``value`` to one element of sums that are kept as pairs."""
+    high[index], low[index] = two_sum(high[index], low[index], value)
+
+
+@kernel
+def last_at_or_before(times: Ints, instant: int, near: int) -> int:
+    """Index of the last of the ascending ``times`` ≤ ``instant``; −1 where all are later.
+
+    Looks near the index ``near`` first, in steps that double: quick for neighbours, and never worse
+    than twice a bisection.
+    """
+    count = len(times)
+    low = -1  # times[low] ≤ instant
+    high = count  # times[high] > instant
+    step = 1
+    if times[near] <= instant:
+        low = near
+        while low + step < high and times[low + step] <= instant:
+            low += step
+            step *= 2
+        high = min(high, low + step)
+    else:
+        high = near
+        while high - step > low and times[high - step] > instant:
+            high -= step
+            step *= 2
+        low = max(low, high - step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def window_sums(
+    amount: Floats,
+    high: Floats,
+    low: Floats,
+    bounds: Ints,
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Writes for each instant k Σ weights[i] · (what was used from bounds[k, i + 1] to [k, i]).
+
+    ``amount`` is what was used in each span, ``high`` + ``low`` what was used up to each edge;
+    ``bounds`` are indices of edges.
+    """
+    for k in range(bounds.shape[0]):
+        total = 0.0
+        for i in range(len(weights)):
+            until = bounds[k, i]
+            since = bounds[k, i + 1]
+            if until == since + 1:
+                total += weights[i] * amount[since]
+            elif until > since:
+                most, rest = two_sum(high[until], low[until], -high[since])
+                total += weights[i] * (most + (rest - low[since]))
+        out[k] = total
+
+
+@kernel
+def enter_occupancy(
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    edges: Ints,
+    part: Floats,
+    part_low: Floats,
+    rate: Floats,
+    rate_low: Floats,
+    filling: Ints,
+) -> None:
+    """Adds the attempts of one owner to the spans between edges.
+
+    ``part`` gets what they used of spans that they fill in part, ``rate`` by how much more is used
+    per second from a span on by those that fill it, ``filling`` by how many more they are.
+    """
+    spans = len(edges) - 1
+    near = 0
+    for j in range(len(start)):
+        begin = max(start[j], edges[0])
+        stop = min(end[j], edges[spans])
+        if stop <= begin:
+            continue
+        p = penalty[j]
+        near = last_at_or_before(edges, begin, near)
+        first = near
+        if stop <= edges[first + 1]:
+            add(part, part_low, first, p * (stop - begin))
+            continue
+        add(part, part_low, first, p * (edges[first + 1] - begin))
+        last = last_at_or_before(edges, stop - 1, first)
+        add(part, part_low, last, p * (stop - edges[last]))
+        if first + 1 < last:
+            add(rate, rate_low, first + 1, p)
+            add(rate, rate_low, last, -p)
+            filling[first + 1] += 1
+            filling[last] -= 1
+
+
+@kernel
+def window_usage(
+    offsets: Ints,
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    edges: Ints,
+    bounds: Ints,
+    weights: Floats,
+    usage: Floats,
+    total: Floats,
+) -> None:
+    """Writes each owner's weighted sum over windows at each instant, and everyone's.
+
+    ``edges`` ascend, at least one; ``bounds[k]`` are the indices of those that bound the windows of
+    instant k, the latest first, one more than there are ``weights``. ``usage`` has a row per
+    instant and a column per owner, ``total`` an element per instant.
+    """
+    spans = len(edges) - 1
+    everyone = np.zeros(spans)
+    everyone_low = np.zeros(spans)
+    used = np.zeros(spans + 1)
+    used_low = np.zeros(spans + 1)
+    for o in range(len(offsets) - 1):
+        part = np.zeros(spans)
+        part_low = np.zeros(spans)
+        rate = np.zeros(spans)
+        rate_low = np.zeros(spans)
+        filling = np.zeros(spans, np.int64)
+        mine = slice(offsets[o], offsets[o + 1])
+        enter_occupancy(
+            start[mine], end[mine], penalty[mine], edges, part, part_low, rate, rate_low, filling
+        )
+        high = 0.0
+        low = 0.0
+        now = 0.0
+        now_low = 0.0
+        count = 0
+        for s in range(spans):
+            count += filling[s]
+            now, now_low = two_sum(now, now_low + rate_low[s], rate[s])
+            if count > 0:
+                add(part, part_low, s, (now + now_low) * (edges[s + 1] - edges[s]))
+            else:
+                now = 0.0
+                now_low = 0.0
+            if part[s] > 0.0:
+                high, low = two_sum(high, low + part_low[s], part[s])
+                add(everyone, everyone_low, s, part[s])
+                everyone_low[s] += part_low[s]
+                part[s] += part_low[s]
+            used[s + 1] = high
+            used_low[s + 1] = low
+        window_sums(part, used, used_low, bounds, weights, usage[:, o])
+    high = 0.0
+    low = 0.0
+    for s in range(spans):
+        high, low = two_sum(high, low + everyone_low[s], everyone[s])
+        everyone[s] += everyone_low[s]
+        used[s + 1] = high
+        used_low[s + 1] = low
+    window_sums(everyone, used, used_low, bounds, weights, total)
+
+
+@kernel
+def remaining(age: float, length: float, half_life: float) -> float:
+    """∫ of 2^(−t/H) over t from ``age`` to ``age + length``: what is left of a constant 1."""
+    fading = -math.expm1(-length / half_life * LN_2)
+    return math.exp(-age / half_life * LN_2) * (half_life / LN_2) * fading
+
+
+@kernel
+def enter_decayed(
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    instants: Ints,
+    half_life: float,
+    part: Floats,
+    part_low: Floats,
+    rate: Floats,
+    rate_low: Floats,
+    filling: Ints,
+) -> None:
+    """As ``enter_occupancy``, with ``part`` decayed to the end of the span.
+
+    Span k ends at instant k; span 0 has no beginning.
+    """
+    near = 0
+    for j in range(len(start)):
+        begin = start[j]
+        stop = min(end[j], instants[len(instants) - 1])
+        if stop <= begin:
+            continue
+        p = penalty[j]
+        first = last_at_or_before(instants, begin, near) + 1
+        near = first
+        if stop <= instants[first]:
+            age = float(instants[first] - stop)
+            add(part, part_low, first, p * remaining(age, float(stop - begin), half_life))
+            continue
+        lasts = float(instants[first] - begin)
+        add(part, part_low, first, p * remaining(0.0, lasts, half_life))
+        last = last_at_or_before(instants, stop - 1, first) + 1
+        age = float(instants[last] - stop)
+        lasts = float(stop - instants[last - 1])
+        add(part, part_low, last, p * remaining(age, lasts, half_life))
+        if first + 1 < last:
+            add(rate, rate_low, first + 1, p)
+            add(rate, rate_low, last, -p)
+            filling[first + 1] += 1
+            filling[last] -= 1
+
+
+@kernel
+def half_life_usage(
+    offsets: Ints,
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    instants: Ints,
+    half_life: float,
+    usage: Floats,
+    total: Floats,
+) -> None:
+    """Writes each owner's exponentially decayed usage at each instant, and everyone's.
+
+    ``instants`` ascend, at least one. ``usage`` has a row per instant and a column per owner,
+    ``total`` an element per instant. Span k reaches from the instant before up to instant k; span 0
+    has no beginning.
+    """
+    count = len(instants)
+    total_low = np.zeros(count)
+    total[:] = 0.0
+    keeps = np.zeros(count)
+    fills = np.zeros(count)
+    for k in range(1, count):
+        lasts = float(instants[k] - instants[k - 1])
+        keeps[k] = 2.0 ** (-lasts / half_life)
+        fills[k] = remaining(0.0, lasts, half_life)
+    for o in range(len(offsets) - 1):
+        part = np.zeros(count)
+        part_low = np.zeros(count)
+        rate = np.zeros(count)
+        rate_low = np.zeros(count)
+        filling = np.zeros(count, np.int64)
+        mine = slice(offsets[o], offsets[o + 1])
+        enter_decayed(
+            start[mine],
+            end[mine],
+            penalty[mine],
+            instants,
+            half_life,
+            part,
+            part_low,
+            rate,
+            rate_low,
+            filling,
+        )
+        held = 0.0
+        now = 0.0
+        now_low = 0.0
+        running = 0
+        for k in range(count):
+            running += filling[k]
+            now, now_low = two_sum(now, now_low + rate_low[k], rate[k])
+            if running == 0:
+                now = 0.0
+                now_low = 0.0
+            held = held * keeps[k] + (part[k] + part_low[k]) + (now + now_low) * fills[k]
+            usage[k, o] = held
+            add(total, total_low, k, held)
+    for k in range(count):
+        total[k] += total_low[k]
+
+
+@kernel
+def ranks(keys: Floats, order: Ints, out: Ints) -> None:
+    """Writes each row's ranks from 1 on: one more than the number of keys that are smaller.
+
+    ``order`` sorts each row of ``keys``, NaN last; a NaN gets rank 0.
+    """
+    for k in range(keys.shape[0]):
+        rank = 0
+        before = math.nan
+        for i in range(keys.shape[1]):
+            column = order[k, i]
+            key = keys[k, column]
+            if math.isnan(key):
+                out[k, column] = 0
+                continue
+            if key != before:
+                rank = i + 1
+            before = key
+            out[k, column] = rank

@@ -1,0 +1,131 @@
+"""Each kernel as compiled and as plain Python, which would trip over an index out of range."""
+
+import bisect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from audit.kernels import usage
+from audit.kernels.jit import plain
+
+Form = Callable[[Any], Any]
+FORMS: list[Form] = [lambda kernel: kernel, plain]
+BOTH = pytest.mark.parametrize("form", FORMS, ids=["compiled", "plain"])
+
+times = st.lists(st.integers(-30, 30), min_size=1, max_size=20, unique=True).map(sorted)
+attempts = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # owner
+        st.integers(-40, 40),
+        st.integers(0, 50),
+        st.sampled_from([0.0, 0.1, 0.3, 1e9]),
+    ),
+    max_size=12,
+).map(sorted)
+Attempts = list[tuple[int, int, int, float]]
+
+
+def grouped(rows: Attempts) -> tuple[Any, ...]:
+    owner, start, lasts = (np.array([row[k] for row in rows], np.int64) for k in range(3))
+    offsets = np.searchsorted(owner, np.arange(5))
+    return offsets, start, start + lasts, np.array([row[3] for row in rows])
+
+
+@BOTH
+@given(times, st.integers(-32, 32), st.data())
+def test_the_last_at_or_before(
+    form: Form, ascending: list[int], instant: int, data: st.DataObject
+) -> None:
+    near = data.draw(st.integers(0, len(ascending) - 1))
+    found = form(usage.last_at_or_before)(np.array(ascending), instant, near)
+    assert found == bisect.bisect_right(ascending, instant) - 1
+
+
+@BOTH
+@given(st.lists(st.integers(0, 4), max_size=20))
+def test_grouping_is_a_stable_sort(form: Form, numbers: list[int]) -> None:
+    codes = np.array(numbers, np.uint32)
+    counts, firsts = np.zeros(5, np.int64), np.full(5, -1)
+    form(usage.count_codes)(codes, counts, firsts)
+    assert counts.tolist() == [numbers.count(code) for code in range(5)]
+    assert firsts.tolist() == [numbers.index(c) if c in numbers else -1 for c in range(5)]
+    rows = np.arange(len(numbers))
+    out = [np.empty_like(rows), np.empty_like(rows), np.empty(len(rows))]
+    places = np.cumsum(counts) - counts
+    form(usage.group_by_owner)(codes, rows, -rows, rows.astype(float), places, *out)
+    order = np.argsort(codes, kind="stable").tolist()
+    assert out[0].tolist() == order
+    assert (-out[1]).tolist() == order
+    assert out[2].tolist() == order
+    assert places.tolist() == np.cumsum(counts).tolist()
+
+
+@given(attempts, times, st.integers(1, 4), st.data())
+def test_windows_are_the_same_in_both_forms(
+    rows: Attempts, cuts: list[int], depth: int, data: st.DataObject
+) -> None:
+    edges = np.array(cuts)
+    index = st.integers(0, len(edges) - 1)
+    columns = st.lists(index, min_size=depth + 1, max_size=depth + 1)
+    bounds = np.array([sorted(data.draw(columns), reverse=True) for _ in range(3)], np.int64)
+    weights = np.array([0.7**i for i in range(depth)])
+    got = []
+    for form in FORMS:
+        out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
+        form(usage.window_usage)(*grouped(rows), edges, bounds, weights, out, total)
+        form(usage.enter_occupancy)(
+            *grouped(rows)[1:],
+            edges,
+            *(np.zeros(len(edges) - 1) for _ in range(4)),
+            np.zeros(len(edges) - 1, np.int64),
+        )
+        assert not np.isnan(out).any()
+        got.append((out.tolist(), total.tolist()))
+    assert got[0] == got[1]
+
+
+@given(attempts, times, st.sampled_from([0.5, 7.0, 1e6]))
+def test_half_lives_are_the_same_in_both_forms(
+    rows: Attempts, at: list[int], half_life: float
+) -> None:
+    got = []
+    for form in FORMS:
+        out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
+        form(usage.half_life_usage)(*grouped(rows), np.array(at), half_life, out, total)
+        form(usage.enter_decayed)(
+            *grouped(rows)[1:],
+            np.array(at),
+            half_life,
+            *(np.zeros(len(at)) for _ in range(4)),
+            np.zeros(len(at), np.int64),
+        )
+        assert not np.isnan(out).any()
+        got.append((out, total))
+    np.testing.assert_allclose(got[0][0], got[1][0], rtol=1e-13, atol=0)
+    np.testing.assert_allclose(got[0][1], got[1][1], rtol=1e-13, atol=0)
+
+
+@BOTH
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([0.0, -0.0, 0.1, 0.1, 0.5, 1.0, 1e-300, np.inf, np.nan]),
+            min_size=4,
+            max_size=4,
+        ),
+        max_size=4,
+    )
+)
+@example([[np.nan] * 4])
+def test_ranks_count_who_is_before(form: Form, rows: list[list[float]]) -> None:
+    keys = np.array(rows, np.float64).reshape(-1, 4)
+    out = np.full(keys.shape, -1)
+    form(usage.ranks)(keys, np.argsort(keys, axis=1), out)
+    assert out.tolist() == [
+        [0 if np.isnan(key) else 1 + sum(other < key for other in row) for key in row]
+        for row in rows
+    ]
