@@ -126,6 +126,21 @@ class Pool(NamedTuple):
     name: str
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
+    steps: tuple[tuple[int, int], ...] = ()
+    """From when on (epoch s, ascending) it had how much instead."""
+    amounts: tuple[tuple[str, int], ...] = ()
+    """What else it has, by column of ``ATTEMPTS`` (cpus, nodes, gpus, mem_bytes)."""
+
+    def capacity_at(self, instant: int) -> int:
+        """Amount of the counted resource at ``instant``."""
+        return next(
+            (amount for since, amount in reversed(self.steps) if since <= instant), self.capacity
+        )
+
+    @property
+    def largest(self) -> int:
+        """The most it ever had."""
+        return max([self.capacity, *(amount for _, amount in self.steps)])
 
 
 class Period(NamedTuple):

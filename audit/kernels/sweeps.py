@@ -199,13 +199,13 @@ def integrals(
     by_arrival: Ints,
     by_start: Ints,
     by_end: Ints,
-    capacity: int,
+    capacity: Ints,
     edges: Ints,
     out: Ints,
 ) -> int:
     """Adds up, between each two ``edges``, what the pool did; returns the most that was in use.
 
-    ``out`` has one row per span between edges, set to 0 by the caller, and gets the resource-
+    ``capacity`` has one element per span between edges. ``out`` has one row per span between edges, set to 0 by the caller, and gets the resource-
     seconds used, queued, and lost (∫ min(idle, queued) dt), and the seconds over capacity. The peak
     is that of states that lasted, between the first edge and the last.
     """
@@ -243,8 +243,8 @@ def integrals(
         lasted = then - now
         out[span, 0] += used * lasted
         out[span, 1] += queued * lasted
-        out[span, 2] += min(max(capacity - used, 0), queued) * lasted
-        if used > capacity:
+        out[span, 2] += min(max(capacity[span] - used, 0), queued) * lasted
+        if used > capacity[span]:
             out[span, 3] += lasted
         peak = max(peak, used)
         now = then

@@ -34,16 +34,18 @@ class Activity(NamedTuple):
     """Time with used > capacity, s."""
     peak: int
     """The most that was in use at any time between the first edge and the last."""
-    capacity: int
-    """What the pool has of its counted resource."""
+    capacity: Ints
+    """What the pool had of its counted resource."""
 
 
-def activity(described: pl.DataFrame, capacity: int, edges: Sequence[int], now: int) -> Activity:
+def activity(
+    described: pl.DataFrame, capacity: int | Sequence[int], edges: Sequence[int], now: int
+) -> Activity:
     """What the pool did between ``edges``; the source of all figures below.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
-        capacity: what the pool has of its counted resource, ≥ 1.
+        capacity: what the pool has of its counted resource, ≥ 1; or what it had in each span.
         edges: ascending epoch s, such as ``periods.day_edges`` gives.
         now: when the log was taken, epoch s.
 
@@ -54,12 +56,13 @@ def activity(described: pl.DataFrame, capacity: int, edges: Sequence[int], now: 
 
     cuts = np.asarray(edges, np.int64)
     seconds = np.diff(cuts)
-    if capacity < 1 or (seconds <= 0).any():
+    amounts = np.ascontiguousarray(np.broadcast_to(np.asarray(capacity, np.int64), seconds.shape))
+    if np.min(capacity) < 1 or (seconds <= 0).any():
         raise ValueError("activity: capacity must be positive and edges must ascend")
     out = np.zeros((len(seconds), 4), np.int64)
-    peak = sweeps.integrals(*lifetimes(described, now), capacity, cuts, out)
+    peak = sweeps.integrals(*lifetimes(described, now), amounts, cuts, out)
     used, queued, lost, over = out.T
-    return Activity(seconds, used, queued, lost, over, int(peak), capacity)
+    return Activity(seconds, used, queued, lost, over, int(peak), amounts)
 
 
 def utilization(pool: Activity) -> float | None:

@@ -156,6 +156,9 @@ def summarise(
     rows = _counts(held, pool)
     rows += _gave_up(held)
     rows += _activity(described, pool, period, now, zone, seed, options)
+    if len(pool.amounts) > 1:
+        rows += _resources(described, pool, period, now)
+        rows += _used_by(held, pool)
     for dimension, measures in MEASURED.items():
         for part in _parts(numbered, dimension, zone):
             for measure in measures:
@@ -236,7 +239,7 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         start_unknown=standing(Standing.START_UNKNOWN).sum(),
         arrivals_clipped=pl.col("arrival_clipped").sum(),
         size_unknown=pl.col("size").null_count(),
-        exceeds_capacity=(pl.col("size") > pool.capacity).sum(),
+        exceeds_capacity=(pl.col("size") > pool.largest).sum(),
         over_requested_walltime=(subject & (pl.col("occupancy_s") > pl.col("walltime_s"))).sum(),
     ).row(0, named=True)
     rows = [
@@ -331,25 +334,57 @@ def _activity(
 ) -> list[Row]:
     """What the pool did over the period, and day by day."""
     edges = day_edges(period.from_time, period.to_time, zone)
-    did = performance.activity(described, pool.capacity, edges, now)
-    days = np.arange(len(did.seconds))
+    steps = [since for since, _ in pool.steps if period.from_time < since < period.to_time]
+    edges = sorted({*edges, *steps})
+    had = [pool.capacity_at(begin) for begin in edges[:-1]]
+    did = performance.activity(described, had or pool.capacity, edges, now)
+    names = [day_of(begin, zone).isoformat() for begin in edges[:-1]]
+    _, day = np.unique(names, return_inverse=True)
+    days = np.arange(day.max(initial=-1) + 1)
+
+    def daily(amounts: Ints) -> Floats:
+        return np.bincount(day, amounts.astype(np.float64), len(days)).astype(np.float64)
+
     resamples = Resamples(len(days), seed, options.resamples)
-    seconds = did.seconds.astype(np.float64)
-    figures: list[tuple[str, Callable[[Activity], float | None], Ints, Floats, str]] = [
-        ("utilization", performance.utilization, did.used, pool.capacity * seconds, ONE),
-        ("loss_of_capacity", performance.loss_of_capacity, did.lost, pool.capacity * seconds, ONE),
-        ("over_capacity_time", performance.over_capacity_time, did.over, seconds, ONE),
-        ("queued_mean", performance.queued_mean, did.queued, seconds, RESOURCE),
+    capable = did.capacity * did.seconds
+    figures: list[tuple[str, Callable[[Activity], float | None], Ints, Ints, str]] = [
+        ("utilization", performance.utilization, did.used, capable, ONE),
+        ("loss_of_capacity", performance.loss_of_capacity, did.lost, capable, ONE),
+        ("over_capacity_time", performance.over_capacity_time, did.over, did.seconds, ONE),
+        ("queued_mean", performance.queued_mean, did.queued, did.seconds, RESOURCE),
     ]
     rows = []
     for metric, of, above, below, unit in figures:
-        interval = resamples.ratio(days, above.astype(np.float64), below)
+        interval = resamples.ratio(days, daily(above), daily(below))
         rows.append(Row(metric, "all", None, of(did), *interval, unit, None))
     rows.append(Row("peak_in_use", "all", None, float(did.peak), *NONE, RESOURCE, None))
     for metric, _, above, below, unit in (figures[0], figures[3]):
-        for begin, total, over in zip(edges, above.tolist(), below.tolist(), strict=False):
-            day = day_of(begin, zone).isoformat()
-            rows.append(Row(metric, "day", day, total / over, *NONE, unit, None))
+        shares = (daily(above) / daily(below)).tolist()
+        for name, share in zip(sorted(set(names)), shares, strict=True):
+            rows.append(Row(metric, "day", name, share, *NONE, unit, None))
+    return rows
+
+
+def _resources(described: pl.DataFrame, pool: Pool, period: Period, now: int) -> list[Row]:
+    """How busy each resource of the pool was, where it is known how much there is of it."""
+    rows = []
+    for column, amount in pool.amounts:
+        of_resource = described.with_columns(size=pl.col(column))
+        edges = sorted({period.from_time, period.to_time})
+        share = performance.utilization(performance.activity(of_resource, amount, edges, now))
+        rows.append(Row("utilization", "resource", column, share, *NONE, ONE, None))
+    return rows
+
+
+def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
+    """What each user occupied of each resource, where the pool has more than one."""
+    rows = []
+    for column, amount in pool.amounts:
+        area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
+        used = ended(held).group_by("user").agg(area.sum().alias("area"), pl.len()).sort("user")
+        for user, total, count in used.iter_rows():
+            share = total / amount / 3600
+            rows.append(Row(f"used_{column}", "user", user, share, *NONE, "pool-hours", count))
     return rows
 
 
