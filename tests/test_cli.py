@@ -126,7 +126,7 @@ def bad(name: str, content: str | bytes) -> Callable[[Path], list[str]]:
     return make
 
 
-SACCT = "JobID|User|State|Start|End\n1|ann|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00\n"
+NO_LOG = "Dear colleagues,\nplease find the accounting logs attached.\nYours, ann\n"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ SACCT = "JobID|User|State|Start|End\n1|ann|COMPLETED|2026-01-01T00:00:00|2026-01
         (bad("empty.swf", ""), 3, "empty.swf: empty"),
         (bad("binary.swf", b"\x7fELF\x00\x01" * 100), 3, "binary.swf: binary"),
         (bad("cut.gz", gzip.compress(busy(500).encode())[:-50]), 3, "cut.gz: truncated"),
-        (bad("sacct.swf", SACCT), 2, "not a log that fairaudit reads"),
+        (bad("mail.swf", NO_LOG), 2, "not a log that fairaudit reads"),
         (bad("broken.swf", busy(20) + "1 2 3\n" * 5), 3, "5 of 25 records were refused"),
         (bad("comments.swf", log([])), 3, "it holds comments but no record"),
         (lambda _: ["nowhere.swf"], 2, "nowhere.swf: no such file"),

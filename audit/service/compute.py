@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit import periods
-from audit.config import Config
+from audit import config
 from audit.metrics import performance, population, users
 from audit.metrics.resource_equality import resource_equality
 from audit.metrics.summary import KINDS, Options, summarise
-from audit.model import OBSERVED, Period, Pool
+from audit.model import OBSERVED, Period
+from audit.service import decayed
+from audit.service.setting import Setting
+
+_UNUSED: Final = (
+    *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
+    *("suspended_s", "line", "byte_offset"),
+)
+"""Columns of ``DESCRIBED`` that the result of a job does not repeat."""
 
 
 @dataclass(frozen=True)
@@ -24,76 +32,73 @@ class Results:
     entity_result: pl.DataFrame
     summary_result: pl.DataFrame
     coverage_result: pl.DataFrame
-
-
-def latest_instant(attempts: pl.DataFrame) -> int | None:
-    """The last thing that the log knows of: no time in it is later. Null for an empty log."""
-    latest = attempts.select(
-        pl.max_horizontal(pl.col("submit_time", "eligible_time", "start_time", "end_time").max())
-    ).item()
-    return None if latest is None else int(latest)
-
-
-def whole_log(attempts: pl.DataFrame, now: int) -> Period:
-    """The period ``all``: from the first arrival to the last instant of the log."""
-    first = attempts.select(
-        pl.min_horizontal(pl.col("submit_time", "eligible_time", "start_time").min())
-    ).item()
-    return Period("all", now if first is None else int(first), now)
+    fairshare_result: pl.DataFrame
 
 
 def compute(
     attempts: pl.DataFrame,
-    cluster: str,
-    pool: Pool,
-    spans: Sequence[Period],
-    zone: ZoneInfo,
-    now: int,
-    seed: int,
-    config: Config,
+    setting: Setting,
+    spans: Mapping[Period, int],
+    chosen: config.Config,
+    usage: config.Usage,
 ) -> Results:
-    """Every figure of one cluster with one pool.
+    """Every figure of one cluster.
 
     Args:
         attempts: all its attempts, columns of ``model.ATTEMPTS``.
-        spans: the periods to report.
-        now: instant up to which open attempts count.
-        seed: of the bootstrap.
+        setting: its pools, zone and instant.
+        spans: the periods to report, each with the seed of its bootstrap.
+        chosen: the configuration in force.
+        usage: how usage decays, and its targets.
 
     Returns:
-        Rows of the result tables without ``run_id``, which the caller knows.
+        Rows of the result tables without ``run_id``, which the caller knows by period: that of a
+        job's row is the one in which it ended.
     """
-    chosen = config.metrics
-    described = population.describe(attempts, [pool], tau_s=chosen.tau_s)
-    with_shares = resource_equality(
-        described, now, chosen.resource_equality_weights, chosen.count_never_started
+    metrics = chosen.metrics
+    described = population.describe(
+        attempts, setting.pools, setting.partition_pool, tau_s=metrics.tau_s
     )
-    complete = performance.overtakes(with_shares)
     options = Options(
-        keep_single=chosen.keep_single_job_users,
-        count_never_started=chosen.count_never_started,
-        resamples=config.uncertainty.resamples,
+        keep_single=metrics.keep_single_job_users,
+        count_never_started=metrics.count_never_started,
+        resamples=chosen.uncertainty.resamples,
     )
-    entities, summaries = [], []
-    for period in spans:
-        held = population.in_period(complete, period)
-        own = {"period": pl.lit(period.name)}
-        entities += [users.by_entity(held, kind).with_columns(**own) for kind in KINDS]
-        summaries.append(
-            summarise(complete, pool, period, now, zone, seed, options).with_columns(**own)
+    jobs, entities, summaries = [], [], []
+    for pool in setting.pools:
+        shares = resource_equality(
+            described.filter(pl.col("pool") == pool.name),
+            setting.now,
+            metrics.resource_equality_weights,
+            metrics.count_never_started,
         )
-    of_pool = {
-        "cluster": pl.lit(cluster),
-        "pool": pl.lit(pool.name),
-        "schedule": pl.lit(OBSERVED),
-    }
-    unused = ["job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"]
-    unused += ["suspended_s", "line", "byte_offset"]
+        complete = performance.overtakes(shares)
+        jobs.append(complete.drop(_UNUSED))
+        for period, seed in spans.items():
+            own = {"pool": pl.lit(pool.name), "period": pl.lit(period.name)}
+            held = population.in_period(complete, period)
+            entities += [users.by_entity(held, kind).with_columns(**own) for kind in KINDS]
+            summary = summarise(complete, pool, period, setting.now, setting.zone, seed, options)
+            summaries.append(summary.with_columns(**own))
+    cluster = pl.lit(setting.cluster)
     return Results(
-        job_result=complete.drop(unused),
-        entity_result=pl.concat(entities).with_columns(**of_pool),
-        summary_result=pl.concat(summaries).with_columns(**of_pool),
-        coverage_result=_coverage(complete, zone).with_columns(cluster=pl.lit(cluster)),
+        job_result=pl.concat(jobs),
+        entity_result=pl.concat(entities).with_columns(cluster=cluster, schedule=pl.lit(OBSERVED)),
+        summary_result=pl.concat(summaries).with_columns(
+            cluster=cluster, schedule=pl.lit(OBSERVED)
+        ),
+        coverage_result=_coverage(described, setting.zone).with_columns(cluster=cluster),
+        fairshare_result=_fairshare(attempts, setting, spans, usage).with_columns(cluster=cluster),
+    )
+
+
+def _fairshare(
+    attempts: pl.DataFrame, setting: Setting, spans: Iterable[Period], usage: config.Usage
+) -> pl.DataFrame:
+    charged = decayed.charged(attempts, setting, usage)
+    return pl.concat(
+        decayed.histories(charged, setting, period, usage).with_columns(period=pl.lit(period.name))
+        for period in spans
     )
 
 
@@ -124,20 +129,3 @@ def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
             .otherwise(pl.lit("full")),
         )
     )
-
-
-def midnight_to_midnight(
-    from_day: str | None, to_day: str | None, log: Period, zone: ZoneInfo
-) -> Period:
-    """The period that ``--from`` and ``--to`` ask for; what is left out is the log's own bound.
-
-    Raises:
-        UsageError: a day is not written YYYY-MM-DD, or the period would be empty.
-    """
-    first = periods.parse_day(from_day) if from_day else periods.day_of(log.from_time, zone)
-    after = (
-        periods.parse_day(to_day)
-        if to_day
-        else periods.day_after(periods.day_of(log.to_time, zone))
-    )
-    return periods.between(first, after, zone)

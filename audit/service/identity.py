@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Final
 
 import polars as pl
 
@@ -13,8 +12,6 @@ from audit import __version__
 from audit.model import Period
 from audit.store import database, queries
 from audit.store.database import Connection
-
-STAGES: Final = ("ingest", "compute", "report", "publish")
 
 
 @dataclass(frozen=True)
@@ -30,9 +27,10 @@ class Identity:
 
     @classmethod
     def of(cls, con: Connection, cluster: str, period: Period, config: str) -> Identity:
-        """The identity of computing ``period`` from all inputs of ``cluster`` in the store."""
-        inputs = queries.run(con, "input_ids", cluster=cluster)["input_id"].to_list()
-        input_hash = _sha256("".join(inputs))
+        """The identity of computing ``period`` from what the store holds of ``cluster``."""
+        span = (period.from_time, period.to_time + 1 if period.whole_log else period.to_time)
+        inputs = queries.run(con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1])
+        input_hash = _sha256("".join(inputs["input_id"]))
         parts = [__version__, config, input_hash, cluster, *period]
         return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, input_hash)
 
@@ -41,21 +39,23 @@ class Identity:
         """Of everything random in this run (SPEC §5)."""
         return int(self.run_id[:15], 16)
 
-    def note(self, con: Connection) -> None:
-        """Records the stages as done; they are published all together or not at all."""
+    def note(self, con: Connection, stage: str, now: int | None = None) -> None:
+        """Records a stage as done; ``now`` is None where no clock may show."""
         row = {
             "run_id": self.run_id,
             "cluster": self.cluster,
             "period": self.period.name,
             "from_time": self.period.from_time,
             "to_time": self.period.to_time,
+            "stage": stage,
             "state": "done",
+            "ended_at": now,
             "version": __version__,
             "config": self.config,
             "config_hash": _sha256(self.config),
             "input_hash": self.input_hash,
         }
-        database.insert(con, "run", pl.DataFrame([{**row, "stage": stage} for stage in STAGES]))
+        database.insert(con, "run", pl.DataFrame([row]))
 
 
 def _sha256(text: str) -> str:

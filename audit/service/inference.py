@@ -53,6 +53,7 @@ def pool(
     resource: Resource,
     asked: int | None,
     now: int,
+    name: str = POOL,
 ) -> tuple[Pool, Fact]:
     """The pool's capacity: as asked, else the header's, else the peak in use.
 
@@ -67,28 +68,29 @@ def pool(
         resource: the counted resource.
         asked: capacity that the user gave.
         now: instant up to which open attempts count.
+        name: what to call the pool.
 
     Raises:
         UsageError: the logs do not give the counted resource for any attempt.
     """
     if attempts[resource].drop_nulls().is_empty():
-        present = [name for name in Resource if not attempts[name].drop_nulls().is_empty()]
+        present = [kind for kind in Resource if not attempts[kind].drop_nulls().is_empty()]
         raise UsageError(
             f"the log gives no {resource} for any attempt; it has: {', '.join(present) or 'none'} "
             "(--resource)"
         )
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
-    what = f"capacity of pool {POOL!r}"
+    what = f"capacity of pool {name!r}"
     if asked is not None:
-        return Pool(POOL, resource, asked), Fact(what, f"{asked:,} {resource}", "--pool-size")
-    trial = Pool(POOL, resource, max(claimed, 1))
+        return _whole(name, resource, asked), Fact(what, f"{asked:,} {resource}", "--pool-size")
+    trial = _whole(name, resource, max(claimed, 1))
     described = population.describe(attempts, [trial])
     ran = described.filter(pl.col("standing").is_in([Standing.ENDED, Standing.RUNNING]))
     activity = performance.activity(described, trial.capacity, _span(described, now), now)
     peak = max(activity.peak, 1)
     if not claimed:
         fact = Fact(what, f"{peak:,} {resource}", "the peak in use: the log's header names none")
-        return Pool(POOL, resource, peak), fact
+        return _whole(name, resource, peak), fact
     largest = ran.select(pl.col("size").max().fill_null(0)).item()
     over = performance.over_capacity_time(activity) or 0.0
     if largest > claimed or over > MOSTLY:
@@ -97,7 +99,7 @@ def pool(
             if largest > claimed
             else f"more was in use for {over:.0%} of the time"
         )
-        return Pool(POOL, resource, peak), Fact(
+        return _whole(name, resource, peak), Fact(
             what,
             f"{peak:,} {resource}",
             "the peak in use",
@@ -118,6 +120,10 @@ def same_machine(headers: Mapping[str, Header]) -> str | None:
         return None
     listed = "; ".join(f"{file}: {name}" for file, name in sorted(named.items()))
     return f"the logs name different computers but are audited as one cluster ({listed})"
+
+
+def _whole(name: str, resource: Resource, capacity: int) -> Pool:
+    return Pool(name, resource, capacity, amounts=((resource.value, capacity),))
 
 
 def _span(described: pl.DataFrame, now: int) -> list[int]:

@@ -6,20 +6,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
-import polars as pl
-
-from audit import periods
-from audit.config import Config
-from audit.errors import ReportError, StoreError
+from audit.config import Config, Usage
+from audit.errors import ReportError
 from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
-from audit.model import Period, Pool, Resource
+from audit.model import Period, Resource
 from audit.report import build, charts, contents, findings, render
 from audit.report.contents import Contents
-from audit.service import compute, inference
+from audit.service import compute, results, spans
 from audit.service.identity import Identity
 from audit.service.inference import Fact
+from audit.service.setting import one_off
 from audit.service.workplace import replacing, workplace
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
@@ -60,22 +57,6 @@ class Outcome:
     database: Path
     main_findings: tuple[str, ...]
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What must be known of a cluster before anything can be computed."""
-
-    cluster: str
-    zone: ZoneInfo
-    pool: Pool
-    period: Period
-    now: int
-    """Instant up to which open attempts count."""
-    notes: tuple[str, ...]
-    """What was inferred, and from what."""
-    warnings: tuple[str, ...]
-    """What is wrong with the logs."""
 
 
 def audit(
@@ -137,82 +118,25 @@ def _compute(
     config: Config,
     inferred: Inferred,
 ) -> Period:
-    """Computes all figures of a cluster from what the store holds of it; gives their period.
-
-    Raises:
-        StoreError: the results contradict one another, which is a defect.
-    """
+    """Computes all figures of a cluster from what the store holds of it; gives their period."""
     attempts = queries.run(con, "attempts", cluster=cluster)
-    setting = _setting(cluster, attempts, logs, request, inferred)
-    asked = [request.pool_size, request.resource.value, request.zone]
-    in_force = json.dumps({"config": config.model_dump(), "asked": asked}, sort_keys=True)
-    identity = Identity.of(con, cluster, setting.period, in_force)
-    results = compute.compute(
-        attempts,
-        cluster,
-        setting.pool,
-        [setting.period],
-        setting.zone,
-        setting.now,
-        identity.seed,
-        config,
-    )
-    with database.transaction(con):
-        for table in ("clusters", "pools", "run", *vars(results)):
-            database.delete(con, table, cluster=cluster)
-        _describe(con, setting)
-        for table, rows in vars(results).items():
-            named = table != "coverage_result"
-            own = rows.with_columns(run_id=pl.lit(identity.run_id)) if named else rows
-            database.insert(con, table, own)
-        database.insert(
-            con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
-        )
-        identity.note(con)
-    if failed := queries.failed_checks(con):
-        name, broken = next(iter(failed.items()))
-        raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
-    return setting.period
-
-
-def _setting(
-    cluster: str,
-    attempts: pl.DataFrame,
-    logs: Sequence[Opened],
-    request: Request,
-    inferred: Inferred,
-) -> Setting:
-    """What the user said of the cluster, and else what its logs say."""
     headers = {log.source.path.name: log.header for log in logs}
-    now = compute.latest_instant(attempts) or 0
-    zone_fact = inference.zone(request.zone, list(headers.values()))
-    zone = periods.zone(zone_fact.value)
-    pool, pool_fact = inference.pool(
-        attempts, list(headers.values()), request.resource, request.pool_size, now
-    )
-    name_fact = Fact("cluster", cluster, "--cluster" if request.cluster else "the log's name")
-    facts = (name_fact, zone_fact, pool_fact)
-    for fact in facts:
+    named = Fact("cluster", cluster, "--cluster" if request.cluster else "the log's name")
+    setting = one_off(named, attempts, headers, request.resource, request.pool_size, request.zone)
+    for fact in setting.facts:
         inferred(fact)
-    warnings = [fact.warning for fact in facts if fact.warning]
-    warnings += [f"{file}: {said}" for file, log in headers.items() for said in log.problems]
-    if (mixed := inference.same_machine(headers)) is not None:
-        warnings.append(mixed)
-    period = whole = compute.whole_log(attempts, now)
+    period = whole = spans.whole_log(attempts, setting.now)
     if request.from_day or request.to_day:
-        period = compute.midnight_to_midnight(request.from_day, request.to_day, whole, zone)
-    notes = tuple(f"{fact.what}: {fact.value} ({fact.source})" for fact in facts)
-    return Setting(cluster, zone, pool, period, now, notes, tuple(warnings))
-
-
-def _describe(con: Connection, setting: Setting) -> None:
-    """Puts into the store what the report says of the cluster itself."""
-    said = {"notes": setting.notes, "warnings": setting.warnings}
-    cluster = {"cluster": setting.cluster, "zone": setting.zone.key, "notes": json.dumps(said)}
-    database.insert(con, "clusters", pl.DataFrame([cluster]))
-    name, resource, capacity = setting.pool
-    pool = {"pool": name, "resource": resource.value, "capacity": capacity}
-    database.insert(con, "pools", pl.DataFrame([{"cluster": setting.cluster, **pool}]))
+        period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
+    usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
+    asked = [request.pool_size, request.resource.value, request.zone, usage.model_dump()]
+    in_force = json.dumps({"config": config.model_dump(mode="json"), "asked": asked})
+    identity = Identity.of(con, cluster, period, in_force)
+    computed = compute.compute(attempts, setting, {period: identity.seed}, config, usage)
+    results.replace(con, setting, computed, [identity], {})
+    for stage in ("ingest", "report", "publish"):  # done all together or not at all
+        identity.note(con, stage)
+    return period
 
 
 def _report(

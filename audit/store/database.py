@@ -178,9 +178,11 @@ def insert(
         con.unregister("fairaudit_rows")
 
 
-def delete(con: Connection, table: str, *, cluster: str) -> None:
-    """Removes the rows of one cluster from ``table``."""
-    execute(con, f"DELETE FROM {quote_name(table)} WHERE cluster = ?", [cluster])  # noqa: S608
+def delete(con: Connection, table: str, *, cluster: str, keep: Sequence[str] = ()) -> None:
+    """Removes the rows of one cluster from ``table``, but for those of the periods in ``keep``."""
+    where = "cluster = ?" + (" AND period NOT IN (SELECT unnest(?))" if keep else "")
+    values = [cluster, list(keep)] if keep else [cluster]
+    execute(con, f"DELETE FROM {quote_name(table)} WHERE {where}", values)  # noqa: S608
 
 
 @contextmanager

@@ -1,7 +1,10 @@
--- Every record that an input brought is kept, refused, or known from another input.
+-- Every record that an input brought is kept, refused, known from another input, a step of a job,
+-- or of another cluster.
 WITH kept AS (
     SELECT input_id, count(*) AS n FROM records GROUP BY input_id
 )
-SELECT inputs.input_id, file, inputs.records, refused, duplicates, coalesce(kept.n, 0) AS kept
+SELECT
+    inputs.input_id, file, inputs.records, refused, steps, elsewhere, duplicates,
+    coalesce(kept.n, 0) AS kept
 FROM inputs LEFT JOIN kept USING (input_id)
-WHERE inputs.records <> refused + duplicates + coalesce(kept.n, 0)
+WHERE inputs.records <> refused + steps + elsewhere + duplicates + coalesce(kept.n, 0)

@@ -1,3 +1,21 @@
--- Which inputs a cluster's records came from.
--- parameters: cluster VARCHAR
-SELECT input_id FROM inputs WHERE cluster = $cluster ORDER BY input_id
+-- The inputs that figures of a span rest on: those with a record of an attempt that was there
+-- while an attempt that belongs to the span was.
+-- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
+WITH lives AS (
+    SELECT
+        input_id,
+        coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) AS arrived,
+        coalesce(end_time, $to_time) AS gone,
+        end_time
+    FROM records
+    WHERE cluster = $cluster AND NOT superseded
+),
+span AS (
+    SELECT least($from_time, min(arrived)) AS first
+    FROM lives
+    WHERE coalesce(end_time, arrived) >= $from_time AND coalesce(end_time, arrived) < $to_time
+)
+SELECT DISTINCT input_id
+FROM lives, span
+WHERE arrived < $to_time AND gone >= coalesce(span.first, $from_time)
+ORDER BY input_id

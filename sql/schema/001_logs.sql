@@ -9,7 +9,10 @@ CREATE TABLE inputs (
     bytes BIGINT NOT NULL,             -- decompressed
     records BIGINT NOT NULL,           -- lines that are records, refused ones included
     refused BIGINT NOT NULL,
+    steps BIGINT NOT NULL DEFAULT 0,   -- records of parts of jobs, which are no attempts
+    elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, left for an audit of theirs
     duplicates BIGINT NOT NULL,        -- records that another input had brought already
+    log_cluster VARCHAR,               -- what the log calls the cluster, where it does
     header JSON NOT NULL               -- what the log's header said
 );
 
@@ -44,7 +47,7 @@ CREATE TABLE records (
     line BIGINT NOT NULL,
     byte_offset BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
-    superseded BOOLEAN NOT NULL,       -- a summary whose bursts are attempts of their own
+    superseded BOOLEAN NOT NULL,       -- a summary whose bursts are attempts, or known better since
     input_id VARCHAR NOT NULL
 );
 

@@ -105,6 +105,7 @@ CREATE TABLE summary_result (
 
 CREATE TABLE fairshare_result (
     cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,           -- whose days these are
     as_of BIGINT NOT NULL,
     method VARCHAR NOT NULL,
     entity_kind VARCHAR NOT NULL,

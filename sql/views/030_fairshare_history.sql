@@ -1,4 +1,4 @@
--- Decayed usage against targets at an instant; empty until a method is configured.
+-- Decayed usage, against targets where some are configured, at the end of each day.
 CREATE OR REPLACE VIEW fairshare_history AS
 SELECT
     cluster,
@@ -15,7 +15,7 @@ SELECT
     run_id
 FROM fairshare_result;
 
-COMMENT ON VIEW fairshare_history IS 'Decayed usage against targets at an instant; empty until a method is configured.';
+COMMENT ON VIEW fairshare_history IS 'Decayed usage, against targets where some are configured, at the end of each day.';
 COMMENT ON COLUMN fairshare_history.cluster IS 'name of the cluster';
 COMMENT ON COLUMN fairshare_history.as_of IS 'instant of the figures';
 COMMENT ON COLUMN fairshare_history.method IS 'how usage and priority were computed';

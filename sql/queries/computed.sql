@@ -1,0 +1,5 @@
+-- The periods of a cluster that were computed, and the run that did.
+-- parameters: cluster VARCHAR
+SELECT period, from_time, to_time, run_id FROM run
+WHERE cluster = $cluster AND stage = 'compute'
+ORDER BY from_time, period

@@ -1,0 +1,5 @@
+-- Every figure that the store holds of a cluster's observed schedule.
+-- parameters: cluster VARCHAR
+SELECT pool, period, metric, dimension, dimension_value, value, run_id
+FROM summary_result
+WHERE cluster = $cluster AND schedule = 'observed'
