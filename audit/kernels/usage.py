@@ -19,8 +19,10 @@ from audit.kernels.jit import kernel
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint32]
+Bools = NDArray[np.bool_]
 
 LN_2 = math.log(2.0)
+CROWD = 32  # keys in one bucket beyond which moving them one by one would be slow
 
 
 @kernel
@@ -347,21 +349,79 @@ def half_life_usage(
 
 
 @kernel
-def ranks(keys: Floats, order: Ints, out: Ints) -> None:
+def sort_members(bits: Ints, members: Ints, count: int, order: Ints, places: Ints) -> None:
+    """Writes to ``order`` the first ``count`` of ``members``, by ascending ``bits``, all > 0.
+
+    They are put into buckets over the range of their bits, which is that of their logarithms, and
+    then moved within these; where many crowd together, they are sorted by comparison. The number of
+    ``places`` is a power of two.
+    """
+    lowest = bits[members[0]]
+    highest = lowest
+    for i in range(1, count):
+        lowest = min(lowest, bits[members[i]])
+        highest = max(highest, bits[members[i]])
+    shift = 0
+    while (highest - lowest) >> shift >= len(places):
+        shift += 1
+    places[:] = 0
+    for i in range(count):
+        places[(bits[members[i]] - lowest) >> shift] += 1
+    place = 0
+    crowd = 0
+    for bucket in range(len(places)):
+        here = places[bucket]
+        places[bucket] = place
+        place += here
+        crowd = max(crowd, here)
+    if crowd > CROWD and highest > lowest:
+        order[:count] = members[:count][np.argsort(bits[members[:count]])]
+        return
+    for i in range(count):
+        bucket = (bits[members[i]] - lowest) >> shift
+        order[places[bucket]] = members[i]
+        places[bucket] += 1
+    for i in range(1, count):
+        moving = order[i]
+        k = i
+        while k > 0 and bits[order[k - 1]] > bits[moving]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = moving
+
+
+@kernel
+def ranks(keys: Floats, ranked: Bools, out: Ints) -> None:
     """Writes each row's ranks from 1 on: one more than the number of keys that are smaller.
 
-    ``order`` sorts each row of ``keys``, NaN last; a NaN gets rank 0.
+    Keys are ≥ 0, no −0 and no NaN among them; only those that ``ranked`` marks take part, the
+    others get rank 0.
     """
+    columns = keys.shape[1]
+    places_needed = 16
+    while places_needed < 2 * columns:
+        places_needed *= 2
+    places = np.empty(places_needed, np.int64)
+    members = np.empty(columns, np.int64)
+    order = np.empty(columns, np.int64)
     for k in range(keys.shape[0]):
-        rank = 0
-        before = math.nan
-        for i in range(keys.shape[1]):
-            column = order[k, i]
-            key = keys[k, column]
-            if math.isnan(key):
+        bits = keys[k].view(np.int64)  # of numbers ≥ 0: in the same order as the numbers
+        count = 0
+        zeros = 0
+        for column in range(columns):
+            if not ranked[k, column]:
                 out[k, column] = 0
-                continue
-            if key != before:
-                rank = i + 1
-            before = key
-            out[k, column] = rank
+            elif bits[column] == 0:
+                out[k, column] = 1
+                zeros += 1
+            else:
+                members[count] = column
+                count += 1
+        if count == 0:
+            continue
+        sort_members(bits, members, count, order, places)
+        rank = 0
+        for i in range(count):
+            if i == 0 or bits[order[i]] != bits[order[i - 1]]:
+                rank = zeros + i + 1
+            out[k, order[i]] = rank

@@ -78,6 +78,8 @@ def history(
     Raises:
         ValueError: the instants do not ascend, or a target is not from 0 to 1.
     """
+    from audit.kernels import usage as kernels
+
     shares = dict(targets or {})
     for name, share in shares.items():
         if not 0 <= share <= 1:
@@ -90,31 +92,34 @@ def history(
     target = used.entities.replace_strict(shares, default=None, return_dtype=pl.Float64)
     keys = _keys(fraction, target.to_numpy()) if shares else fraction
     ranked = has_share if shares else used.entities.is_not_null().to_numpy()
-    rank = _ranks(keys, present & ranked)
+    rank = np.empty(keys.shape, np.int64)
+    kernels.ranks(keys, present & ranked, rank)
     count = len(used.entities)
     column = np.tile(np.arange(count, dtype=np.uint32), len(at))
     rows = pl.DataFrame(
         {
             "as_of": np.repeat(at, count),
             "entity": used.entities.gather(column),
-            "share": target.gather(column) if shares else None,
             "usage": used.usage.ravel(),
             "usage_fraction": fraction.ravel(),
             "rank": rank.ravel(),
         }
     )
-    first_full = int((~present.all(axis=1)).sum())  # from this instant on, nobody is missing
-    sparse = first_full * count
-    return (
-        pl.concat([rows[:sparse].filter(pl.Series(present.ravel()[:sparse])), rows[sparse:]])
-        .with_columns(
-            method=pl.lit(label or method.name),
-            entity_kind=pl.lit(kind),
-            parent=None,
-            priority=None,
-            rank=pl.when(pl.col("rank") > 0).then("rank"),
-        )
-        .select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
+    if shares:
+        rows = rows.with_columns(target.gather(column).alias("share"))
+    if not present.all():
+        rows = rows.filter(pl.Series(present.ravel()))
+    return rows.select(
+        "as_of",
+        pl.lit(label or method.name).alias("method"),
+        pl.lit(kind).alias("entity_kind"),
+        "entity",
+        pl.lit(None, pl.String).alias("parent"),
+        "share" if shares else pl.lit(None, pl.Float64).alias("share"),
+        "usage",
+        "usage_fraction",
+        pl.lit(None, pl.Float64).alias("priority"),
+        "rank" if ranked.all() else pl.when(pl.col("rank") > 0).then("rank"),
     )
 
 
@@ -149,14 +154,3 @@ def _keys(fraction: Floats, share: Floats) -> Floats:
     """usage_fraction / share; ∞ where the share is 0 and something was used, 1 where nothing."""
     at_zero = np.where(fraction > 0, np.inf, 1.0)
     return np.divide(fraction, share, out=at_zero, where=share != 0)
-
-
-def _ranks(keys: Floats, ranked: NDArray[np.bool_]) -> Ints:
-    """Each row's ranks from 1 on, ties sharing the better one; 0 for those not ranked."""
-    from audit.kernels import usage as kernels
-
-    if not ranked.all():
-        keys = np.where(ranked, keys, np.nan)
-    out = np.empty(keys.shape, np.int64)
-    kernels.ranks(np.ascontiguousarray(keys), np.argsort(keys, axis=1), out)
-    return out

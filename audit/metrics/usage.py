@@ -219,6 +219,8 @@ def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
     start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
     end = np.ascontiguousarray(started["end_time"].fill_null(now).to_numpy(), np.int64)
     penalty = np.ascontiguousarray(started["penalty"].to_numpy(), np.float64)
-    grouped = Grouped(offsets, np.empty_like(start), np.empty_like(end), np.empty_like(penalty))
+    side_by_side = np.empty((len(start), 3), np.int64)  # one stream per owner to write, not three
+    columns = (*side_by_side.T[:2], side_by_side.view(np.float64).T[2])
+    grouped = Grouped(offsets, *columns)
     kernels.group_by_owner(codes, start, end, penalty, counts, *grouped[1:])
     return entities.gather(by_name), grouped

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import usage
@@ -109,23 +109,43 @@ def test_half_lives_are_the_same_in_both_forms(
     np.testing.assert_allclose(got[0][1], got[1][1], rtol=1e-13, atol=0)
 
 
+numbers = st.sampled_from([0.0, 0.1, 0.1, 0.5, 1.0, 1e-300, np.inf]) | st.floats(0, 1).map(abs)
+
+
 @BOTH
-@given(
-    st.lists(
-        st.lists(
-            st.sampled_from([0.0, -0.0, 0.1, 0.1, 0.5, 1.0, 1e-300, np.inf, np.nan]),
-            min_size=4,
-            max_size=4,
-        ),
-        max_size=4,
-    )
-)
-@example([[np.nan] * 4])
-def test_ranks_count_who_is_before(form: Form, rows: list[list[float]]) -> None:
+@given(st.lists(st.lists(numbers, min_size=4, max_size=4), max_size=4), st.data())
+def test_ranks_count_who_is_before(
+    form: Form, rows: list[list[float]], data: st.DataObject
+) -> None:
     keys = np.array(rows, np.float64).reshape(-1, 4)
+    marks = data.draw(st.lists(st.booleans(), min_size=keys.size, max_size=keys.size))
+    ranked = np.array(marks, bool).reshape(keys.shape)
     out = np.full(keys.shape, -1)
-    form(usage.ranks)(keys, np.argsort(keys, axis=1), out)
-    assert out.tolist() == [
-        [0 if np.isnan(key) else 1 + sum(other < key for other in row) for key in row]
-        for row in rows
+    form(usage.ranks)(keys, ranked, out)
+    expected = [
+        [
+            1 + sum(keys[k, other] < keys[k, one] for other in range(4) if ranked[k, other])
+            if ranked[k, one]
+            else 0
+            for one in range(4)
+        ]
+        for k in range(len(keys))
     ]
+    assert out.tolist() == expected
+
+
+@BOTH
+@pytest.mark.parametrize("spread", ["even", "crowded", "equal", "one far"])
+def test_many_ranks(form: Form, spread: str) -> None:
+    random = np.random.Generator(np.random.PCG64(1))
+    keys = random.random((1, 300))
+    if spread == "crowded":
+        keys[0, 3:] = 1 + keys[0, 3:] * 1e-13
+        keys[0, 0] = 1e-300
+    elif spread == "equal":
+        keys[:] = 0.25
+    elif spread == "one far":
+        keys[0, 7] = np.inf
+    out = np.full(keys.shape, -1)
+    form(usage.ranks)(keys, np.ones(keys.shape, bool), out)
+    assert out.tolist() == (1 + (keys[0][:, np.newaxis] > keys[0]).sum(axis=1))[None].tolist()
