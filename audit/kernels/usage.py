@@ -26,13 +26,37 @@ CROWD = 32  # keys in one bucket beyond which moving them one by one would be sl
 
 
 @kernel
-def count_codes(codes: Codes, counts: Ints, firsts: Ints) -> None:
-    """Adds up how often each code occurs, and writes where it does first."""
-    for j in range(len(codes)):
-        code = codes[j]
-        if counts[code] == 0:
+def number(hashes: Ints, codes: Codes, firsts: Ints, counts: Ints) -> int:
+    """Numbers the distinct hashes in the order of their appearance; returns how many there are.
+
+    ``codes`` gets each element's number, ``firsts`` and ``counts`` where each number occurs first,
+    and how often. An open-addressed table that is kept at most half full.
+    """
+    size = 4_096
+    slots = np.full(size, -1)  # of each slot: a number, or −1
+    distinct = 0
+    for j in range(len(hashes)):
+        slot = hashes[j] & (size - 1)
+        while slots[slot] >= 0 and hashes[firsts[slots[slot]]] != hashes[j]:
+            slot = (slot + 1) & (size - 1)
+        code = slots[slot]
+        if code < 0:
+            code = distinct
+            slots[slot] = code
             firsts[code] = j
+            counts[code] = 0
+            distinct += 1
+        codes[j] = code
         counts[code] += 1
+        if 2 * distinct > size:
+            size *= 4
+            slots = np.full(size, -1)
+            for other in range(distinct):
+                slot = hashes[firsts[other]] & (size - 1)
+                while slots[slot] >= 0:
+                    slot = (slot + 1) & (size - 1)
+                slots[slot] = other
+    return distinct
 
 
 @kernel

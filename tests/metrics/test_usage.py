@@ -341,3 +341,19 @@ def test_a_half_life_of_zero_is_not_off(half_life: float) -> None:
 def test_instants_must_ascend() -> None:
     with pytest.raises(ValueError, match="strictly ascending"):
         usage(uses(), "user", HalfLife(half_life_s=1.0), [2, 2], 9)
+
+
+def test_names_whose_hashes_collide(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_hash = pl.Series.hash
+
+    def colliding(values: pl.Series, seed: int = 0) -> pl.Series:
+        return (
+            true_hash(values, seed) if seed > 1 else pl.Series([7] * len(values), dtype=pl.UInt64)
+        )
+
+    rows = uses(("bob", 0, 2, 1.0), (None, 0, 4, 1.0), ("ann", 0, 1, 1.0), ("bob", 1, 2, 1.0))
+    expected = usage(rows, "user", HalfLife(half_life_s=9.0), [5], 9)
+    monkeypatch.setattr(pl.Series, "hash", colliding)
+    got = usage(rows, "user", HalfLife(half_life_s=9.0), [5], 9)
+    assert got.entities.to_list() == [None, "ann", "bob"]
+    assert table(got) == table(expected)
