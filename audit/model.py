@@ -33,10 +33,14 @@ class RecordKind(StrEnum):
     """A whole job, or one attempt of it that the log tells apart by itself."""
     BURST = "burst"
     """One of several executions of a job; a summary record may stand beside them (SWF)."""
+    EXECUTION = "execution"
+    """One execution, named by job id and submit time (Slurm). Several records of it are what was
+    known of it at different times."""
 
 
 RECORDS: Final = pl.Schema(
     {
+        "cluster": pl.String,  # as the log names it, where it does
         "job_id": pl.String,  # as the log writes it
         "job_number": pl.Int64,  # its number, for the order of ties
         "array_task": pl.Int64,
@@ -75,8 +79,8 @@ REFUSALS: Final = pl.Schema(
 """One row per line that a dialect could not take, with its text."""
 
 ATTEMPTS: Final = pl.Schema(
-    # attempt: 1, 2, … within a job
-    [("cluster", pl.String()), *RECORDS.items(), ("attempt", pl.Int64())]
+    # cluster: as it is audited; attempt: 1, 2, … within a job
+    [*RECORDS.items(), ("attempt", pl.Int64())]
 )
 """One row per attempt of the observed schedule, keyed by (cluster, job_id, attempt)."""
 

@@ -16,6 +16,22 @@ from audit.formats.lines import Block
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What the user says of a log that the log itself does not."""
+
+    columns: tuple[str, ...] | None = None
+    """Names of its columns, where it has no header row; ``_`` for one that is not to be read."""
+    separator: str | None = None
+    """What separates its columns; None finds out."""
+    zone: str | None = None
+    """IANA name of the zone that its local times are of; None: the log says, or UTC."""
+
+
+PLAIN = Reading()
+"""Nothing is said."""
+
+
+@dataclass(frozen=True)
 class Header:
     """What a log says about itself and the cluster, before its first record."""
 
@@ -35,6 +51,15 @@ class Parsed:
 
     records: pl.DataFrame  # model.RECORDS
     refusals: pl.DataFrame  # model.REFUSALS
+    steps: int = 0
+    """Records of parts of a job (Slurm's steps), which are no attempts: counted, not kept."""
+    header: Header | None = None
+    """How the blocks behind this one are to be read, where the log said so in this one."""
+
+
+def last_line(data: bytes, header: Header) -> int:
+    """How many of the first bytes of ``data`` are whole lines."""
+    return data.rfind(b"\n") + 1
 
 
 @dataclass(frozen=True)
@@ -45,10 +70,12 @@ class Dialect:
     title: str
     recognises: Callable[[bytes], bool]
     """Whether the first bytes of a log (up to ``HEAD_BYTES``, maybe cut within a line) are its."""
-    header: Callable[[bytes], Header]
-    """Reads those first bytes."""
+    header: Callable[[bytes, Reading], Header]
+    """Reads those first bytes, with what the user says of them."""
     parse: Callable[[Block, Header], Parsed]
-    """Takes in whole lines; never raises for what they hold."""
+    """Takes in whole records; never raises for what they hold."""
+    whole: Callable[[bytes, Header], int] = last_line
+    """How many of the first bytes of a buffer are whole records, whatever comes behind them."""
 
 
 HEAD_BYTES = 1 << 18
@@ -66,12 +93,15 @@ def table() -> Mapping[str, Dialect]:
     return {dialect.name: dialect for dialect in sorted(found, key=lambda d: d.name)}
 
 
-def detect(head: bytes, where: str) -> Dialect:
+def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     """The dialect of the log that begins with ``head``.
+
+    Columns are declared for sacct's text alone, so where they are no other dialect's log is it.
 
     Args:
         head: its first ``HEAD_BYTES`` bytes, decompressed.
         where: what to call the log in an error.
+        reading: what the user says of it.
 
     Raises:
         DialectError: no dialect recognises it; the message shows its first line that is not blank.
@@ -79,6 +109,8 @@ def detect(head: bytes, where: str) -> Dialect:
     for dialect in table().values():
         if dialect.recognises(head):
             return dialect
+    if reading.columns is not None:
+        return table()["sacct"]
     known = ", ".join(dialect.title for dialect in table().values())
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")

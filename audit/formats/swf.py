@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.formats.dialects import Dialect, Header, Parsed
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, refusals, select
 from audit.model import RECORDS, JobState, RecordKind
 
@@ -92,8 +92,11 @@ def recognises(head: bytes) -> bool:
     return alike * 2 > len(sample)
 
 
-def header(head: bytes) -> Header:
-    """Reads the comments before the first record: capacity, zone, start time, names."""
+def header(head: bytes, reading: Reading = PLAIN) -> Header:
+    """Reads the comments before the first record: capacity, zone, start time, names.
+
+    SWF says all of it itself; times count from an instant, so no zone changes them.
+    """
     entries: dict[str, str] = {}
     problems: list[str] = []
     for line in head.decode("utf-8", errors="replace").splitlines():
@@ -310,7 +313,7 @@ def _columns(header: Header) -> dict[str, pl.Expr]:
     cpus = pl.coalesce(amount["allocated"], amount["requested"])
     queue = _named("Queue", known["queue"], header)
     partition = _named("Partition", known["partition"], header)
-    text = {name: pl.lit(None, pl.String) for name in ("reason", "reservation")}
+    text = {name: pl.lit(None, pl.String) for name in ("cluster", "reason", "reservation")}
     unknown = {
         name: pl.lit(None, pl.Int64)
         for name in ("array_task", "het_offset", "eligible_time", "nodes", "gpus")

@@ -6,6 +6,9 @@ whatever inputs, so the order in which inputs arrive changes nothing.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import polars as pl
 
 from audit.model import RECORDS, JobState, RecordKind
@@ -23,6 +26,11 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     records within one input are different attempts (ids need not be unique); the n-th of them in
     one input is the n-th of them in another.
 
+    Executions (Slurm) are named by job id and submit time. Of several records of one, the one that
+    knows most supersedes the others: ended before running before pending; among those of one kind
+    the latest end and the earliest start (`sacct -T` clips both), then the most columns. An open
+    one of a job that was submitted again is superseded too: it ended, but nothing says when.
+
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
             cluster, resolved before or not. ``attempt`` and ``superseded``, if there, are ignored.
@@ -38,24 +46,31 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     )
     distinct = (
         bare.sort("input_id", "line")
-        .with_columns(copy=pl.int_range(pl.len()).over([*_CONTENT, "input_id"]))
+        .with_columns(
+            copy=pl.when(pl.col("kind") == RecordKind.EXECUTION)
+            .then(0)
+            .otherwise(pl.int_range(pl.len()).over([*_CONTENT, "input_id"]))
+        )
         .unique([*_CONTENT, "copy"], keep="first", maintain_order=True)
     )
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
-    ordered = distinct.with_columns(
-        superseded=has_bursts
-        & (pl.col("kind") == RecordKind.JOB)
-        & pl.col("state").is_in(_SUMMARY_STATES)
-    ).sort(
-        "job_id",
-        "superseded",
-        pl.col("submit_time").is_null(),
-        "submit_time",
-        pl.when(later_burst).then(None).otherwise("start_time"),
-        pl.when(later_burst).then(None).otherwise("end_time"),
-        "line",
-        "input_id",
-        nulls_last=True,
+    summary = (
+        has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
+    )
+    ordered = (
+        _known_best(distinct)
+        .with_columns(superseded=summary | ~pl.col("best"))
+        .sort(
+            "job_id",
+            "superseded",
+            pl.col("submit_time").is_null(),
+            "submit_time",
+            pl.when(later_burst).then(None).otherwise("start_time"),
+            pl.when(later_burst).then(None).otherwise("end_time"),
+            "line",
+            "input_id",
+            nulls_last=True,
+        )
     )
     return (
         _set_in_time(ordered, later_burst)
@@ -65,7 +80,87 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
             .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
             .cast(pl.Int64)
         )
-        .drop("copy")
+        .drop("copy", "best")
+    )
+
+
+def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
+    """Rows of waiting array tasks (`7_[3-9%2]`) that a later dump has overtaken.
+
+    Such a row stands for all tasks that had not been started; it is never expanded. It is of the
+    past once one of its tasks has a record of its own, or once a row names fewer of them.
+
+    Args:
+        arrays: ``job_id``, ``job_number`` and ``waits`` (neither started nor ended) of such rows.
+        tasks: ``job_number`` and ``array_task`` of the tasks that have records of their own.
+
+    Returns:
+        The ids of the rows that are outdated.
+    """
+    known: dict[int, list[int]] = {}
+    for number, task in tasks.select("job_number", "array_task").iter_rows():
+        known.setdefault(number, []).append(task)
+    rows: dict[int, list[tuple[str, list[range], bool]]] = {}
+    for job_id, number, waits in arrays.select("job_id", "job_number", "waits").iter_rows():
+        rows.setdefault(number, []).append((job_id, _tasks(job_id), waits))
+    outdated = set()
+    for number, group in rows.items():
+        for job_id, own, waits in group:
+            if waits and (
+                any(_holds(own, task) for task in known.get(number, ()))
+                or any(_is_part(other, own) for _, other, _ in group)
+            ):
+                outdated.add(job_id)
+    return sorted(outdated)
+
+
+def _tasks(job_id: str) -> list[range]:
+    """The tasks that `7_[0,3-9:2%4]` names."""
+    found = []
+    for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
+        if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
+            first, last, step = match.groups()
+            found.append(range(int(first), int(last or first) + 1, int(step or 1) or 1))
+    return found
+
+
+def _holds(ranges: Sequence[range], task: int) -> bool:
+    return any(task in tasks for tasks in ranges)
+
+
+def _is_part(ranges: Sequence[range], of: Sequence[range]) -> bool:
+    """Whether tasks are fewer than others, and all among them."""
+    fewer = 0 < sum(map(len, ranges)) < sum(map(len, of))
+    return fewer and all(_holds(of, task) for tasks in ranges for task in tasks)
+
+
+def _known_best(records: pl.DataFrame) -> pl.DataFrame:
+    """Adds ``best``: of each execution one record; of everything else all."""
+    execution = pl.col("kind") == RecordKind.EXECUTION
+    named = ["job_id", "submit_time", "_start"]
+    ended, started = pl.col("end_time").is_not_null(), pl.col("start_time").is_not_null()
+    again = pl.col("submit_time") < pl.col("submit_time").max().over("job_id")
+    return (
+        records.with_columns(
+            _start=pl.when(pl.col("submit_time").is_null()).then("start_time"),
+            _stage=ended.cast(pl.Int8) * 2 + started.cast(pl.Int8) * ~ended,
+            _known=pl.sum_horizontal(pl.col(name).is_not_null() for name in _CONTENT),
+        )
+        .sort(
+            pl.col("_stage") * -1,
+            pl.col("end_time") * -1,
+            "start_time",
+            pl.col("_known").cast(pl.Int64) * -1,
+            *_CONTENT,
+            "input_id",
+            "line",
+            nulls_last=True,
+        )
+        .with_columns(
+            best=~execution
+            | ((pl.int_range(pl.len()).over(named) == 0) & ~(~ended & again.fill_null(value=False)))
+        )
+        .drop("_start", "_stage", "_known")
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
@@ -57,20 +57,31 @@ def inspect(path: Path) -> Source:
     return Source(path, size, digest.hexdigest(), head)
 
 
-def blocks(path: Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """A log as consecutive blocks of whole lines; errors as ``inspect``."""
+def blocks(
+    path: Path,
+    block_bytes: int = BLOCK_BYTES,
+    whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
+) -> Iterator[Block]:
+    """A log as consecutive blocks of whole lines; errors as ``inspect``.
+
+    Args:
+        path: the log.
+        block_bytes: how much of it is read at once.
+        whole: how many of the first bytes of a buffer a block may have; they end with a newline.
+            0 asks for more.
+    """
     offset, line, rest = 0, 1, b""
     with _opened(path) as stream:
         while chunk := stream.read(block_bytes):
             data = rest + chunk if rest else chunk
-            end = data.rfind(b"\n") + 1
+            end = whole(data)
             if end == 0:
                 rest = data
                 continue
-            whole, rest = data[:end], data[end:]
-            yield Block(whole, offset, line)
+            taken, rest = data[:end], data[end:]
+            yield Block(taken, offset, line)
             offset += end
-            line += whole.count(b"\n")
+            line += taken.count(b"\n")
     if rest:
         yield Block(rest, offset, line)
 

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.errors import DialectError, LogError
+from audit.errors import DialectError, LogError, UsageError
 from audit.formats import dialects
-from audit.formats.dialects import Dialect, Header, Parsed
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
+from audit.formats.lines import Block
 from audit.ingest import files
-from audit.ingest.attempts import resolve
+from audit.ingest.attempts import outdated_arrays, resolve
 from audit.ingest.files import Source
 from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
@@ -45,27 +46,49 @@ class Taken(NamedTuple):
     records: int
     refused: int
     known: bool  # its bytes were in the store already, so it was not read again
+    steps: int = 0  # records of parts of jobs, which are no attempts
+    elsewhere: int = 0  # records of other clusters, left where they are
 
 
-def open_logs(paths: Sequence[Path], dialect: str | None = None) -> list[Opened]:
+def open_logs(
+    paths: Sequence[Path], dialect: str | None = None, reading: Reading = PLAIN
+) -> list[Opened]:
     """Looks at each log and tells its dialect, before anything is taken in.
 
     Args:
         paths: the logs.
         dialect: their dialect; None detects it for each.
+        reading: what the user says of them.
 
     Raises:
         UsageError, LogError: as ``files.inspect``.
-        DialectError: no dialect, or not the one named, recognises a log.
+        DialectError: no dialect, or not the one named, recognises a log; or it must be told more
+            (its columns).
     """
     opened = []
     for path in paths:
         source = files.inspect(path)
-        found = dialects.detect(source.head, str(path))
+        found = dialects.detect(source.head, str(path), reading)
         if dialect is not None and found.name != dialect:
             raise DialectError(f"{path}: looks like {found.title}, not {dialect}")
-        opened.append(Opened(source, found, found.header(source.head)))
+        try:
+            header = found.header(source.head, reading)
+        except DialectError as error:
+            raise DialectError(f"{path}: {error}") from error
+        opened.append(Opened(source, found, header))
     return opened
+
+
+def clusters(log: Opened) -> dict[str, int]:
+    """The clusters that a log names in its records, and how many records each has.
+
+    Reads all of the log. Empty where it names none, as most dialects do not.
+    """
+    counted: dict[str, int] = {}
+    for _, parsed in _parsed(log):
+        for name, count in parsed.records["cluster"].drop_nulls().value_counts().iter_rows():
+            counted[name] = counted.get(name, 0) + count
+    return dict(sorted(counted.items()))
 
 
 def take_in(
@@ -74,6 +97,7 @@ def take_in(
     logs: Sequence[Opened],
     *,
     now: int | None = None,
+    called: str | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
     """Brings logs into the store; one that it holds already changes nothing.
@@ -86,10 +110,13 @@ def take_in(
         cluster: whose logs these are.
         logs: see ``open_logs``.
         now: epoch second to note beside refused lines; None where no clock may show.
+        called: what the logs call the cluster, where they name several: records of the others are
+            counted, and left for an audit of theirs. None takes logs that name one at most.
         progress: told after each block, in bytes.
 
     Raises:
         StoreError: the store cannot be written. Logs before that stay.
+        UsageError: a log names several clusters and none was chosen; it is left out whole.
     """
     taken = []
     size = sum(log.source.size for log in logs)
@@ -102,7 +129,7 @@ def take_in(
         if before.is_empty():
             start = done
             with transaction(con):
-                for position in _take_in_one(con, cluster, log, input_id, now):
+                for position in _take_in_one(con, cluster, log, input_id, now, called):
                     progress(what, start + position, size)
             before = queries.run(con, "input", input_id=input_id)
             known = False
@@ -111,7 +138,8 @@ def take_in(
         done += log.source.size
         progress(what, done, size)
         row = before.row(0, named=True)
-        taken.append(Taken(row["file"], row["records"], row["refused"], known))
+        counts = (row["records"], row["refused"])
+        taken.append(Taken(row["file"], *counts, known, row["steps"], row["elsewhere"]))
     return taken
 
 
@@ -146,17 +174,30 @@ def _input_id(cluster: str, log: Opened) -> str:
 
 
 def _take_in_one(
-    con: Connection, cluster: str, log: Opened, input_id: str, now: int | None
+    con: Connection, cluster: str, log: Opened, input_id: str, now: int | None, called: str | None
 ) -> Iterator[int]:
     """Inserts one log block by block, yielding the position after each."""
-    counted = {"records": 0, "refused": 0}
+    counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
+    names: set[str] = set()
     file = log.source.path.name
     own = {"cluster": cluster, "input_id": input_id}
     for position, parsed in _batches(_parsed(log)):
-        insert(con, "records", parsed.records, {**own, "attempt": 1, "superseded": False})
+        records = parsed.records
+        if called is not None:
+            records = records.filter((pl.col("cluster") == called).fill_null(value=True))
+        names.update(records["cluster"].drop_nulls().unique().to_list())
+        if len(names) > 1:
+            listed = ", ".join(clusters(log))
+            raise UsageError(
+                f"{log.source.path}: holds records of several clusters ({listed}): choose one"
+            )
+        records = records.drop("cluster")
+        insert(con, "records", records, {**own, "attempt": 1, "superseded": False})
         insert(con, "refused", parsed.refusals, {**own, "file": file, "refused_at": now})
-        counted["records"] += len(parsed.records) + len(parsed.refusals)
+        counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
         counted["refused"] += len(parsed.refusals)
+        counted["steps"] += parsed.steps
+        counted["elsewhere"] += len(parsed.records) - len(records)
         yield position
     header = {**log.header.entries, "problems": log.header.problems}
     row = {
@@ -166,6 +207,7 @@ def _take_in_one(
         "dialect": log.dialect.name,
         "content_sha256": log.source.sha256,
         "bytes": log.source.size,
+        "log_cluster": min(names, default=None),
         **counted,
         "duplicates": 0,
         "header": json.dumps(header, sort_keys=True),
@@ -193,7 +235,9 @@ def _batches(blocks: Iterator[tuple[int, Parsed]]) -> Iterator[tuple[int, Parsed
 
 def _joined(parts: list[Parsed]) -> Parsed:
     return Parsed(
-        pl.concat(part.records for part in parts), pl.concat(part.refusals for part in parts)
+        pl.concat(part.records for part in parts),
+        pl.concat(part.refusals for part in parts),
+        sum(part.steps for part in parts),
     )
 
 
@@ -202,12 +246,22 @@ def _parsed(log: Opened) -> Iterator[tuple[int, Parsed]]:
 
     While the caller stores one block, a thread parses the next: neither holds Python's lock.
     """
+    header = log.header
+
+    def parse(block: Block) -> Parsed:
+        nonlocal header
+        parsed = log.dialect.parse(block, header)
+        header = parsed.header or header
+        return parsed
+
     with ThreadPoolExecutor(1, thread_name_prefix="fairaudit-parse") as reader:
         waiting: tuple[int, Future[Parsed]] | None = None
-        for block in files.blocks(log.source.path):
+        for block in files.blocks(
+            log.source.path, whole=lambda data: log.dialect.whole(data, header)
+        ):
             begun = (
                 block.byte_offset + len(block.data),
-                reader.submit(log.dialect.parse, block, log.header),
+                reader.submit(parse, block),
             )
             if waiting is not None:
                 yield waiting[0], waiting[1].result()
@@ -219,8 +273,22 @@ def _parsed(log: Opened) -> Iterator[tuple[int, Parsed]]:
 def _resolve_repeated(con: Connection, cluster: str, input_id: str) -> None:
     """Settles the jobs of a new input of which the store holds more than one record."""
     repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
-    if repeated.is_empty():
-        return
+    if not repeated.is_empty():
+        _settle(con, cluster, repeated)
+    arrays = queries.run(con, "pending_arrays", cluster=cluster)
+    if not arrays.is_empty():
+        tasks = queries.run(con, "tasks_of_pending_arrays", cluster=cluster)
+        execute(
+            con,
+            """
+            UPDATE records SET superseded = TRUE, attempt = 0
+            WHERE cluster = ? AND job_id IN (SELECT unnest(?)) AND end_time IS NULL
+            """,
+            [cluster, outdated_arrays(arrays, tasks)],
+        )
+
+
+def _settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
     settled = resolve(repeated)
     execute(
         con,
@@ -231,7 +299,7 @@ def _resolve_repeated(con: Connection, cluster: str, input_id: str) -> None:
     execute(
         con,
         """
-        UPDATE inputs SET duplicates = records - refused - (
+        UPDATE inputs SET duplicates = records - refused - steps - elsewhere - (
             SELECT count(*) FROM records AS kept WHERE kept.input_id = inputs.input_id
         ) WHERE cluster = ?
         """,

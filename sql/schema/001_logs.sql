@@ -63,6 +63,15 @@ CREATE TABLE refused (
     replayed_at BIGINT
 );
 
+CREATE TABLE seen (                    -- files that need not be read again while they look the same
+    cluster VARCHAR NOT NULL,
+    path VARCHAR NOT NULL,
+    size BIGINT NOT NULL,
+    modified_ns BIGINT NOT NULL,
+    input_id VARCHAR NOT NULL,
+    PRIMARY KEY (cluster, path)
+);
+
 CREATE TABLE clusters (
     cluster VARCHAR PRIMARY KEY,
     zone VARCHAR NOT NULL,

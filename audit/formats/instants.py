@@ -1,0 +1,183 @@
+"""Times as logs write them → epoch seconds, in the zone that a log was written in.
+
+Slurm writes `2026-10-25T02:30:00` in the zone of the host that `sacct` ran on, and names it nowhere
+(`SLURM_TIME_FORMAT` changes the form; sacct's manual page, "ENVIRONMENT VARIABLES"). Read here:
+that form, a blank for the T, fractions of a second (dropped), an offset or `Z` behind, and epoch
+seconds. What a clock change makes ambiguous is handed out twice, as its earlier and its later
+reading; what it skips never was, and is told apart from what is no time at all.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
+"""What stands where a time (or a length of time) is not known."""
+
+LATEST: Final = 1 << 33
+"""No time of a log lies beyond it (the year 2242): a later one is damage."""
+
+TIME: Final = (
+    r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?|\d{1,12}(?:\.\d+)?)"
+)
+"""How a time may be written."""
+
+_PLAIN: Final = "%Y-%m-%dT%H:%M:%S"
+_DAY: Final = 86_400
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock's)
+
+Ints = npt.NDArray[np.int64]
+
+
+class Instants(NamedTuple):
+    """One column of times; epoch seconds, null where unknown or not read."""
+
+    early: pl.Series
+    """The earlier reading of an hour that a clock change repeats; the only one elsewhere."""
+    late: pl.Series
+    """The later reading of it."""
+    problem: pl.Series
+    """Why a value was not read, in words that follow it; null where it was, or is unknown."""
+
+
+def instants(text: pl.Series, zone: str) -> Instants:
+    """Reads a column of times that were written in ``zone`` (an IANA name).
+
+    Offsets and epoch seconds need no zone. Nulls, empty texts and ``UNKNOWN`` are unknown.
+    """
+    local = _parse(text, _PLAIN)
+    absolute = pl.Series(np.zeros(len(text), dtype=np.bool_))
+    odd = local.is_null() & text.is_not_null() & (text != "") & ~text.is_in(list(UNKNOWN))
+    unread = odd
+    if odd.any():
+        local, absolute = _other_forms(text, local, odd)
+        unread = odd & local.is_null()
+    out_of_range = (local < 0) | (local > LATEST)
+    local = local.set(out_of_range.fill_null(value=False), None)
+    early, late, skipped = _to_utc(local, absolute, zone)
+    problem = pl.select(
+        pl.when(unread)
+        .then(pl.lit("is no time"))
+        .when(out_of_range)
+        .then(pl.lit("lies before 1970 or beyond 2242"))
+        .when(skipped)
+        .then(pl.lit(f"never was in {zone}: is that the zone of the log?"))
+    ).to_series()
+    return Instants(early, late, problem)
+
+
+def local_texts(instant: pl.Expr, zone: str | None) -> pl.Expr:
+    """Epoch seconds as ``sacct`` writes them in ``zone``, or as they are where it is None."""
+    if zone is None:
+        return instant.cast(pl.String)
+    moment = pl.from_epoch(instant, time_unit="s").dt.replace_time_zone("UTC")
+    return moment.dt.convert_time_zone(zone).dt.strftime(_PLAIN)
+
+
+def _parse(text: pl.Series, form: str) -> pl.Series:
+    parsed = text.str.to_datetime(form, strict=False, time_unit="ms", ambiguous="raise")
+    return parsed.dt.epoch("s").cast(pl.Int64)
+
+
+def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Reads the values that are ``odd``; also says which are free of any zone."""
+    parts = (
+        pl.DataFrame({"text": text.set(~odd, None)})
+        .lazy()
+        .select(
+            wall=pl.col("text")
+            .str.extract(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$")
+            .str.replace(" ", "T", literal=True),
+            sign=pl.col("text").str.extract(r":\d\d(?:\.\d+)?(Z|[+-])[\d:]*$"),
+            hours=pl.col("text").str.extract(r"[+-](\d\d):?\d\d$").cast(pl.Int64),
+            minutes=pl.col("text").str.extract(r"[+-]\d\d:?(\d\d)$").cast(pl.Int64),
+            epoch=pl.col("text")
+            .str.extract(r"^(\d{1,12})(?:\.\d+)?$")
+            .cast(pl.Int64, strict=False),
+        )
+        .collect()
+    )
+    offset = (
+        pl.when(pl.col("sign") == "Z")
+        .then(0)
+        .when(pl.col("sign") == "-")
+        .then(-3600 * pl.col("hours") - 60 * pl.col("minutes"))
+        .otherwise(3600 * pl.col("hours") + 60 * pl.col("minutes"))
+    )
+    read = parts.with_columns(wall=_parse(parts["wall"], _PLAIN)).select(
+        value=pl.when(pl.col("sign").is_not_null())
+        .then(pl.col("wall") - offset)
+        .otherwise(pl.coalesce("wall", "epoch")),
+        absolute=pl.col("sign").is_not_null() | pl.col("epoch").is_not_null(),
+    )
+    return read["value"].zip_with(odd, local), read["absolute"]
+
+
+def _to_utc(
+    local: pl.Series, absolute: pl.Series, zone: str
+) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Wall-clock seconds → epoch seconds: the earlier, the later, and which never were."""
+    known = local.is_not_null()
+    wall = local.fill_null(0).to_numpy()
+    moves = (known & ~absolute).to_numpy()
+    early, late = wall.copy(), wall.copy()
+    skipped = np.zeros(len(wall), dtype=np.bool_)
+    if zone not in ("UTC", "Etc/UTC") and moves.any():
+        early[moves], late[moves], skipped[moves] = _wall_to_utc(wall[moves], zone)
+    hidden = pl.Series(skipped) | ~known
+    return pl.Series(early).set(hidden, None), pl.Series(late).set(hidden, None), pl.Series(skipped)
+
+
+def _wall_to_utc(wall: Ints, zone: str) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """Whole days with one offset at a time; days with a clock change second by second."""
+    days, day = np.unique(wall // _DAY, return_inverse=True)
+    offsets = [_offset_of_day(int(number), zone) for number in days]
+    offset = np.array([0 if known is None else known for known in offsets], dtype=np.int64)[day]
+    early = wall - offset
+    late = early.copy()
+    skipped = np.zeros(len(wall), dtype=np.bool_)
+    changing = np.array([known is None for known in offsets], dtype=np.bool_)[day]
+    if changing.any():
+        seconds, which = np.unique(wall[changing], return_inverse=True)
+        both = np.array([_offsets(int(second), zone) for second in seconds], dtype=np.int64)
+        early[changing] = (seconds - both[:, 0])[which]
+        late[changing] = (seconds - both[:, 1])[which]
+        skipped[changing] = (both[:, 0] < both[:, 1])[which]
+    return early, late, skipped
+
+
+@lru_cache(maxsize=1 << 16)
+def _offset_of_day(day: int, zone: str) -> int | None:
+    """The offset of a whole day in s; None where the clock changes within it."""
+    found = {
+        offset
+        for hour in range(25)
+        for offset in _offsets(day * _DAY + min(hour * 3600, 86_399), zone)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _offsets(wall: int, zone: str) -> tuple[int, int]:
+    """Offsets in s of a wall clock's first and second showing of a time.
+
+    They differ where it is shown twice (the first is larger) or never (the first is smaller).
+    """
+    moment = (_EPOCH + timedelta(seconds=wall)).replace(tzinfo=ZoneInfo(zone))
+    both = [moment.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1)]
+    return int(both[0].total_seconds()), int(both[1].total_seconds())
+
+
+def is_zone(name: str) -> bool:
+    """Whether the IANA database has a time zone called ``name``."""
+    try:
+        datetime(2000, 1, 1, tzinfo=UTC).astimezone(ZoneInfo(name))
+    except (ValueError, OSError, KeyError):
+        return False
+    return True
