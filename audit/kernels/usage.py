@@ -261,10 +261,9 @@ def window_usage(
 
 
 @kernel
-def remaining(age: float, length: float, half_life: float) -> float:
-    """∫ of 2^(−t/H) over t from ``age`` to ``age + length``: what is left of a constant 1."""
-    fading = -math.expm1(-length / half_life * LN_2)
-    return math.exp(-age / half_life * LN_2) * (half_life / LN_2) * fading
+def remaining(age: float, length: float, rate: float) -> float:
+    """What is left of a constant use: ``rate`` · ∫ exp(−rate · t) dt, t from age to age + length."""
+    return -math.exp(-age * rate) * math.expm1(-length * rate)
 
 
 @kernel
@@ -282,27 +281,29 @@ def enter_decayed(
 ) -> None:
     """As ``enter_occupancy``, with ``part`` decayed to the end of the span.
 
-    Span k ends at instant k; span 0 has no beginning.
+    Span k ends at instant k; span 0 has no beginning. Penalties are taken times H / ln 2, which
+    ``remaining`` leaves out.
     """
     near = 0
+    rate_of_decay = LN_2 / half_life
     for j in range(len(start)):
         begin = start[j]
         stop = min(end[j], instants[len(instants) - 1])
         if stop <= begin:
             continue
-        p = penalty[j]
+        p = penalty[j] / rate_of_decay
         first = last_at_or_before(instants, begin, near) + 1
         near = first
         if stop <= instants[first]:
             age = float(instants[first] - stop)
-            add(part, part_low, first, p * remaining(age, float(stop - begin), half_life))
+            add(part, part_low, first, p * remaining(age, float(stop - begin), rate_of_decay))
             continue
         lasts = float(instants[first] - begin)
-        add(part, part_low, first, p * remaining(0.0, lasts, half_life))
+        add(part, part_low, first, p * remaining(0.0, lasts, rate_of_decay))
         last = last_at_or_before(instants, stop - 1, first) + 1
         age = float(instants[last] - stop)
         lasts = float(stop - instants[last - 1])
-        add(part, part_low, last, p * remaining(age, lasts, half_life))
+        add(part, part_low, last, p * remaining(age, lasts, rate_of_decay))
         if first + 1 < last:
             add(rate, rate_low, first + 1, p)
             add(rate, rate_low, last, -p)
@@ -335,7 +336,7 @@ def half_life_usage(
     for k in range(1, count):
         lasts = float(instants[k] - instants[k - 1])
         keeps[k] = 2.0 ** (-lasts / half_life)
-        fills[k] = remaining(0.0, lasts, half_life)
+        fills[k] = remaining(0.0, lasts, LN_2 / half_life)
     for o in range(len(offsets) - 1):
         part = np.zeros(count)
         part_low = np.zeros(count)
@@ -449,3 +450,29 @@ def ranks(keys: Floats, ranked: Bools, out: Ints) -> None:
             if i == 0 or bits[order[i]] != bits[order[i - 1]]:
                 rank = zeros + i + 1
             out[k, order[i]] = rank
+
+
+@kernel
+def keep_present(
+    present: Bools,
+    instants: Ints,
+    usage: Floats,
+    fraction: Floats,
+    rank: Ints,
+    as_of: Ints,
+    column: Codes,
+    usage_out: Floats,
+    fraction_out: Floats,
+    rank_out: Ints,
+) -> None:
+    """Writes, row by row, the elements that ``present`` marks, with their instant and column."""
+    place = 0
+    for k in range(present.shape[0]):
+        for c in range(present.shape[1]):
+            if present[k, c]:
+                as_of[place] = instants[k]
+                column[place] = c
+                usage_out[place] = usage[k, c]
+                fraction_out[place] = fraction[k, c]
+                rank_out[place] = rank[k, c]
+                place += 1

@@ -94,21 +94,25 @@ def history(
     ranked = has_share if shares else used.entities.is_not_null().to_numpy()
     rank = np.empty(keys.shape, np.int64)
     kernels.ranks(keys, present & ranked, rank)
-    count = len(used.entities)
-    column = np.tile(np.arange(count, dtype=np.uint32), len(at))
+    count = int(present.sum())
+    column, as_of, rank_of = (
+        np.empty(count, np.uint32),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+    )
+    of, part = np.empty(count), np.empty(count)
+    kernels.keep_present(present, at, used.usage, fraction, rank, as_of, column, of, part, rank_of)
     rows = pl.DataFrame(
         {
-            "as_of": np.repeat(at, count),
+            "as_of": as_of,
             "entity": used.entities.gather(column),
-            "usage": used.usage.ravel(),
-            "usage_fraction": fraction.ravel(),
-            "rank": rank.ravel(),
+            "usage": of,
+            "usage_fraction": part,
+            "rank": rank_of,
         }
     )
     if shares:
         rows = rows.with_columns(target.gather(column).alias("share"))
-    if not present.all():
-        rows = rows.filter(pl.Series(present.ravel()))
     return rows.select(
         "as_of",
         pl.lit(label or method.name).alias("method"),
