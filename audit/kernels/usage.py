@@ -262,7 +262,7 @@ def window_usage(
 
 @kernel
 def remaining(age: float, length: float, rate: float) -> float:
-    """What is left of a constant use: ``rate`` · ∫ exp(−rate · t) dt, t from age to age + length."""
+    """What is left of constant use: ``rate`` · ∫ exp(−rate · t) dt, t from age to age + length."""
     return -math.exp(-age * rate) * math.expm1(-length * rate)
 
 

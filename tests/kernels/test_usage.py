@@ -162,3 +162,22 @@ def test_many_ranks(form: Form, spread: str) -> None:
     out = np.full(keys.shape, -1)
     form(usage.ranks)(keys, np.ones(keys.shape, bool), out)
     assert out.tolist() == (1 + (keys[0][:, np.newaxis] > keys[0]).sum(axis=1))[None].tolist()
+
+
+@BOTH
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=5))
+def test_what_is_there_is_kept_in_order(form: Form, marks: list[list[bool]]) -> None:
+    present = np.array(marks, bool).reshape(-1, 3)
+    at = 100 * np.arange(len(present))
+    rank = np.arange(present.size).reshape(present.shape)
+    count = present.sum()
+    as_of, column, ranks = np.empty(count, int), np.empty(count, np.uint32), np.empty(count, int)
+    of, part = np.empty(count), np.empty(count)
+    form(usage.keep_present)(
+        present, at, 2.0 * rank, 0.5 * rank, rank, as_of, column, of, part, ranks
+    )
+    rows, columns = np.nonzero(present)
+    assert as_of.tolist() == at[rows].tolist()
+    assert column.tolist() == columns.tolist()
+    assert ranks.tolist() == rank[present].tolist()
+    assert (of / 2).tolist() == (part * 2).tolist() == ranks.tolist()
