@@ -136,6 +136,41 @@ def audit(
             print(made)
 
 
+@app.command("run")
+def run_(
+    config: Annotated[Path, typer.Option("--config", help="The site's config.toml.")] = Path(
+        "config.toml"
+    ),
+    period: Annotated[
+        str | None, typer.Option(help="Only this period, like 2026-10 (as in the reports).")
+    ] = None,
+) -> None:
+    """Do what the night does: read new logs, compute, report, publish."""
+    import time
+
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.service import night
+
+    settings = _config(config)
+    jit.on_first_compile = _say
+    with Progress() as progress:
+        done = night.run(settings, config.parent, int(time.time()), period, progress.update)
+    for said in done.warnings:
+        _say(f"warning: {said}")
+    for made in [*done.read, *(f"computed {name}" for name in done.computed), *done.reports]:
+        print(made)
+    print(f"published {settings.output.database}" if done.published else "nothing to publish")
+    for found in done.exceeded:
+        _say(f"threshold: {found}")
+    for failure in done.failures:
+        _say(f"fairaudit: {failure}")
+    if done.failures:
+        raise typer.Exit(max(failure.exit_code for failure in done.failures))
+    if done.exceeded:
+        raise typer.Exit(1)
+
+
 @app.command()
 def sql(
     query: Annotated[

@@ -34,6 +34,10 @@ class DialectError(LogError):
     exit_code = 2
 
 
+class SourceError(AuditError):
+    """A command that logs come from could not be run, or failed."""
+
+
 class StoreError(AuditError):
     """The database refused a statement or cannot be opened, read or written."""
 

@@ -86,3 +86,40 @@ def parse_day(text: str) -> date:
 def day_after(day: date) -> date:
     """The next calendar day."""
     return day + timedelta(days=1)
+
+
+def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period]:
+    """The periods of one kind that hold the epoch seconds from ``first`` to ``last``.
+
+    Args:
+        kind: ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44) or ``"month"``
+            (2026-10).
+        first: epoch s.
+        last: epoch s, ≥ ``first``.
+        in_zone: in which they begin.
+    """
+    found = []
+    start = _period_start(kind, day_of(first, in_zone))
+    end = day_of(last, in_zone)
+    while start <= end:
+        after = _period_after(kind, start)
+        name = {
+            "day": start.isoformat(),
+            "week": "{}-W{:02d}".format(*start.isocalendar()[:2]),
+            "month": f"{start:%Y-%m}",
+        }[kind]
+        found.append(Period(name, day_start(start, in_zone), day_start(after, in_zone)))
+        start = after
+    return found
+
+
+def _period_start(kind: str, day: date) -> date:
+    if kind == "month":
+        return day.replace(day=1)
+    return day - timedelta(days=day.weekday()) if kind == "week" else day
+
+
+def _period_after(kind: str, start: date) -> date:
+    if kind == "month":
+        return (start + timedelta(days=31)).replace(day=1)
+    return start + timedelta(days=7 if kind == "week" else 1)

@@ -122,7 +122,7 @@ def take_in(
     size = sum(log.source.size for log in logs)
     done = 0
     for log in logs:
-        input_id = _input_id(cluster, log)
+        input_id = identify(cluster, log)
         what = f"reading {log.source.path.name}"
         progress(what, done, size)
         before = queries.run(con, "input", input_id=input_id)
@@ -153,7 +153,7 @@ def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: 
         LogError: a log holds no record, or more of them were refused; reasons and lines are shown.
     """
     for log in logs:
-        input_id = _input_id(cluster, log)
+        input_id = identify(cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
         if row["records"] == 0:
             raise LogError(f"{log.source.path}: empty: it holds comments but no record")
@@ -169,7 +169,8 @@ def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: 
             )
 
 
-def _input_id(cluster: str, log: Opened) -> str:
+def identify(cluster: str, log: Opened) -> str:
+    """What the store calls a log of a cluster."""
     return hashlib.sha256(f"{cluster}\0{log.source.sha256}".encode()).hexdigest()
 
 
@@ -199,7 +200,12 @@ def _take_in_one(
         counted["steps"] += parsed.steps
         counted["elsewhere"] += len(parsed.records) - len(records)
         yield position
-    header = {**log.header.entries, "problems": log.header.problems}
+    header = {
+        "zone": log.header.zone,
+        "capacity": dict(log.header.capacity),
+        "entries": dict(log.header.entries),
+        "problems": log.header.problems,
+    }
     row = {
         "input_id": input_id,
         "cluster": cluster,

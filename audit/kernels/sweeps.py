@@ -205,9 +205,10 @@ def integrals(
 ) -> int:
     """Adds up, between each two ``edges``, what the pool did; returns the most that was in use.
 
-    ``capacity`` has one element per span between edges. ``out`` has one row per span between edges, set to 0 by the caller, and gets the resource-
-    seconds used, queued, and lost (∫ min(idle, queued) dt), and the seconds over capacity. The peak
-    is that of states that lasted, between the first edge and the last.
+    ``capacity`` has one element per span between edges. ``out`` has one row per span, set to 0 by
+    the caller, and gets the resource-seconds used, queued, and lost (∫ min(idle, queued) dt), and
+    the seconds over capacity. The peak is that of states that lasted, between the first edge and
+    the last.
     """
     count = len(arrival)
     spans = len(edges) - 1

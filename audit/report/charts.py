@@ -6,6 +6,7 @@ Ito, which people with the usual kinds of colour blindness can tell apart; no ch
 colour alone. Each chart is described in words for those who cannot see it.
 """
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -57,7 +58,14 @@ def svg(chart: Chart) -> str:
     """The still picture of ``chart``; the same bytes for the same chart."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(chart.spec, allowed_base_urls=[]))
+    drawn = str(vl_convert.vegalite_to_svg(chart.spec, allowed_base_urls=[]))
+    # Vega numbers gradients and clips through all that a process draws; here each picture does.
+    for number, name in enumerate(
+        dict.fromkeys(re.findall(r' id="((?:gradient_|clip)\d+)"', drawn))
+    ):
+        for use in ('id="{}"', '"url(#{})"'):
+            drawn = drawn.replace(use.format(name), use.format(f"part-{number}"))
+    return drawn
 
 
 @cache

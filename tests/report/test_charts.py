@@ -115,3 +115,11 @@ def test_the_same_bytes_in_any_process_and_zone() -> None:
         for zone, seed in (("UTC", "1"), ("America/Los_Angeles", "2"))
     }
     assert len(made) == 1
+
+
+def test_a_picture_does_not_depend_on_what_was_drawn_before() -> None:
+    """Vega counts gradients through all that a process draws."""
+    week = charts.of_pool(pool())["week"]
+    drawn = [charts.svg(week) for _ in range(3)]
+    assert "url(#part-0)" in drawn[0]
+    assert drawn[0] == drawn[1] == drawn[2]
