@@ -95,6 +95,12 @@ def audit(
     dialect: Annotated[
         str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
     config: ConfigFile = None,
 ) -> None:
@@ -111,6 +117,8 @@ def audit(
         out=out,
         database=db,
         dialect=dialect,
+        columns=tuple(name.strip() for name in columns.split(",")) if columns else None,
+        separator=separator,
         cluster=cluster,
         pool_size=pool_size,
         resource=ModelResource(resource.value),

@@ -375,4 +375,5 @@ DIALECT = Dialect(
     header=header,
     parse=parse,
     whole=whole,
+    names_clusters=True,
 )

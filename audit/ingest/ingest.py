@@ -85,6 +85,8 @@ def clusters(log: Opened) -> dict[str, int]:
     Reads all of the log. Empty where it names none, as most dialects do not.
     """
     counted: dict[str, int] = {}
+    if not log.dialect.names_clusters:
+        return counted
     for _, parsed in _parsed(log):
         for name, count in parsed.records["cluster"].drop_nulls().value_counts().iter_rows():
             counted[name] = counted.get(name, 0) + count

@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.config import Config, Usage
-from audit.errors import ReportError
-from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
+from audit.errors import ReportError, UsageError
+from audit.formats.dialects import Reading
+from audit.ingest.ingest import (
+    Opened,
+    Progress,
+    clusters,
+    open_logs,
+    refuse_beyond,
+    take_in,
+)
 from audit.model import Period, Resource
 from audit.report import build, charts, contents, findings, render
 from audit.report.contents import Contents
@@ -34,6 +42,8 @@ class Request:
     database: Path | None = None
     """A database to add to. None makes ``audit.duckdb`` in ``out`` anew."""
     dialect: str | None = None
+    columns: tuple[str, ...] | None = None
+    separator: str | None = None
     cluster: str | None = None
     pool_size: int | None = None
     resource: Resource = Resource.cpus
@@ -80,7 +90,8 @@ def audit(
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
             fails, the page and the database are there nevertheless.
     """
-    logs = open_logs(request.logs, request.dialect)
+    reading = Reading(request.columns, request.separator, request.zone)
+    logs = open_logs(request.logs, request.dialect, reading)
     charts.prepare()  # in the background, while the log is read
     with workplace(request.out) as work, replacing(request.target):
         con = database.open_store(work / "store.duckdb", config.store.memory_limit)
@@ -88,11 +99,12 @@ def audit(
             if request.database is not None and request.target.exists():
                 publish.seed(con, request.target)
             migrations.migrate(con)
-            cluster = request.cluster or _name_of(logs)
-            take_in(con, cluster, logs, progress=progress)
+            cluster, source = _name_of(logs, request.cluster)
+            take_in(con, cluster, logs, called=request.cluster, progress=progress)
             refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
             progress("computing", 0, 1)
-            period = _compute(con, cluster, logs, request, config, inferred)
+            named = Fact("cluster", cluster, source)
+            period = _compute(con, named, logs, request, config, inferred)
             progress("computing", 1, 1)
             page, failure = _report(con, cluster, period, request, config, work, progress)
             publish.publish(con, request.target)
@@ -112,16 +124,15 @@ def audit(
 
 def _compute(
     con: Connection,
-    cluster: str,
+    named: Fact,
     logs: Sequence[Opened],
     request: Request,
     config: Config,
     inferred: Inferred,
 ) -> Period:
     """Computes all figures of a cluster from what the store holds of it; gives their period."""
-    attempts = queries.run(con, "attempts", cluster=cluster)
+    attempts = queries.run(con, "attempts", cluster=named.value)
     headers = {log.source.path.name: log.header for log in logs}
-    named = Fact("cluster", cluster, "--cluster" if request.cluster else "the log's name")
     setting = one_off(named, attempts, headers, request.resource, request.pool_size, request.zone)
     for fact in setting.facts:
         inferred(fact)
@@ -131,7 +142,7 @@ def _compute(
     usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
     asked = [request.pool_size, request.resource.value, request.zone, usage.model_dump()]
     in_force = json.dumps({"config": config.model_dump(mode="json"), "asked": asked})
-    identity = Identity.of(con, cluster, period, in_force)
+    identity = Identity.of(con, named.value, period, in_force)
     computed = compute.compute(attempts, setting, {period: identity.seed}, config, usage)
     results.replace(con, setting, computed, [identity], {})
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
@@ -186,9 +197,23 @@ def _put_in_place(work: Path, out: Path) -> tuple[Path, Path | None]:
     return html, None
 
 
-def _name_of(logs: Sequence[Opened]) -> str:
-    """What a cluster is called that nobody named: as its first log, by name."""
+def _name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str]:
+    """What the cluster is called, and who says so.
+
+    Raises:
+        UsageError: the logs' records name several, and none was chosen.
+    """
+    if asked is not None:
+        return asked, "--cluster"
+    named = sorted({name for log in logs for name in clusters(log)})
+    if len(named) > 1:
+        raise UsageError(
+            f"the logs hold records of several clusters: {', '.join(named)}; choose one with "
+            "--cluster"
+        )
+    if named:
+        return named[0], "the log's records"
     name = min(log.source.path.name for log in logs)
-    for suffix in (".gz", ".swf", ".txt", ".log"):
+    for suffix in (".gz", ".swf", ".txt", ".log", ".csv", ".psv"):
         name = name.removesuffix(suffix)
-    return name or "cluster"
+    return name or "cluster", "the log's name"

@@ -23,7 +23,7 @@ COMMENT ON COLUMN fairshare_history.entity_kind IS 'user or account';
 COMMENT ON COLUMN fairshare_history.entity IS 'user or account';
 COMMENT ON COLUMN fairshare_history.parent IS 'its parent in the share tree';
 COMMENT ON COLUMN fairshare_history.share IS 'target share; 0 to 1';
-COMMENT ON COLUMN fairshare_history.usage IS 'decayed usage; resource-seconds';
+COMMENT ON COLUMN fairshare_history.usage IS 'decayed usage; penalty-seconds';
 COMMENT ON COLUMN fairshare_history.usage_fraction IS 'part of all usage; 0 to 1';
 COMMENT ON COLUMN fairshare_history.priority IS 'fairshare priority';
 COMMENT ON COLUMN fairshare_history.rank IS '1 is served first';
