@@ -379,3 +379,51 @@ def test_help_loads_nothing_heavy() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stderr == "[]\n"
+
+
+def test_a_configured_run(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    config = (
+        '[report]\npdf = false\n[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "a.swf"\n'
+    )
+    write(tmp_path / "config.toml", config)
+    first = run("run")
+    assert "a.swf: 60 records, 0 refused" in first.stdout
+    assert "published fairaudit.duckdb" in first.stdout
+    assert run("run").stdout == "nothing to publish\n"
+    limit = '[[thresholds]]\nmetric = "attempts"\nabove = 1.0\n'
+    write(tmp_path / "config.toml", config + limit)
+    run("run")  # a threshold alone computes nothing anew
+    write(
+        tmp_path / "config.toml",
+        config.replace("[report]", "[metrics]\ntau_s = 1\n[report]") + limit,
+    )
+    assert "attempts is 60 attempts, above 1" in run("run", check=1).stderr
+    count = run("sql", "SELECT count(*) AS n FROM restatements", "--db", "fairaudit.duckdb")
+    assert "n" in count.stdout
+    run("run", "--config", "none.toml", check=2)
+
+
+SACCT = """\
+JobID|User|Account|Partition|State|Submit|Start|End|NCPUS|Timelimit|JobName
+1|ann|physics|batch|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:10|2026-01-01T01:00:00|2|02:00:00|a|b
+1.batch||physics||COMPLETED|2026-01-01T00:00:10|2026-01-01T00:00:10|2026-01-01T01:00:00|2||batch
+2|bob|history|batch|CANCELLED by 7|2026-01-01T00:00:00|None|2026-01-01T00:30:00|4|02:00:00|=cmd()
+3|bob|history|batch|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|4|02:00:00|x
+"""
+
+
+def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) -> None:
+    header, _, rows = SACCT.partition("\n")
+    write(tmp_path / "with.txt", SACCT)
+    write(tmp_path / "without.txt", rows)
+    query = 'SELECT job_id, "user", state, wait_s FROM job_fairness ORDER BY job_id'
+    seen = []
+    for name, more in (("with", []), ("without", ["--columns", header.replace("|", ",")])):
+        run("audit", f"{name}.txt", "--zone", "Europe/Berlin", "--no-pdf", *more)
+        seen.append(run("sql", query, "--format", "csv").stdout)
+    assert seen[0] == seen[1]
+    assert len(seen[0].splitlines()) == 4
+    assert "1,ann,COMPLETED,10" in seen[0]
+    said = run("audit", "without.txt", "--no-pdf", check=2)
+    assert "--columns " in said.stderr
