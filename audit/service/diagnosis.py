@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from audit import config, resources
+from audit import config, periods, resources
 from audit.errors import AuditError
 from audit.formats import dialects
 from audit.report import render
+from audit.service import decayed, sources
+from audit.service.setting import Setting
 from audit.store import database, migrations, queries
 
 
@@ -48,6 +52,8 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
             "mend the keys named above; config.toml beside fairaudit's README shows all of them",
         ),
     ]
+    if config_path is not None:
+        checks += _clusters(config_path)
     if published is not None:
         checks.append(
             (f"database {published}", lambda: _published(published), "audit the logs again")
@@ -107,6 +113,37 @@ def _configuration(path: Path | None) -> str:
         return "defaults (no --config)"
     config.load(path)
     return str(path)
+
+
+def _clusters(path: Path) -> list[tuple[str, Callable[[], str], str]]:
+    """A check for each configured cluster; none where the configuration itself is wrong."""
+    try:
+        clusters = config.load(path).clusters
+    except AuditError:
+        return []
+    return [
+        (
+            f"cluster {cluster.name!r}",
+            partial(_cluster, cluster, path.parent),
+            "mend clusters.sources or clusters.usage of this cluster",
+        )
+        for cluster in clusters
+    ]
+
+
+def _cluster(cluster: config.Cluster, folder: Path) -> str:
+    setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
+    decayed.method(cluster.usage, setting)
+    found = []
+    for source in cluster.sources:
+        if source.command is None:
+            count = len(sources.files(source, folder))
+            found.append(f"{count} files match {source.files!r}")
+        elif (program := shutil.which(source.command[0], path=None)) is None:
+            raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
+        else:
+            found.append(f"command {program}")
+    return "; ".join(found) or "no sources: nothing to read"
 
 
 def _published(path: Path) -> str:
