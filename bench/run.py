@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import ingest
 import resource_equality
+import usage_history
 import whole_audit
 
 
@@ -64,6 +65,21 @@ def resource_equality_lines() -> list[Line]:
     ]
 
 
+def usage_lines() -> list[Line]:
+    got = usage_history.ratio()
+    return [
+        Line(
+            f"daily usage history, 5 years, 1 M attempts, {name}, CPU",
+            f"{got[f'cpu_{name}']:.3f} s",
+            f"{got['cpu_pass']:.3f} s",
+            f"{got[f'ratio_{name}']:.1f} × one pass",
+            f"≤ {usage_history.GOAL:g}",
+            got[f"ratio_{name}"] <= usage_history.GOAL,
+        )
+        for name in ("windows", "half_life")
+    ]
+
+
 def audit_lines() -> list[Line]:
     real = whole_audit.real_log()
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +103,7 @@ def main() -> int:
     row = "{:<62} {:>9} {:>10}  {:<28} {:>7}  {}"
     print(row.format(*titles), flush=True)
     missed = 0
-    for measure in (ingest_lines, resource_equality_lines, audit_lines):
+    for measure in (ingest_lines, resource_equality_lines, usage_lines, audit_lines):
         for line in measure():
             missed += not line.holds
             print(row.format(*line[:5], "holds" if line.holds else "MISSED"), flush=True)
