@@ -1,18 +1,21 @@
-"""SWF ingest to typed rows in the store against DuckDB's own reader, in one run, in turns.
+"""Ingest to typed rows in the store against DuckDB's own reader, in one run, in turns.
 
-Goal (issue 2): at least half the rows/s of `CREATE TABLE AS SELECT * FROM read_csv(…,
-all_varchar=true)` of the same bytes. Each side goes from no file to a closed database file: ours
-with schema, hash of the log, detection, typed columns, offsets and refusals; the other with text.
+Goal (issues 2 and 3), for SWF and for sacct's text: at least half the rows/s of
+`CREATE TABLE AS SELECT * FROM read_csv(…, all_varchar=true)` of the same bytes. Each side goes from
+no file to a closed database file: ours with schema, hash of the log, detection, typed columns,
+offsets and refusals; the other with text.
 """
 
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import duckdb
 from scale_log import scale_log
+from scale_sacct import scale_sacct
 
 from audit.ingest.ingest import open_logs, take_in
 from audit.store.database import fetch, open_store
@@ -34,12 +37,18 @@ def ours(log: Path, database: Path) -> int:
         con.close()
 
 
-def yardstick(log: Path, database: Path) -> int:
+DIALECTS = {
+    # name: what makes the log, how read_csv is told to read it
+    "SWF": (scale_log, "delim=' ', header=false, comment=';'"),
+    "sacct": (scale_sacct, "delim='|', header=true, quote=''"),
+}
+
+
+def yardstick(log: Path, database: Path, how: str) -> int:
     con = duckdb.connect(str(database))
     try:
         con.execute(
-            "CREATE TABLE records AS SELECT * FROM read_csv("
-            "?, all_varchar=true, delim=' ', header=false, comment=';')",
+            f"CREATE TABLE records AS SELECT * FROM read_csv(?, all_varchar=true, {how})",
             [str(log)],
         )
         (rows,) = con.execute("SELECT count(*) FROM records").fetchall()[0]
@@ -59,15 +68,17 @@ def timed(run: Callable[[Path, Path], int], log: Path, folder: Path) -> tuple[fl
     return seconds
 
 
-def ratio() -> dict[str, float]:
+def ratio(dialect: str = "SWF") -> dict[str, float]:
     """Median seconds of both sides, and our rows/s over theirs, by wall and by CPU."""
+    make, how = DIALECTS[dialect]
+    theirs = partial(yardstick, how=how)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        log = folder / "scale.swf"
-        log.write_bytes(scale_log(RECORDS))
-        for run in (ours, yardstick):  # warm-up: page cache, lazy imports
+        log = folder / "scale.log"
+        log.write_bytes(make(RECORDS))
+        for run in (ours, theirs):  # warm-up: page cache, lazy imports
             timed(run, log, folder)
-        rounds = [(timed(ours, log, folder), timed(yardstick, log, folder)) for _ in range(ROUNDS)]
+        rounds = [(timed(ours, log, folder), timed(theirs, log, folder)) for _ in range(ROUNDS)]
     got = {
         f"{kind}_{side}": statistics.median(both[which][part] for both in rounds)
         for which, side in enumerate(("ours", "csv"))
@@ -79,4 +90,5 @@ def ratio() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(ratio())
+    for name in DIALECTS:
+        print(name, ratio(name))

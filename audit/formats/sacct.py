@@ -216,7 +216,7 @@ class _View:
             line=pl.Series(kept + self.block.first_line),
             byte_offset=pl.Series(self.origin[kept]),
         )
-        if len(odd):
+        if len(odd) or layout.short:
             records = records.sort("line")
         return Parsed(
             records.match_to_schema(RECORDS, extra_columns="ignore"),

@@ -27,6 +27,10 @@ MOST_PIECES: Final = 10_000
 """A line of more pieces is no record."""
 
 
+MOST_BEHIND: Final = 50
+"""So many lines behind a record of several lines are tried for being part of it."""
+
+
 @dataclass
 class Found:
     """What became of a stretch of odd lines, which are counted from 0."""
@@ -129,7 +133,20 @@ class _Stretch:
                 merged[-1] = (merged[-1][0], last, False)
             else:
                 merged.append((first, last, True))
-        return merged
+        nexts = [*(first for first, _, _ in merged), end][1:] or [end]
+        return [
+            (first, *self._stretched(first, last, beyond, clear))
+            for (first, last, clear), beyond in zip(merged, nexts, strict=False)
+        ]
+
+    def _stretched(self, first: int, last: int, beyond: int, clear: bool) -> tuple[int, bool]:
+        """Where a run ends that lines behind it could as well be part of: then it is not clear."""
+        if self.free[-1]:
+            return last, clear
+        for line in range(min(beyond, last + MOST_BEHIND) - 1, last, -1):
+            if self._starts(self.first[first], self.first[line + 1])[0]:
+                return line, False
+        return last, clear
 
     def _ends(self, begin: int, end: int) -> dict[int, int]:
         """For lines that a record may begin with, the line with which the shortest one ends."""
