@@ -1,0 +1,160 @@
+"""config.toml as text: one cluster's values among the comments of the shipped file.
+
+The comments have one home, the shipped config.toml. It is read as its test reads it: blank lines
+part its sections, and in each of them comments stand above their key, which may itself be commented
+out where it has no default.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from itertools import groupby
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from audit import config, resources
+
+WIDTH: Final = 100
+"""Lines are not longer, where that can be."""
+
+_SECTION = re.compile(r"(\[+)([\w.]+)\]+")
+_KEY = re.compile(r"(?:# )?(\w+) = .*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str:
+    """The text of a config.toml with one cluster, which ``config.load`` reads as that.
+
+    Args:
+        cluster: what takes the place of the shipped file's own; its other examples are commented
+            out.
+        notes: what to say above a key besides, by key path (``clusters.pools[0].capacity``).
+    """
+    shipped = resources.path("config.toml").read_text(encoding="utf-8")
+    paragraphs = [list(lines) for filled, lines in groupby(shipped.split("\n"), bool) if filled]
+    parts = [_section(lines, cluster, notes or {}) for lines in paragraphs]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def value(of: Any) -> str:
+    """A value as TOML writes it; every text within one line, of printable letters alone."""
+    match of:
+        case bool() | int() | float():
+            return json.dumps(of)
+        case str():
+            return '"' + "".join(_letter(letter) for letter in of) + '"'
+        case date():
+            return of.isoformat()
+        case BaseModel():
+            return value(of.model_dump(exclude_none=True))
+        case Mapping():
+            items = (f"{_name(key)} = {value(item)}" for key, item in of.items())
+            return "{ " + ", ".join(items) + " }" if of else "{}"
+        case Sequence():
+            return "[" + ", ".join(value(item) for item in of) + "]"
+    raise TypeError(f"config.toml holds no {type(of).__name__}")
+
+
+def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
+    """One paragraph of the shipped file, with what it says of its cluster replaced."""
+    heads = [index for index, line in enumerate(lines) if _SECTION.fullmatch(line)]
+    if not heads:
+        return lines
+    (head,) = heads
+    match = _SECTION.fullmatch(lines[head])
+    assert match is not None
+    brackets, path = match.groups()
+    top, *rest = path.split(".")
+    if top != "clusters":
+        return lines if brackets == "[" else _commented(lines)  # an example
+    found: Any = cluster
+    for name in rest:
+        found = getattr(found, name)
+    if isinstance(found, BaseModel):
+        return [*lines[: head + 1], *_keys(lines[head + 1 :], found, path, notes)]
+    if not found:
+        return _commented(lines)
+    made = lines[:head]
+    for index, one in enumerate(found):
+        made += [""] if index else []
+        keys = _keys(lines[head + 1 :], one, f"{path}[{index}]", notes, explained=not index)
+        made += [lines[head], *keys]
+    return made
+
+
+def _keys(
+    lines: Sequence[str],
+    section: BaseModel,
+    path: str,
+    notes: Mapping[str, str],
+    *,
+    explained: bool = True,
+) -> Iterator[str]:
+    """The lines of a section's keys; where they are not to be explained, those that say something.
+
+    A key that the shipped file comments out stays so while it has its default.
+    """
+    fields = type(section).model_fields
+    comment: list[str] = []
+    for line in lines:
+        match = _KEY.fullmatch(line)
+        if match is None or match[1] not in fields:
+            comment.append(line)
+            continue
+        key = match[1]
+        if explained:
+            yield from comment
+        comment = []
+        yield from _note(notes.get(f"{path}.{key}", ""))
+        given = getattr(section, key)
+        default = fields[key].get_default(call_default_factory=True)
+        if given is None or (line.startswith("#") and given == default):
+            if explained:
+                yield from _commented([line])
+        else:
+            yield from _entry(key, given)
+
+
+def _entry(key: str, given: Any) -> Iterator[str]:
+    line = f"{key} = {value(given)}"
+    if isinstance(given, tuple) and len(line) > WIDTH:
+        yield f"{key} = ["
+        for item in given:
+            yield f"    {value(item)},"
+        yield "]"
+    else:
+        yield line
+
+
+def _note(said: str) -> list[str]:
+    plain = "".join(letter if letter.isprintable() else _letter(letter) for letter in said)
+    return textwrap.wrap(
+        plain,
+        WIDTH,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _commented(lines: Sequence[str]) -> list[str]:
+    return [line if line.startswith("#") else f"# {line}" for line in lines]
+
+
+def _name(key: str) -> str:
+    return key if _BARE.fullmatch(key) else value(key)
+
+
+def _letter(letter: str) -> str:
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
