@@ -1,10 +1,13 @@
 """Several records of one job: bursts, summaries, ids that are not unique."""
 
+from itertools import permutations
+
 import polars as pl
 
-from audit.formats import swf
+from audit.formats import sacct, swf
+from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
-from audit.ingest.attempts import resolve
+from audit.ingest.attempts import outdated_arrays, resolve
 from tests.logs import line, log
 
 
@@ -101,3 +104,92 @@ def test_a_cancelled_job_with_bursts_keeps_its_own_record() -> None:
         )
     )
     assert [row[1:3] for row in brief(found)] == [(1, False), (2, False)]
+
+
+# Executions: named by job id and submit time, known better with time (Slurm).
+
+HEADER = "JobID|State|Submit|Start|End|AllocTRES"
+
+
+def execution(
+    job: str, submit: int, start: int | None = None, end: int | None = None, state: str = ""
+) -> str:
+    """A row of sacct; times in epoch seconds. Pending, running or ended, as the times say."""
+    state = state or ("PENDING" if start is None else "RUNNING" if end is None else "COMPLETED")
+    texts = ["Unknown" if time is None else str(1_000_000 + time) for time in (submit, start, end)]
+    return "|".join([job, state, *texts, "cpu=1"])
+
+
+def dump(*rows: str, input_id: str) -> pl.DataFrame:
+    text = "\n".join([HEADER, *rows, ""]).encode()
+    parsed = sacct.parse(Block(text, 0, 1), sacct.header(text, PLAIN))
+    assert parsed.refusals.is_empty()
+    return parsed.records.with_columns(cluster=pl.lit("c"), input_id=pl.lit(input_id))
+
+
+def kept(resolved: pl.DataFrame) -> list[tuple[object, ...]]:
+    rows = resolved.filter(~pl.col("superseded")).sort("job_id", "attempt")
+    base = pl.col("start_time") - 1_000_000, pl.col("end_time") - 1_000_000
+    return rows.select("job_id", "attempt", *base).rows()
+
+
+def test_what_is_known_later_supersedes_what_was_known_earlier() -> None:
+    dumps = [
+        dump(execution("7", 0), input_id="c"),
+        dump(execution("7", 0, 10), input_id="a"),
+        dump(execution("7", 0, 10, 20), input_id="b"),
+    ]
+    for order in permutations(dumps):
+        found = resolve(pl.concat(order))
+        assert kept(found) == [("7", 1, 10, 20)]
+        assert found.height == 3
+        stepwise = resolve(pl.concat([resolve(pl.concat(order[:2])), order[2]], how="diagonal"))
+        assert kept(stepwise) == [("7", 1, 10, 20)]
+    together = resolve(dump(execution("7", 0), execution("7", 0, 10, 20), input_id="a"))
+    assert kept(together) == [("7", 1, 10, 20)]
+
+
+def test_clipped_times_give_way_to_whole_ones() -> None:
+    clipped = dump(execution("7", 0, 12, 18), input_id="a")
+    whole = dump(execution("7", 0, 10, 20), input_id="b")
+    for order in ([clipped, whole], [whole, clipped]):
+        assert kept(resolve(pl.concat(order))) == [("7", 1, 10, 20)]
+
+
+def test_an_execution_that_comes_again_is_the_same_one() -> None:
+    row = execution("7", 0, 10, 20)
+    assert resolve(dump(row, row, input_id="a")).height == 1
+    assert resolve(pl.concat([dump(row, input_id="a"), dump(row, input_id="b")])).height == 1
+
+
+def test_a_requeued_job_has_several_attempts() -> None:
+    found = resolve(
+        dump(
+            execution("19", 0, 10, 20, "REQUEUED"),
+            execution("19", 20, 30, 40),
+            input_id="a",
+        )
+    )
+    assert kept(found) == [("19", 1, 10, 20), ("19", 2, 30, 40)]
+
+
+def test_a_run_that_was_open_before_its_job_was_submitted_again_is_over() -> None:
+    open_run = dump(execution("19", 0, 10), input_id="a")
+    later = dump(execution("19", 20, 30, 40), input_id="b")
+    for order in ([open_run, later], [later, open_run]):
+        assert kept(resolve(pl.concat(order))) == [("19", 1, 30, 40)]
+
+
+def test_waiting_array_tasks_give_way_to_their_records() -> None:
+    arrays = pl.DataFrame(
+        {
+            "job_id": ["3_[0-9%2]", "3_[5-9%2]", "4_[1,3,5]", "5_[0-8:4]", "6_[1-2]", "7_[x]"],
+            "job_number": [3, 3, 4, 5, 6, 7],
+            "waits": [True, True, True, True, False, True],
+        }
+    )
+    tasks = pl.DataFrame({"job_number": [3, 4, 5, 6], "array_task": [4, 2, 8, 1]})
+    # task 4 is among 0-9; 2 is not among 1, 3, 5; 8 is among 0, 4, 8; 6 has left the queue
+    assert outdated_arrays(arrays, tasks) == ["3_[0-9%2]", "5_[0-8:4]"]
+    fewer = arrays.head(2)
+    assert outdated_arrays(fewer, tasks.clear()) == ["3_[0-9%2]"]

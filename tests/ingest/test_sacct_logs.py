@@ -1,0 +1,161 @@
+"""sacct's text into the store: steps, clusters, dumps that overlap, and the public logs."""
+
+from itertools import permutations
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import UsageError
+from audit.formats import proposals
+from audit.formats.dialects import PLAIN, Reading
+from audit.ingest.ingest import clusters, open_logs, take_in
+from audit.store import database, migrations, queries
+from audit.store.database import Connection, fetch
+from tests.logs import write
+
+CAPTURES = Path(__file__).parent.parent / "data" / "sacct"
+HEADER = "JobID|Cluster|State|Submit|Start|End|AllocTRES"
+
+
+def new_store(path: Path) -> Connection:
+    con = database.open_store(path)
+    migrations.migrate(con)
+    return con
+
+
+def row(job: str, times: str, state: str = "COMPLETED", cluster: str = "one") -> str:
+    return "|".join([job, cluster, state, *times.split(), "cpu=1"])
+
+
+def attempts(con: Connection, cluster: str = "c") -> pl.DataFrame:
+    return queries.run(con, "attempts", cluster=cluster)
+
+
+def test_steps_are_records_but_no_attempts(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    (taken,) = take_in(con, "c", open_logs([CAPTURES / "steps.psv"]))
+    assert (taken.records, taken.refused, taken.steps, taken.elsewhere) == (32, 0, 16, 0)
+    assert attempts(con).height == 16
+    assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
+    found = attempts(con).filter(pl.col("job_id") == "19")
+    assert found.select("attempt", "state").rows() == [(1, "REQUEUED"), (2, "COMPLETED")]
+    con.close()
+
+
+def test_files_that_tell_of_the_same_jobs_change_nothing(tmp_path: Path) -> None:
+    con = new_store(tmp_path / "db")
+    take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
+    before = attempts(con).drop("line", "byte_offset")
+    names = ("epoch.psv", "us.txt", "noconvert.psv", "steps.psv", "nodup.psv")
+    take_in(con, "c", open_logs([CAPTURES / name for name in names]))
+    assert attempts(con).drop("line", "byte_offset").equals(before)
+    assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
+    waiting, started = "150 Unknown Unknown", "150 250 350"
+    dumps = {
+        "mon": [row("1", "100 200 Unknown", "RUNNING"), row("3_[0-9%2]", waiting, "PENDING")],
+        "tue": [row("1", "100 200 300"), row("3_0", started), row("3_[1-9%2]", waiting, "PENDING")],
+        "wed": [
+            row("3_0", started),
+            row("3_1", "150 260 Unknown", "RUNNING"),
+            row("3_[2-9%2]", waiting, "PENDING"),
+        ],
+    }
+    paths = [write(tmp_path / name, "\n".join([HEADER, *rows, ""])) for name, rows in dumps.items()]
+    seen = []
+    for number, order in enumerate(permutations(paths)):
+        con = new_store(tmp_path / str(number))
+        take_in(con, "c", open_logs(order))
+        assert queries.failed_checks(con) == {}
+        seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
+        con.close()
+    assert all(frame.equals(seen[0]) for frame in seen)
+    left = seen[0].filter(~pl.col("superseded")).sort("job_id")
+    assert left["job_id"].to_list() == ["1", "3_0", "3_1", "3_[2-9%2]"]
+
+
+def test_records_of_another_cluster_are_left_there(tmp_path: Path) -> None:
+    rows = [row("1", "100 200 300"), row("1", "100 210 310", cluster="two")]
+    path = write(tmp_path / "both", "\n".join([HEADER, *rows, ""]))
+    con = new_store(tmp_path / "db")
+    logs = open_logs([path])
+    assert clusters(logs[0]) == {"one": 1, "two": 1}
+    with pytest.raises(UsageError, match=r"several clusters \(one, two\): choose one"):
+        take_in(con, "c", logs)
+    assert attempts(con).is_empty()
+    for name in ("one", "two"):
+        (taken,) = take_in(con, name, logs, called=name)
+        assert (taken.records, taken.elsewhere) == (2, 1)
+        assert attempts(con, name).height == 1
+    assert queries.failed_checks(con) == {}
+    assert fetch(con, "SELECT log_cluster FROM inputs ORDER BY ALL").rows() == [("one",), ("two",)]
+    con.close()
+
+
+XDMOD, XDMOD_GRES, AWS, AWS_2, SNOWMAN = (
+    Reading(columns=tuple(known.split())) for known in proposals.KNOWN
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "records", "steps", "standings"),
+    [
+        ("xdmod-phillips.log.gz", XDMOD, 4285, 0, (4285, 0, 0, 0)),
+        ("aws-sacct-output-v1.txt", AWS, 878, 395, (423, 0, 0, 60)),
+        ("aws-sacct-output-v2.txt", AWS_2, 878, 395, (423, 0, 0, 60)),
+        ("rug-hb-jobinfo-sacct-snowman.txt", SNOWMAN, 242, 142, (87, 3, 7, 3)),
+        ("slurm2sql-test-data1.csv", PLAIN, 5, 3, (1, 1, 0, 0)),
+        ("slurm2sql-test-data2.csv", PLAIN, 5, 3, (1, 1, 0, 0)),
+        ("xdmod-unit-slurm-accounting-logs-with-gpu-gres.log", XDMOD_GRES, 24, 0, (1, 0, 0, 0)),
+        ("xdmod-unit-slurm-accounting-logs-with-job-arrays.log", XDMOD, 6, 0, (6, 0, 0, 0)),
+        ("xdmod-unit-slurm-accounting-logs.log", XDMOD, 4, 0, (4, 0, 0, 0)),
+        ("xdmod-unit-slurm-non-ended-job-state.log", XDMOD, 2, 0, (0, 1, 1, 0)),
+        ("xdmod-unit-slurm-unknown-job-state.log", XDMOD, 2, 0, (1, 0, 0, 1)),
+        ("xdmod-unit-slurm-utf8-multibyte-chars.log", XDMOD, 1, 0, (1, 0, 0, 0)),
+    ],
+)
+def test_public_logs(
+    tmp_path: Path,
+    real_logs: Path,
+    name: str,
+    reading: Reading,
+    records: int,
+    steps: int,
+    standings: tuple[int, int, int, int],
+) -> None:
+    con = new_store(tmp_path / "db")
+    (taken,) = take_in(con, "c", open_logs([real_logs / "slurm" / name], reading=reading))
+    assert (taken.records, taken.refused, taken.steps) == (records, 0, steps)
+    assert queries.failed_checks(con) == {}
+    started, left = pl.col("start_time").is_not_null(), pl.col("end_time").is_not_null()
+    found = attempts(con).select(
+        ended=(started & left).sum(),
+        running=(started & ~left).sum(),
+        pending=(~started & ~left).sum(),
+        never=(~started & left).sum(),
+    )
+    assert found.row(0) == standings
+    con.close()
+
+
+def test_the_overflowed_memory_of_a_public_log(tmp_path: Path, real_logs: Path) -> None:
+    """What is left of ReqMem without its overflow is AllocTRES's amount."""
+    columns = XDMOD.columns or ()
+    hidden = tuple("_" if name in {"alloctres", "reqtres"} else name for name in columns)
+    con = new_store(tmp_path / "db")
+    for cluster, names in (("lists", columns), ("memory", hidden)):
+        path = real_logs / "slurm" / "xdmod-phillips.log.gz"
+        take_in(con, cluster, open_logs([path], reading=Reading(columns=names)))
+    found, expected = (attempts(con, name)["mem_bytes"] for name in ("memory", "lists"))
+    assert found.equals(expected)
+    con.close()
