@@ -15,9 +15,11 @@ import typer
 
 from audit import __version__
 from audit.errors import AuditError
+from audit.progress import printable
 
 if TYPE_CHECKING:
     from audit.config import Config
+    from audit.formats.dialects import Reading
 
 DEFAULT_OUT = Path("fairaudit-out")
 
@@ -117,8 +119,7 @@ def audit(
         out=out,
         database=db,
         dialect=dialect,
-        columns=tuple(name.strip() for name in columns.split(",")) if columns else None,
-        separator=separator,
+        reading=_reading(columns, separator, zone),
         cluster=cluster,
         pool_size=pool_size,
         resource=ModelResource(resource.value),
@@ -137,7 +138,7 @@ def audit(
     for warning in outcome.warnings:
         _say(f"warning: {warning}")
     for finding in outcome.main_findings:
-        print(f"- {finding}")
+        print(f"- {printable(finding)}")
     print()
     for made in (outcome.html, outcome.pdf, outcome.database):
         if made is not None:
@@ -167,7 +168,7 @@ def run_(
     for said in done.warnings:
         _say(f"warning: {said}")
     for made in [*done.read, *(f"computed {name}" for name in done.computed), *done.reports]:
-        print(made)
+        print(printable(str(made)))
     print(f"published {settings.output.database}" if done.published else "nothing to publish")
     for found in done.exceeded:
         _say(f"threshold: {found}")
@@ -177,6 +178,55 @@ def run_(
         raise typer.Exit(max(failure.exit_code for failure in done.failures))
     if done.exceeded:
         raise typer.Exit(1)
+
+
+@app.command()
+def init(
+    logs: Annotated[
+        list[Path] | None, typer.Argument(metavar="LOG", help="Accounting logs, or folders.")
+    ] = None,
+    partitions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What 'scontrol show partition' prints.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of logs without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="What separates the columns.")] = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("config.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a commented config.toml for this site, from its logs and partitions."""
+    from audit.errors import UsageError
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.service import initial
+
+    initial.refuse_existing(output, force=force)
+    jit.on_first_compile = _say
+    with Progress() as progress:
+        draft = initial.infer(
+            logs or [],
+            partitions,
+            name,
+            zone,
+            _reading(columns, separator),
+            output.parent,
+            progress.update,
+        )
+    if draft.name is None:
+        if not sys.stdin.isatty():
+            raise UsageError("init: nothing says what the cluster is called: name it with --name")
+        draft = draft.named(typer.prompt("Name of the cluster", err=True))
+    for fact in draft.facts:
+        _say(f"{fact.what}: {fact.value} (from {fact.source})")
+    for warning in (fact.warning for fact in draft.facts if fact.warning):
+        _say(f"warning: {warning}")
+    initial.save(output, initial.write(draft), force=force)
+    print(output)
 
 
 @app.command()
@@ -227,6 +277,13 @@ def doctor(
         raise typer.Exit(2)
 
 
+def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
+    from audit.formats.dialects import Reading
+
+    names = tuple(name.strip() for name in columns.split(",")) if columns else None
+    return Reading(names, separator, zone)
+
+
 def _config(path: Path | None) -> Config:
     from audit import config
 
@@ -252,4 +309,4 @@ def _is_usage(error: Exception) -> bool:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)

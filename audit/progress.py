@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
+def printable(text: str) -> str:
+    """``text`` for a terminal: names in logs may hold control characters that would steer it."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
 class Progress:
     """Shows progress on stderr while the ``with`` block runs."""
 
@@ -58,6 +66,6 @@ class Progress:
     def say(self, text: str) -> None:
         """Prints one line, above the bars where there are any."""
         if self._bars is None:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
         else:
-            self._bars.console.print(text, markup=False, highlight=False)
+            self._bars.console.print(printable(text), markup=False, highlight=False)

@@ -427,3 +427,21 @@ def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) ->
     assert "1,ann,COMPLETED,10" in seen[0]
     said = run("audit", "without.txt", "--no-pdf", check=2)
     assert "--columns " in said.stderr
+
+
+def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    made = run("init", "a.swf", "--name", "mine")
+    assert made.stdout == "config.toml\n"
+    assert "Europe/Berlin" in made.stderr
+    assert run("init", "a.swf", "--name", "mine", check=2).stdout == ""
+    assert "cluster 'mine'" in run("doctor", "--config", "config.toml").stdout
+    assert "computed mine 2001-09" in run("run").stdout
+    run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
+
+
+def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    evil = SACCT.replace("|bob|", "|b\x1b[31mob|")
+    write(tmp_path / "evil.txt", evil)
+    done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", "--no-pdf")
+    assert "\x1b" not in done.stdout + done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from audit.config import Config, Usage
 from audit.errors import ReportError, UsageError
-from audit.formats.dialects import Reading
+from audit.formats.dialects import PLAIN, Reading
 from audit.ingest.ingest import (
     Opened,
     Progress,
@@ -42,8 +42,7 @@ class Request:
     database: Path | None = None
     """A database to add to. None makes ``audit.duckdb`` in ``out`` anew."""
     dialect: str | None = None
-    columns: tuple[str, ...] | None = None
-    separator: str | None = None
+    reading: Reading = PLAIN
     cluster: str | None = None
     pool_size: int | None = None
     resource: Resource = Resource.cpus
@@ -90,8 +89,7 @@ def audit(
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
             fails, the page and the database are there nevertheless.
     """
-    reading = Reading(request.columns, request.separator, request.zone)
-    logs = open_logs(request.logs, request.dialect, reading)
+    logs = open_logs(request.logs, request.dialect, request.reading)
     charts.prepare()  # in the background, while the log is read
     with workplace(request.out) as work, replacing(request.target):
         con = database.open_store(work / "store.duckdb", config.store.memory_limit)

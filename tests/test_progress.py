@@ -1,0 +1,20 @@
+"""What reaches a terminal, and how."""
+
+import pytest
+
+from audit.progress import Progress, printable
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    assert printable("a\x1b]0;pwned\x07b\u202ec\nd ü 漢") == (
+        "a\\x1b]0;pwned\\x07b\\u202ec\nd ü 漢"
+    )
+
+
+def test_a_log_gets_each_step_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress() as progress:
+        for done in range(3):
+            progress.update("reading", done, 3)
+        progress.update("computing", 1, 1)
+        progress.say("a \x07 bell")
+    assert capsys.readouterr().err == "reading …\ncomputing …\na \\x07 bell\n"
