@@ -2,23 +2,14 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from audit.errors import LockedError, StoreError
-from audit.store import database, migrations, publish
+from audit.store import database, publish
 from audit.store.database import Connection
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "store.duckdb")
-    migrations.migrate(con)
-    yield con
-    con.close()
 
 
 def test_frames_go_in_and_come_out(store: Connection) -> None:

@@ -1,6 +1,5 @@
 """Schema scripts, and the views that analysts rely on."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,14 +34,6 @@ VIEWS = {
     "deliveries": "run_id report recipient state attempts message_id updated_at error",
 }
 """What others build on (DESIGN): view → its columns, in order."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "store.duckdb")
-    migrations.migrate(con)
-    yield con
-    con.close()
 
 
 @pytest.mark.parametrize("view", VIEWS)

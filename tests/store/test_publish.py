@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,10 @@ from audit.store.database import Connection, execute, fetch
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Connection]:
-    (tmp_path / "private").mkdir()
-    con = database.open_store(tmp_path / "private" / "store.duckdb")
-    migrations.migrate(con)
-    execute(con, "CREATE TABLE t (a BIGINT)")
-    yield con
-    con.close()
+def numbers(store: Connection) -> Connection:
+    """A store with a table of numbers."""
+    execute(store, "CREATE TABLE t (a BIGINT)")
+    return store
 
 
 def names(folder: Path) -> list[str]:
@@ -31,8 +27,9 @@ def number(con: Connection) -> int:
 
 
 def test_readers_keep_what_they_opened_through_ten_publishes(
-    store: Connection, tmp_path: Path
+    numbers: Connection, tmp_path: Path
 ) -> None:
+    store = numbers
     path = tmp_path / "snapshot.duckdb"
     execute(store, "INSERT INTO t VALUES (0)")
     publish.publish(store, path)
@@ -74,7 +71,8 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(store: Connection, tmp_p
         publish.publish(store, tmp_path / "nowhere" / "snapshot.duckdb")
 
 
-def test_what_was_published_can_be_worked_on(store: Connection, tmp_path: Path) -> None:
+def test_what_was_published_can_be_worked_on(numbers: Connection, tmp_path: Path) -> None:
+    store = numbers
     path = tmp_path / "snapshot.duckdb"
     execute(store, "INSERT INTO t VALUES (7)")
     publish.publish(store, path)

@@ -1,6 +1,5 @@
 """Statements in files: their declarations are true, and errors name the file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -8,20 +7,12 @@ import pytest
 
 from audit import resources
 from audit.errors import StoreError
-from audit.store import database, migrations, queries
+from audit.store import database, queries
 from audit.store.database import Connection
 
 NAMES = [path.stem for path in resources.files("sql/queries", ".sql")]
 CHECKS = [path.stem for path in resources.files("sql/checks", ".sql")]
 EXAMPLES = {"VARCHAR": "x", "BIGINT": 1, "DOUBLE": 1.0}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "store.duckdb")
-    migrations.migrate(con)
-    yield con
-    con.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
