@@ -94,6 +94,8 @@ PIECE: Final[dict[Kind, str]] = {
 
 def by_distinct(text: pl.Series, convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
     """``convert`` applied once to each distinct text: columns repeat the same few values."""
+    if text.null_count() == len(text):
+        return convert(text.clear()).clear(len(text))
     distinct = text.drop_nulls().unique()
     values = convert(distinct).with_columns(text=distinct)
     return (

@@ -54,14 +54,19 @@ def instants(text: pl.Series, zone: str) -> Instants:
     """
     local = _parse(text, _PLAIN)
     absolute = pl.Series(np.zeros(len(text), dtype=np.bool_))
-    odd = local.is_null() & text.is_not_null() & (text != "") & ~text.is_in(list(UNKNOWN))
-    unread = odd
-    if odd.any():
-        local, absolute = _other_forms(text, local, odd)
-        unread = odd & local.is_null()
-    out_of_range = (local < 0) | (local > LATEST)
-    local = local.set(out_of_range.fill_null(value=False), None)
+    unread = absolute
+    if local.null_count() > text.null_count():
+        odd = local.is_null() & text.is_not_null() & (text != "") & ~text.is_in(list(UNKNOWN))
+        if odd.any():
+            local, absolute = _other_forms(text, local, odd)
+            unread = odd & local.is_null()
+    out_of_range = ((local < 0) | (local > LATEST)).fill_null(value=False)
+    if out_of_range.any():
+        local = local.set(out_of_range, None)
     early, late, skipped = _to_utc(local, absolute, zone)
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(text))
+    if not (unread.any() or out_of_range.any() or skipped.any()):
+        return Instants(early, late, nothing)
     problem = pl.select(
         pl.when(unread)
         .then(pl.lit("is no time"))
@@ -69,6 +74,7 @@ def instants(text: pl.Series, zone: str) -> Instants:
         .then(pl.lit("lies before 1970 or beyond 2242"))
         .when(skipped)
         .then(pl.lit(f"never was in {zone}: is that the zone of the log?"))
+        .otherwise(nothing)
     ).to_series()
     return Instants(early, late, problem)
 
@@ -124,15 +130,19 @@ def _to_utc(
     local: pl.Series, absolute: pl.Series, zone: str
 ) -> tuple[pl.Series, pl.Series, pl.Series]:
     """Wall-clock seconds → epoch seconds: the earlier, the later, and which never were."""
+    skipped = np.zeros(len(local), dtype=np.bool_)
     known = local.is_not_null()
-    wall = local.fill_null(0).to_numpy()
     moves = (known & ~absolute).to_numpy()
-    early, late = wall.copy(), wall.copy()
-    skipped = np.zeros(len(wall), dtype=np.bool_)
-    if zone not in ("UTC", "Etc/UTC") and moves.any():
-        early[moves], late[moves], skipped[moves] = _wall_to_utc(wall[moves], zone)
+    if zone in ("UTC", "Etc/UTC") or not moves.any():
+        return local, local, pl.Series(skipped)
+    early = local.fill_null(0).to_numpy().copy()
+    late = early.copy()
+    early[moves], late[moves], skipped[moves] = _wall_to_utc(early[moves], zone)
     hidden = pl.Series(skipped) | ~known
-    return pl.Series(early).set(hidden, None), pl.Series(late).set(hidden, None), pl.Series(skipped)
+    first = pl.Series(early).set(hidden, None)
+    if np.array_equal(early, late):
+        return first, first, pl.Series(skipped)
+    return first, pl.Series(late).set(hidden, None), pl.Series(skipped)
 
 
 def _wall_to_utc(wall: Ints, zone: str) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:

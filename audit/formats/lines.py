@@ -59,6 +59,8 @@ def refusals(block: Block, numbers: Offsets, reasons: pl.Series) -> pl.DataFrame
         numbers: which of them, counted from 0 within the block, ascending.
         reasons: why, one per number.
     """
+    if not len(numbers):
+        return pl.DataFrame(schema=REFUSALS)
     data = np.frombuffer(block.data, dtype=np.uint8)
     lines = cut(data)
     texts = [

@@ -146,19 +146,21 @@ class _View:
         except UnicodeDecodeError:
             text = text.decode("utf-8", errors="backslashreplace").encode()
         self.byte = self._single(text)
-        if self.byte is not None:
+        if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))
         if b"\r\n" in text:
             text = text.replace(b"\r\n", b"\n")
         self.text = text
         self.data: Bytes = np.frombuffer(text, dtype=np.uint8)
         self.lines: Lines = cut(self.data)
-        self.origin = cut(np.frombuffer(block.data, dtype=np.uint8)).starts + block.byte_offset
+        same = text is block.data
+        origin = self.lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
+        self.origin = origin.starts + block.byte_offset
         self.fields = np.ones(len(self.lines.starts), dtype=np.int64)
         if self.byte is not None:
             marks = np.flatnonzero(self.data == self.byte)
-            begin, end = (np.searchsorted(marks, edge) for edge in self.lines)
-            self.fields += end - begin
+            before_end = np.searchsorted(marks, self.lines.ends)  # a line end is no mark
+            self.fields += np.diff(before_end, prepend=0)
         lengths = self.lines.ends - self.lines.starts
         self.filled = lengths > 0
         for line in np.flatnonzero(self.filled & (self.fields == 1)):

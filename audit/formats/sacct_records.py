@@ -70,7 +70,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     id_name = "JobID" if "JobID" in given else "JobIDRaw"
     ids = given.text(id_name)
     given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is no job id")
-    given.check("State", fields.unreadable(given.text("State"), Kind.STATE), "is no state")
+    given.check("State", _unreadable(given.text("State"), Kind.STATE), "is no state")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem)
     frame = pl.DataFrame(
@@ -121,7 +121,7 @@ class _Columns:
 
     def check(self, name: str, bad: pl.Series, what: str | pl.Series) -> None:
         """Notes what is wrong with the rows that are ``bad``."""
-        if not bad.any():
+        if not bad.any():  # null counts as fine
             return
         said = pl.lit(what) if isinstance(what, str) else what
         value = self.text(name).fill_null("").str.slice(0, _SHOWN)
@@ -155,7 +155,7 @@ def _settled(
     nothing = pl.Series([None], dtype=pl.Int64).new_from_index(0, height)
     early = {name: times[name].early if name in times else nothing for name in _TIMES}
     late = {name: times[name].late if name in times else nothing for name in _TIMES}
-    if all(early[name].equals(late[name]) for name in _TIMES):
+    if all(early[name] is late[name] for name in _TIMES):
         return early
     frame = pl.DataFrame(
         {
@@ -324,6 +324,13 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
             ),
         ),
     )
+
+
+def _unreadable(text: pl.Series, kind: Kind) -> pl.Series:
+    def convert(distinct: pl.Series) -> pl.DataFrame:
+        return pl.DataFrame({"bad": fields.unreadable(distinct, kind)})
+
+    return fields.by_distinct(text, convert)["bad"].fill_null(value=False)
 
 
 def _durations(text: pl.Series) -> pl.Series:

@@ -1,7 +1,6 @@
-"""sacct's text: each rule, the slow twin, hostile names, our own captures of one Slurm."""
+"""sacct's text: each rule, separators, layouts, and any bytes at all."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,11 +13,7 @@ from audit.errors import DialectError
 from audit.formats import dialects, sacct
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
-from audit.formats.sacct_writing import COLUMNS, write
-from audit.model import RECORDS
 from tests.logs import busy
-
-CAPTURES = Path(__file__).parent.parent / "data" / "sacct"
 
 SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
 
@@ -410,191 +405,6 @@ def test_whole_records_only(size: int) -> None:
     assert sum(part.refusals.height for part in found) == 0
     numbers = pl.concat([part.records["job_number"] for part in found])
     assert numbers.to_list() == list(range(4_000))
-
-
-# Our own captures of one Slurm 22.05: every file of it tells of the same jobs.
-
-SAME = ("x_d.psv", "all.psv", "epoch.psv", "noconvert.psv", "us.txt", "steps.psv")
-
-
-def capture(name: str, reading: Reading = PLAIN) -> pl.DataFrame:
-    parsed = parse((CAPTURES / name).read_bytes(), reading)
-    assert parsed.refusals.is_empty()
-    return parsed.records.drop("line", "byte_offset").sort("job_id", "submit_time", "start_time")
-
-
-@pytest.mark.parametrize("name", SAME)
-def test_captures_tell_of_the_same_jobs(name: str) -> None:
-    expected = capture("x_d.psv")
-    found = capture(name)
-    own = [column for column in RECORDS if column in found.columns]
-    if name == "all.psv":  # it has the group too
-        own.remove("group")
-    assert found.select(own).equals(expected.select(own))
-
-
-def test_a_capture_without_submit_times() -> None:
-    shared = ["job_id", "state", "start_time", "end_time", "suspended_s", "cpus", "nodes", "gpus"]
-    # without ReqCPUS nothing tells what those asked for that never started
-    found, expected = (
-        capture(name).filter(pl.col("start_time").is_not_null()).select(shared).sort(shared)
-        for name in ("stepusage.psv", "x_d.psv")
-    )
-    assert found.equals(expected)
-
-
-def test_a_capture_without_the_runs_before_a_requeue() -> None:
-    expected = capture("x_d.psv").filter(pl.col("state") != "REQUEUED")
-    assert capture("nodup.psv").equals(expected)
-
-
-def test_a_capture_in_another_zone() -> None:
-    times = ["submit_time", "start_time", "end_time"]
-    found = capture("berlin.psv", Reading(zone="Europe/Berlin"))
-    assert found.select(times).sort(times).equals(capture("x_d.psv").select(times).sort(times))
-
-
-def test_a_capture_clipped_to_a_window() -> None:
-    shared = ["job_id", "state", "submit_time"]
-    whole, clipped = capture("window.psv"), capture("window_clipped.psv")
-    assert clipped.select(shared).equals(whole.select(shared))
-    assert clipped["start_time"].is_null().equals(whole["start_time"].is_null())
-
-
-def test_what_the_captures_hold() -> None:
-    jobs = {row["job_id"]: row for row in capture("x_d.psv").iter_rows(named=True)}
-    assert jobs["17"]["start_time"] is None  # cancelled while it waited
-    assert jobs["20"]["suspended_s"] == 3
-    assert jobs["22"]["cpus"] == 16  # an exclusive node, GPUs too
-    assert jobs["22"]["gpus"] == 4
-    assert jobs["21"]["user"] == "lab_ana"  # its name holds a separator
-    assert jobs["23+1"]["het_offset"] == 1
-    assert jobs["3_7"]["array_task"] == 7
-
-
-# The slow twin, hostile names, and any bytes at all.
-
-
-def slow_twin(fields: dict[str, str]) -> dict[str, object] | None:
-    """The rules of the dialect, one record at a time; None for one that is refused."""
-
-    def time(name: str) -> int | None:
-        text = fields[name]
-        if text in ("Unknown", "None", ""):
-            return None
-        return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("UTC")).timestamp())
-
-    submit, start, end = time("Submit"), time("Start"), time("End")
-    state = "CANCELLED" if fields["State"].startswith("CANCELLED by ") else fields["State"] or None
-    elapsed = int(fields["ElapsedRaw"])
-    tres = dict(part.split("=") for part in fields["AllocTRES"].split(",") if part)
-    if submit is None:
-        return None
-    if state == "PENDING":
-        start = end = None
-    elif state == "RUNNING":
-        end = None
-    elif start is not None and start == end and not elapsed and not tres:
-        start = None
-    if start is not None and end is not None and end < start:
-        return None
-    lost = None if start is None or end is None else max(end - start - elapsed, 0)
-    cpus = [int(text) for text in (tres.get("cpu", ""), fields["AllocCPUS"]) if text]
-    return {
-        "submit_time": submit,
-        "start_time": start,
-        "end_time": end,
-        "state": state,
-        "suspended_s": lost,
-        "cpus": next((n for n in cpus if n > 0), cpus[0] if cpus else None),
-    }
-
-
-_clock = st.integers(0, 6).map(lambda hour: f"2026-01-01T0{hour}:00:00")
-_row = st.fixed_dictionaries(
-    {
-        "Submit": st.one_of(_clock, st.just("Unknown")),
-        "Start": st.one_of(_clock, st.sampled_from(["None", "Unknown"])),
-        "End": st.one_of(_clock, st.just("Unknown")),
-        "State": st.sampled_from(
-            ["COMPLETED", "CANCELLED by 7", "CANCELLED", "PENDING", "RUNNING", "NEW", ""]
-        ),
-        "ElapsedRaw": st.sampled_from(["0", "3600", "3000"]),
-        "AllocTRES": st.sampled_from(["", "cpu=2", "cpu=0,node=1"]),
-        "AllocCPUS": st.sampled_from(["", "0", "4"]),
-    }
-)
-_hostile = st.text(st.sampled_from("ab|\n,;\"'\t\r\u2603 "), max_size=8)
-
-
-@given(st.lists(st.tuples(_row, _hostile), min_size=1, max_size=12))
-def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]]) -> None:
-    names = [*rows[0][0]]
-    text = "|".join(["JobID", "JobName", *names]) + "\n"
-    for job, (row, name) in enumerate(rows):
-        text += (
-            "|".join([str(job + 1), name.strip("\r"), *(row[column] for column in names)]) + "\n"
-        )
-    parsed = parse(text)
-    expected = [(str(job + 1), slow_twin(row)) for job, (row, _) in enumerate(rows)]
-    wanted = [{"job_id": job, **twin} for job, twin in expected if twin is not None]
-    columns = ["job_id", "submit_time", "start_time", "end_time", "state", "suspended_s", "cpus"]
-    assert parsed.records.select(columns).to_dicts() == wanted
-
-
-_times = st.integers(1_700_000_000, 1_760_000_000)
-
-
-@st.composite
-def _records(draw: st.DrawFn) -> dict[str, object]:
-    submit = draw(_times)
-    start = draw(st.one_of(st.none(), st.integers(submit, submit + 10_000)))
-    end = None if start is None else draw(st.integers(start + 1, start + 10_000))
-    spent = 0 if start is None or end is None else draw(st.integers(0, end - start))
-    name = st.text(
-        st.characters(blacklist_characters="|\n\r", codec="utf-8"), min_size=1, max_size=6
-    )
-    return {
-        "job_id": draw(st.sampled_from(["7", "3_0", "23+1", "3_[0-9%2]"])),
-        "user": draw(st.one_of(st.none(), name.filter(lambda text: text != "(null)"))),
-        "account": "a",
-        "state": "PENDING" if start is None else draw(st.sampled_from(["COMPLETED", "CANCELLED"])),
-        "submit_time": submit,
-        "eligible_time": draw(st.one_of(st.none(), st.just(submit))),
-        "start_time": start,
-        "end_time": end,
-        "suspended_s": None if start is None else spent,
-        "walltime_s": draw(st.one_of(st.none(), st.integers(1, 10_000).map(lambda m: 60 * m))),
-        "cpus": draw(st.integers(1, 1_000)),
-        "nodes": draw(st.integers(1, 10)),
-        "gpus": draw(st.integers(0, 8)),
-        "mem_bytes": draw(st.integers(1, 1 << 40)) << 10,
-        "priority": draw(st.one_of(st.none(), st.integers(0, 10**6).map(float))),
-        "JobName": draw(_hostile).strip("\r"),
-    }
-
-
-@given(
-    st.lists(_records(), min_size=1, max_size=8),
-    st.sampled_from(["|", "\x1f", "☃", "@@"]),
-    st.sampled_from([None, "UTC", "Asia/Kathmandu"]),
-)
-def test_written_and_read_again(
-    rows: list[dict[str, object]], separator: str, zone: str | None
-) -> None:
-    for row in rows:  # nothing that a name can hold may look like the separator
-        row["user"] = None if row["user"] is None else str(row["user"]).replace(separator, "")
-        row["user"] = row["user"] or None
-    schema = pl.Schema([*RECORDS.items(), ("JobName", pl.String())])
-    whole = [{name: row.get(name) for name in schema} for row in rows]
-    frame = pl.DataFrame(whole, schema=schema)
-    text = write(frame, ["JobID", "JobName", *COLUMNS[1:]], separator=separator, zone=zone)
-    parsed = parse(text, Reading(zone=zone))
-    assert parsed.refusals.is_empty()
-    columns = [name for name in rows[0] if name != "JobName"]
-    assert parsed.records.select(columns).to_dicts() == [
-        {name: row[name] for name in columns} for row in rows
-    ]
 
 
 @given(st.binary(max_size=300), st.sampled_from(["|", "☃", ","]))
