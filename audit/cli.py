@@ -237,7 +237,10 @@ def sql(
     file: Annotated[
         Path | None, typer.Option("-f", "--file", help="Read the statement from a file.")
     ] = None,
-    db: Annotated[Path, typer.Option(help="A published database.")] = DEFAULT_OUT / "audit.duckdb",
+    db: Annotated[
+        Path | None,
+        typer.Option(help="A published database; else that of --config, or fairaudit-out's."),
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to write rows.")] = Format.table,
     rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
     config: ConfigFile = None,
@@ -245,10 +248,14 @@ def sql(
     """Query a published database, read-only and locked down."""
     from audit.service import analyst
 
-    limits = _config(config).sql
+    settings = _config(config)
+    limits = settings.sql
+    published = DEFAULT_OUT / "audit.duckdb"
+    if config is not None and settings.clusters:
+        published = config.parent / settings.output.database
     analyst.query(
         _statement(query, file),
-        db,
+        db or published,
         analyst.Format(form.value),
         sys.stdout.buffer,
         rows=rows or (limits.rows if form is Format.table else None),
