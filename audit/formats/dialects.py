@@ -76,6 +76,8 @@ class Dialect:
     """Takes in whole records; never raises for what they hold."""
     whole: Callable[[bytes, Header], int] = last_line
     """How many of the first bytes of a buffer are whole records, whatever comes behind them."""
+    block_bytes: int = 1 << 23
+    """How much of a log it takes in best at once."""
     names_clusters: bool = False
     """Whether its records may say of which cluster they are."""
 

@@ -28,9 +28,12 @@ OVERFLOW: Final = (1 << 63, 1 << 31)
 LARGEST: Final = 1 << 28
 """No count of CPUs, nodes or GPUs is larger: products with seconds stay within int64."""
 
-_AMOUNT: Final = rf"\d+(?:\.\d+)?[{UNITS}]?"
+_AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
 GPU_PLUGIN: Final = "7696487"
 """What Slurm calls GPUs ("gpu" as a number) where the plugin that knows their name is missing."""
+
+
+_MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
 
 
 class Kind(StrEnum):
@@ -61,22 +64,23 @@ LISTS: Final = (Kind.TRES, Kind.GRES, Kind.LIST)
 
 _BLANK: Final = "|".join(("", *(text.replace("(", r"\(").replace(")", r"\)") for text in UNKNOWN)))
 _LIMIT: Final = "UNLIMITED|Partition_Limit"
-_ITEM: Final = r"[^=,\s]+=[^=,]*"
+_ITEM: Final = r"[^=, \t]+=[^=,]*"
 
 FIT: Final[dict[Kind, str]] = {
     # every readable text, and those for what is unknown
-    Kind.ID: r"\d+(?:_(?:\d+|\[[^\]]*\]?))?(?:\+\d+)?(?:\.[\w+.-]+)?",
+    Kind.ID: r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?))?(?:\+[0-9]+)?(?:\.[0-9A-Za-z_+.-]+)?",
     Kind.TIME: rf"{_BLANK}|{TIME}",
-    Kind.DURATION: rf"{_BLANK}|{_LIMIT}|(?:\d{{1,7}}-)?(?:\d{{1,7}}:)?\d{{1,7}}:\d\d(?:\.\d+)?",
-    Kind.MINUTES: rf"{_BLANK}|{_LIMIT}|\d{{1,12}}",
-    Kind.SECONDS: rf"{_BLANK}|\d{{1,12}}",
+    Kind.DURATION: rf"{_BLANK}|{_LIMIT}|(?:[0-9]{{1,7}}-)?(?:[0-9]{{1,7}}:){{1,2}}[0-9]{{2}}"
+    r"(?:\.[0-9]+)?",
+    Kind.MINUTES: rf"{_BLANK}|{_LIMIT}|[0-9]{{1,12}}",
+    Kind.SECONDS: rf"{_BLANK}|[0-9]{{1,12}}",
     Kind.COUNT: rf"{_BLANK}|{_AMOUNT}",
-    Kind.NUMBER: rf"{_BLANK}|-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?{UNITS.join('[]')}?",
-    Kind.MEMORY: rf"{_BLANK}|\?|\d+(?:\.\d+)?[{UNITS}]?B?[cn]?",
+    Kind.NUMBER: rf"{_BLANK}|-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?[{UNITS}]?",
+    Kind.MEMORY: rf"{_BLANK}|\?|[0-9]+(?:\.[0-9]+)?[{UNITS}]?B?[cn]?",
     Kind.TRES: rf"{_BLANK}|{_ITEM}(?:,{_ITEM})*",
-    Kind.GRES: rf"{_BLANK}|[\w:./()+-]+(?:,[\w:./()+-]+)*",
-    Kind.STATE: r"|[A-Za-z][\w+-]*(?: by .+)?",
-    Kind.EXIT: rf"{_BLANK}|-?\d+(?::-?\d+)?",
+    Kind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+(?:,[0-9A-Za-z_:./()+-]+)*",
+    Kind.STATE: r"|[A-Za-z][0-9A-Za-z_+-]*(?: by .+)?",
+    Kind.EXIT: rf"{_BLANK}|-?[0-9]+(?::-?[0-9]+)?",
     Kind.NAME: r"[^\n]*",
     Kind.LIST: r"[^\n]*",
     Kind.FREE: r"(?s:.*)",
@@ -86,8 +90,8 @@ FIT: Final[dict[Kind, str]] = {
 
 PIECE: Final[dict[Kind, str]] = {
     Kind.TRES: rf"{_BLANK}|{_ITEM}",
-    Kind.GRES: rf"{_BLANK}|[\w:./()+-]+",
-    Kind.LIST: r"[\w.\[\]+ -]*",
+    Kind.GRES: rf"{_BLANK}|[0-9A-Za-z_:./()+-]+",
+    Kind.LIST: r"[0-9A-Za-z_.\[\]+ -]*",
 }
 """What one piece of a list may look like where a comma separates the columns, too."""
 
@@ -113,7 +117,9 @@ def unreadable(text: pl.Series, kind: Kind) -> pl.Series:
 
 def durations(text: pl.Expr) -> pl.Expr:
     """`[[D-]HH:]MM:SS[.fraction]` → s; fractions are dropped, limits without number are null."""
-    parts = text.str.extract_groups(r"^(?:(\d{1,7})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d\d)(?:\.\d+)?$")
+    parts = text.str.extract_groups(
+        r"^(?:([0-9]{1,7})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9][0-9])(?:\.[0-9]+)?$"
+    )
     factors = (86_400, 3_600, 60, 1)
     whole = [parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5)]
     return pl.sum_horizontal(
@@ -140,7 +146,7 @@ def duration_texts(seconds: pl.Expr) -> pl.Expr:
 
 def amounts(text: pl.Expr) -> pl.Expr:
     """`4`, `1.50K` → a whole number; 1,024 of one unit make one of the next."""
-    parts = text.str.extract_groups(rf"^(\d+(?:\.\d+)?)([{UNITS}]?)$")
+    parts = text.str.extract_groups(rf"^([0-9]+(?:\.[0-9]+)?)([{UNITS}]?)$")
     number, unit = parts.struct.field("1"), parts.struct.field("2")
     scaled = (number.cast(pl.Float64) * _factor(unit, "")).round()
     return pl.coalesce(text.cast(pl.Int64, strict=False), scaled.cast(pl.Int64, strict=False))
@@ -154,20 +160,42 @@ def memory(text: pl.Expr) -> pl.Expr:
     marks memory per CPU: what is left without the bit is per CPU, whatever the suffix says. 0 asks
     for all memory of a node, however much that is: unknown.
     """
-    parts = text.str.extract_groups(rf"^(\d+(?:\.\d+)?)([{UNITS}]?)B?([cn]?)$")
-    number, unit, suffix = (parts.struct.field(str(n)) for n in (1, 2, 3))
-    whole = number.cast(pl.UInt64, strict=False)
-    mib = pl.when(unit.is_in(["", "M"])).then(whole)
+    return text.map_batches(_memory, return_dtype=_MEMORY, is_elementwise=True)
+
+
+def _memory(text: pl.Series) -> pl.Series:
+    """Step by step: as one expression polars would cut each text again for each use of a part."""
+    groups = rf"^([0-9]+(?:\.[0-9]+)?)([{UNITS}]?)B?([cn]?)$"
+    parts = text.str.extract_groups(groups).struct.unnest()
+    parts.columns = ["number", "unit", "suffix"]
     high, low = (pl.lit(bit, pl.UInt64) for bit in OVERFLOW)
-    rest = pl.when(mib >= high).then(mib - high).when(mib >= low).then(mib - low)
-    scaled = number.cast(pl.Float64) * _factor(unit, "M")
     flag = float(OVERFLOW[1] * MIB)
-    left = pl.coalesce(rest, mib)
+    mib = pl.col("mib")
+    read = parts.select(
+        "suffix",
+        mib=pl.when(pl.col("unit").is_in(["", "M"])).then(
+            pl.col("number").cast(pl.UInt64, strict=False)
+        ),
+        scaled=pl.col("number").cast(pl.Float64) * _factor(pl.col("unit"), "M"),
+    ).select(
+        "suffix",
+        "mib",
+        "scaled",
+        rest=pl.when(mib >= high).then(mib - high).when(mib >= low).then(mib - low),
+        rough=pl.when(pl.col("scaled") >= flag)
+        .then(pl.col("scaled") - flag)
+        .otherwise("scaled")
+        .round(),
+    )
+    left = pl.coalesce("rest", "mib")
     exact = pl.when(left < 1 << 40).then(left).cast(pl.Int64) * MIB  # no product beyond int64
-    rough = pl.when(scaled >= flag).then(scaled - flag).otherwise(scaled).round()
-    size = pl.coalesce(exact, rough.cast(pl.Int64, strict=False))
-    per = pl.when(rest.is_not_null() | (scaled >= flag)).then(pl.lit("c")).otherwise(suffix)
-    return pl.struct(pl.when(size > 0).then(size).alias("bytes"), per.alias("per"))
+    overflowed = pl.col("rest").is_not_null() | (pl.col("scaled") >= flag)
+    return read.select(
+        bytes=pl.coalesce(exact, pl.col("rough").cast(pl.Int64, strict=False)),
+        per=pl.when(overflowed).then(pl.lit("c")).otherwise("suffix"),
+    ).select(
+        pl.struct(pl.when(pl.col("bytes") > 0).then("bytes").alias("bytes"), "per").alias(text.name)
+    )[text.name]
 
 
 def tres(text: pl.Expr) -> dict[str, pl.Expr]:
@@ -180,8 +208,8 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
     def named(name: str) -> pl.Expr:
         return text.str.extract(rf"(?:^|,){name}=([^,]*)")
 
-    typed = text.str.extract_all(r"(?:^|,)gres/gpu:[^=,]+=\d+")
-    by_type = typed.list.eval(pl.element().str.extract(r"=(\d+)$").cast(pl.Int64, strict=False))
+    typed = text.str.extract_all(r"(?:^|,)gres/gpu:[^=,]+=[0-9]+")
+    by_type = typed.list.eval(pl.element().str.extract(r"=([0-9]+)$").cast(pl.Int64, strict=False))
     return {
         "cpus": amounts(named("cpu")),
         "nodes": amounts(named("node")),
@@ -196,7 +224,7 @@ def gres_gpus(text: pl.Expr) -> pl.Expr:
     """`gpu:a100:2(IDX:0,1),hbm:0` → 2; null where no GPU is named. Counted over all nodes."""
     bare = text.str.replace_all(r"\([^)]*\)", "")
     found = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
-    count = pl.element().str.extract(r"[:=](\d+)$").cast(pl.Int64, strict=False).fill_null(1)
+    count = pl.element().str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
     return pl.when(found.list.len() > 0).then(found.list.eval(count).list.sum())
 
 
@@ -214,7 +242,9 @@ def tres_texts(cpus: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, mem_bytes: pl.Expr)
 
 def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:
     """`3_0`, `23+1`, `3_[0-9%2]` → the number, the array task, the offset in a het job."""
-    parts = text.str.extract_groups(r"^(\d{1,18})(?:_(?:(\d{1,18})|\[.*))?(?:\+(\d{1,18}))?")
+    parts = text.str.extract_groups(
+        r"^([0-9]{1,18})(?:_(?:([0-9]{1,18})|\[.*))?(?:\+([0-9]{1,18}))?"
+    )
     names = ("job_number", "array_task", "het_offset")
     return {
         name: parts.struct.field(str(n)).cast(pl.Int64, strict=False)

@@ -24,10 +24,10 @@ UNKNOWN: Final = ("Unknown", "None", "N/A", "INVALID", "(null)")
 LATEST: Final = 1 << 33
 """No time of a log lies beyond it (the year 2242): a later one is damage."""
 
-TIME: Final = (
-    r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?|\d{1,12}(?:\.\d+)?)"
-)
-"""How a time may be written."""
+_WALL: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+_OFFSET: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+TIME: Final = rf"(?:{_WALL}(?:\.[0-9]+)?{_OFFSET}?|[0-9]{{1,12}}(?:\.[0-9]+)?)"
+"""How a time may be written. (Patterns name the digits: what Unicode counts as such is many.)"""
 
 _PLAIN: Final = "%Y-%m-%dT%H:%M:%S"
 _DAY: Final = 86_400
@@ -99,13 +99,13 @@ def _other_forms(text: pl.Series, local: pl.Series, odd: pl.Series) -> tuple[pl.
         .lazy()
         .select(
             wall=pl.col("text")
-            .str.extract(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$")
+            .str.extract(rf"^({_WALL})(?:\.[0-9]+)?{_OFFSET}?$")
             .str.replace(" ", "T", literal=True),
-            sign=pl.col("text").str.extract(r":\d\d(?:\.\d+)?(Z|[+-])[\d:]*$"),
-            hours=pl.col("text").str.extract(r"[+-](\d\d):?\d\d$").cast(pl.Int64),
-            minutes=pl.col("text").str.extract(r"[+-]\d\d:?(\d\d)$").cast(pl.Int64),
+            sign=pl.col("text").str.extract(r":[0-9][0-9](?:\.[0-9]+)?(Z|[+-])[0-9:]*$"),
+            hours=pl.col("text").str.extract(r"[+-]([0-9][0-9]):?[0-9][0-9]$").cast(pl.Int64),
+            minutes=pl.col("text").str.extract(r"[+-][0-9][0-9]:?([0-9][0-9])$").cast(pl.Int64),
             epoch=pl.col("text")
-            .str.extract(r"^(\d{1,12})(?:\.\d+)?$")
+            .str.extract(r"^([0-9]{1,12})(?:\.[0-9]+)?$")
             .cast(pl.Int64, strict=False),
         )
         .collect()

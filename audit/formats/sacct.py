@@ -148,7 +148,7 @@ class _View:
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))
-        if b"\r\n" in text:
+        if b"\r" in text:
             text = text.replace(b"\r\n", b"\n")
         self.text = text
         self.data: Bytes = np.frombuffer(text, dtype=np.uint8)
@@ -282,7 +282,7 @@ def _sorted_out(
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Records, the numbers of lines that are none with their reasons, and how many are steps."""
     ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
-    is_step = ids.str.contains(r"^\d[^.]*\.[\w+.-]+$").fill_null(value=False)
+    is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
     steps = int(is_step.sum())
     records = typed(texts.filter(~is_step) if steps else texts, zone)
     bad = records["problem"].is_not_null()

@@ -265,7 +265,7 @@ def _parsed(log: Opened) -> Iterator[tuple[int, Parsed]]:
     with ThreadPoolExecutor(1, thread_name_prefix="fairaudit-parse") as reader:
         waiting: tuple[int, Future[Parsed]] | None = None
         for block in files.blocks(
-            log.source.path, whole=lambda data: log.dialect.whole(data, header)
+            log.source.path, log.dialect.block_bytes, lambda data: log.dialect.whole(data, header)
         ):
             begun = (
                 block.byte_offset + len(block.data),
