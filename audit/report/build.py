@@ -5,28 +5,35 @@ So a report can be made again later from the same database, and compared byte fo
 
 import json
 from collections.abc import Iterable
+from typing import Final
 
 import polars as pl
 
 from audit.errors import ReportError
 from audit.metrics import users
 from audit.model import OBSERVED, Period
+from audit.periods import day_of, zone
 from audit.report.contents import (
     DEFAULT,
     Breakdown,
     Contents,
+    Coverage,
     Entities,
     Entity,
     Figure,
+    Gap,
     Input,
     Options,
     PoolPart,
     Provenance,
     Refusal,
     RefusedLine,
+    ResourceUse,
+    ResourceUser,
     Span,
     Step,
 )
+from audit.report.decayed import usages
 from audit.report.definitions import definitions
 from audit.report.series import NUWT_CUT
 from audit.store import queries
@@ -61,6 +68,7 @@ def build(
     of_period = {"cluster": cluster, "schedule": schedule, "period": period.name}
     summary = queries.run(con, "report_summary", **of_period)
     entities = queries.run(con, "report_entities", **of_period)
+    used = queries.run(con, "report_resource_users", **of_period, rows=options.rows)
     return Contents(
         cluster=cluster,
         span=Span(
@@ -79,11 +87,14 @@ def build(
                 capacity,
                 summary.filter(pl.col("pool") == pool),
                 entities.filter(pl.col("pool") == pool),
+                used.filter(pl.col("pool") == pool),
             )
             for pool, resource, capacity in queries.run(
                 con, "report_pools", cluster=cluster
             ).iter_rows()
         ),
+        usages=usages(con, cluster, period, known.item(0, "zone"), options.rows),
+        coverage=_coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
         notes=notes,
         warnings=warnings,
         inputs=tuple(
@@ -100,7 +111,12 @@ def build(
 
 
 def _pool(
-    name: str, resource: str, capacity: int, summary: pl.DataFrame, entities: pl.DataFrame
+    name: str,
+    resource: str,
+    capacity: int,
+    summary: pl.DataFrame,
+    entities: pl.DataFrame,
+    used: pl.DataFrame,
 ) -> PoolPart:
     parts = _breakdowns(summary)
     kinds = {
@@ -118,6 +134,44 @@ def _pool(
         days=parts.get("day", ()),
         users=kinds["user"],
         accounts=kinds["account"],
+        resources=_resources(parts.get("resource", ()), used),
+    )
+
+
+def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
+    """The resources of a pool, in the order in which sites count them."""
+    columns = ("user", "value", "share", "share_of_counted", "attempts")
+    made = []
+    for part in sorted(busy, key=lambda part: _ORDER.get(part.label, len(_ORDER))):
+        own = used.filter(pl.col("resource") == part.label)
+        total, left_out = own.select("total", "left_out").row(0) if own.height else (0.0, 0)
+        made.append(
+            ResourceUse(
+                part.label,
+                part.figure("utilization").value,
+                total,
+                tuple(ResourceUser(*row) for row in own.select(columns).iter_rows()),
+                left_out,
+            )
+        )
+    return tuple(made)
+
+
+_ORDER: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
+
+
+def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gaps: int) -> Coverage:
+    in_zone = zone(zone_name)
+    last = period.to_time if period.whole_log else period.to_time - 1
+    span = {
+        "cluster": cluster,
+        "from_day": day_of(period.from_time, in_zone),
+        "to_day": day_of(last, in_zone),
+    }
+    days, empty, partial, undated = queries.run(con, "report_coverage", **span).row(0)
+    found = queries.run(con, "report_gaps", **span, gaps=gaps)
+    return Coverage(
+        days, empty, partial, undated, gaps=tuple(Gap(*row) for row in found.iter_rows())
     )
 
 

@@ -9,35 +9,16 @@ colour alone. Each chart is described in words for those who cannot see it.
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from audit.errors import ReportError
-from audit.report import series, wording
+from audit.report import series, style, wording
 from audit.report.contents import PoolPart
-
-FONT: Final = "DejaVu Sans"
-BLUE: Final = "#0072B2"
-VERMILION: Final = "#D55E00"
-INK: Final = "#1f2933"
-MUTED: Final = "#52606d"
-RULE: Final = "#d5dbe1"
+from audit.report.style import BLUE, INK, RULE, VERMILION, Chart, Spec
 
 _WIDTH: Final = series.PIXELS
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
-
-Spec: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A drawn chart: what it shows, in words and as a specification."""
-
-    key: str
-    title: str
-    alt: str
-    spec: Spec
 
 
 def of_pool(pool: PoolPart) -> dict[str, Chart]:
@@ -471,31 +452,9 @@ def _over_days(
 
 def _chart(key: str, title: str, alt_text: str, drawn: Any, height: int) -> Chart:
     spec: Spec = drawn.properties(
-        width=_WIDTH, height=height, description=alt_text, config=_config()
+        width=_WIDTH, height=height, description=alt_text, config=style.config()
     ).to_dict(validate=False)
     return Chart(key, title, alt_text, spec)
-
-
-def _config() -> Spec:
-    label = {"labelFont": FONT, "labelFontSize": 11, "labelColor": MUTED}
-    title = {"titleFont": FONT, "titleFontSize": 11, "titleFontWeight": "normal"}
-    return {
-        "font": FONT,
-        "background": "#ffffff",
-        "view": {"stroke": None},
-        "axis": {
-            **label,
-            **title,
-            "titleColor": INK,
-            "gridColor": "#e8ecf0",
-            "domainColor": RULE,
-            "tickColor": RULE,
-            "titlePadding": 8,
-        },
-        "axisX": {"grid": False},
-        "axisXDiscrete": {"labelAngle": 0},  # boot.js slants them where the page is narrow
-        "legend": {**label, **title, "titleColor": INK, "symbolStrokeWidth": 2},
-    }
 
 
 def _legend() -> Any:

@@ -6,6 +6,7 @@ SPEC §1 (seconds, resource-seconds, shares of 1): only ``wording`` turns them i
 always means unknown or not defined, never zero.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,8 @@ class Options:
     """Users and accounts shown at each end of "treated worst and best"."""
     examples: int = 3
     """Refused lines quoted for each reason."""
+    gaps: int = 5
+    """Stretches of days without records that are listed."""
 
 
 DEFAULT: Final = Options()
@@ -112,6 +115,28 @@ class Entities:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceUser:
+    """What a user occupied of one resource of a pool, by the attempts that ended."""
+
+    name: str | None  # None: the log names none
+    pool_hours: float  # 1: the whole amount for an hour
+    share: float  # of all that was used of it
+    share_of_counted: float | None  # of all that was used of the pool's counted resource
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """One resource of a pool that has several."""
+
+    resource: str  # cpus | nodes | gpus | mem_bytes
+    utilization: float | None
+    used: float  # pool-hours, by everyone
+    users: tuple[ResourceUser, ...]  # those who used most of it
+    left_out: int  # users who used some of it and are not among ``users``
+
+
+@dataclass(frozen=True, slots=True)
 class PoolPart:
     """What the report says of one pool."""
 
@@ -124,6 +149,7 @@ class PoolPart:
     days: tuple[Breakdown, ...]  # label an ISO date
     users: Entities
     accounts: Entities
+    resources: tuple[ResourceUse, ...]  # empty where the pool has only one
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""
@@ -133,6 +159,93 @@ class PoolPart:
     def attempts(self) -> int:
         """Attempts that ended in the period: what every metric speaks of."""
         return int(self.figure("attempts").value or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """The part of all decayed usage that is one entity's."""
+
+    name: str | None  # None: the log names none
+    share: float | None  # its target
+    now: float  # as of the last day of the period
+    mean: float  # over the days of the period
+    rank: int | None  # as of the last day; 1 is served first
+
+    @property
+    def difference(self) -> float | None:
+        """What it had beyond its target, in the mean."""
+        return None if self.share is None else self.mean - self.share
+
+
+@dataclass(frozen=True, slots=True)
+class UsageOf:
+    """Decayed usage of users, or of accounts."""
+
+    kind: str  # user | account
+    named: int  # how many the log, or a target, names
+    targets: int  # how many have a target
+    rows: tuple[UsageRow, ...]  # who used most comes first; with those below
+    left_out: int
+    above: UsageRow | None  # furthest above its target, in the mean
+    below: UsageRow | None  # furthest below its target, in the mean
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLine:
+    """The usage fraction of one entity over time, or of all others together."""
+
+    name: str | None  # None: the log names none
+    others: int  # how many are together; 0: one entity
+    share: float | None  # its target
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeries:
+    """Usage fractions over time of those who used most."""
+
+    kind: str  # user | account
+    days: tuple[str, ...]  # ISO dates; of weeks the first
+    weekly: bool  # whether values are means of seven days
+    lines: tuple[UsageLine, ...]  # who used most comes first, others last
+
+
+@dataclass(frozen=True, slots=True)
+class DecayedUsage:
+    """Who used how much of all, by one method."""
+
+    method: str  # such as windows:cpu
+    settings: Mapping[str, object]  # of the method, as configured; empty: not known
+    as_of: int  # the end of the last day
+    days: int
+    accounts: UsageOf
+    users: UsageOf
+    series: UsageSeries | None
+
+    @property
+    def targets(self) -> int:
+        """How many users and accounts have a target."""
+        return self.accounts.targets + self.users.targets
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Days in a row on which no record ended."""
+
+    first: str  # ISO date
+    last: str
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The days of the period from the log's first record to its last."""
+
+    days: int
+    empty: int  # without any record
+    partial: int  # with refused lines
+    undated: int  # refused lines whose day is not known, of the whole log
+    gaps: tuple[Gap, ...]  # the longest of the empty days, longest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +317,8 @@ class Contents:
     cluster: str
     span: Span
     pools: tuple[PoolPart, ...]
+    usages: tuple[DecayedUsage, ...]  # by method; empty where none was computed
+    coverage: Coverage
     notes: tuple[str, ...]  # what was inferred about the cluster, and from what
     warnings: tuple[str, ...]  # what was found wrong with the log, such as a header that lies
     inputs: tuple[Input, ...]

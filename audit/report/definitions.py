@@ -11,14 +11,17 @@ from typing import Final
 import polars as pl
 
 from audit.metrics import performance, users
+from audit.metrics.penalty import Hardware, relative_penalty
 from audit.metrics.population import describe
 from audit.metrics.resource_equality import overall, resource_equality
+from audit.metrics.usage import Windows, usage
 from audit.model import ATTEMPTS, Pool, RecordKind, Resource
 from audit.report import wording
 from audit.report.contents import Definition, Example
 
 _POOL: Final = Pool("example", Resource.cpus, 4)
 _END: Final = 260
+_WINDOW_S: Final = 100
 # job, user, CPUs, submit, start, end. Anna's second job slips past Ben's wide one.
 _JOBS: Final = (
     (1, "anna", 3, 0, 0, 100),
@@ -101,6 +104,7 @@ def definitions() -> tuple[Definition, ...]:
         ),
         _nuwt(attempts),
         _machine(attempts),
+        _decayed(attempts),
     )
 
 
@@ -147,6 +151,43 @@ def _machine(attempts: pl.DataFrame) -> Definition:
                 ("Mean queue (CPUs)", wording.number(performance.queued_mean(did))),
             ),
             "",
+        ),
+    )
+
+
+def _decayed(attempts: pl.DataFrame) -> Definition:
+    available = {"cpus": float(_POOL.capacity)}
+    charged = relative_penalty(attempts, "cpu", Hardware(available=available)).charged
+    method = Windows(interval_s=_WINDOW_S, depth=3, decay=0.5)
+    used = usage(charged, "user", method, [_END], _END)
+    one = Windows(interval_s=_WINDOW_S, depth=1, decay=1.0)
+    ends = [_END - age * _WINDOW_S for age in (2, 1, 0)]
+    oldest, middle, youngest = usage(charged, "user", one, ends, _END).usage.tolist()
+    columns = (youngest, middle, oldest, used.usage[0].tolist())
+    return Definition(
+        "Decayed usage",
+        "What counts of an attempt in each second is its penalty, such as the part of its pool's "
+        "CPUs that it occupied. Older seconds count less: with windows, those of each window are "
+        "weighted by decay to the power of its age; with a half-life, by 2 to the power of minus "
+        "the age in half-lives. The usage fraction is a user's part of everyone's usage. It is "
+        "compared with the target, where one is configured. Rank 1, the lowest usage fraction "
+        "for its target, would be served first by a scheduler that goes by nothing else.",
+        "usage fraction = Σ decay^i · t_i / Σ decay^i · T_i, where t_i are the user's "
+        "penalty-seconds in window i (0 is the latest) and T_i everyone's",
+        "Bui et al., §2.1, equation 1",
+        Example(
+            f"Usage after {_END} s, with 3 windows of {_WINDOW_S} s and a decay of "
+            f"{wording.number(method.decay)} (in seconds of the whole pool)",
+            ("User", "Window 0", "Window 1", "Window 2", "Usage", "Usage fraction"),
+            tuple(
+                (
+                    str(name),
+                    *(wording.number(column[at], 4) for column in columns),
+                    wording.percent(used.fraction[0].tolist()[at]),
+                )
+                for at, name in enumerate(used.entities)
+            ),
+            f"Everyone's usage: {wording.number(used.total.tolist()[0])} s.",
         ),
     )
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.report import wording
-from audit.report.contents import SMALL_SAMPLE, Breakdown, Contents, Entities, Figure, PoolPart
+from audit.report.contents import (
+    SMALL_SAMPLE,
+    Breakdown,
+    Contents,
+    Coverage,
+    DecayedUsage,
+    Entities,
+    Figure,
+    PoolPart,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +41,25 @@ class Notice:
 
 # A mean this many times the upper quartile is ruled by a few entities, whatever the rest do.
 _RULED_BY_FEW: Final = 2
+# Of the days of a log, this part may be without records before that is worth a notice.
+_MANY_EMPTY: Final = 0.1
 
 
 def findings(contents: Contents) -> tuple[Finding, ...]:
     """The main findings; none where the period holds nothing to measure."""
     several = len(contents.pools) > 1
-    return tuple(
+    of_pools = [
         Finding(found.subject, f"Pool {wording.name(pool.name)}: {found.text}")
         if several
         else found
         for pool in contents.pools
         if pool.attempts
         for found in _of_pool(pool)
-    )
+    ]
+    if contents.empty:
+        return ()
+    usages = [text for of in contents.usages if (text := _usage(of))]
+    return (*of_pools, *(Finding("Usage and targets", text) for text in usages))
 
 
 def _of_pool(pool: PoolPart) -> Iterator[Finding]:
@@ -55,6 +70,7 @@ def _of_pool(pool: PoolPart) -> Iterator[Finding]:
         ("Waits", _waits(pool)),
         ("Wait for work done", _nuwt(pool)),
         ("The machine", _machine(pool)),
+        ("Resources", _resources(pool)),
         ("Never started", _never_started(pool)),
     ):
         if text:
@@ -198,6 +214,47 @@ def _machine(pool: PoolPart) -> str:
     return text + "."
 
 
+def _resources(pool: PoolPart) -> str:
+    busy = [
+        f"{wording.percent(of.utilization)} of the {wording.resources(of.resource)}"
+        for of in pool.resources
+        if of.utilization is not None and of.used
+    ]
+    if len(busy) < 2:
+        return ""
+    most = [
+        f"user {wording.name(of.users[0].name)} had {wording.percent(of.users[0].share)} of the "
+        f"{wording.resources(of.resource)}"
+        for of in pool.resources
+        if of.resource != pool.resource and of.users and of.users[0].name is not None
+    ]
+    text = f"Busy over the period: {', '.join(busy)}."
+    return f"{text} Of all that was used, {', '.join(most)}." if most else text
+
+
+def _usage(of: DecayedUsage) -> str:
+    kind = of.accounts if of.accounts.targets else of.users
+    if not kind.targets:
+        return ""
+    said = [
+        f"{kind.kind} {wording.name(row.name)} was furthest {side} its "
+        f"target, with {wording.percent(row.mean)} of all usage against "
+        f"{wording.percent(row.share)}"
+        for row, side in ((kind.above, "above"), (kind.below, "below"))
+        if row is not None
+    ]
+    if not said:
+        return ""
+    targets = wording.plural(kind.targets, kind.kind)
+    text = f"Of {targets} with a target, in the mean over the period, {'; '.join(said)}."
+    return (
+        f"{text} To use less than one's target is not to be treated unfairly: one may have asked "
+        "for less."
+        if kind.below
+        else text
+    )
+
+
 def _never_started(pool: PoolPart) -> str:
     never = pool.figure("never_started").value
     if not never:
@@ -234,6 +291,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
     found = [
         *(Notice(True, wording.name(text, 400)) for text in contents.warnings),
         *_of_reading(contents),
+        *_of_coverage(contents.coverage),
         *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
     ]
     return tuple(sorted(found, key=lambda notice: not notice.grave))
@@ -247,6 +305,17 @@ def _of_reading(contents: Contents) -> Iterator[Notice]:
             share > 0.01,
             f"{lines} of {wording.count(contents.records)} could not be taken "
             f"({wording.percent(share)}); the reasons stand under Records.",
+        )
+
+
+def _of_coverage(coverage: Coverage) -> Iterator[Notice]:
+    if coverage.empty > _MANY_EMPTY * coverage.days:
+        share = coverage.empty / coverage.days
+        yield Notice(
+            False,
+            f"On {wording.count(coverage.empty)} of {wording.plural(coverage.days, 'day')} "
+            f"({wording.percent(share)}) no record ended: either nothing ran, or records are "
+            "missing; the longest gaps stand under Records.",
         )
 
 

@@ -24,6 +24,8 @@ from audit.errors import ReportError
 from audit.report import charts, export, tables, wording
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.findings import findings, notices
+from audit.report.style import Chart
+from audit.report.usage_chart import usage
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -55,33 +57,39 @@ class Drawn:
     """All charts of a report, drawn once for the page and for paper."""
 
     pools: tuple[Mapping[str, Picture], ...]
+    usages: tuple[Mapping[str, Picture], ...]
     specs: tuple[Mapping[str, str], ...]
 
 
 def draw(contents: Contents) -> Drawn:
-    """Draws the charts of every pool that has something to show."""
+    """Draws the charts of every pool that has something to show, and those of usage."""
     charts.prepare()
-    pools: list[dict[str, Picture]] = []
     specs: list[dict[str, str]] = []
-    for number, pool in enumerate(contents.pools, start=1):
-        if not pool.attempts:
-            pools.append({})
-            continue
-        made = charts.of_pool(pool)
-        pools.append(
-            {
-                key: _picture(f"chart-{number}-{key.replace('_', '-')}", chart)
-                for key, chart in made.items()
-            }
-        )
-        specs += [
-            {"key": pools[-1][key].key, "json": script_json(chart.spec)}
+
+    def drawn(group: str, made: Mapping[str, Chart]) -> dict[str, Picture]:
+        pictures = {
+            key: _picture(f"chart-{group}-{key.replace('_', '-')}", chart)
             for key, chart in made.items()
-        ]
-    return Drawn(tuple(pools), tuple(specs))
+        }
+        specs.extend(
+            {"key": pictures[key].key, "json": script_json(chart.spec)}
+            for key, chart in made.items()
+        )
+        return pictures
+
+    pools = [
+        drawn(str(number), charts.of_pool(pool) if pool.attempts else {})
+        for number, pool in enumerate(contents.pools, start=1)
+    ]
+    usages = [
+        drawn(f"usage-{number}", {chart.key: chart} if chart else {})
+        for number, of in enumerate(() if contents.empty else contents.usages, start=1)
+        for chart in (usage(of),)
+    ]
+    return Drawn(tuple(pools), tuple(usages), tuple(specs))
 
 
-def _picture(key: str, chart: charts.Chart) -> Picture:
+def _picture(key: str, chart: Chart) -> Picture:
     drawn = charts.svg(chart)
     size = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', drawn)
     if size is None:
@@ -182,6 +190,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             findings=findings(contents),
             notices=notices(contents),
             charts=drawn.pools,
+            usage_charts=drawn.usages,
             specs=[{"key": spec["key"], "json": _trusted(spec["json"])} for spec in drawn.specs],
             downloads={
                 pool: [
@@ -199,6 +208,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             population=tables.POPULATION,
             small_sample=SMALL_SAMPLE,
             rows_shown=rows,
+            resource_rows=rows if screen else min(rows, 5),
             refusals_shown=200 if screen else 20,
             inputs_shown=400 if screen else PAPER_ROWS,
         )
@@ -253,7 +263,8 @@ def _environment() -> "Environment":
             wording,
             (
                 *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
-                *("resource", "hours", "value", "bare", "interval", "width"),
+                *("resource", "resources", "hours", "value", "bare", "interval", "width"),
+                *("points", "decay"),
             ),
         ),
         (tables, ("worst", "best", "hidden", "gave_up", "week", "months")),

@@ -18,8 +18,9 @@ PIXELS: Final = 640
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 WAITS: Final = {"median": "wait_median", "mean": "wait_mean", "90th percentile": "wait_p90"}
 """The waits that are drawn for each width class."""
+DAYS_DRAWN: Final = 750
+"""More days than this are drawn as weeks: two pixels a day would be noise."""
 
-_DAYS_DRAWN: Final = 750  # more days than this are drawn as weeks: two pixels a day would be noise
 
 Row: TypeAlias = dict[str, Any]
 
@@ -144,7 +145,7 @@ def days(pool: PoolPart, metric: str, unit: float) -> list[tuple[str, float]]:
 
 def by_week(daily: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
     """Weekly means of ``daily`` where the days are more than a picture can show."""
-    if len(daily) <= _DAYS_DRAWN:
+    if len(daily) <= DAYS_DRAWN:
         return daily
     weeks = [daily[at : at + 7] for at in range(0, len(daily), 7)]
     return [(part[0][0], sum(value for _, value in part) / len(part)) for part in weeks]

@@ -6,6 +6,7 @@ is unknown reads as an en dash.
 
 import math
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -126,6 +127,57 @@ _MONTHS: Final = (
 def resource(kind: str) -> str:
     """One unit of a counted resource, in the singular."""
     return _RESOURCES.get(kind) or name(kind)
+
+
+def resources(kind: str) -> str:
+    """A resource of a pool as a whole."""
+    return {"cpus": "CPUs", "nodes": "nodes", "gpus": "GPUs", "mem_bytes": "memory"}.get(
+        kind
+    ) or name(kind)
+
+
+def points(difference: float | None) -> str:
+    """A difference of two shares, in points of per cent with its sign."""
+    if difference is None:
+        return UNKNOWN
+    shown = f"{difference * 100:+,.1f}"
+    return "0.0" if float(shown.replace(",", "")) == 0 else _minus(shown)
+
+
+def decay(settings: Mapping[str, object]) -> str:
+    """How usage decays, in words; nothing where that is not known."""
+    try:
+        if settings["method"] == "half_life":
+            told = f"Usage loses half of its weight in {_days(settings['half_life_days'])}."
+        else:
+            depth = int(str(settings["depth"]))
+            calendar = settings["alignment"] == "calendar"
+            last = "window" if depth == 1 else f"{depth} windows"
+            told = (
+                f"Usage at an instant is that of the last {last} of "
+                f"{_days(settings['interval_days'])}, "
+                f"{'bounded by midnights' if calendar else 'ending at that instant'}"
+            )
+            if depth > 1:
+                weight = f"{float(str(settings['decay'])):g}"
+                told += f"; each weighs {weight} times as much as the next younger one"
+            told += "."
+        return f"{told} {_PENALTIES[str(settings['penalty'])]}"
+    except (KeyError, ValueError):
+        return ""
+
+
+def _days(value: object) -> str:
+    days = float(str(value))
+    return f"{number(days)} day{'' if days == 1 else 's'}"
+
+
+_PENALTIES: Final = {
+    "cpu": "A second of an attempt counts as the part of its pool's CPUs that it occupied.",
+    "max": "A second of an attempt counts as the part that it occupied of whichever resource of "
+    "its pool it occupied most.",
+    "billing": "A second of an attempt counts with its billing weight.",
+}
 
 
 def amount(seconds: float | None, kind: str) -> str:

@@ -4,9 +4,22 @@
   for (const holder of document.querySelectorAll(".live")) {
     const text = document.getElementById(holder.id + "-spec").textContent;
     const spec = JSON.parse(text);
-    spec.width = "container";
-    spec.autosize = { type: "fit-x", contains: "padding" };
-    if (holder.parentElement.clientWidth < 480) {
+    const room = holder.parentElement.clientWidth;
+    if (spec.vconcat) {
+      for (const part of spec.vconcat) {
+        if (part.facet) {
+          part.columns = room < 480 ? 2 : part.columns;
+          part.spec.width = Math.floor((room - 48) / part.columns) - part.spacing.column;
+          part.facet.header.labelLimit = part.spec.width;
+        } else {
+          part.width = room - 66;
+        }
+      }
+    } else {
+      spec.width = "container";
+      spec.autosize = { type: "fit-x", contains: "padding" };
+    }
+    if (room < 480) {
       spec.config.axisXDiscrete = { labelAngle: -45 };
       spec.config.legend.columns = 1;
     }

@@ -5,17 +5,26 @@ from dataclasses import replace
 from audit.report.contents import (
     Breakdown,
     Contents,
+    Coverage,
+    DecayedUsage,
     Entities,
     Entity,
     Figure,
+    Gap,
     Input,
     Options,
     PoolPart,
     Provenance,
     Refusal,
     RefusedLine,
+    ResourceUse,
+    ResourceUser,
     Span,
     Step,
+    UsageLine,
+    UsageOf,
+    UsageRow,
+    UsageSeries,
 )
 from audit.report.definitions import definitions
 
@@ -138,6 +147,62 @@ def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", No
         ),
         users=entities("user", rows),
         accounts=entities("account", (entity("physics", 3_600.0), entity("maths", -3_600.0))),
+        resources=(),
+    )
+
+
+def resources(*users: str | None) -> tuple[ResourceUse, ...]:
+    """Two resources of a pool; the last user takes most of the GPUs."""
+    cpus = tuple(
+        ResourceUser(user, 50.0 / at, 0.5 / at, 0.5 / at, 100)
+        for at, user in enumerate(users, start=1)
+    )
+    gpus = ResourceUser(users[-1], 9.0, 0.9, 0.01, 7)
+    return (
+        ResourceUse("cpus", 0.7, 100.0, cpus, 4),
+        ResourceUse("gpus", 0.25, 10.0, (gpus,), 0),
+        ResourceUse("mem_bytes", 0.0, 0.0, (), 0),
+    )
+
+
+def usage(
+    accounts: tuple[str | None, ...] = ("physics", "maths"), *, targets: bool = True
+) -> DecayedUsage:
+    """October's usage of accounts, which halves from each to the next; targets are a fifth each."""
+    share = 0.2 if targets else None
+    rows = tuple(
+        UsageRow(account, share, 0.5 / 2**at, 0.6 / 2**at, at + 1 if targets else None)
+        for at, account in enumerate(accounts)
+    )
+    days = tuple(f"2026-10-{day:02}" for day in range(1, 32))
+    lines = tuple(UsageLine(row.name, 0, row.share, (row.mean,) * 31) for row in rows)
+    named = len([name for name in accounts if name is not None])
+    return DecayedUsage(
+        method="windows:cpu",
+        settings={
+            "method": "windows",
+            "penalty": "cpu",
+            "interval_days": 7,
+            "depth": 7,
+            "decay": 0.7,
+            "alignment": "trailing",
+            "half_life_days": 7.0,
+        },
+        as_of=1793487600,
+        days=31,
+        accounts=UsageOf(
+            kind="account",
+            named=named,
+            targets=named if targets else 0,
+            rows=rows,
+            left_out=3,
+            above=rows[0] if targets else None,
+            below=rows[-1] if targets else None,
+        ),
+        users=UsageOf("user", 1, 0, (UsageRow("anna", None, 1.0, 1.0, 1),), 0, None, None),
+        series=UsageSeries(
+            "account", days, weekly=False, lines=(*lines, UsageLine(None, 3, None, (0.05,) * 31))
+        ),
     )
 
 
@@ -148,6 +213,8 @@ def contents(*pools: PoolPart, cluster: str = "demo") -> Contents:
             "2026-10", 1790805600, 1793487600, False, "Europe/Berlin", 1790000000, 1793487000
         ),
         pools=pools or (pool(),),
+        usages=(usage(),),
+        coverage=Coverage(31, 2, 0, 2, gaps=(Gap("2026-10-03", "2026-10-04", 2),)),
         notes=("pool size: 128 CPUs (the header's MaxProcs)",),
         warnings=(),
         inputs=(Input("demo.swf", "swf", "ab" * 32, 123_456, 1_010, 2, 1),),

@@ -199,6 +199,66 @@ def test_the_record_is_the_same_each_time(con: Connection, said: Contents) -> No
     assert build(con, "demo", _PERIOD) == said
 
 
+def _cover(con: Connection, *days: tuple[str | None, int, str]) -> None:
+    for day, records, state in days:
+        row = {"cluster": "demo", "day": day, "records": records, "state": state}
+        row["refused"] = records if day is None else 0
+        frame = pl.DataFrame([row]).with_columns(pl.col("day").cast(pl.String).str.to_date())
+        database.insert(con, "coverage_result", frame)
+
+
+def test_days_without_records_are_counted_inside_the_period(con: Connection) -> None:
+    empty_days = ("2026-10-02", "2026-10-05", "2026-10-06", "2026-10-31", "2026-11-01")
+    _cover(con, ("2026-09-30", 0, "empty"), *((day, 0, "empty") for day in empty_days))
+    _cover(con, ("2026-10-01", 5, "full"), ("2026-10-03", 5, "partial"), (None, 3, "partial"))
+    cover = build(con, "demo", _PERIOD, Options(gaps=2)).coverage
+    assert (cover.days, cover.empty, cover.partial, cover.undated) == (6, 4, 1, 3)
+    assert [(gap.first, gap.last, gap.days) for gap in cover.gaps] == [
+        ("2026-10-05", "2026-10-06", 2),
+        ("2026-10-02", "2026-10-02", 1),
+    ]
+
+
+def test_a_pool_of_one_resource_has_no_part_on_resources(said: Contents) -> None:
+    assert said.pools[0].resources == ()
+
+
+def test_resources_come_with_those_who_used_most(con: Connection) -> None:
+    _fill(con, 10)
+    used: dict[str, dict[str | None, float]] = {
+        "cpus": {"anna": 6.0, "ben": 2.0, None: 2.0},
+        "gpus": {"ben": 3.0, "anna": 0.0, None: 1.0},
+        "mem_bytes": {"anna": 0.0},
+    }
+    rows: list[tuple[object, ...]] = [
+        (f"used_{resource}", "user", user, hours, 5)
+        for resource, by_user in used.items()
+        for user, hours in by_user.items()
+    ]
+    rows += [("utilization", "resource", resource, 0.5, None) for resource in used]
+    names = ("metric", "dimension", "dimension_value", "value", "attempts")
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        cluster=pl.lit("demo"),
+        pool=pl.lit("batch"),
+        schedule=pl.lit("observed"),
+        period=pl.lit("2026-10"),
+        unit=pl.lit("1"),
+        run_id=pl.lit("run-1"),
+    )
+    database.insert(con, "summary_result", frame)
+    made = build(con, "demo", _PERIOD, Options(rows=2)).pools[0].resources
+    assert [(of.resource, of.utilization, of.used, of.left_out) for of in made] == [
+        ("cpus", 0.5, 10.0, 1),
+        ("gpus", 0.5, 4.0, 0),
+        ("mem_bytes", 0.5, 0.0, 0),
+    ]
+    assert [(user.name, user.share, user.share_of_counted) for user in made[1].users] == [
+        ("ben", 0.75, 0.2),
+        (None, 0.25, 0.2),
+    ]
+    assert made[2].users == ()
+
+
 def test_a_cluster_that_nobody_knows(con: Connection) -> None:
     with pytest.raises(ReportError, match="'other'"):
         build(con, "other", _PERIOD)

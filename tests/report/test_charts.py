@@ -9,6 +9,7 @@ import pytest
 
 from audit.report import charts, series
 from audit.report.contents import Entities, Step
+from audit.report.style import Chart
 from tests.report.sample import HOSTILE, pool
 
 
@@ -31,7 +32,7 @@ def test_every_chart_is_drawn_and_described() -> None:
         assert not [said for said in _notes(chart) if said]
 
 
-def _notes(chart: charts.Chart) -> list[str]:
+def _notes(chart: Chart) -> list[str]:
     """Nothing in a chart points outside the page."""
     data = dict(chart.spec)
     data.pop("$schema", None)

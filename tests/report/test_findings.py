@@ -1,8 +1,17 @@
 from dataclasses import replace
 
-from audit.report.contents import Contents, PoolPart
+from audit.report.contents import Contents, Coverage, PoolPart
 from audit.report.findings import findings, notices
-from tests.report.sample import HOSTILE, contents, empty, entities, figure, pool
+from tests.report.sample import (
+    HOSTILE,
+    contents,
+    empty,
+    entities,
+    figure,
+    pool,
+    resources,
+    usage,
+)
 
 
 def _text(said: Contents) -> str:
@@ -52,6 +61,33 @@ def test_several_pools_are_told_apart() -> None:
         found.text for found in findings(contents(pool("a"), pool("b"))) if found.subject == "Waits"
     ]
     assert [text.partition(":")[0] for text in waits] == ["Pool a", "Pool b"]
+
+
+def test_who_is_furthest_from_the_target_is_said() -> None:
+    text = _text(replace(contents(), usages=(usage(("physics", "maths", "law")),)))
+    assert (
+        "Of 3 accounts with a target, in the mean over the period, account physics was furthest "
+        "above its target, with 60.0 % of all usage against 20.0 %; account law was furthest below "
+        "its target, with 15.0 % of all usage against 20.0 %. To use less"
+    ) in text
+
+
+def test_usage_is_no_finding_without_targets() -> None:
+    said = replace(contents(), usages=(usage(targets=False),))
+    assert "target" not in _text(said)
+
+
+def test_who_is_heavy_on_gpus_is_said() -> None:
+    text = _text(contents(replace(pool(), resources=resources("anna", "ben"))))
+    assert "Busy over the period: 70.0 % of the CPUs, 25.0 % of the GPUs." in text
+    assert "user ben had 90.0 % of the GPUs" in text
+    assert "memory" not in text  # of which the log tells nothing
+
+
+def test_many_days_without_records_are_noticed() -> None:
+    for empty_days, noticed in ((3, False), (4, True)):
+        said = replace(contents(), coverage=Coverage(31, empty_days, 0, 0, ()))
+        assert noticed is any("no record ended" in notice.text for notice in notices(said))
 
 
 def test_hostile_names_are_quoted_harmlessly() -> None:

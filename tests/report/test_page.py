@@ -1,12 +1,13 @@
 """The page as a person's browser shows it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from audit.report import render
 from tests.report import chromium
-from tests.report.sample import HOSTILE, contents, pool
+from tests.report.sample import HOSTILE, contents, pool, resources, usage
 
 pytestmark = [
     pytest.mark.chromium,
@@ -20,7 +21,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
-    said = contents(pool(), pool(HOSTILE[0], users=HOSTILE), cluster=HOSTILE[1])
+    hostile = replace(pool(HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
+    said = contents(pool(), hostile, cluster=HOSTILE[1])
+    said = replace(said, usages=(usage(HOSTILE), usage(targets=False)))
     file.write_text(render.render_html(said), encoding="utf-8")
     return file
 
@@ -32,7 +35,7 @@ def test_charts_are_drawn_in_silence_and_nothing_is_fetched(page: Path, width: i
         assert seen.complaints == []
         outside = [url for url in seen.requests if not url.startswith("data:")]
         assert outside == [page.as_uri()]
-        assert seen.evaluate("document.querySelectorAll('.live svg').length") == 14
+        assert seen.evaluate("document.querySelectorAll('.live svg').length") == 16
         # Wide tables scroll in boxes of their own; the page itself never does.
         assert seen.evaluate("document.documentElement.scrollWidth") == width
         assert seen.evaluate("document.querySelectorAll('.still')[0].offsetHeight") == 0

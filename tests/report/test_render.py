@@ -14,7 +14,7 @@ import pytest
 from audit.errors import ReportError
 from audit.report import render
 from audit.report.contents import Contents, Refusal, RefusedLine
-from tests.report.sample import HOSTILE, contents, empty, figure, pool
+from tests.report.sample import HOSTILE, contents, empty, figure, pool, resources, usage
 
 
 class _Reader(HTMLParser):
@@ -168,18 +168,75 @@ def test_one_attempt_of_nobody_is_a_report() -> None:
     assert "The log names no users." in _Reader(render.render_html(contents(part))).text
 
 
+def test_usage_stands_beside_its_targets(page: str, paper: bytes) -> None:
+    for text in (" ".join(_Reader(page).text.split()), _paper(paper)):
+        for said in (
+            "last 7 windows of 7 days, ending at that instant; each weighs 0.7 times",
+            "Mean less target (points)",
+            "physics 20.0 % 50.0 % 60.0 % +40.0 1",
+            "maths 20.0 % 25.0 % 30.0 % +10.0 2",
+            "3 more accounts are left out here",
+            "No targets are configured for users.",
+            "Bui et al., §2.1, equation 1",
+        ):
+            assert said in text
+        assert "Usage shares alone" not in text
+
+
+def test_usage_without_targets_says_so_and_shows_usage_alone() -> None:
+    said = replace(contents(), usages=(usage(targets=False),))
+    text = " ".join(_Reader(render.render_html(said)).text.split())
+    assert "Usage shares alone: no targets are configured." in text
+    assert "physics 50.0 % 60.0 %" in text
+    assert "Mean less target" not in text
+    assert "Rank now" not in text
+    assert "for users" not in text
+
+
+def test_a_database_without_usage_leaves_the_section_out() -> None:
+    text = _Reader(render.render_html(replace(contents(), usages=()))).text
+    assert "means are over the" not in text
+
+
+def test_resources_are_shown_where_there_are_several(page: str) -> None:
+    part = replace(pool(), resources=resources("anna", "ben"))
+    made = render.render_html(contents(part))
+    text = " ".join(_Reader(made).text.split())
+    for said in (
+        "CPUs 70.0 %",
+        "GPUs 25.0 %",
+        "GPUs: 10 pool-hours ben 7 9 90.0 % 1.0 %",
+        "Memory: 0 pool-hours The log tells of no use.",
+        "and 4 more users",
+    ):
+        assert said in text
+    assert 'style="width: 25.0%"' in made
+    assert "pool-hours" not in _Reader(page).text.lower()
+
+
+def test_days_without_records_are_listed(page: str, paper: bytes) -> None:
+    for text in (" ".join(_Reader(page).text.split()), _paper(paper)):
+        assert "From the log's first record to its last 31" in text
+        assert "Without records: 2026-10-03 to 2026-10-04 (2 days)." in text
+        assert "The day of 2 refused lines is not known" in text
+
+
 def _hostile() -> Contents:
-    part = pool(name=HOSTILE[0], users=HOSTILE)
+    part = replace(pool(name=HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
     said = contents(part, pool(HOSTILE[1]), cluster=HOSTILE[3])
     refusals = tuple(
         Refusal(text, 1, (RefusedLine(text, number, text),)) for number, text in enumerate(HOSTILE)
     )
     logs = tuple(replace(said.inputs[0], file=text) for text in HOSTILE)
-    return replace(said, notes=HOSTILE, warnings=HOSTILE, refusals=refusals, inputs=logs)
+    used = replace(usage(HOSTILE), method=HOSTILE[0], settings={"method": HOSTILE[1]})
+    return replace(
+        said, notes=HOSTILE, warnings=HOSTILE, refusals=refusals, inputs=logs, usages=(used,)
+    )
 
 
 def _plain() -> Contents:
-    return replace(contents(pool(), pool("other")), warnings=("plain",))
+    part = replace(pool(), resources=resources("anna", "ben"))
+    return replace(contents(part, pool("other")), warnings=("plain",))
 
 
 def test_hostile_names_stay_text_on_the_page() -> None:

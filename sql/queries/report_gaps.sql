@@ -1,0 +1,12 @@
+-- The longest stretches of days without any record in a span, longest first.
+-- parameters: cluster VARCHAR, from_day DATE, to_day DATE, gaps BIGINT
+WITH numbered AS (
+    SELECT day, day - row_number() OVER (ORDER BY day)::INTEGER AS stretch
+    FROM coverage_result
+    WHERE cluster = $cluster AND state = 'empty' AND day BETWEEN $from_day AND $to_day
+)
+SELECT min(day)::VARCHAR AS first, max(day)::VARCHAR AS last, count(*) AS days
+FROM numbered
+GROUP BY stretch
+ORDER BY days DESC, first
+LIMIT $gaps

@@ -1,0 +1,53 @@
+-- Usage fractions over time of the users, or accounts, who used most, and of all others together
+-- (place beyond "shown", with their number). Beyond "days" days each point is the mean of seven.
+-- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
+WITH own AS (
+    SELECT as_of, entity, share, usage_fraction::DECIMAL(20, 18) AS fraction
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period AND method = $method AND entity_kind = $kind
+),
+instants AS (
+    SELECT as_of, row_number() OVER (ORDER BY as_of) - 1 AS number, count(*) OVER () AS instants
+    FROM (SELECT DISTINCT as_of FROM own)
+),
+parts AS (
+    SELECT
+        as_of, instants > $days AS weekly,
+        min(as_of) OVER part AS first_as_of, count(*) OVER part AS length
+    FROM instants
+    WINDOW part AS (PARTITION BY CASE WHEN instants > $days THEN number // 7 ELSE number END)
+),
+ranked AS (
+    SELECT
+        entity, max(share) AS share,
+        row_number() OVER (ORDER BY sum(fraction) DESC, entity NULLS LAST) AS number
+    FROM own
+    GROUP BY entity
+),
+placed AS (
+    SELECT entity, share, number > $shown AS other, least(number, $shown + 1) AS place
+    FROM ranked
+),
+lines AS (
+    SELECT
+        place,
+        min(entity) FILTER (NOT other) AS entity,
+        min(share) FILTER (NOT other) AS share,
+        count(*) FILTER (other) AS others
+    FROM placed
+    GROUP BY place
+),
+summed AS (
+    SELECT place, first_as_of, sum(fraction)::DOUBLE AS total
+    FROM own
+    JOIN parts USING (as_of)
+    JOIN placed ON placed.entity IS NOT DISTINCT FROM own.entity
+    GROUP BY ALL
+)
+SELECT
+    lines.place, entity, share, others, instant.weekly, instant.first_as_of,
+    coalesce(total, 0) / instant.length AS fraction
+FROM lines
+CROSS JOIN (SELECT DISTINCT first_as_of, weekly, length FROM parts) AS instant
+LEFT JOIN summed ON summed.place = lines.place AND summed.first_as_of = instant.first_as_of
+ORDER BY lines.place, instant.first_as_of
