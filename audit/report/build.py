@@ -165,8 +165,8 @@ def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gap
     last = period.to_time if period.whole_log else period.to_time - 1
     span = {
         "cluster": cluster,
-        "from_day": day_of(period.from_time, in_zone),
-        "to_day": day_of(last, in_zone),
+        "from_day": day_of(period.from_time, in_zone).isoformat(),
+        "to_day": day_of(last, in_zone).isoformat(),
     }
     days, empty, partial, undated = queries.run(con, "report_coverage", **span).row(0)
     found = queries.run(con, "report_gaps", **span, gaps=gaps)

@@ -177,7 +177,7 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
         "Bui et al., §2.1, equation 1",
         Example(
             f"Usage after {_END} s, with 3 windows of {_WINDOW_S} s and a decay of "
-            f"{wording.number(method.decay)} (in seconds of the whole pool)",
+            f"{method.decay:g} (in seconds of the whole pool)",
             ("User", "Window 0", "Window 1", "Window 2", "Usage", "Usage fraction"),
             tuple(
                 (
@@ -187,7 +187,7 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
                 )
                 for at, name in enumerate(used.entities)
             ),
-            f"Everyone's usage: {wording.number(used.total.tolist()[0])} s.",
+            f"Everyone's usage: {wording.number(used.total.tolist()[0], 5)} s.",
         ),
     )
 

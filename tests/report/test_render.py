@@ -205,6 +205,7 @@ def test_resources_are_shown_where_there_are_several(page: str) -> None:
     for said in (
         "CPUs 70.0 %",
         "GPUs 25.0 %",
+        "Memory –",
         "GPUs: 10 pool-hours ben 7 9 90.0 % 1.0 %",
         "Memory: 0 pool-hours The log tells of no use.",
         "and 4 more users",
