@@ -26,6 +26,12 @@ class JobState(StrEnum):
     """One execution burst of a job that went on later (SWF status 2)."""
 
 
+WAITING: Final = (
+    *(JobState.PENDING.value, "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
+)
+"""States of what has not started and may yet: PENDING, and what Slurm calls some kinds of it."""
+
+
 class RecordKind(StrEnum):
     """What one record of a log speaks of."""
 

@@ -43,6 +43,8 @@ class Header:
     """Every labelled entry, for provenance and for the dialect's own use."""
     problems: tuple[str, ...] = ()
     """What could not be used of it, in words for the user."""
+    local_times: bool = False
+    """Whether its times are local ones of a zone that nobody has said; they are read as UTC."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ told from others. Source: sacct's manual page, Slurm 17.11 to 25.05.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -42,6 +44,8 @@ from audit.model import RECORDS
 
 _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
 """Bytes that may stand for a separator of several bytes while a block is cut."""
+
+_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 _MARK: Final = "JobID"
 """A row that repeats the header, or states another, has this in it."""
@@ -90,7 +94,13 @@ def header(head: bytes, reading: Reading) -> Header:
             f"time zone {zone!r}: not in the IANA database; write it like Europe/Berlin"
         )
     return _stated(
-        layout, Header(zone=reading.zone, entries={"zone": zone}, problems=tuple(problems))
+        layout,
+        Header(
+            zone=reading.zone,
+            entries={"zone": zone},
+            problems=tuple(problems),
+            local_times=reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100])),
+        ),
     )
 
 
@@ -354,7 +364,7 @@ def _stated(layout: Layout, header: Header) -> Header:
         "trailing": str(layout.trailing),
         "short": ",".join(map(str, layout.short)),
     }
-    return Header(header.zone, header.capacity, entries, header.problems)
+    return replace(header, entries=entries)
 
 
 def _layout(header: Header) -> Layout:

@@ -13,18 +13,13 @@ import polars as pl
 from audit.formats import fields
 from audit.formats.fields import Kind
 from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
-from audit.model import JobState, RecordKind
+from audit.model import WAITING, JobState, RecordKind
 
 OPEN: Final = (
     *(JobState.RUNNING.value, "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED"),
     *("SIGNALING", "STAGE_OUT"),
 )
 """States of what has started and not ended; RESIZING apart, whose first part has an end."""
-
-WAITING: Final = (
-    *(JobState.PENDING.value, "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
-)
-"""States of what has not started and may yet."""
 
 _NOT_KNOWN: Final = [*UNKNOWN, "UNLIMITED", "Partition_Limit", ""]
 _TIMES: Final = ("Submit", "Eligible", "Start", "End")

@@ -93,6 +93,28 @@ def clusters(log: Opened) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
+def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
+    """What the records of logs call the cluster that is asked for.
+
+    That name itself, where they name it; their only name, which then goes by the asked one here.
+
+    Args:
+        asked: the cluster's name here; None takes the only one there is.
+        named: the clusters that the records name.
+        flag: where the name is chosen.
+
+    Raises:
+        UsageError: they name several, and not that one.
+    """
+    if asked in named:
+        return asked
+    if len(named) > 1:
+        raise UsageError(
+            f"the records are of several clusters: {', '.join(named)}; choose one ({flag})"
+        )
+    return named[0] if named else None
+
+
 def take_in(
     con: Connection,
     cluster: str,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from audit.metrics.width import TOP, width_class
-from audit.model import DESCRIBED, OBSERVED, SEQUENCE, JobState, Period, Pool, Standing
+from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
 TAU_S = 10
 """Runtime below which bounded slowdown does not grow further, in seconds."""
@@ -106,7 +106,7 @@ def _standing() -> pl.Expr:
         .then(pl.lit(Standing.ENDED.value))
         .when(started)
         .then(pl.lit(Standing.RUNNING.value))
-        .when(~left & (pl.col("state") == JobState.PENDING))
+        .when(~left & pl.col("state").is_in(list(WAITING)))
         .then(pl.lit(Standing.PENDING.value))
         .when(~left & pl.col("occupancy_s").is_not_null())
         .then(pl.lit(Standing.START_UNKNOWN.value))

@@ -44,7 +44,16 @@ def zone(asked: str | None, headers: Sequence[Header]) -> Fact:
         )
     if named:
         return Fact("time zone", named[0], "the log's header")
-    return Fact("time zone", "UTC", "default: the log names none")
+    local = any(header.local_times for header in headers)
+    return Fact(
+        "time zone",
+        "UTC",
+        "default: the log names none",
+        "the log's times are local ones, and nothing says of which zone: they are read as UTC; "
+        "say --zone"
+        if local
+        else None,
+    )
 
 
 def pool(

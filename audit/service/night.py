@@ -18,7 +18,15 @@ from audit import periods
 from audit.config import Cluster, Config, Source, Threshold
 from audit.errors import AuditError, ReportError, UsageError
 from audit.formats.dialects import Header, Reading
-from audit.ingest.ingest import Progress, identify, open_logs, refuse_beyond, take_in
+from audit.ingest.ingest import (
+    Progress,
+    called_by,
+    clusters,
+    identify,
+    open_logs,
+    refuse_beyond,
+    take_in,
+)
 from audit.model import Period
 from audit.report import build, charts, contents, findings, render
 from audit.service import compute, lock, results, sources
@@ -179,7 +187,8 @@ def _take(
     """Takes in one log; gives its input."""
     reading = Reading(source.columns, source.separator, cluster.zone)
     logs = open_logs([path], source.dialect, reading)
-    (taken,) = take_in(con, cluster.name, logs, now=now, called=cluster.name, progress=progress)
+    called = called_by(cluster.name, sorted(clusters(logs[0])), "clusters.name")
+    (taken,) = take_in(con, cluster.name, logs, now=now, called=called, progress=progress)
     if not taken.known:
         night.read.append(f"{taken.file}: {taken.records:,} records, {taken.refused:,} refused")
     refuse_beyond(con, cluster.name, logs, config.ingest.refused_limit)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.config import Config, Usage
-from audit.errors import ReportError, UsageError
+from audit.errors import ReportError
 from audit.formats.dialects import PLAIN, Reading
 from audit.ingest.ingest import (
     Opened,
     Progress,
+    called_by,
     clusters,
     open_logs,
     refuse_beyond,
@@ -97,8 +98,8 @@ def audit(
             if request.database is not None and request.target.exists():
                 publish.seed(con, request.target)
             migrations.migrate(con)
-            cluster, source = _name_of(logs, request.cluster)
-            take_in(con, cluster, logs, called=request.cluster, progress=progress)
+            cluster, source, called = _name_of(logs, request.cluster)
+            take_in(con, cluster, logs, called=called, progress=progress)
             refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
             progress("computing", 0, 1)
             named = Fact("cluster", cluster, source)
@@ -195,23 +196,19 @@ def _put_in_place(work: Path, out: Path) -> tuple[Path, Path | None]:
     return html, None
 
 
-def _name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str]:
-    """What the cluster is called, and who says so.
+def _name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str, str | None]:
+    """What the cluster is called here, who says so, and what the logs' records call it.
 
     Raises:
-        UsageError: the logs' records name several, and none was chosen.
+        UsageError: the logs' records name several, and none of them was chosen.
     """
-    if asked is not None:
-        return asked, "--cluster"
     named = sorted({name for log in logs for name in clusters(log)})
-    if len(named) > 1:
-        raise UsageError(
-            f"the logs hold records of several clusters: {', '.join(named)}; choose one with "
-            "--cluster"
-        )
-    if named:
-        return named[0], "the log's records"
+    called = called_by(asked, named, "--cluster")
+    if asked is not None:
+        return asked, "--cluster", called
+    if called is not None:
+        return called, "the log's records", called
     name = min(log.source.path.name for log in logs)
     for suffix in (".gz", ".swf", ".txt", ".log", ".csv", ".psv"):
         name = name.removesuffix(suffix)
-    return name or "cluster", "the log's name"
+    return name or "cluster", "the log's name", None
