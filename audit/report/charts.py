@@ -70,6 +70,12 @@ def prepare() -> None:
     _bundling()
 
 
+def load() -> None:
+    """Loads the libraries that draw."""
+    import altair  # noqa: F401
+    import vl_convert  # noqa: F401
+
+
 @cache
 def script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, to be inlined once in a page.

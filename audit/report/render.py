@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -59,6 +59,22 @@ class Drawn:
     pools: tuple[Mapping[str, Picture], ...]
     usages: tuple[Mapping[str, Picture], ...]
     specs: tuple[Mapping[str, str], ...]
+
+
+def prepare() -> None:
+    """Begins in the background what a report would have to wait for.
+
+    A command that will write one calls this when it starts: while logs are read and figures
+    computed, mostly outside Python's lock, the libraries that draw and lay out are loaded.
+    """
+    charts.prepare()
+    threading.Thread(target=_load, name="fairaudit-libraries", daemon=True).start()
+
+
+def _load() -> None:
+    charts.load()
+    with suppress(ReportError):  # said by render_pdf, if a PDF is asked for
+        _weasyprint()
 
 
 def draw(contents: Contents) -> Drawn:

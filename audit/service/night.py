@@ -28,7 +28,7 @@ from audit.ingest.ingest import (
     take_in,
 )
 from audit.model import Period
-from audit.report import build, charts, contents, findings, render
+from audit.report import build, contents, findings, render
 from audit.service import compute, lock, results, sources
 from audit.service.identity import Identity
 from audit.service.setting import Setting, configured
@@ -89,7 +89,7 @@ def run(
         con = database.open_store(store, config.store.memory_limit)
         try:
             migrations.migrate(con)
-            charts.prepare()  # in the background, while logs are read
+            render.prepare()  # in the background, while logs are read
             for cluster in config.clusters:
                 _one(con, cluster, config, folder, now, only, night, progress)
             target = folder / config.output.database

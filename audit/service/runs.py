@@ -20,7 +20,7 @@ from audit.ingest.ingest import (
     take_in,
 )
 from audit.model import Period, Resource
-from audit.report import build, charts, contents, findings, render
+from audit.report import build, contents, findings, render
 from audit.report.contents import Contents
 from audit.service import compute, results, spans
 from audit.service.identity import Identity
@@ -91,7 +91,7 @@ def audit(
             fails, the page and the database are there nevertheless.
     """
     logs = open_logs(request.logs, request.dialect, request.reading)
-    charts.prepare()  # in the background, while the log is read
+    render.prepare()  # in the background, while the log is read
     with workplace(request.out) as work, replacing(request.target):
         con = database.open_store(work / "store.duckdb", config.store.memory_limit)
         try:
