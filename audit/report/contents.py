@@ -322,7 +322,7 @@ class Contents:
     notes: tuple[str, ...]  # what was inferred about the cluster, and from what
     warnings: tuple[str, ...]  # what was found wrong with the log, such as a header that lies
     inputs: tuple[Input, ...]
-    superseded: int  # summary records whose bursts are attempts of their own
+    superseded: int  # earlier versions of a record, and summaries whose bursts are attempts
     refusals: tuple[Refusal, ...]
     definitions: tuple[Definition, ...]
     provenance: Provenance
