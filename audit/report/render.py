@@ -68,7 +68,8 @@ def prepare() -> None:
     computed, mostly outside Python's lock, the libraries that draw and lay out are loaded.
     """
     charts.prepare()
-    threading.Thread(target=_load, name="fairaudit-libraries", daemon=True).start()
+    # No daemon: a command that fails early must not end in the middle of foreign code.
+    threading.Thread(target=_load, name="fairaudit-libraries").start()
 
 
 def _load() -> None:
