@@ -24,15 +24,18 @@ _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
 
 def of_pool(pool: PoolPart) -> dict[str, Chart]:
     """The charts of one pool by key; a chart that has nothing to draw is left out."""
-    made = (
-        shortfall_share(pool),
-        shortfall(pool),
-        nuwt(pool),
-        waits(pool),
-        week(pool),
-        utilization(pool),
-        queued(pool),
-    )
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(False):  # checks each part against the schema as it is made: slow
+        made = (
+            shortfall_share(pool),
+            shortfall(pool),
+            nuwt(pool),
+            waits(pool),
+            week(pool),
+            utilization(pool),
+            queued(pool),
+        )
     return {chart.key: chart for chart in made if chart is not None}
 
 
