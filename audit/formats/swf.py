@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
+from audit.formats.instants import is_zone
 from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, refusals, select
 from audit.model import RECORDS, JobState, RecordKind
 
@@ -125,7 +124,7 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
             "times are counted from 1970-01-01"
         )
     zone = entries.get("TimeZoneString")
-    if zone is not None and not _is_zone(zone):
+    if zone is not None and not is_zone(zone):
         problems.append(f"header TimeZoneString: {zone!r} is not a known time zone: ignored")
         zone = None
     return Header(zone=zone, capacity=capacity, entries=entries, problems=tuple(problems))
@@ -367,14 +366,6 @@ def _is_number(field: bytes) -> bool:
     try:
         float(field)
     except ValueError:
-        return False
-    return True
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        datetime(2000, 1, 1, tzinfo=ZoneInfo(name))
-    except (ValueError, OSError, KeyError):
         return False
     return True
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -135,16 +134,12 @@ def _pool(
     else:
         fact = Fact(f"capacity of pool {asked.name!r}", f"{capacity:,} {resource}", "config.toml")
     steps = tuple(
-        (_midnight(step.since, zone), amount)
+        (periods.day_start(step.since, zone), amount)
         for step in asked.steps
         if (amount := getattr(step, asked.resource)) is not None
     )
     amounts = {**given, asked.resource: capacity}
     return Pool(asked.name, resource, capacity, steps, tuple(sorted(amounts.items()))), fact
-
-
-def _midnight(day: date, zone: ZoneInfo) -> int:
-    return periods.day_start(day, zone)
 
 
 def _warnings(facts: Sequence[Fact], headers: Mapping[str, Header]) -> tuple[str, ...]:
