@@ -4,13 +4,14 @@ A schedule is sound where nothing starts before it arrives or ends before it sta
 overfills the pool, every attempt that was asked for is there once with the occupancy it really
 had, and, under ``conservative``, none starts later than first planned.
 
-Conventions: times are epoch seconds, an attempt holds its size over ``[start, end)``. What is
-found is data, one row of ``FINDINGS`` each, in a fixed order; ``require_sound`` makes it an error.
-The check knows no policy: it says that a schedule is possible, not that EASY would have made it.
+Conventions: times are epoch seconds, an attempt holds what it asks for over ``[start, end)``. What
+is found is data, one row of ``FINDINGS`` each, in a fixed order; ``require_sound`` makes it an
+error. The check knows no policy: it says that a schedule is possible, not that EASY would have made
+it.
 """
 
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 from audit.errors import SimulationError
 
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
+FOREVER: Final = np.iinfo(np.int64).max
 KEY: Final = ("cluster", "job_id", "attempt")
 PLANNED: Final = "planned_start_time"
 """Optional column of a schedule: the start first promised to an attempt, epoch seconds."""
@@ -29,7 +32,7 @@ class Check(StrEnum):
     """What can be wrong with an attempt; the unit of ``amount`` in brackets."""
 
     LOST = "lost"
-    """Neither started nor larger than the pool [rows of the schedule without a start]."""
+    """Not started, and nothing hindered it for ever [rows of the schedule without a start]."""
     STRANGER = "stranger"
     """In the schedule but not among the attempts that were to be scheduled [rows]."""
     TWICE = "twice"
@@ -41,9 +44,10 @@ class Check(StrEnum):
     OCCUPANCY_CHANGED = "occupancy_changed"
     """It runs for longer (+) or shorter (−) than it really did [seconds]."""
     OVER_CAPACITY = "over_capacity"
-    """It starts at an instant after which more than the capacity is in use [resource]."""
+    """It starts at an instant after which more than there is is in use of something that it asks
+    for [resource: the first of which it is so]."""
     LATER_THAN_PLANNED = "later_than_planned"
-    """It starts after the start it was first promised [seconds]."""
+    """It starts after the start it was first promised, and the pool kept what it had [seconds]."""
 
 
 FINDINGS: Final = pl.Schema(
@@ -59,10 +63,47 @@ FINDINGS: Final = pl.Schema(
 """One row per fault found."""
 
 
+class Capacity(NamedTuple):
+    """What a pool has of R resources, in S steps."""
+
+    resources: tuple[str, ...]
+    """Columns that say how much an attempt asks for."""
+    amounts: IntArray  # [R], before all steps
+    time: IntArray  # [S], ascending: from when on
+    change: IntArray  # [S, R], so much more there is
+    planned: BoolArray  # [S], whether planners knew
+
+    @classmethod
+    def constant(cls, amount: int) -> "Capacity":
+        """Always the same ``amount`` of what the column ``size`` asks for."""
+        none = np.zeros(0, np.int64)
+        return cls(("size",), np.array([amount]), none, none.reshape(0, 1), none.astype(np.bool_))
+
+    def at(self, instants: IntArray) -> IntArray:
+        """What there is right after steps at each of k ``instants``: [k, R], may be negative."""
+        return self._levels()[np.searchsorted(self.time, instants, side="right")]
+
+    @property
+    def largest(self) -> IntArray:
+        """The most there ever is of each resource: [R]."""
+        levels: IntArray = np.vstack((self.amounts, self.at(self.time))).max(axis=0)
+        return levels
+
+    @property
+    def last(self) -> IntArray:
+        """What there is after all steps: [R]."""
+        levels: IntArray = self._levels()[-1]
+        return levels
+
+    def _levels(self) -> IntArray:
+        levels: IntArray = np.vstack((self.amounts, self.amounts + self.change.cumsum(axis=0)))
+        return levels
+
+
 def check_schedule(
     schedule: pl.DataFrame,
     attempts: pl.DataFrame,
-    capacity: int,
+    capacity: int | Capacity,
     *,
     snapshot_time: int | None = None,
 ) -> pl.DataFrame:
@@ -72,37 +113,42 @@ def check_schedule(
         schedule: ``cluster, job_id, attempt, start_time, end_time``, and ``planned_start_time``
             where starts were promised. A null end is an attempt that runs on. May be the same
             frame as ``attempts``: an observed schedule is checked as it is.
-        attempts: ``cluster, job_id, attempt, arrival_time, size``, and ``occupancy_s`` where the
-            occupancy is to be compared (null: not compared). Those that were to start: leave out
-            what never started. Attempts larger than ``capacity`` need not start.
-        capacity: amount of the counted resource, constant, ≥ 0.
+        attempts: ``cluster, job_id, attempt, arrival_time``, the columns that ``capacity`` names
+            (``size``), and ``occupancy_s`` where the occupancy is to be compared (null: not
+            compared). Those that were to start: leave out what never started. Those that ask for
+            more than there ever is need not start; nor need any whose row has no start, where one
+            of them asks for more than is left in the end: it may stand before them for ever. Where
+            ``blocked`` is true, the attempt is none, but takes from the capacity for as long as
+            the schedule says (SPEC §5).
+        capacity: what there is, all ≥ 0 before the first step. As a number, of ``size``.
         snapshot_time: what started before it was running in the snapshot that the simulation
             began from, and may hold more than the capacity. What starts from then on may not add
             to that: free amounts may be negative, but then nothing starts (SPEC §4, *fits*).
+
+    Where a step takes away what is in use, nothing is wrong; from then on what starts must fit. A
+    start may be later than planned where the pool lost something unforeseen between the promise
+    and that start.
 
     Returns:
         ``FINDINGS``, in the order of ``Check``, then of the instant, then of ``attempts``; empty
         where the schedule is sound.
 
     Raises:
-        SimulationError: an arrival or size is unknown, a size is negative, or an attempt is
+        SimulationError: an arrival or request is unknown, a request is negative, or an attempt is
             listed twice in ``attempts``: then there is nothing to check against.
 
-    Source: SPEC §4.
+    Source: SPEC §4, §5.
     """
-    asked = _asked(attempts)
+    has = Capacity.constant(capacity) if isinstance(capacity, int) else capacity
+    asked = _asked(attempts, has.resources)
     rows = schedule.select(*KEY, "start_time", "end_time", _optional(schedule, PLANNED))
     placed = rows.join(asked, on=KEY, how="inner", nulls_equal=True, maintain_order="left")
+    own = placed.filter(~pl.col("blocked"))
     findings = [
-        *_presence(rows, asked, capacity),
-        *_times(placed),
-        _over_capacity(placed, capacity, snapshot_time),
-        _finding(
-            Check.LATER_THAN_PLANNED,
-            placed.filter(pl.col("start_time") > pl.col(PLANNED)),
-            at="start_time",
-            amount=pl.col("start_time") - pl.col(PLANNED),
-        ),
+        *_presence(rows, asked, placed, has),
+        *_times(own),
+        _over_capacity(placed, has, snapshot_time),
+        _later_than_planned(placed, has, snapshot_time),
     ]
     return (
         pl.concat(findings)
@@ -131,35 +177,51 @@ def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
     )
 
 
-def _asked(attempts: pl.DataFrame) -> pl.DataFrame:
-    """Arrival, size and occupancy of the attempts that were to be scheduled, positions added."""
+def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
+    """Arrival, requests and occupancy of those that were to be scheduled, positions added."""
+    blocked = pl.col("blocked") if "blocked" in attempts.columns else pl.lit(value=False)
     asked = attempts.select(
-        *KEY, "arrival_time", "size", _optional(attempts, "occupancy_s")
+        *KEY,
+        "arrival_time",
+        *resources,
+        _optional(attempts, "occupancy_s"),
+        blocked.fill_null(value=False).alias("blocked"),
     ).with_row_index("position")
-    for column in ("arrival_time", "size"):
+    for column in ("arrival_time", *resources):
         if asked[column].null_count():
             raise SimulationError(
                 f"schedule check: {column} is unknown for {asked[column].null_count()} attempts; "
                 "leave them out, or give the value that the scheduler was given"
             )
-    if asked.filter(pl.col("size") < 0).height:
-        raise SimulationError("schedule check: a size is negative")
+    for column in resources:
+        if asked.filter(pl.col(column) < 0).height:
+            raise SimulationError(f"schedule check: a {column} is negative")
     if asked.select(KEY).is_duplicated().any():
         raise SimulationError("schedule check: an attempt is listed twice among those to schedule")
     return asked
 
 
-def _presence(rows: pl.DataFrame, asked: pl.DataFrame, capacity: int) -> list[pl.DataFrame]:
+def _presence(
+    rows: pl.DataFrame, asked: pl.DataFrame, placed: pl.DataFrame, capacity: Capacity
+) -> list[pl.DataFrame]:
     """Attempts lost, strangers, attempts with more than one row."""
     counts = rows.group_by(KEY, maintain_order=True).agg(
         rows=pl.len(), starts=pl.col("start_time").count(), at=pl.col("start_time").max()
     )
     both = asked.join(counts, on=KEY, how="left", nulls_equal=True, maintain_order="left")
     strangers = counts.join(asked, on=KEY, how="anti", nulls_equal=True, maintain_order="left")
+    waits = both.filter(pl.col("starts").fill_null(0) == 0, ~pl.col("blocked"))
+    request = _requests(waits, capacity)
+    queued = (request <= capacity.largest).all(axis=1)
+    runs_on = placed.filter(pl.col("start_time").is_not_null(), pl.col("end_time").is_null())
+    left = capacity.last - _requests(runs_on, capacity).sum(axis=0)
+    stuck = queued & ((request > 0) & (request > left)).any(axis=1)
+    if stuck.any():  # it may be the head of the queue for ever, and nobody get past it
+        queued &= waits["rows"].is_null().to_numpy()
     return [
         _finding(
             Check.LOST,
-            both.filter(pl.col("starts").fill_null(0) == 0, pl.col("size") <= capacity),
+            waits.filter(pl.Series(queued, dtype=pl.Boolean)),
             at="arrival_time",
             amount=pl.col("rows").fill_null(0),
         ),
@@ -186,29 +248,66 @@ def _times(placed: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _over_capacity(placed: pl.DataFrame, capacity: int, snapshot_time: int | None) -> pl.DataFrame:
+def _over_capacity(
+    placed: pl.DataFrame, capacity: Capacity, snapshot_time: int | None
+) -> pl.DataFrame:
     """Attempts that start at an instant which leaves more in use than the capacity.
 
     Two conditions hold for each start at t, and together suffice, as within one instant what has
     no occupancy can go first: what has an occupancy fits beside all that runs right after t; what
-    has none fits beside what runs through t, from before t to after it.
+    has none fits beside what runs through t, from before t to after it. What is blocked comes and
+    goes as steps do, before all passes.
     """
-    rows = placed.filter(pl.col("start_time").is_not_null(), pl.col("size") > 0)
+    rows = placed.filter(pl.col("start_time").is_not_null())
     start = rows["start_time"].to_numpy()
-    size = rows["size"].to_numpy()
     # No end: it runs on beyond everything. An end before the start is a finding of its own, and
     # holds nothing here.
-    forever = np.iinfo(np.int64).max
-    end = np.maximum(rows["end_time"].fill_null(forever).to_numpy(), start)
+    end = np.maximum(rows["end_time"].fill_null(FOREVER).to_numpy(), start)
+    blocked = rows["blocked"].to_numpy()
+    request = _requests(rows, capacity)
     brief = end == start
-    lasting_start, lasting_end, lasting_size = start[~brief], end[~brief], size[~brief]
-    ended = _total_at(lasting_end, lasting_size, start, "right")
-    right_after = _total_at(lasting_start, lasting_size, start, "right") - ended
-    through = _total_at(lasting_start, lasting_size, start, "left") - ended
-    excess = np.where(brief, through + size, right_after) - capacity
-    given = np.zeros(len(start), bool) if snapshot_time is None else start < snapshot_time
+    own, steps = ~brief & ~blocked, ~brief & blocked
+    has = capacity.at(start)
+    excess = np.zeros(len(start), np.int64)
+    for x in reversed(range(len(capacity.resources))):
+        asks = request[:, x]
+        ended = _total_at(end[~brief], asks[~brief], start, "right")
+        taken = _total_at(start[steps], asks[steps], start, "right") - ended
+        right_after = taken + _total_at(start[own], asks[own], start, "right")
+        through = taken + _total_at(start[own], asks[own], start, "left")
+        over = np.where(brief, through + asks, right_after) - has[:, x]
+        excess = np.where((over > 0) & (asks > 0), over, excess)
+    given = blocked if snapshot_time is None else blocked | (start < snapshot_time)
     faults = rows.with_columns(pl.Series("excess", excess)).filter(pl.Series((excess > 0) & ~given))
     return _finding(Check.OVER_CAPACITY, faults, at="start_time", amount=pl.col("excess"))
+
+
+def _later_than_planned(
+    placed: pl.DataFrame, capacity: Capacity, snapshot_time: int | None
+) -> pl.DataFrame:
+    """Attempts that start after the start first promised, though no resource was lost meanwhile."""
+    taken = placed.filter(
+        pl.col("blocked"), (pl.col("start_time") < pl.col("end_time")).fill_null(value=True)
+    )
+    lost = capacity.time[~capacity.planned & (capacity.change < 0).any(axis=1)]
+    losses = np.sort(np.concatenate((lost, taken["start_time"].drop_nulls().to_numpy())))
+    late = placed.filter(~pl.col("blocked"), pl.col("start_time") > pl.col(PLANNED))
+    promised = late["arrival_time"].to_numpy()
+    if snapshot_time is not None:
+        promised = np.maximum(promised, snapshot_time)
+    before = np.searchsorted(losses, promised, side="right")
+    kept = np.searchsorted(losses, late["start_time"].to_numpy(), side="right") == before
+    return _finding(
+        Check.LATER_THAN_PLANNED,
+        late.filter(pl.Series(kept, dtype=pl.Boolean)),
+        at="start_time",
+        amount=pl.col("start_time") - pl.col(PLANNED),
+    )
+
+
+def _requests(rows: pl.DataFrame, capacity: Capacity) -> IntArray:
+    """How much each of the ``rows`` asks for: [n, R]."""
+    return np.column_stack([rows[name].cast(pl.Int64).to_numpy() for name in capacity.resources])
 
 
 def _total_at(

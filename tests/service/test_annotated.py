@@ -38,7 +38,8 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
         steps = []
         for days in draw(st.lists(st.integers(1, 100), max_size=2)):
             day += timedelta(days=days)
-            steps.append(draw(st.builds(config.Step, since=st.just(day), **_amounts)))
+            step = st.builds(config.Step, since=st.just(day), planned=st.booleans(), **_amounts)
+            steps.append(draw(step))
         pools.append(
             config.Pool(
                 name=name,
@@ -49,6 +50,11 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                 resource=draw(st.sampled_from(["cpus", "nodes", "gpus"])),
                 capacity=draw(st.builds(config.Amounts, **_amounts)),
                 steps=tuple(steps),
+                exclusive_nodes=draw(st.booleans()),
+                order=draw(st.sampled_from(["fcfs", "sjf", "lxf", "recorded"])),
+                backfill=draw(st.sampled_from(["none", "easy", "conservative_replan"])),
+                depth=draw(_counts),
+                window_s=draw(_counts),
             )
         )
     # a partition may not be in two pools
@@ -97,7 +103,8 @@ def test_comments_stand_above_the_first_of_several_pools() -> None:
     assert text.endswith("\n")
     second = text.split("[[clusters.pools]]\n")[2].split("\n\n")[0]
     assert second == (
-        'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\ncapacity = {}'
+        'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\ncapacity = {}\n'
+        'exclusive_nodes = false\norder = "fcfs"\nbackfill = "easy"'
     )
 
 

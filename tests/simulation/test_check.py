@@ -1,12 +1,23 @@
 """Each kind of broken schedule is caught, and nothing else is."""
 
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
-from audit.simulation.check import FINDINGS, KEY, PLANNED, check_schedule, require_sound
+from audit.simulation.check import (
+    FINDINGS,
+    KEY,
+    PLANNED,
+    Capacity,
+    check_schedule,
+    require_sound,
+)
 from audit.simulation.plain import easy, estimate_of
 
 CAPACITY = 4
@@ -41,10 +52,30 @@ def changed(job_id: str, **values: int | None) -> pl.DataFrame:
     )
 
 
+def in_steps(
+    amounts: Sequence[int],
+    *steps: tuple[int, Sequence[int]],
+    resources: Sequence[str] = ("size",),
+    planned: bool = False,
+) -> Capacity:
+    """What there is before all steps, and from when on how much more."""
+    return Capacity(
+        tuple(resources),
+        np.array(amounts, np.int64),
+        np.array([time for time, _ in steps], np.int64),
+        np.array([change for _, change in steps], np.int64).reshape(len(steps), len(amounts)),
+        np.full(len(steps), planned),
+    )
+
+
+def with_blocked(*job_ids: str) -> pl.DataFrame:
+    return SOUND.with_columns(blocked=pl.col("job_id").is_in(job_ids))
+
+
 def found(
     schedule: pl.DataFrame,
     attempts: pl.DataFrame = SOUND,
-    capacity: int = CAPACITY,
+    capacity: int | Capacity = CAPACITY,
     snapshot_time: int | None = None,
 ) -> list[tuple[str, str, int | None, int]]:
     findings = check_schedule(schedule, attempts, capacity, snapshot_time=snapshot_time)
@@ -268,3 +299,203 @@ def test_over_capacity_says_what_counting_second_by_second_says(
         (t, str(k), excess) for t, k, excess in sorted(overfull)
     ]
     assert findings.select(KEY).height == len(overfull)
+
+
+def test_capacity_in_steps() -> None:
+    has = in_steps([4], (2, [-1]), (2, [3]), (5, [-6]))
+    assert has.at(np.array([0, 1, 2, 4, 5, 9])).tolist() == [[4], [4], [6], [6], [0], [0]]
+    assert (has.largest.tolist(), has.last.tolist()) == ([6], [0])
+    constant = Capacity.constant(4)
+    assert constant.at(np.array([0, 9])).tolist() == [[4], [4]]
+    assert (constant.largest.tolist(), constant.last.tolist()) == ([4], [4])
+
+
+def test_a_loss_under_what_runs_is_no_fault_but_a_start_into_it_is() -> None:
+    # One of 4 is lost at 1, while a and b hold 4: c (2 at 2) finds 2 held of 3.
+    assert found(SOUND, capacity=in_steps([4], (1, [-1]), (4, [1]))) == [
+        ("over_capacity", "c", 2, 1)
+    ]
+    # It comes back a second too late for d.
+    assert found(SOUND, capacity=in_steps([4], (3, [-1]), (5, [1]))) == [
+        ("over_capacity", "d", 4, 1)
+    ]
+
+
+def test_steps_come_before_starts_at_the_same_instant() -> None:
+    assert found(SOUND, capacity=in_steps([3], (0, [1]))) == []
+    assert found(SOUND, capacity=in_steps([4], (5, [-4]))) == []
+    assert found(SOUND, capacity=in_steps([4], (4, [-1]), (6, [1]))) == [
+        ("over_capacity", "d", 4, 1)
+    ]
+
+
+def test_only_what_is_asked_for_can_be_too_little() -> None:
+    # memory is over-full from 1 on; only d asks for it.
+    memory = SOUND.with_columns(pl.Series("memory", [8, 0, 0, 3]))
+    has = in_steps([4, 8], (1, [0, -6]), resources=("size", "memory"))
+    assert found(memory, memory, has) == [("over_capacity", "d", 4, 1)]
+    roomy = in_steps([4, 8], (1, [0, -5]), resources=("size", "memory"))
+    assert found(memory, memory, roomy) == []
+
+
+def test_the_first_resource_that_is_too_little_says_by_how_much() -> None:
+    both = SOUND.with_columns(pl.Series("memory", [0, 0, 0, 7]))
+    has = in_steps([3, 1], resources=("memory", "size"))
+    assert found(both, both, has)[-1] == ("over_capacity", "d", 4, 4)
+
+
+def test_what_is_blocked_takes_from_the_capacity_and_is_no_attempt() -> None:
+    # b is blocked: it may start into what is full, come early, and run on; others may not then.
+    assert found(SOUND, with_blocked("b")) == []
+    assert found(changed("b", start_time=-3, end_time=3), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2)
+    ]
+    assert found(changed("b", start_time=None, end_time=None), with_blocked("b")) == []
+    assert found(changed("b", end_time=None), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2),
+        ("over_capacity", "d", 4, 2),
+    ]
+    # It takes as steps do, before all passes: c (2 at 2, no occupancy) cannot go first.
+    assert found(changed("b", start_time=2, end_time=4)) == []
+    assert found(changed("b", start_time=2, end_time=4), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2)
+    ]
+    assert found(changed("b", start_time=4, end_time=5), with_blocked("b")) == [
+        ("over_capacity", "d", 4, 2)
+    ]
+
+
+def test_what_there_never_is_enough_for_need_not_start() -> None:
+    without_d = changed("d", start_time=None, end_time=None)
+    assert found(without_d, capacity=in_steps([4], (1, [2]))) == [("lost", "d", 2, 1)]
+    large = changed("d", size=6)
+    assert found(without_d, large, in_steps([4], (9, [1]))) == []
+    assert found(without_d, large, in_steps([4], (9, [2]))) == [("lost", "d", 2, 1)]
+
+
+def test_one_that_waits_for_ever_may_hold_up_others_but_not_lose_them() -> None:
+    # From 3 on there are but 3: d waits for ever, and c, wherever it is in the queue, may too.
+    has = in_steps([4], (3, [-1]))
+    without_d = changed("d", start_time=None, end_time=None)
+    assert found(without_d, capacity=has) == []
+    without_c_and_d = without_d.with_columns(
+        pl.when(pl.col("job_id") != "c").then(name).alias(name)
+        for name in ("start_time", "end_time")
+    )
+    assert found(without_c_and_d, capacity=has) == []
+    assert found(without_c_and_d.filter(pl.col("job_id") != "c"), capacity=has) == [
+        ("lost", "c", 1, 0)
+    ]
+    assert found(changed("c", start_time=None, end_time=None), capacity=CAPACITY) == [
+        ("lost", "c", 1, 1)
+    ]
+    # a runs for ever: there is never enough for d again, but for c there is.
+    for_ever = without_d.with_columns(end_time=pl.when(pl.col("job_id") != "a").then("end_time"))
+    assert found(for_ever, SOUND.drop("occupancy_s")) == []
+
+
+@pytest.mark.parametrize(
+    ("capacity", "snapshot_time", "excused"),
+    [
+        (in_steps([5], (4, [-1])), None, True),
+        (in_steps([5], (2, [-1])), None, False),  # when d was promised 3, that was known
+        (in_steps([5], (5, [-1])), None, False),
+        (in_steps([4], (3, [1])), None, False),
+        (in_steps([5], (3, [-1]), planned=True), None, False),
+        (in_steps([5], (3, [-1])), 3, False),  # planned afresh in the snapshot
+        (in_steps([5], (3, [-1])), 2, True),
+    ],
+)
+def test_a_promise_binds_as_long_as_the_pool_keeps_what_it_had(
+    capacity: Capacity, snapshot_time: int | None, excused: bool
+) -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [None, None, None, 3], dtype=pl.Int64))
+    broken = [] if excused else [("later_than_planned", "d", 4, 1)]
+    assert found(planned, capacity=capacity, snapshot_time=snapshot_time) == broken
+
+
+def test_what_is_blocked_excuses_a_late_start_too() -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [None, None, None, 3], dtype=pl.Int64))
+    blocked = with_blocked("b")
+    late = planned.with_columns(
+        pl.when(pl.col("job_id") == "b").then(pl.lit(time, pl.Int64)).otherwise(name).alias(name)
+        for name, time in (("start_time", 3), ("end_time", 4))
+    )
+    assert found(late, blocked) == []
+    assert found(planned, blocked) == [("later_than_planned", "d", 4, 1)]
+
+
+Row = tuple[int, int, tuple[int, int], bool]  # start, occupancy, requests, blocked
+Levels = list[tuple[int, tuple[int, int]]]
+
+
+def possible(rows: Sequence[Row], steps: Levels) -> bool:
+    """Whether at each instant there is an order in which all that start then can."""
+
+    def fits(asked: tuple[int, int], t: int, running: Sequence[Row]) -> bool:
+        for x in (0, 1):
+            left = 4 + sum(change[x] for since, change in steps if since <= t)
+            left -= sum(row[2][x] for row in running)
+            if 0 < asked[x] > left:
+                return False
+        return True
+
+    def goes(order: Sequence[Row], t: int, running: list[Row]) -> bool:
+        for row in order:
+            if not fits(row[2], t, running):
+                return False
+            if row[1]:
+                running = [*running, row]
+        return True
+
+    for t in {row[0] for row in rows}:
+        before = [
+            (start, occupancy, asked, blocked)
+            for start, occupancy, asked, blocked in rows
+            if t < start + occupancy and (start < t or (blocked and start == t))
+        ]
+        now = [row for row in rows if row[0] == t and not row[3]]
+        if not any(goes(order, t, before) for order in permutations(now)):
+            return False
+    return True
+
+
+_requests = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4),
+            st.integers(0, 3),
+            _requests,
+            st.sampled_from([False, False, False, True]),
+        ),
+        max_size=6,
+    ),
+    st.lists(
+        st.tuples(st.integers(0, 5), st.tuples(st.integers(-3, 3), st.integers(-3, 3))), max_size=3
+    ),
+)
+def test_a_start_is_faultless_where_some_order_of_the_instant_lets_all_start(
+    rows: list[Row], steps: Levels
+) -> None:
+    steps.sort(key=lambda step: step[0])
+    frame = pl.DataFrame(
+        {
+            "cluster": ["x"] * len(rows),
+            "job_id": [str(k) for k in range(len(rows))],
+            "attempt": [1] * len(rows),
+            "arrival_time": [0] * len(rows),
+            "start_time": [start for start, *_ in rows],
+            "end_time": [start + occupancy for start, occupancy, *_ in rows],
+            "nodes": [asked[0] for _, _, asked, _ in rows],
+            "memory": [asked[1] for _, _, asked, _ in rows],
+            "blocked": [blocked for *_, blocked in rows],
+        },
+        schema_overrides={"job_id": pl.String, "cluster": pl.String, "blocked": pl.Boolean},
+    )
+    capacity = in_steps([4, 4], *steps, resources=("nodes", "memory"))
+    faults = check_schedule(frame, frame, capacity)
+    assert faults.is_empty() == possible(rows, steps)
+    assert not set(faults["job_id"]) & set(frame.filter("blocked")["job_id"])
