@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.miss import FSTS, counted
+from audit.metrics.miss import FSTS, in_totals
 from audit.metrics.population import ended
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
 
@@ -66,7 +66,7 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
         ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None, "s"),
     ]
     for fst in FSTS:
-        missed = counted(subjects, fst)[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
+        missed = subjects.filter(in_totals(fst))[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
         for name, limit in limits.items():
             total = exact_sum(missed)
             known = limit is not None and total > 0

@@ -26,6 +26,8 @@ from audit.model import COUNTED
 Fst = Literal["strict", "relaxed"]
 """Which of the two fair start times (SPEC §5)."""
 
+TOLERANCE_S: Final = 60
+"""What a start may differ from its FST before it counts as missed, s."""
 FSTS: Final[tuple[Fst, ...]] = ("strict", "relaxed")
 
 
@@ -51,13 +53,15 @@ def misses(described: pl.DataFrame, tau_s: int = TAU_S) -> pl.DataFrame:
     )
 
 
-def counted(with_misses: pl.DataFrame, fst: Fst) -> pl.DataFrame:
-    """Those attempts whose misses are part of totals, in their order (``model.COUNTED``).
+def preference(fst: Fst) -> pl.Expr:
+    """By how much an attempt started before its FST, int64 s, ≥ 0; null where it has none."""
+    return (pl.col(f"fst_{fst}") - pl.col("start_time")).clip(0)
 
-    Args:
-        with_misses: what ``misses`` gave, with fst_status; or those of its rows that a period
-            holds.
-        fst: which FST they must have.
+
+def in_totals(fst: Fst) -> pl.Expr:
+    """Whether an attempt's miss is part of totals: its status is in ``model.COUNTED``.
+
+    Reads fst_status and the columns of ``misses``; never null.
     """
-    status = pl.col("fst_status").cast(pl.String)
-    return with_misses.filter(status.is_in(list(COUNTED)), pl.col(f"miss_{fst}_s").is_not_null())
+    counts = pl.col("fst_status").cast(pl.String).is_in(list(COUNTED))
+    return counts.fill_null(False) & pl.col(f"miss_{fst}_s").is_not_null()

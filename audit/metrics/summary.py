@@ -6,7 +6,7 @@ number of attempts it is of. Figures that cannot be given (no attempt, 0/0) are 
 for the whole population. Times in s; "resource" stands for the pool's counted resource.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -14,17 +14,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics import performance, uncertainty, users
+from audit.metrics import measures, performance, uncertainty, users
+from audit.metrics.miss import TOLERANCE_S
+from audit.metrics.parts import ATTEMPTS, ONE, SECONDS, Row, number_users
 from audit.metrics.performance import Activity
 from audit.metrics.population import ended, gave_up_wait, in_period
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
-    P90,
-    P99,
     UPPER_QUARTILE,
-    exact_sum,
-    nearest_rank,
 )
 from audit.metrics.resource_equality import conservation
 from audit.metrics.uncertainty import NONE, Interval, Resamples
@@ -49,11 +47,8 @@ SUMMARY_SCHEMA = pl.Schema(
 """Columns of ``summary_result`` that are the metrics' own."""
 
 KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
-VALUES: Final = ("wait_s", "bounded_slowdown", "overtaken_by", "re_unfairness", "re_consumed")
 
-SECONDS, ONE, ATTEMPTS, JOBS, USERS = "s", "1", "attempts", "jobs", "users"
-RESOURCE = "resource"
-PER_ATTEMPT = "resource·s/attempt"
+JOBS, USERS, RESOURCE = "jobs", "users", "resource"
 NUWT = "s/(resource·s)"
 NUWT_SQUARED = "(s/(resource·s))²"
 
@@ -67,62 +62,11 @@ class Options(NamedTuple):
     """Count attempts that never started as active while they were queued (resource equality)."""
     resamples: int = uncertainty.RESAMPLES
     """Resamples of the bootstrap."""
+    tolerance_s: int = TOLERANCE_S
+    """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
 
 
 DEFAULTS: Final = Options()
-
-
-class Row(NamedTuple):
-    """One row of the summary; fields as ``SUMMARY_SCHEMA``."""
-
-    metric: str
-    dimension: str
-    dimension_value: str | None
-    value: float | None
-    lower: float | None
-    upper: float | None
-    unit: str
-    attempts: int | None
-
-
-class Part(NamedTuple):
-    """The ended attempts that a figure is of: all, or those of one dimension value."""
-
-    dimension: str
-    value: str | None
-    columns: dict[str, Floats]
-    units: Ints  # the number of each attempt's user
-    present: Ints  # the users that occur
-    unit_of: Ints  # the index in ``present`` of each attempt's user
-
-    def row(self, metric: str, value: float | None, interval: Interval, unit: str) -> Row:
-        """A row about this part."""
-        return Row(metric, self.dimension, self.value, value, *interval, unit, len(self.units))
-
-    def ratio(
-        self, metric: str, above: Floats, below: Floats, unit: str, resamples: Resamples
-    ) -> Row:
-        """The row of Σ above / Σ below, with its interval; null for 0/0."""
-        total = exact_sum(below)
-        sums = [np.bincount(self.unit_of, each).astype(np.float64) for each in (above, below)]
-        interval = resamples.ratio(self.present, *sums)
-        return self.row(metric, exact_sum(above) / total if total > 0 else None, interval, unit)
-
-    def mean(self, metric: str, values: Floats, unit: str, resamples: Resamples) -> Row:
-        """The row of the values' mean, with its interval."""
-        return self.ratio(metric, values, np.ones(len(values)), unit, resamples)
-
-    def quantiles(
-        self, metrics: dict[str, int], column: str, unit: str, resamples: Resamples
-    ) -> list[Row]:
-        """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
-        order = np.argsort(self.columns[column], kind="stable")
-        values = self.columns[column][order]
-        intervals = resamples.quantiles(self.units[order], values, list(metrics.values()))
-        return [
-            self.row(metric, nearest_rank(values, thousandths), interval, unit)
-            for (metric, thousandths), interval in zip(metrics.items(), intervals, strict=True)
-        ]
 
 
 def summarise(
@@ -138,7 +82,8 @@ def summarise(
 
     Args:
         described: *all* attempts of the pool, with the columns that ``resource_equality`` and
-            ``overtakes`` add.
+            ``overtakes`` add; those of ``miss.misses`` and fst_status for figures about fair start
+            times, which are left out where they are missing.
         pool: name and capacity.
         period: which attempts are subjects, and what time integrals cover.
         now: when the log was taken, epoch s.
@@ -151,7 +96,7 @@ def summarise(
     """
     held = in_period(described, period)
     subjects = ended(held)
-    numbered = _number_users(subjects)
+    numbered = number_users(subjects)
     resamples = Resamples(numbered["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
@@ -159,68 +104,13 @@ def summarise(
     if len(pool.amounts) > 1:
         rows += _resources(described, pool, period, now)
         rows += _used_by(held, pool)
-    for dimension, measures in MEASURED.items():
-        for part in _parts(numbered, dimension, zone):
-            for measure in measures:
-                rows += measure(part, resamples)
+    rows += measures.of_parts(numbered, zone, resamples)
+    rows += measures.of_fair_starts(numbered, zone, resamples, options.tolerance_s)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(Row("re_conservation", "all", None, conserved, *NONE, ONE, described.height))
     for kind in KINDS:
         rows += _nuwt(users.by_entity(held, kind), kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
-
-
-def _number_users(subjects: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``unit``: users numbered by first appearance, so that a name changes no interval.
-
-    Only what ``_parts`` needs is kept.
-    """
-    found = subjects.select("user").unique(maintain_order=True).with_row_index("unit")
-    needed = ("user", "account", "width_class", "size", "arrival_time", *VALUES)
-    return subjects.select(needed).join(found, on="user", nulls_equal=True, maintain_order="left")
-
-
-def _parts(numbered: pl.DataFrame, dimension: str, zone: ZoneInfo) -> Iterator[Part]:
-    """Cuts the subjects along ``dimension``, in the order of its values; null first.
-
-    ``all`` is one part, also where it is empty.
-    """
-    if dimension == "all":
-        key, order = pl.lit(None, pl.Int64), pl.lit(0)
-    elif dimension == "hour_of_week":
-        key = order = _hour_of_week(zone)
-    else:
-        key = pl.col(dimension)
-        order = pl.col("size") if dimension == "width_class" else key
-    ordered = (
-        numbered.select("unit", *VALUES, part=key, order=order)
-        .sort("order", maintain_order=True)
-        .drop("order")
-    )
-    lengths = ordered["part"].rle().struct.unnest() if ordered.height else None
-    if lengths is None:
-        lengths = pl.DataFrame({"len": [0] * (dimension == "all"), "value": None})
-    begin = 0
-    for length, value in lengths.select("len", "value").rows():
-        rows = ordered.slice(begin, length)
-        units = rows["unit"].cast(pl.Int64).to_numpy()
-        present, unit_of = np.unique(units, return_inverse=True)
-        yield Part(
-            dimension,
-            None if value is None else str(value),
-            {name: rows[name].cast(pl.Float64).to_numpy() for name in VALUES},
-            units,
-            present,
-            unit_of,
-        )
-        begin += length
-
-
-def _hour_of_week(zone: ZoneInfo) -> pl.Expr:
-    """Hours since Monday 00:00 on the cluster's clock, 0 … 167, of the arrival."""
-    arrived = pl.from_epoch("arrival_time", time_unit="s").dt.replace_time_zone("UTC")
-    local = arrived.dt.convert_time_zone(zone.key)
-    return (local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour()
 
 
 def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
@@ -269,60 +159,6 @@ def _gave_up(held: pl.DataFrame) -> list[Row]:
     return rows
 
 
-def _waits(part: Part, resamples: Resamples) -> list[Row]:
-    quantiles = {"wait_median": MEDIAN, "wait_p90": P90, "wait_p99": P99}
-    waits = part.columns["wait_s"]
-    longest = float(waits.max()) if len(waits) else None
-    return [
-        part.mean("wait_mean", waits, SECONDS, resamples),
-        *part.quantiles(quantiles, "wait_s", SECONDS, resamples),
-        part.row("wait_max", longest, NONE, SECONDS),
-    ]
-
-
-def _mean_wait(part: Part, resamples: Resamples) -> list[Row]:
-    return [part.mean("wait_mean", part.columns["wait_s"], SECONDS, resamples)]
-
-
-def _slowdowns(part: Part, resamples: Resamples) -> list[Row]:
-    quantiles = {"bounded_slowdown_median": MEDIAN, "bounded_slowdown_p90": P90}
-    slowdowns = part.columns["bounded_slowdown"]
-    return [
-        part.mean("bounded_slowdown_mean", slowdowns, ONE, resamples),
-        *part.quantiles(quantiles, "bounded_slowdown", ONE, resamples),
-    ]
-
-
-def _overtakes(part: Part, resamples: Resamples) -> list[Row]:
-    by = part.columns["overtaken_by"]
-    return [
-        part.mean("overtaken_share", (by > 0).astype(np.float64), ONE, resamples),
-        part.mean("overtaken_by_mean", by, ATTEMPTS, resamples),
-    ]
-
-
-def _unfairness(part: Part, resamples: Resamples) -> list[Row]:
-    net, consumed = part.columns["re_unfairness"], part.columns["re_consumed"]
-    unfair = np.maximum(net, 0.0)
-    treated = (net > 0).astype(np.float64)
-    return [
-        part.mean("re_unfairness", unfair, PER_ATTEMPT, resamples),
-        part.ratio("re_unfairness_share", unfair, consumed, ONE, resamples),
-        part.mean("re_treated_unfairly_share", treated, ONE, resamples),
-        part.mean("re_unfairness_net", net, PER_ATTEMPT, resamples),
-    ]
-
-
-MEASURED: Final[dict[str, tuple[Callable[[Part, Resamples], list[Row]], ...]]] = {
-    "all": (_waits, _slowdowns, _overtakes, _unfairness),
-    "width_class": (_waits, _slowdowns, _overtakes, _unfairness),
-    "user": (_unfairness,),
-    "account": (_waits, _unfairness),
-    "hour_of_week": (_mean_wait,),
-}
-"""What is measured of each part, by dimension."""
-
-
 def _activity(
     described: pl.DataFrame,
     pool: Pool,
@@ -334,7 +170,7 @@ def _activity(
 ) -> list[Row]:
     """What the pool did over the period, and day by day."""
     edges = day_edges(period.from_time, period.to_time, zone)
-    steps = [since for since, _ in pool.steps if period.from_time < since < period.to_time]
+    steps = [s.since for s in pool.steps if period.from_time < s.since < period.to_time]
     edges = sorted({*edges, *steps})
     had = [pool.capacity_at(begin) for begin in edges[:-1]]
     did = performance.activity(described, had or pool.capacity, edges, now)

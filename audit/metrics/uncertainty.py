@@ -9,7 +9,7 @@ Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §1
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +56,26 @@ class Resamples:
             units: the distinct units in question.
             above, below: what each of them adds to the two sums.
         """
+        return self.ratios(units, {"above": above, "below": below}, [("above", "below")])[0]
+
+    def ratios(
+        self, units: Ints, terms: Mapping[str, Floats], pairs: Sequence[tuple[str, str]]
+    ) -> list[Interval]:
+        """Intervals of several ratios of sums, each sum drawn once.
+
+        Args:
+            units: the distinct units in question.
+            terms: what each of them adds to each sum, by the sum's name.
+            pairs: the sums above and below each ratio's line.
+        """
         if len(units) < 2:
-            return NONE
-        numerator, denominator = self.sums(units, above), self.sums(units, below)
-        drawn = denominator > 0
-        return _interval(numerator[drawn] / denominator[drawn])
+            return [NONE for _ in pairs]
+        sums = {name: self.sums(units, each) for name, each in terms.items()}
+        drawn = {name: sums[name] > 0 for name in dict.fromkeys(below for _, below in pairs)}
+        return [
+            _interval(sums[above][drawn[below]] / sums[below][drawn[below]])
+            for above, below in pairs
+        ]
 
     def quantiles(
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]

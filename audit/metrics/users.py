@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.metrics.miss import FSTS, TOLERANCE_S, in_totals
 from audit.metrics.population import ended, gave_up_wait
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -80,17 +81,21 @@ class Dispersion(NamedTuple):
     """Entities left out, of the others, for having used nothing."""
 
 
-def by_entity(with_re: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S) -> pl.DataFrame:
     """One row per user or account that started, or gave up, an attempt.
 
     Args:
-        with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds.
+        with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
+            also with what ``miss.misses`` adds, and fst_status, where fair start times are known.
         kind: the column that names the entity.
+        tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
 
     Returns:
         Columns of ``ENTITY_SCHEMA``, sorted by entity, null first. ``jobs`` and ``attempts`` count
         what started and ended; ``re_unfairness_positive`` = Σ max(unfairness, 0) and
-        ``re_unfairness_net`` = Σ unfairness, in resource·s. ``miss_*`` and ``missed_*`` are null.
+        ``re_unfairness_net`` = Σ unfairness, in resource·s. ``miss_*_s`` are sums over the attempts
+        whose misses are part of totals, ``missed_*`` how many of these missed by more than
+        ``tolerance_s``; null where there is none of them.
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
@@ -106,6 +111,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind) -> pl.DataFrame:
             gave_up_wait_s=gave_up_wait().sum().cast(pl.Int64),
             tuwt_s=pl.col("wait_s").filter(subject).sum(),
             tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
+            **_missed(held, tolerance_s),
         )
         .sort("entity")
         .with_row_index("code")
@@ -119,10 +125,6 @@ def by_entity(with_re: pl.DataFrame, kind: Kind) -> pl.DataFrame:
         entity_kind=pl.lit(kind),
         tusa=pl.col("tusa").cast(pl.Float64),
         nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
-        miss_strict_s=None,
-        miss_relaxed_s=None,
-        missed_strict=None,
-        missed_relaxed=None,
         re_unfairness_positive=pl.Series(
             grouped_sums(codes, np.maximum(unfairness, 0.0), entities.height), dtype=pl.Float64
         ),
@@ -130,6 +132,19 @@ def by_entity(with_re: pl.DataFrame, kind: Kind) -> pl.DataFrame:
             grouped_sums(codes, unfairness, entities.height), dtype=pl.Float64
         ),
     ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+
+
+def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
+    """An entity's sums of misses, and how many of them are beyond the tolerance."""
+    sums: dict[str, pl.Expr] = {}
+    for fst in FSTS:
+        sums |= dict.fromkeys((f"miss_{fst}_s", f"missed_{fst}"), pl.lit(None, pl.Int64))
+        if {f"miss_{fst}_s", "fst_status"} <= set(held.columns):
+            miss = pl.col(f"miss_{fst}_s").filter(in_totals(fst))
+            some = miss.len() > 0
+            sums[f"miss_{fst}_s"] = pl.when(some).then(miss.sum())
+            sums[f"missed_{fst}"] = pl.when(some).then((miss > tolerance_s).sum())
+    return sums
 
 
 def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:

@@ -1,0 +1,170 @@
+"""Parts of a population, such as one width class or one user, and rows of figures about them.
+
+A figure of a part is a ratio of two sums over its attempts, or a quantile, with a bootstrap
+interval whose unit is the user (``uncertainty``).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.quantiles import exact_sum, nearest_rank
+from audit.metrics.uncertainty import Interval, Resamples
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+
+SECONDS, ONE, ATTEMPTS = "s", "1", "attempts"
+"""Units of figures."""
+KEYS: Final = ("user", "account", "partition", "width_class", "size", "arrival_time")
+"""Columns of ``model.DESCRIBED`` that parts are cut by."""
+
+
+class Row(NamedTuple):
+    """One row of the summary; fields as ``summary.SUMMARY_SCHEMA``."""
+
+    metric: str
+    dimension: str
+    dimension_value: str | None
+    value: float | None
+    lower: float | None
+    upper: float | None
+    unit: str
+    attempts: int | None
+
+
+class Ratio(NamedTuple):
+    """A figure Σ above / Σ below; a mean where ``below`` is 1 for each attempt."""
+
+    metric: str
+    above: str  # a term's name
+    below: str
+    unit: str
+
+
+class Part(NamedTuple):
+    """The attempts that a figure is of: all, or those of one dimension value."""
+
+    dimension: str
+    value: str | None
+    terms: dict[str, Numbers]
+    """What is summed, or ranked, by name; one element per attempt."""
+    units: Ints
+    """The number of each attempt's user."""
+
+    def row(self, metric: str, value: float | None, interval: Interval, unit: str) -> Row:
+        """A row about this part."""
+        return Row(metric, self.dimension, self.value, value, *interval, unit, len(self.units))
+
+    def ratios(self, figures: Sequence[Ratio], resamples: Resamples) -> list[Row]:
+        """Rows of ratios with their intervals; null for 0/0."""
+        names = dict.fromkeys(name for one in figures for name in (one.above, one.below))
+        totals = {name: _total(self.terms[name]) for name in names}
+        present = np.flatnonzero(np.bincount(self.units))
+        by_user: dict[str, Floats] = {}
+        if len(present) > 1:  # else there is no interval
+            for name in names:
+                sums = np.bincount(self.units, self.terms[name])
+                by_user[name] = sums[present].astype(np.float64, copy=False)
+        pairs = [(one.above, one.below) for one in figures]
+        intervals = resamples.ratios(present, by_user, pairs)
+        return [
+            self.row(
+                one.metric,
+                totals[one.above] / totals[one.below] if totals[one.below] > 0 else None,
+                interval,
+                one.unit,
+            )
+            for one, interval in zip(figures, intervals, strict=True)
+        ]
+
+    def quantiles(
+        self, metrics: Mapping[str, int], term: str, unit: str, resamples: Resamples
+    ) -> list[Row]:
+        """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
+        order = np.argsort(self.terms[term], kind="stable")
+        values = self.terms[term][order].astype(np.float64)
+        intervals = resamples.quantiles(self.units[order], values, list(metrics.values()))
+        return [
+            self.row(metric, nearest_rank(values, thousandths), interval, unit)
+            for (metric, thousandths), interval in zip(metrics.items(), intervals, strict=True)
+        ]
+
+
+def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
+    """Adds ``unit``: users numbered by first appearance, so that a name changes no interval."""
+    users = subjects.select("user")
+    found = users.unique(maintain_order=True).with_row_index("unit")
+    numbers = users.join(found, on="user", nulls_equal=True, maintain_order="left")["unit"]
+    return subjects.with_columns(unit=numbers.cast(pl.Int64))
+
+
+def cut(
+    numbered: pl.DataFrame, dimension: str, zone: ZoneInfo, terms: Mapping[str, pl.Expr]
+) -> Iterator[Part]:
+    """Cuts attempts along ``dimension``, in the order of its values; null first.
+
+    Args:
+        numbered: what ``number_users`` gave, or some of its rows.
+        dimension: ``all``, which is one part, also where it is empty; ``hour_of_week``, of the
+            arrival; or one of ``KEYS``.
+        zone: the cluster's.
+        terms: what a part sums, by name; int64 or float64, without nulls.
+    """
+    key, order = _key(dimension, zone)
+    ordered = numbered.select("unit", part=key, order=order, **terms).sort(
+        "order", maintain_order=True
+    )
+    units = ordered["unit"].to_numpy()
+    columns = {name: _numbers(ordered[name]) for name in terms}
+    if ordered.height:
+        parts = ordered["part"].rle().struct.unnest().select("len", "value").rows()
+    else:
+        parts = [(0, None)] if dimension == "all" else []
+    begin = 0
+    for length, value in parts:
+        end = begin + length
+        yield Part(
+            dimension,
+            None if value is None else str(value),
+            {name: column[begin:end] for name, column in columns.items()},
+            units[begin:end],
+        )
+        begin = end
+
+
+def _numbers(column: pl.Series) -> Numbers:
+    """The column as an array of int64 if no sum over it can overflow; else of float64."""
+    values: Numbers = column.to_numpy()
+    if values.dtype == np.int64 and len(values):
+        largest = max(int(values.max()), -int(values.min()))
+        return values if largest * len(values) < 1 << 63 else values.astype(np.float64)
+    return values
+
+
+def _total(values: Numbers) -> float:
+    """The sum, rounded once."""
+    if values.dtype == np.int64:
+        return float(values.sum())
+    return exact_sum(values.astype(np.float64, copy=False))
+
+
+def _key(dimension: str, zone: ZoneInfo) -> tuple[pl.Expr, pl.Expr]:
+    """What tells the parts of a dimension apart, and what orders them."""
+    if dimension == "all":
+        return pl.lit(None, pl.Int64), pl.lit(0)
+    if dimension == "hour_of_week":
+        return _hour_of_week(zone), _hour_of_week(zone)
+    return pl.col(dimension), pl.col("size" if dimension == "width_class" else dimension)
+
+
+def _hour_of_week(zone: ZoneInfo) -> pl.Expr:
+    """Hours since Monday 00:00 on the cluster's clock, 0 … 167, of the arrival."""
+    arrived = pl.from_epoch("arrival_time", time_unit="s").dt.replace_time_zone("UTC")
+    local = arrived.dt.convert_time_zone(zone.key)
+    return (local.dt.weekday().cast(pl.Int64) - 1) * 24 + local.dt.hour()
