@@ -98,7 +98,7 @@ def audit(
             if request.database is not None and request.target.exists():
                 publish.seed(con, request.target)
             migrations.migrate(con)
-            cluster, source, called = _name_of(logs, request.cluster)
+            cluster, source, called = name_of(logs, request.cluster)
             take_in(con, cluster, logs, called=called, progress=progress)
             refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
             progress("computing", 0, 1)
@@ -196,7 +196,7 @@ def _put_in_place(work: Path, out: Path) -> tuple[Path, Path | None]:
     return html, None
 
 
-def _name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str, str | None]:
+def name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str, str | None]:
     """What the cluster is called here, who says so, and what the logs' records call it.
 
     Raises:

@@ -103,7 +103,8 @@ def test_comments_stand_above_the_first_of_several_pools() -> None:
     assert text.endswith("\n")
     second = text.split("[[clusters.pools]]\n")[2].split("\n\n")[0]
     assert second == (
-        'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\ncapacity = {}\n'
+        'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\n'
+        "capacity = {}\n"
         'exclusive_nodes = false\norder = "fcfs"\nbackfill = "easy"'
     )
 
