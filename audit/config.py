@@ -37,6 +37,13 @@ class Metrics(_Section):
     resource_equality_weights: Literal["size", "jobs"] = "size"
     count_never_started: bool = False
     keep_single_job_users: bool = False
+    tolerance_s: int = Field(default=60, ge=0)
+
+
+class Simulation(_Section):
+    """How fair start times are computed."""
+
+    threads: int = Field(default=0, ge=0)
 
 
 class Uncertainty(_Section):
@@ -110,6 +117,7 @@ class Step(Amounts):
     """Amounts that hold from the start of a day on."""
 
     since: date
+    planned: bool = False
 
 
 class Pool(_Section):
@@ -120,6 +128,13 @@ class Pool(_Section):
     resource: Literal["cpus", "nodes", "gpus"] = "cpus"
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
+    exclusive_nodes: bool = False
+    order: Literal["fcfs", "sjf", "lxf", "recorded"] = "fcfs"
+    backfill: Literal["none", "no_guarantee", "easy", "conservative", "conservative_replan"] = (
+        "easy"
+    )
+    depth: int | None = Field(default=None, ge=1)
+    window_s: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def _in_order(self) -> Pool:
@@ -199,6 +214,7 @@ class Config(_Section):
     """A whole config.toml."""
 
     metrics: Metrics = Metrics()
+    simulation: Simulation = Simulation()
     uncertainty: Uncertainty = Uncertainty()
     ingest: Ingest = Ingest()
     store: Store = Store()

@@ -130,27 +130,109 @@ OBSERVED: Final = "observed"
 """Name of the schedule that the log recorded."""
 
 
+class Step(NamedTuple):
+    """From when on a pool had other amounts."""
+
+    since: int  # epoch s
+    amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``; the others stay
+    planned: bool = False
+    """Whether schedulers knew of it beforehand."""
+
+
+class Order(StrEnum):
+    """In which order a queue is served (SPEC §4, *Queue order*)."""
+
+    fcfs = "fcfs"
+    sjf = "sjf"
+    lxf = "lxf"
+    recorded = "recorded"
+
+
+class Backfill(StrEnum):
+    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
+
+    none = "none"
+    no_guarantee = "no_guarantee"
+    easy = "easy"
+    conservative = "conservative"
+    conservative_replan = "conservative_replan"
+
+
+class Policy(NamedTuple):
+    """How a scheduler decides."""
+
+    order: Order = Order.fcfs
+    backfill: Backfill = Backfill.easy
+    depth: int | None = None
+    """``easy`` and ``conservative_replan``: how many of the queue one pass looks at; None: all."""
+    window_s: int | None = None
+    """The same: none with a longer estimate starts, or is planned, past one that has to wait."""
+
+    @property
+    def name(self) -> str:
+        """Such as ``fcfs-easy``; names the schedule that it makes."""
+        limits = (("depth", self.depth), ("window", self.window_s))
+        parts = (f"{word}{limit}" for word, limit in limits if limit is not None)
+        return "-".join([self.order.value, self.backfill.value, *parts])
+
+
 class Pool(NamedTuple):
     """A set of partitions that share hardware."""
 
     name: str
     resource: Resource
     capacity: int  # amount of the counted resource, ≥ 1
-    steps: tuple[tuple[int, int], ...] = ()
-    """From when on (epoch s, ascending) it had how much instead."""
+    steps: tuple[Step, ...] = ()
+    """What changed, and when; ascending."""
     amounts: tuple[tuple[str, int], ...] = ()
-    """What else it has, by column of ``ATTEMPTS`` (cpus, nodes, gpus, mem_bytes)."""
+    """All that it has, by column of ``ATTEMPTS`` (cpus, nodes, gpus, mem_bytes)."""
+    exclusive_nodes: bool = False
+    """Whether a node is given to one attempt at a time; only then do nodes limit who fits."""
+    policy: Policy = Policy()
+    """The policy that its fair start times assume."""
 
     def capacity_at(self, instant: int) -> int:
         """Amount of the counted resource at ``instant``."""
-        return next(
-            (amount for since, amount in reversed(self.steps) if since <= instant), self.capacity
-        )
+        had = [self.capacity]
+        had += [
+            amount
+            for step in self.steps
+            if step.since <= instant
+            for resource, amount in step.amounts
+            if resource == self.resource
+        ]
+        return had[-1]
 
     @property
     def largest(self) -> int:
-        """The most it ever had."""
-        return max([self.capacity, *(amount for _, amount in self.steps)])
+        """The most it ever had of the counted resource."""
+        return max([self.capacity, *(self.capacity_at(step.since) for step in self.steps)])
+
+
+class FstStatus(StrEnum):
+    """What the fair start times of an attempt are worth (SPEC §5)."""
+
+    FINAL = "final"
+    PROVISIONAL = "provisional"
+    """Some attempt in the snapshot is still open: later logs may change them."""
+    PREEMPTED_CONTEXT = "preempted_context"
+    """Final, but the snapshot holds an attempt that was preempted later."""
+    OVER_CAPACITY = "over_capacity"
+    """The snapshot holds more than the capacity: they are no part of any total."""
+    EXCEEDS_CAPACITY = "exceeds_capacity"
+    """It asks for more than the pool has: it has none."""
+    UNKNOWN_ESTIMATE = "unknown_estimate"
+    """An open attempt without walltime is in the snapshot: it has none yet."""
+    BLOCKED = "blocked"
+    """It waited for something other than its turn: it has none."""
+    RESERVED = "reserved"
+    """It ran in an advance reservation, outside the pool: it has none."""
+
+
+COUNTED: Final = (
+    *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
+)
+"""Statuses of the fair start times that are part of totals."""
 
 
 class Period(NamedTuple):

@@ -30,6 +30,14 @@ def kernel(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True, cache=True)(function))
 
 
+def inlined(function: Function) -> Function:
+    """A kernel that becomes part of each kernel that calls it; for what is called most."""
+    _prepare()
+    import numba
+
+    return cast(Function, numba.njit(nogil=True, cache=True, forceinline=True)(function))
+
+
 def plain(compiled: Function) -> Function:
     """The Python function that ``compiled`` was made of, which checks every index."""
     return cast(Function, getattr(compiled, "py_func", compiled))

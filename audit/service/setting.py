@@ -10,7 +10,7 @@ import polars as pl
 
 from audit import config, periods
 from audit.formats.dialects import Header
-from audit.model import Pool, Resource
+from audit.model import Backfill, Order, Policy, Pool, Resource, Step
 from audit.service import inference, spans
 from audit.service.inference import Fact
 
@@ -134,12 +134,25 @@ def _pool(
     else:
         fact = Fact(f"capacity of pool {asked.name!r}", f"{capacity:,} {resource}", "config.toml")
     steps = tuple(
-        (periods.day_start(step.since, zone), amount)
+        Step(
+            periods.day_start(step.since, zone),
+            tuple(sorted(step.model_dump(exclude_none=True, exclude={"since", "planned"}).items())),
+            step.planned,
+        )
         for step in asked.steps
-        if (amount := getattr(step, asked.resource)) is not None
     )
     amounts = {**given, asked.resource: capacity}
-    return Pool(asked.name, resource, capacity, steps, tuple(sorted(amounts.items()))), fact
+    policy = Policy(Order(asked.order), Backfill(asked.backfill), asked.depth, asked.window_s)
+    pool = Pool(
+        asked.name,
+        resource,
+        capacity,
+        steps,
+        tuple(sorted(amounts.items())),
+        asked.exclusive_nodes,
+        policy,
+    )
+    return pool, fact
 
 
 def _warnings(facts: Sequence[Fact], headers: Mapping[str, Header]) -> tuple[str, ...]:

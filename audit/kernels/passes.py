@@ -1,0 +1,815 @@
+"""Scheduling passes: a pool simulated from instant to instant (SPEC §4).
+
+A simulation lives in a ``Space``: arrays that are allotted once and used for many simulations. The
+attempts that run stand in ``run``, by expected end. Those that wait stand in ``queue`` between
+``at[HEAD]`` and ``at[TAIL]``, in the order in which they are served; one that has started stays as
+a gap, which fits nowhere, until gaps are the greater part. For each BLOCK places ``least`` has a
+lower bound of the estimates and requests there, so that a pass can leave out what cannot start.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels.free import (
+    BEYOND,
+    FIRST,
+    NEVER,
+    Ints,
+    add,
+    earlier,
+    earliest,
+    forget_past,
+)
+from audit.kernels.jit import kernel
+
+Bools = NDArray[np.bool_]
+
+NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)  # backfilling
+
+EXPECTED, END, JOB = range(3)  # rows of run; then one row for each resource
+WAITING, ESTIMATE = range(2)  # rows of queue: the attempt or GAP; then one row for each resource
+REQUESTS = 2
+HELD = 3
+
+NOW, RUNNING, NEXT_END, HEAD, TAIL, ALIVE, STEP, FREED = range(8)  # elements of at
+UNPLANNED = -1
+GAP = -1
+HUGE = 1 << 62
+NOBODY = -1
+BLOCK_BITS = 6
+BLOCK = 1 << BLOCK_BITS
+
+
+class Jobs(NamedTuple):
+    """The attempts of a pool in the order (arrival, submit, sequence)."""
+
+    arrival: Ints
+    occupancy: Ints
+    estimate: Ints
+    rank: Ints
+    """Place in the order of the queue, where that does not change with time; < 0: never queued."""
+    request: Ints  # resources × attempts
+
+
+class Steps(NamedTuple):
+    """How much is added to what is free, and when; ascending."""
+
+    time: Ints
+    change: Ints  # resources × steps
+    planned: Bools
+    number: int
+
+
+class Rules(NamedTuple):
+    """A policy; without a limit ``depth`` and ``window`` are NEVER."""
+
+    expansion: bool
+    """Largest expansion factor first, instead of by rank."""
+    latest_last: bool
+    """First come first served."""
+    backfill: int
+    depth: int
+    window: int
+
+
+class Space(NamedTuple):
+    """Where a simulation lives; room for as many attempts as can be in it at one time."""
+
+    at: Ints
+    free: Ints
+    extra: Ints
+    run: Ints
+    queue: Ints
+    least: Ints
+    plan: Ints
+    dirty: Ints
+    spare: Ints
+    bounds: Ints
+    times: Ints
+    levels: Ints
+
+
+def space(resources: int, attempts: int, steps: int) -> Space:
+    """Room for ``attempts`` of ``resources``, and for ``steps`` planned steps."""
+    room = attempts + 2
+    breakpoints = 4 * room + 2 * steps + 8
+    return Space(
+        at=np.zeros(8, np.int64),
+        free=np.zeros(resources, np.int64),
+        extra=np.zeros(resources, np.int64),
+        run=np.zeros((HELD + resources, room), np.int64),
+        queue=np.zeros((REQUESTS + resources, room), np.int64),
+        least=np.zeros((1 + resources, (room >> BLOCK_BITS) + 2), np.int64),
+        plan=np.zeros(room, np.int64),
+        dirty=np.zeros(room, np.int64),
+        spare=np.zeros((2, room), np.int64),
+        bounds=np.zeros(2, np.int64),
+        times=np.zeros(breakpoints, np.int64),
+        levels=np.zeros((resources, breakpoints), np.int64),
+    )
+
+
+@kernel
+def hold(
+    run: Ints, at: Ints, job: int, expected: int, end: int, request: Ints, resources: Any
+) -> None:
+    """Enters an attempt among those that run; what is free is the caller's business."""
+    i = at[RUNNING]
+    while i > 0 and run[EXPECTED, i - 1] > expected:
+        run[EXPECTED, i] = run[EXPECTED, i - 1]
+        run[END, i] = run[END, i - 1]
+        run[JOB, i] = run[JOB, i - 1]
+        for x in range(len(resources)):
+            run[HELD + x, i] = run[HELD + x, i - 1]
+        i -= 1
+    run[EXPECTED, i] = expected
+    run[END, i] = end
+    run[JOB, i] = job
+    for x in range(len(resources)):
+        run[HELD + x, i] = request[x, job]
+    at[RUNNING] += 1
+    at[NEXT_END] = min(at[NEXT_END], end)
+
+
+@kernel
+def release(run: Ints, at: Ints, free: Ints, now: int, resources: Any) -> None:
+    """Frees what has ended by ``now``."""
+    kept = 0
+    next_end = NEVER
+    for i in range(at[RUNNING]):
+        if run[END, i] <= now:
+            for x in range(len(resources)):
+                free[x] += run[HELD + x, i]
+            continue
+        next_end = min(next_end, run[END, i])
+        if kept != i:
+            run[EXPECTED, kept] = run[EXPECTED, i]
+            run[END, kept] = run[END, i]
+            run[JOB, kept] = run[JOB, i]
+            for x in range(len(resources)):
+                run[HELD + x, kept] = run[HELD + x, i]
+        kept += 1
+    at[RUNNING] = kept
+    at[NEXT_END] = next_end
+
+
+@kernel
+def release_plans(space: Space, jobs: Jobs, resources: Any) -> bool:
+    """Frees in the profile what has ended before it was expected to; whether there was any."""
+    at = space.at
+    run = space.run
+    now = at[NOW]
+    early = False
+    for i in range(at[RUNNING]):
+        if run[END, i] <= now and run[EXPECTED, i] > now:
+            early = True
+            at[FREED] = max(at[FREED], run[EXPECTED, i])
+            add(
+                space.times,
+                space.levels,
+                space.bounds,
+                now,
+                run[EXPECTED, i],
+                jobs.request,
+                run[JOB, i],
+                1,
+                resources,
+            )
+    return early
+
+
+@kernel
+def place(space: Space, i: int, job: int, appended: bool, jobs: Jobs, resources: Any) -> None:
+    """Writes attempt ``job`` to place ``i`` of the queue."""
+    block = i >> BLOCK_BITS
+    begins = appended and i & (BLOCK - 1) == 0
+    space.queue[WAITING, i] = job
+    space.queue[ESTIMATE, i] = jobs.estimate[job]
+    space.least[0, block] = (
+        jobs.estimate[job] if begins else min(space.least[0, block], jobs.estimate[job])
+    )
+    for x in range(len(resources)):
+        asked = jobs.request[x, job]
+        space.queue[REQUESTS + x, i] = asked
+        space.least[1 + x, block] = asked if begins else min(space.least[1 + x, block], asked)
+    space.plan[i] = UNPLANNED
+    space.dirty[i] = 0
+
+
+@kernel
+def move(space: Space, source: int, target: int, resources: Any) -> None:
+    """Copies one place of the queue to another."""
+    queue = space.queue
+    queue[WAITING, target] = queue[WAITING, source]
+    queue[ESTIMATE, target] = queue[ESTIMATE, source]
+    for x in range(len(resources)):
+        queue[REQUESTS + x, target] = queue[REQUESTS + x, source]
+    space.plan[target] = space.plan[source]
+    space.dirty[target] = space.dirty[source]
+
+
+@kernel
+def expect_anything(space: Space, begin: int, end: int, resources: Any) -> None:
+    """Sets the bounds of the places from ``begin`` to ``end`` to what excludes nothing."""
+    for block in range(begin >> BLOCK_BITS, (end >> BLOCK_BITS) + 1):
+        for row in range(1 + len(resources)):
+            space.least[row, block] = 0
+
+
+@kernel
+def close_gaps(space: Space, resources: Any) -> None:
+    """Moves those that wait to the front of the queue, in their order."""
+    at = space.at
+    kept = 0
+    for i in range(at[HEAD], at[TAIL]):
+        if space.queue[WAITING, i] != GAP:
+            if kept != i:
+                move(space, i, kept, resources)
+            kept += 1
+    at[HEAD] = 0
+    at[TAIL] = kept
+    expect_anything(space, 0, kept, resources)
+
+
+@kernel
+def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules, resources: Any) -> None:
+    """Lets an attempt join the queue at its rank."""
+    at = space.at
+    waiting = space.queue[WAITING]
+    if at[ALIVE] == 0:
+        at[HEAD] = 0
+        at[TAIL] = 0
+    elif at[TAIL] == len(waiting) or at[TAIL] - at[HEAD] > 2 * at[ALIVE] + BLOCK:
+        close_gaps(space, resources)
+    i = at[TAIL]
+    if not rules.expansion:
+        while i > at[HEAD] and (
+            waiting[i - 1] == GAP or jobs.rank[waiting[i - 1]] > jobs.rank[job]
+        ):
+            i -= 1
+    appended = i == at[TAIL]
+    if appended or waiting[i] != GAP:
+        for moved in range(at[TAIL], i, -1):
+            move(space, moved - 1, moved, resources)
+        if not appended:
+            expect_anything(space, i, at[TAIL], resources)
+        place(space, i, job, appended, jobs, resources)
+        at[TAIL] += 1
+    else:
+        place(space, i, job, False, jobs, resources)
+    at[ALIVE] += 1
+
+
+@kernel
+def leave(space: Space, i: int, resources: Any) -> None:
+    """Makes place ``i`` of the queue a gap, which fits nowhere."""
+    at = space.at
+    waiting = space.queue[WAITING]
+    waiting[i] = GAP
+    space.queue[ESTIMATE, i] = HUGE
+    for x in range(len(resources)):
+        space.queue[REQUESTS + x, i] = HUGE
+    at[ALIVE] -= 1
+    while at[HEAD] < at[TAIL] and waiting[at[HEAD]] == GAP:
+        at[HEAD] += 1
+
+
+@kernel
+def begin(
+    space: Space,
+    i: int,
+    jobs: Jobs,
+    ghost: int,
+    begun: Ints,
+    resources: Any,
+) -> bool:
+    """Starts what waits at place ``i``; whether it ends at once.
+
+    The attempt ``ghost`` leaves the queue without occupying anything.
+    """
+    at = space.at
+    now = at[NOW]
+    job = space.queue[WAITING, i]
+    begun[job] = now
+    leave(space, i, resources)
+    if job == ghost:
+        return False
+    for x in range(len(resources)):
+        space.free[x] -= jobs.request[x, job]
+    end = now + jobs.occupancy[job]
+    hold(space.run, at, job, now + jobs.estimate[job], end, jobs.request, resources)
+    return end == now
+
+
+@kernel
+def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
+    """Puts the queue in the order of (waited + estimate)/estimate, largest first; ties by index.
+
+    Fractions are compared by their cross-products, which are exact. A merge sort that leaves alone
+    what is in order already, as most is from one pass to the next.
+    """
+    close_gaps(space, resources)
+    count = space.at[TAIL]
+    now = space.at[NOW]
+    waiting = space.queue[WAITING]
+    order = space.spare[0]
+    merged = space.spare[1]
+    for i in range(count):
+        order[i] = i
+    in_order = True
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle = min(low + width, count)
+            high = min(low + 2 * width, count)
+            if middle == high or expands_more(
+                waiting[order[middle - 1]], waiting[order[middle]], now, jobs
+            ):
+                continue
+            in_order = False
+            left = low
+            right = middle
+            for k in range(low, high):
+                if right == high or (
+                    left < middle
+                    and expands_more(waiting[order[left]], waiting[order[right]], now, jobs)
+                ):
+                    merged[k] = order[left]
+                    left += 1
+                else:
+                    merged[k] = order[right]
+                    right += 1
+            order[low:high] = merged[low:high]
+        width *= 2
+    if in_order:
+        return
+    for row in range(REQUESTS + len(resources)):
+        rearrange(space.queue[row], order, merged, count)
+    rearrange(space.plan, order, merged, count)
+    rearrange(space.dirty, order, merged, count)
+
+
+@kernel
+def expands_more(one: int, other: int, now: int, jobs: Jobs) -> bool:
+    """Whether attempt ``one`` comes before ``other`` by expansion factor."""
+    left = (now - jobs.arrival[one]) * jobs.estimate[other]
+    right = (now - jobs.arrival[other]) * jobs.estimate[one]
+    return left > right or (left == right and one < other)
+
+
+@kernel
+def rearrange(row: Ints, order: Ints, spare: Ints, count: int) -> None:
+    """Puts the first ``count`` elements of ``row`` into ``order``."""
+    for i in range(count):
+        spare[i] = row[order[i]]
+    row[:count] = spare[:count]
+
+
+@kernel
+def fits_at(queue: Ints, i: int, free: Ints, resources: Any) -> bool:
+    """Whether what waits at place ``i`` fits in ``free``."""
+    for x in range(len(resources)):
+        if queue[REQUESTS + x, i] > free[x] and queue[REQUESTS + x, i] > 0:
+            return False
+    return True
+
+
+@kernel
+def excluded(least: Ints, block: int, free: Ints, resources: Any) -> bool:
+    """Whether nothing in a block of the queue fits in ``free``."""
+    for x in range(len(resources)):
+        if least[1 + x, block] > free[x] and least[1 + x, block] > 0:
+            return True
+    return False
+
+
+@kernel
+def shadow_of(space: Space, steps: Steps, resources: Any) -> int:
+    """When the head of the queue is expected to fit, or NEVER; ``extra`` is what it leaves then."""
+    at = space.at
+    extra = space.extra
+    for x in range(len(resources)):
+        extra[x] = space.free[x]
+    i = 0
+    step = at[STEP]
+    while True:
+        while step < steps.number and not steps.planned[step]:
+            step += 1
+        shadow = NEVER
+        if i < at[RUNNING]:
+            shadow = space.run[EXPECTED, i]
+        if step < steps.number:
+            shadow = min(shadow, steps.time[step])
+        if shadow == NEVER:
+            return NEVER
+        while i < at[RUNNING] and space.run[EXPECTED, i] == shadow:
+            for x in range(len(resources)):
+                extra[x] += space.run[HELD + x, i]
+            i += 1
+        while step < steps.number and steps.time[step] == shadow:
+            if steps.planned[step]:
+                for x in range(len(resources)):
+                    extra[x] += steps.change[x, step]
+            step += 1
+        if fits_at(space.queue, at[HEAD], extra, resources):
+            for x in range(len(resources)):
+                extra[x] -= space.queue[REQUESTS + x, at[HEAD]]
+            return shadow
+
+
+@kernel
+def pass_greedy(
+    space: Space,
+    jobs: Jobs,
+    steps: Steps,
+    rules: Rules,
+    ghost: int,
+    begun: Ints,
+    resources: Any,
+) -> bool:
+    """A pass of ``none``, ``no_guarantee`` or ``easy``; whether what it starts ends at once."""
+    at = space.at
+    queue = space.queue
+    free = space.free
+    now = at[NOW]
+    again = False
+    looked = 0
+    while at[ALIVE] > 0 and looked < rules.depth and fits_at(queue, at[HEAD], free, resources):
+        again |= begin(space, at[HEAD], jobs, ghost, begun, resources)
+        looked += 1
+    looked += 1
+    if rules.backfill == NONE or at[ALIVE] < 2 or looked >= rules.depth:
+        return again
+    i = at[HEAD] + 1
+    tail = at[TAIL]
+    possible = rules.depth != NEVER
+    for block in range(i >> BLOCK_BITS, ((tail - 1) >> BLOCK_BITS) + 1):
+        possible |= not excluded(space.least, block, free, resources)
+    if not possible:
+        return again
+    shadow = shadow_of(space, steps, resources) if rules.backfill == EASY else NEVER
+    left = NEVER if shadow == NEVER else shadow - now  # the longest that ends by the shadow
+    longest = rules.window if rules.backfill == EASY else NEVER
+    extra = space.extra
+    while i < tail and looked < rules.depth:
+        block = i >> BLOCK_BITS
+        stop = min((block + 1) << BLOCK_BITS, tail)
+        if rules.depth == NEVER and (
+            excluded(space.least, block, free, resources)
+            or space.least[0, block] > longest
+            or (space.least[0, block] > left and excluded(space.least, block, extra, resources))
+        ):
+            i = stop
+            continue
+        space.least[0, block] = HUGE
+        for x in range(len(resources)):
+            space.least[1 + x, block] = HUGE
+        while i < stop:
+            if queue[WAITING, i] != GAP and looked < rules.depth:
+                looked += 1
+                estimate = queue[ESTIMATE, i]
+                if (
+                    fits_at(queue, i, free, resources)
+                    and estimate <= longest
+                    and (estimate <= left or fits_at(queue, i, extra, resources))
+                ):
+                    if estimate > left:
+                        for x in range(len(resources)):
+                            extra[x] -= queue[REQUESTS + x, i]
+                    again |= begin(space, i, jobs, ghost, begun, resources)
+                    i += 1
+                    continue
+            if queue[WAITING, i] != GAP:
+                space.least[0, block] = min(space.least[0, block], queue[ESTIMATE, i])
+                for x in range(len(resources)):
+                    space.least[1 + x, block] = min(
+                        space.least[1 + x, block], queue[REQUESTS + x, i]
+                    )
+            i += 1
+    return again
+
+
+@kernel
+def expect(space: Space, steps: Steps, resources: Any) -> None:
+    """Makes the profile: what is free now, what runs until its expected end, planned steps."""
+    at = space.at
+    times = space.times
+    levels = space.levels
+    last = 0
+    times[0] = at[NOW]
+    for x in range(len(resources)):
+        levels[x, 0] = space.free[x]
+    i = 0
+    step = at[STEP]
+    while True:
+        while step < steps.number and not steps.planned[step]:
+            step += 1
+        instant = NEVER
+        if i < at[RUNNING]:
+            instant = space.run[EXPECTED, i]
+        if step < steps.number:
+            instant = min(instant, steps.time[step])
+        if instant == NEVER:
+            break
+        if instant > times[last]:
+            last += 1
+            times[last] = instant
+            for x in range(len(resources)):
+                levels[x, last] = levels[x, last - 1]
+        while i < at[RUNNING] and space.run[EXPECTED, i] == instant:
+            for x in range(len(resources)):
+                levels[x, last] += space.run[HELD + x, i]
+            i += 1
+        while step < steps.number and steps.time[step] == instant:
+            if steps.planned[step]:
+                for x in range(len(resources)):
+                    levels[x, last] += steps.change[x, step]
+            step += 1
+    space.bounds[FIRST] = 0
+    space.bounds[BEYOND] = last + 1
+
+
+@kernel
+def occupy(space: Space, i: int, start: int, jobs: Jobs, resources: Any) -> None:
+    """Plans what waits at place ``i`` for ``start``; NEVER plans nothing."""
+    space.plan[i] = start
+    if start != NEVER:
+        job = space.queue[WAITING, i]
+        end = start + jobs.estimate[job]
+        add(space.times, space.levels, space.bounds, start, end, jobs.request, job, -1, resources)
+
+
+@kernel
+def promise(space: Space, i: int, since: int, jobs: Jobs, resources: Any) -> int:
+    """Plans what waits at place ``i`` for the earliest start from ``since`` on that is left."""
+    job = space.queue[WAITING, i]
+    start = earliest(
+        space.times,
+        space.levels,
+        space.bounds,
+        since,
+        jobs.estimate[job],
+        jobs.request,
+        job,
+        resources,
+    )
+    occupy(space, i, start, jobs, resources)
+    return start
+
+
+@kernel
+def retract(space: Space, i: int, jobs: Jobs, resources: Any) -> int:
+    """Takes the plan of what waits at place ``i`` back; gives the end of what that frees."""
+    start = space.plan[i]
+    if start == NEVER:
+        return NEVER
+    job = space.queue[WAITING, i]
+    end = start + jobs.estimate[job]
+    add(space.times, space.levels, space.bounds, start, end, jobs.request, job, 1, resources)
+    return end
+
+
+@kernel
+def compress(space: Space, jobs: Jobs, resources: Any) -> None:
+    """Moves plans to earlier starts, in the order of the queue (SPEC §4, *conservative*).
+
+    Only what has been freed since an attempt was last looked at can let it move, so only starts
+    before the end of that are tried: ``at[FREED]`` for all, ``dirty`` for one.
+    """
+    at = space.at
+    now = at[NOW]
+    freed = at[FREED]
+    moved = False
+    for i in range(at[HEAD], at[TAIL]):
+        if space.queue[WAITING, i] == GAP or space.plan[i] == UNPLANNED:
+            continue
+        until = max(freed, space.dirty[i])
+        space.dirty[i] = 0
+        space.spare[0, i] = 0
+        plan = space.plan[i]
+        if until <= now or plan <= now:
+            continue
+        job = space.queue[WAITING, i]
+        start = earlier(
+            space.times,
+            space.levels,
+            space.bounds,
+            now,
+            plan,
+            until,
+            jobs.estimate[job],
+            jobs.request,
+            job,
+            resources,
+        )
+        if start < plan:
+            end = retract(space, i, jobs, resources)
+            occupy(space, i, start, jobs, resources)
+            if plan != NEVER:
+                freed = max(freed, end)
+                space.spare[0, i] = end
+                moved = True
+    if moved:  # what later ones gave up is news to those before them
+        later = 0
+        for i in range(at[TAIL] - 1, at[HEAD] - 1, -1):
+            if space.queue[WAITING, i] != GAP and space.plan[i] != UNPLANNED:
+                space.dirty[i] = max(space.dirty[i], later)
+                later = max(later, space.spare[0, i])
+    at[FREED] = 0
+
+
+@kernel
+def pass_conservative(
+    space: Space,
+    jobs: Jobs,
+    last: int,
+    news: bool,
+    begun: Ints,
+    planned: Ints,
+    resources: Any,
+) -> bool:
+    """A pass of ``conservative``; whether what it starts ends at once.
+
+    ``last`` is planned after all other arrivals. ``news``: whether something ended early, or
+    capacity stepped, since the last pass. ``planned`` gets each first plan, where it has elements.
+    """
+    at = space.at
+    now = at[NOW]
+    waiting = space.queue[WAITING]
+    forget_past(space.times, space.bounds, now)
+    if news:
+        compress(space, jobs, resources)
+    for turn in range(2):
+        for i in range(at[HEAD], at[TAIL]):
+            if (
+                waiting[i] == GAP
+                or space.plan[i] != UNPLANNED
+                or (turn == 0 and waiting[i] == last)
+            ):
+                continue
+            start = promise(space, i, now, jobs, resources)
+            if len(planned) > 0:
+                planned[waiting[i]] = start
+        if last < 0:
+            break
+    again = False
+    for i in range(at[HEAD], at[TAIL]):
+        if waiting[i] == GAP or space.plan[i] > now:
+            continue
+        if fits_at(space.queue, i, space.free, resources):
+            again |= begin(space, i, jobs, NOBODY, begun, resources)
+        else:  # the capacity has dropped since it was planned
+            end = retract(space, i, jobs, resources)
+            promise(space, i, now + 1, jobs, resources)
+            for k in range(at[HEAD], at[TAIL]):
+                space.dirty[k] = max(space.dirty[k], end)
+    return again
+
+
+@kernel
+def pass_replan(
+    space: Space,
+    jobs: Jobs,
+    steps: Steps,
+    rules: Rules,
+    ghost: int,
+    begun: Ints,
+    resources: Any,
+) -> bool:
+    """A pass of ``conservative_replan``; whether what it starts ends at once."""
+    at = space.at
+    now = at[NOW]
+    waiting = space.queue[WAITING]
+    expect(space, steps, resources)
+    again = False
+    left_behind = False
+    looked = 0
+    for i in range(at[HEAD], at[TAIL]):
+        if waiting[i] == GAP:
+            continue
+        if looked == rules.depth:
+            break
+        looked += 1
+        if left_behind and space.queue[ESTIMATE, i] > rules.window:
+            continue
+        if promise(space, i, now, jobs, resources) == now:
+            again |= begin(space, i, jobs, ghost, begun, resources)
+        else:
+            left_behind = True
+    return again
+
+
+@kernel
+def next_plan(space: Space) -> int:
+    """The first planned start, or NEVER."""
+    first = NEVER
+    for i in range(space.at[HEAD], space.at[TAIL]):
+        if space.queue[WAITING, i] != GAP and space.plan[i] != UNPLANNED:
+            first = min(first, space.plan[i])
+    return first
+
+
+@kernel
+def follow(
+    space: Space,
+    jobs: Jobs,
+    steps: Steps,
+    rules: Rules,
+    arriving: int,
+    until: int,
+    target: int,
+    ghost: int,
+    last: int,
+    afresh: bool,
+    begun: Ints,
+    planned: Ints,
+    resources: Any,
+) -> None:
+    """Simulates a pool from ``at[NOW]`` on, until nothing waits and nobody arrives any more.
+
+    Args:
+        space: the state, in which all that happened before is entered.
+        jobs, steps, rules: what is simulated.
+        arriving, until: the attempts that are still to arrive, by index.
+        target: stop as soon as this attempt has started; or NOBODY.
+        ghost: this attempt leaves the queue when it would start, and occupies nothing; or NOBODY.
+        last: under ``conservative``, is planned after those that arrive with it; or NOBODY.
+        afresh: under ``conservative``, make the plans of all that wait anew.
+        begun: gets the start of each attempt that starts.
+        planned: gets the first plan of each attempt, where it has elements.
+        resources: see ``kernels.free``.
+    """
+    at = space.at
+    conservative = rules.backfill == CONSERVATIVE
+    if conservative and afresh:
+        at[FREED] = 0
+        expect(space, steps, resources)
+        for i in range(at[HEAD], at[TAIL]):
+            space.plan[i] = UNPLANNED
+            space.dirty[i] = 0
+    while True:
+        now = at[NOW]
+        news = False
+        while at[STEP] < steps.number and steps.time[at[STEP]] <= now:
+            step = at[STEP]
+            rises = False
+            for x in range(len(resources)):
+                space.free[x] += steps.change[x, step]
+                rises |= steps.change[x, step] > 0
+            at[STEP] += 1
+            news = True
+            if conservative:
+                forget_past(space.times, space.bounds, now)
+                if not steps.planned[step]:
+                    add(
+                        space.times,
+                        space.levels,
+                        space.bounds,
+                        now,
+                        NEVER,
+                        steps.change,
+                        step,
+                        1,
+                        resources,
+                    )
+                    if rises:
+                        at[FREED] = NEVER
+        if at[NEXT_END] <= now:
+            if conservative:
+                forget_past(space.times, space.bounds, now)
+                news |= release_plans(space, jobs, resources)
+            release(space.run, at, space.free, now, resources)
+        while arriving < until and jobs.arrival[arriving] <= now:
+            if jobs.rank[arriving] >= 0:
+                enqueue(space, arriving, jobs, rules, resources)
+            arriving += 1
+        again = at[ALIVE] > 0
+        while again:
+            if rules.expansion:
+                by_expansion(space, jobs, resources)
+            if conservative:
+                again = pass_conservative(space, jobs, last, news, begun, planned, resources)
+            elif rules.backfill == REPLAN:
+                again = pass_replan(space, jobs, steps, rules, ghost, begun, resources)
+            else:
+                again = pass_greedy(space, jobs, steps, rules, ghost, begun, resources)
+            if again:
+                if conservative:
+                    news = release_plans(space, jobs, resources)
+                release(space.run, at, space.free, now, resources)
+        if at[ALIVE] == 0 and arriving == until:
+            return
+        if target >= 0 and begun[target] != NEVER:
+            return
+        then = at[NEXT_END]
+        if arriving < until:
+            then = min(then, jobs.arrival[arriving])
+        if at[STEP] < steps.number:
+            then = min(then, steps.time[at[STEP]])
+        if conservative:
+            then = min(then, next_plan(space))
+        if then == NEVER:
+            return
+        at[NOW] = then

@@ -1,0 +1,208 @@
+"""What-if simulation: the schedule that a policy would have made (SPEC §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.errors import SimulationError
+from audit.metrics.population import TAU_S, describe
+from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool
+from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
+
+if TYPE_CHECKING:
+    from audit.kernels.fair_start import Observed
+    from audit.kernels.passes import Jobs, Rules, Steps
+
+PLANNED = "planned_start_time"
+"""Column of a simulated schedule: the start first promised to an attempt, epoch s."""
+
+
+class Replay(NamedTuple):
+    """Starts of a simulation, in the order of its workload."""
+
+    start: Ints  # [n]; NEVER: it does not start, or takes no part
+    planned: Ints  # [n], the start first promised; NEVER: none was
+
+
+def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> Replay:
+    """Simulates a pool under ``policy``.
+
+    Args:
+        work: the attempts, see ``workload``.
+        policy: how the pool decides.
+        from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
+            from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
+            that start later are taken from what is free while they last, and are never queued;
+            their starts are the observed ones.
+
+    Returns:
+        Each attempt's start, ≥ its arrival. Who asks for more than there ever is never starts.
+
+    Source: SPEC §4.
+    """
+    from audit.kernels import passes
+    from audit.kernels.replay import replay as run
+
+    count = len(work.arrival)
+    begun = np.full(count, NEVER)
+    planned = np.full(count if policy.backfill is Backfill.conservative else 0, NEVER)
+    since = from_time
+    if since is None:
+        since = int(work.arrival.min()) if count else 0
+    known = (work.start != NEVER) | work.open
+    taking_part = known | (work.arrival >= since) if from_time is not None else known | ~known
+    later = work.blocked & ((work.start >= since) if from_time is not None else known)
+    steps = kernel_steps(work, later)
+    jobs = kernel_jobs(work, policy, work.queued & taking_part)
+    if count:
+        run(
+            jobs,
+            observation(work),
+            taking_part & ~later,
+            work.capacity,
+            steps,
+            rules(policy),
+            since,
+            passes.space(len(work.capacity), count, steps.number),
+            begun,
+            planned,
+            resources(work),
+        )
+    start = np.where(later & (work.start != NEVER), work.start, begun)
+    return Replay(start, planned if len(planned) else np.full(count, NEVER))
+
+
+def simulate(
+    described: pl.DataFrame, pool: Pool, now: int, policy: Policy, tau_s: int = TAU_S
+) -> pl.DataFrame:
+    """The schedule that ``policy`` would have made of the attempts of ``pool``.
+
+    All attempts arrive when they did, in an empty pool. Blocked and reserved attempts, and those
+    that never started, stay as they were. What the simulation assumes of open attempts is not
+    shown: they have no end.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
+        pool: see ``workload``; its own policy does not matter.
+        now: when the log was taken, epoch s.
+        policy: how the pool decides.
+        tau_s: of the bounded slowdown, s.
+
+    Returns:
+        Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
+        The schedule has the policy's name. Who never starts has a null start.
+
+    Source: SPEC §4.
+    """
+    work, keys = workload(described, pool, now)
+    made = replay(work, policy)
+    placed = keys.with_columns(
+        _start=_instants(made.start),
+        _arrival=pl.Series(work.arrival),
+        _occupancy=pl.Series(work.occupancy),
+        _open=pl.Series(work.open),
+        **{PLANNED: _instants(made.planned)},
+    )
+    own = described.filter(pl.col("pool") == pool.name)
+    joined = own.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    taking_part = pl.col("_arrival").is_not_null()
+    start = pl.when(taking_part).then("_start").otherwise("start_time")
+    closed = taking_part & ~pl.col("_open").fill_null(False)
+    attempts = joined.with_columns(
+        start_time=start,
+        eligible_time=pl.when(taking_part).then("_arrival").otherwise("eligible_time"),
+        end_time=pl.when(closed)
+        .then(pl.col("_start") + pl.col("_occupancy"))
+        .when(~taking_part)
+        .then("end_time"),
+    )
+    only = pool._replace(name=pool.name)
+    schedule = describe(
+        attempts.select(ATTEMPTS.names()), [only], schedule=policy.name, tau_s=tau_s
+    )
+    plans = placed.select(*KEYS, PLANNED)
+    return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+
+
+def rules(policy: Policy) -> Rules:
+    """A policy as the kernels take it."""
+    from audit.kernels import passes
+
+    backfilling = {
+        Backfill.none: passes.NONE,
+        Backfill.no_guarantee: passes.NO_GUARANTEE,
+        Backfill.easy: passes.EASY,
+        Backfill.conservative: passes.CONSERVATIVE,
+        Backfill.conservative_replan: passes.REPLAN,
+    }
+    limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
+    if not limited and (policy.depth is not None or policy.window_s is not None):
+        raise SimulationError(
+            f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
+        )
+    return passes.Rules(
+        policy.order is Order.lxf,
+        policy.order is Order.fcfs,
+        backfilling[policy.backfill],
+        NEVER if policy.depth is None else policy.depth,
+        NEVER if policy.window_s is None else policy.window_s,
+    )
+
+
+def resources(work: Workload) -> Any:
+    """As many elements as there are resources; a tuple where one needs no loop."""
+    return (0,) if len(work.capacity) == 1 else np.arange(len(work.capacity))
+
+
+def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
+    """The attempts as the kernels take them; those not ``queued`` have no rank."""
+    from audit.kernels.passes import Jobs
+
+    count = len(work.arrival)
+    rank = np.arange(count)
+    if policy.order is Order.sjf:
+        rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
+    elif policy.order is Order.recorded:
+        # NaN sorts last, as it should
+        rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
+    return Jobs(
+        work.arrival,
+        work.occupancy,
+        work.estimate,
+        np.where(queued, rank, -1),
+        by_resource(work.request, len(work.capacity)),
+    )
+
+
+def kernel_steps(work: Workload, taken: Bools) -> Steps:
+    """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
+    from audit.kernels.passes import Steps
+
+    request = by_resource(work.request, len(work.capacity))[:, taken]
+    change = by_resource(work.step_change, len(work.capacity))
+    ends = work.end[taken]
+    time = np.concatenate((work.step_time, work.start[taken], ends))
+    change = np.concatenate((change, -request, request), axis=1)
+    planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
+    order = np.argsort(time, kind="stable")
+    order = order[time[order] != NEVER]
+    return Steps(time[order], np.ascontiguousarray(change[:, order]), planned[order], len(order))
+
+
+def observation(work: Workload) -> Observed:
+    """What the observed schedule says, as the kernels take it."""
+    from audit.kernels.fair_start import Observed
+
+    return Observed(work.start, work.end, work.blocked, (work.start != NEVER) | work.open)
+
+
+def by_resource(amounts: Ints, count: int) -> Ints:
+    """Amounts as an array of resources × attempts (or steps)."""
+    return np.ascontiguousarray(amounts.reshape(-1, count).T, np.int64)
+
+
+def _instants(times: Ints) -> pl.Series:
+    return pl.Series(times).replace(NEVER, None)

@@ -1,0 +1,359 @@
+"""Fair start times: when each attempt would have started had nobody come after it (SPEC §5).
+
+Conventions as in ``simulation.workload``. What the fair start times of an attempt depend on is
+summed up in a *basis*: a fingerprint of the policy, of every attempt in its snapshot, of itself and
+of the capacity until they are reached. While it stays the same they need not be computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit import __version__
+from audit.metrics.miss import misses
+from audit.metrics.population import TAU_S, ended
+from audit.model import Backfill, FstStatus, Policy, Pool
+from audit.simulation import engine
+from audit.simulation.workload import (
+    KEYS,
+    NEVER,
+    Bools,
+    Ints,
+    Workload,
+    reserved_rows,
+    workload,
+)
+
+Words = NDArray[np.uint64]
+
+Told = Callable[[int, int], None]
+"""Told how many of how many attempts are done."""
+
+PARTS: Final = 64
+"""Ranges that the attempts are cut into, to be shared among threads."""
+
+BASIS: Final = "fst_basis"
+KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
+"""Columns of results that later computations can start from."""
+
+
+class FairStarts(NamedTuple):
+    """Fair start times in the order of a workload; NEVER: none."""
+
+    strict: Ints  # [n] ≥ arrival
+    relaxed: Ints  # [n] ≥ arrival
+    over_capacity: Bools  # [n], the snapshot holds more than the capacity
+
+
+def fair_starts(
+    work: Workload,
+    policy: Policy,
+    subjects: Ints | None = None,
+    threads: int = 1,
+    told: Told = lambda done, of: None,
+) -> FairStarts:
+    """Fair start times from the snapshots of the observed schedule.
+
+    The snapshot of attempt j at a = arrival_j holds those with start < a < end, which run, and
+    those before j in (arrival, submit, sequence) order with start ≥ a, which wait. From there the
+    policy is simulated with the actual occupancies; nothing that comes after j exists. Strict: j
+    waits with them; its start. Relaxed: j joins at the last start of the others (at a where nobody
+    waits); its start.
+
+    Args:
+        work: the attempts of one pool.
+        policy: how the pool decides.
+        subjects: indices of those to compute; None: all.
+        threads: how many work on it; the result does not depend on that.
+        told: told of progress.
+
+    Returns:
+        NEVER for those that are no subjects, are never queued, or would never start.
+
+    Source: SPEC §5; [S] §3.1.
+    """
+    from audit.kernels import passes
+    from audit.kernels.fair_start import fair_starts as run
+
+    count = len(work.arrival)
+    strict, relaxed = np.full(count, NEVER), np.full(count, NEVER)
+    over = np.zeros(count, np.bool_)
+    if subjects is None:
+        subjects = np.arange(count)
+    subjects = subjects[work.queued[subjects]]
+    if len(subjects) == 0:
+        return FairStarts(strict, relaxed, over)
+    asked = np.zeros(count, np.bool_)
+    asked[subjects] = True
+    observed = engine.observation(work)
+    jobs = engine.kernel_jobs(work, policy, work.queued)
+    steps = engine.kernel_steps(work, np.zeros(count, np.bool_))
+    rules = engine.rules(policy)
+    plans = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
+    foresee = bool(plans and work.step_planned.any())
+    held = int(work.blocked.sum())
+    room = _crowd(work, observed.present)
+    resources = engine.resources(work)
+
+    def compute(low: int, high: int) -> int:
+        number = len(work.capacity)
+        own = passes.Steps(
+            np.zeros(steps.number + 2 * min(held, room), np.int64),
+            np.zeros((number, steps.number + 2 * min(held, room)), np.int64),
+            np.zeros(steps.number + 2 * min(held, room), np.bool_),
+            0,
+        )
+        run(
+            jobs,
+            observed,
+            work.capacity,
+            steps,
+            rules,
+            foresee,
+            asked,
+            low,
+            high,
+            passes.space(number, room, steps.number),
+            passes.space(number, room, steps.number),
+            own,
+            np.zeros(room + 1, np.int64),
+            np.full(count, NEVER),
+            strict,
+            relaxed,
+            over,
+            resources,
+        )
+        return high - low
+
+    cuts = _cuts(subjects, PARTS)
+    if threads == 1:
+        done = 0
+        for low, high in cuts:
+            done += compute(low, high)
+            told(done, count)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            begun = [pool.submit(compute, low, high) for low, high in cuts]
+            done = 0
+            for part in as_completed(begun):
+                done += part.result()
+                told(done, count)
+    return FairStarts(strict, relaxed, over)
+
+
+def fair_start_times(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    policy: Policy | None = None,
+    *,
+    known: pl.DataFrame | None = None,
+    threads: int = 1,
+    tau_s: int = TAU_S,
+    told: Told = lambda done, of: None,
+) -> pl.DataFrame:
+    """Adds the fair start times of every attempt that has ended, and what follows from them.
+
+    - fst_strict, fst_relaxed: epoch s, ≥ arrival; null: it has none
+    - fst_status: ``model.FstStatus``, the first that applies of reserved, blocked,
+      exceeds_capacity, unknown_estimate (all of which have no fair start time), over_capacity,
+      provisional, preempted_context, final; null for attempts that have not ended
+    - fst_basis: int64; equal bases have equal fair start times
+    - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
+    - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of one pool.
+        pool: see ``workload``.
+        now: when the log was taken, epoch s.
+        policy: how the pool is assumed to decide; None: as ``pool`` says.
+        known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
+        threads: how many work on it; the result does not depend on that.
+        tau_s: of the slowdown, s.
+        told: told of progress.
+
+    Returns:
+        ``described`` with these columns, in its order.
+
+    Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
+    """
+    policy = pool.policy if policy is None else policy
+    work, keys = workload(described, pool, now)
+    subject = _subjects(described, keys)
+    status = _statuses(work, subject)
+    bases = _Bases(work, keys, described, policy)
+    strict, relaxed = np.full(len(subject), NEVER), np.full(len(subject), NEVER)
+    over = np.zeros(len(subject), np.bool_)
+    fit = subject & (status != FstStatus.UNKNOWN_ESTIMATE.value) & work.queued
+    if known is not None:
+        found = keys.join(
+            known.select(KNOWN), on=KEYS, how="left", nulls_equal=True, maintain_order="left"
+        )
+        strict = _ints(found["fst_strict"])
+        relaxed = _ints(found["fst_relaxed"])
+        over = (found["fst_status"] == FstStatus.OVER_CAPACITY.value).fill_null(False).to_numpy()
+        same = (found[BASIS] == pl.Series(bases.until(np.maximum(strict, relaxed)))).fill_null(
+            False
+        )
+        fit &= ~same.to_numpy()
+        valid = subject & same.to_numpy()
+        strict, relaxed = np.where(valid, strict, NEVER), np.where(valid, relaxed, NEVER)
+        over &= valid
+    made = fair_starts(work, policy, np.flatnonzero(fit), threads, told)
+    strict = np.where(fit, made.strict, strict)
+    relaxed = np.where(fit, made.relaxed, relaxed)
+    over |= made.over_capacity
+    counted = status == FstStatus.FINAL.value
+    for value in (FstStatus.PROVISIONAL, FstStatus.PREEMPTED_CONTEXT):
+        counted |= status == value.value
+    status[over & counted] = FstStatus.OVER_CAPACITY.value
+    result = keys.with_columns(
+        fst_strict=_instants(strict),
+        fst_relaxed=_instants(relaxed),
+        fst_status=pl.Series(status, dtype=pl.String).replace("", None),
+        **{BASIS: pl.Series(bases.until(np.maximum(strict, relaxed)))},
+    ).filter(pl.Series(subject))
+    added = described.join(result, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    outside = (pl.col("standing") == "ended") & reserved_rows(described)
+    return misses(
+        added.with_columns(
+            fst_status=pl.when(outside)
+            .then(pl.lit(FstStatus.RESERVED.value))
+            .otherwise("fst_status")
+        ),
+        tau_s,
+    )
+
+
+def _subjects(described: pl.DataFrame, keys: pl.DataFrame) -> Bools:
+    """Which attempts of the workload have ended."""
+    known = ended(described).select(*KEYS, subject=pl.lit(True))
+    found = keys.join(known, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    return found["subject"].fill_null(False).to_numpy()
+
+
+def _statuses(work: Workload, subject: Bools) -> NDArray[np.object_]:
+    """Each attempt's status, but for ``over_capacity``, which only a snapshot shows."""
+    count = len(subject)
+    index = np.arange(count)
+    status = np.full(count, FstStatus.FINAL.value, object)
+    status[_in_snapshots(work, work.preempted) > 0] = FstStatus.PREEMPTED_CONTEXT.value
+    # what is open stays in every later snapshot
+    queued = work.queued | (work.start != NEVER)
+    for holds, value in (
+        (work.open & queued, FstStatus.PROVISIONAL),
+        (work.no_estimate & queued, FstStatus.UNKNOWN_ESTIMATE),
+    ):
+        first = int(np.flatnonzero(holds).min(initial=count))
+        status[index > first] = value.value
+    status[~work.queued] = FstStatus.EXCEEDS_CAPACITY.value
+    status[work.blocked] = FstStatus.BLOCKED.value
+    status[~subject] = ""
+    return status
+
+
+def _leaves(work: Workload, present: Bools) -> Ints:
+    """The first instant at which a snapshot no longer holds each attempt."""
+    started = work.start != NEVER
+    start = np.where(started, work.start, NEVER - 1)
+    leaves: Ints = np.where(present, np.maximum(start + 1, work.end), NEVER)
+    return leaves
+
+
+def _in_snapshots(work: Workload, weight: Ints | Words | Bools) -> Ints | Words:
+    """Σ of ``weight`` over those in each attempt's snapshot; sums wrap around."""
+    present = (work.start != NEVER) | work.open
+    amounts = np.where(present, weight, 0).astype(
+        np.uint64 if weight.dtype == np.uint64 else np.int64
+    )
+    before = np.cumsum(amounts, dtype=amounts.dtype) - amounts
+    leaves = _leaves(work, present)
+    order = np.argsort(leaves, kind="stable")
+    gone = np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts[order])))
+    return before - gone[np.searchsorted(leaves[order], work.arrival, side="right")]
+
+
+def _crowd(work: Workload, present: Bools) -> int:
+    """The most attempts that a snapshot and its subject can be."""
+    return int(_in_snapshots(work, present).max(initial=0)) + 1
+
+
+def _cuts(subjects: Ints, parts: int) -> list[tuple[int, int]]:
+    """Ranges of indices that hold all subjects, about as many of them in each."""
+    each = -(-len(subjects) // parts)
+    return [
+        (int(subjects[low]), int(subjects[min(low + each, len(subjects)) - 1]) + 1)
+        for low in range(0, len(subjects), each)
+    ]
+
+
+class _Bases:
+    """Fingerprints of what fair start times depend on."""
+
+    def __init__(
+        self, work: Workload, keys: pl.DataFrame, described: pl.DataFrame, policy: Policy
+    ) -> None:
+        names = ("submit_time", "job_number", "array_task", "het_offset", "line")
+        told = keys.join(
+            described.select(*KEYS, *names),
+            on=KEYS,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        own = [told[name].fill_null(-1).to_numpy() for name in names[:-1]]
+        # the position in the log breaks ties only where numbers do not
+        own.append(np.where(own[1] == -1, told["line"].fill_null(-1).to_numpy(), 0))
+        own.append(told["attempt"].to_numpy())
+        request = work.request.reshape(len(work.arrival), -1)
+        columns = [
+            *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
+            *request.T,
+            work.priority.view(np.int64),
+            work.blocked + 2 * work.open + 4 * work.no_estimate + 8 * work.preempted,
+            *own,
+        ]
+        attempts = _mixed(columns)
+        said = f"{__version__} {policy} {work.capacity.tolist()}".encode()
+        constant = np.frombuffer(hashlib.sha256(said).digest()[:8], np.uint64)[0]
+        with np.errstate(over="ignore"):
+            context = np.asarray(_in_snapshots(work, attempts), np.uint64)
+            self.fixed = _mixed([context.view(np.int64), attempts.view(np.int64)]) + constant
+        changes = work.step_change.reshape(len(work.step_time), -1).T
+        self.steps = _mixed([work.step_time, *changes, work.step_planned.astype(np.int64)])
+        self.step_time = work.step_time
+
+    def until(self, instants: Ints) -> Ints:
+        """The bases where fair start times lie at ``instants``: no later step matters."""
+        totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(self.steps, dtype=np.uint64)))
+        place = np.searchsorted(self.step_time, instants, side="right")
+        found: Ints = (self.fixed + totals[place]).view(np.int64)
+        return found
+
+
+def _mixed(columns: list[Ints]) -> Words:
+    """A 64-bit hash of each row, by the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            mixed += np.ascontiguousarray(column, np.int64).view(np.uint64)
+            mixed += np.uint64(0x9E3779B97F4A7C15)
+            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _ints(column: pl.Series) -> Ints:
+    return np.ascontiguousarray(column.fill_null(NEVER).to_numpy(), np.int64)
+
+
+def _instants(times: Ints) -> pl.Series:
+    return pl.Series(times).replace(NEVER, None)

@@ -1,0 +1,188 @@
+"""The attempts of one pool as a scheduler meets them: arrays in the order in which ties are broken.
+
+Conventions: n attempts, R resources, S capacity steps; times in epoch seconds, durations in s,
+amounts in the resources' own units, all int64. NEVER stands for an instant that does not come.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.model import ATTEMPTS, SEQUENCE, Pool, Standing
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+KEYS: Final = ("cluster", "job_id", "attempt")
+
+BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
+"""Recorded reasons of attempts that waited for something other than their turn (SPEC §5)."""
+
+
+class Workload(NamedTuple):
+    """One pool's attempts in the order (arrival, submit, sequence)."""
+
+    arrival: Ints  # [n]
+    start: Ints  # [n], observed; NEVER: not started, or not known
+    end: Ints  # [n], observed; of open attempts, assumed
+    occupancy: Ints  # [n] ≥ 0
+    estimate: Ints  # [n] ≥ max(1, occupancy)
+    request: Ints  # [n] where R = 1, else [n, R]; ≥ 0, unknown is 0
+    priority: Floats  # [n], recorded; NaN where unknown
+    blocked: Bools  # [n], waited for something other than their turn
+    open: Bools  # [n], running or pending when the log was taken
+    no_estimate: Bools  # [n], open and without walltime
+    preempted: Bools  # [n]
+    capacity: Ints  # [R], before any step
+    step_time: Ints  # [S], ascending
+    step_change: Ints  # [S] or [S, R]: what is added to what is free
+    step_planned: Bools  # [S], known to planners beforehand
+
+    @property
+    def largest(self) -> Ints:
+        """The most of each resource that there ever is, [R]."""
+        change = self.step_change.reshape(len(self.step_time), len(self.capacity))
+        totals = np.concatenate((np.zeros((1, len(self.capacity)), np.int64), change.cumsum(0)))
+        most: Ints = self.capacity + totals.max(0)
+        return most
+
+    @property
+    def queued(self) -> Bools:
+        """Who is queued at all: neither blocked nor larger than the pool ever is, [n]."""
+        request = self.request.reshape(len(self.arrival), len(self.capacity))
+        fitting: Bools = ((request <= self.largest) | (request == 0)).all(1)
+        return ~self.blocked & fitting
+
+
+def workload(described: pl.DataFrame, pool: Pool, now: int) -> tuple[Workload, pl.DataFrame]:
+    """The attempts of ``pool`` that a scheduler can meet.
+
+    Left out are attempts that never started, that ran in an advance reservation, or whose arrival
+    or run time is not known. A reservation takes from the capacity, while it lasts, as much as was
+    ever in use in it: from its first start to its last end.
+
+    estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or
+    unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1).
+
+    Args:
+        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
+        pool: its capacity, steps, and what else limits who fits: nodes only where they are
+            exclusive.
+        now: when the log was taken, epoch s.
+
+    Returns:
+        The workload, and ``cluster, job_id, attempt`` of its attempts, row for row.
+
+    Source: SPEC §4.
+    """
+    resources = counted_resources(pool)
+    running = pl.col("standing") == Standing.RUNNING
+    pending = pl.col("standing") == Standing.PENDING
+    start = pl.col("start_time")
+    held = (
+        described.filter(pl.col("pool") == pool.name)
+        .filter(
+            pl.col("standing") != Standing.NEVER_STARTED,
+            pl.col("arrival_time").is_not_null(),
+        )
+        .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
+        .with_columns(
+            open=running | pending,
+            occupancy=pl.when(running)
+            .then(pl.max_horizontal("walltime_s", now - start + 1))
+            .when(pending)
+            .then(pl.max_horizontal("walltime_s", pl.lit(1)))
+            .otherwise("occupancy_s"),
+        )
+        .filter(pl.col("occupancy").is_not_null())
+        .with_columns(end=start + pl.col("occupancy"))
+    )
+    reserved = reserved_rows(held)
+    times, changes, planned = _steps(pool, resources, held.filter(reserved))
+    held = held.filter(~reserved)
+    request = [held[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
+    occupancy = _ints(held["occupancy"])
+    one = len(resources) == 1
+    work = Workload(
+        arrival=_ints(held["arrival_time"]),
+        start=_ints(held["start_time"].fill_null(NEVER)),
+        end=_ints(held["end"].fill_null(NEVER)),
+        occupancy=occupancy,
+        estimate=np.maximum(np.maximum(_ints(held["walltime_s"].fill_null(0)), occupancy), 1),
+        request=request[0] if one else np.stack(request, 1),
+        priority=held["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
+        blocked=held.select(blocked()).to_series().to_numpy(),
+        open=held["open"].to_numpy(),
+        no_estimate=(held["open"] & held["walltime_s"].is_null()).to_numpy(),
+        preempted=(held["state"] == "PREEMPTED").fill_null(False).to_numpy(),
+        capacity=np.array([_amount(pool, name) for name in resources], np.int64),
+        step_time=times,
+        step_change=changes[:, 0] if one else changes,
+        step_planned=planned,
+    )
+    return work, held.select(KEYS)
+
+
+def counted_resources(pool: Pool) -> list[str]:
+    """The columns of ``ATTEMPTS`` that limit who fits; the pool's counted resource first."""
+    further = [
+        name
+        for name, _ in pool.amounts
+        if name in ATTEMPTS and (name != "nodes" or pool.exclusive_nodes)
+    ]
+    return [pool.resource.value, *(name for name in further if name != pool.resource)]
+
+
+def blocked() -> pl.Expr:
+    """Whether an attempt waited for something other than its turn, by its recorded reason."""
+    return pl.col("reason").str.contains(BLOCKED).fill_null(False)
+
+
+def reserved_rows(held: pl.DataFrame) -> pl.Series:
+    """Whether each attempt ran in an advance reservation."""
+    return (held["reservation"].str.len_bytes() > 0).fill_null(False)
+
+
+def _steps(pool: Pool, resources: list[str], reserved: pl.DataFrame) -> tuple[Ints, Ints, Bools]:
+    """When the capacity changes, by how much of each resource, and whether that was planned."""
+    had = {name: _amount(pool, name) for name in resources}
+    steps: list[tuple[int, list[int], bool]] = []
+    for step in pool.steps:
+        changed = {name: amount for name, amount in step.amounts if name in had}
+        steps.append(
+            (step.since, [changed.get(x, had[x]) - had[x] for x in resources], step.planned)
+        )
+        had |= changed
+    for _, rows in sorted(reserved.group_by("reservation"), key=lambda group: str(group[0])):
+        started = rows.drop_nulls("start_time")
+        if started.is_empty():
+            continue
+        begin, end = int(started["start_time"].min()), int(started["end"].max())  # type: ignore[arg-type]
+        peaks = [_peak(started, name) for name in resources]
+        steps += [(begin, [-peak for peak in peaks], False), (end, peaks, False)]
+    steps.sort(key=lambda step: step[0])
+    return (
+        np.array([since for since, _, _ in steps], np.int64),
+        np.array([change for _, change, _ in steps], np.int64).reshape(-1, len(resources)),
+        np.array([known for _, _, known in steps], np.bool_),
+    )
+
+
+def _peak(started: pl.DataFrame, resource: str) -> int:
+    """The most of ``resource`` that was in use at one time."""
+    begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
+    ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
+    totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
+    return max(int(totals["change"].cum_sum().max() or 0), 0)  # type: ignore[arg-type]
+
+
+def _amount(pool: Pool, resource: str) -> int:
+    return pool.capacity if resource == pool.resource else dict(pool.amounts)[resource]
+
+
+def _ints(column: pl.Series) -> Ints:
+    return np.ascontiguousarray(column.to_numpy(), np.int64)
