@@ -7,7 +7,7 @@ Fields that no metric uses are not read, so a damaged one costs nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -177,35 +177,47 @@ def parse(block: Block, header: Header) -> Parsed:
     return Parsed(records.match_to_schema(RECORDS), pl.concat(refused).sort("line"))
 
 
-def write(frame: pl.DataFrame, entries: Mapping[str, str]) -> bytes:
+def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[str] = ()) -> bytes:
     """Attempts as an SWF log; the inverse of ``parse`` for what SWF can hold.
+
+    SWF takes a cancelled run of no length, and any such run on no processors, for one that never
+    started: the first is written as failed, the second cannot be told apart.
 
     Args:
         frame: columns of ``model.ATTEMPTS``, of which ``job_number``, ``submit_time``,
             ``start_time``, ``end_time``, ``cpus``, ``walltime_s``, ``user``, ``account``, ``state``
-            and ``partition`` are used. ``user`` and ``account`` must be decimal numbers or null,
-            and so must ``partition``, which is written as the queue. Never started: null start.
+            and ``partition`` are used, and ``occupancy_s`` if it is there. ``user`` and ``account``
+            must be decimal numbers or null, and so must ``partition``, which is written as the
+            queue (see ``numbered``). Never started: null start; start unknown: null start and end,
+            but an occupancy.
         entries: header lines, in order. ``UnixStartTime`` is what times are counted from.
+        comments: further header lines.
 
     Returns:
-        The log, one line per row in the order of ``frame``.
+        The log, one line per row in the order of ``frame``. Whatever the texts of the header hold,
+        each stays in its line.
     """
     origin = int(entries.get("UnixStartTime", "0"))
     status = {state: number for number, state in sorted(STATES.items(), reverse=True)}
     started = pl.col("start_time").is_not_null()
     left_at = pl.when(started).then("start_time").otherwise("end_time")
+    spent = pl.col("occupancy_s") if "occupancy_s" in frame.columns else pl.lit(None, pl.Int64)
+    run = pl.when(started).then(pl.col("end_time") - pl.col("start_time"))
+    state = pl.col("state").replace_strict(status, default=None, return_dtype=pl.Int64)
     columns = {
         "job": pl.col("job_number"),
         "submit": pl.col("submit_time") - origin,
         "wait": left_at - pl.col("submit_time"),
-        "run": pl.when(started).then(pl.col("end_time") - pl.col("start_time")),
+        "run": pl.coalesce(run, pl.when(left_at.is_null()).then(spent)),
         "allocated": pl.when(started).then("cpus"),
         "cpu": pl.lit(None, pl.Int64),
         "used_memory": pl.lit(None, pl.Int64),
         "requested": pl.col("cpus"),
-        "walltime": pl.col("walltime_s"),
+        "walltime": pl.when(pl.col("walltime_s") <= LATEST).then("walltime_s"),
         "memory": pl.lit(None, pl.Int64),
-        "status": pl.col("state").replace_strict(status, default=None, return_dtype=pl.Int64),
+        "status": pl.when((run != 0) | (state != CANCELLED) | run.is_null())
+        .then(state)
+        .otherwise(status[JobState.FAILED]),
         "user": pl.col("user").cast(pl.Int64),
         "group": pl.col("account").cast(pl.Int64),
         "executable": pl.lit(None, pl.Int64),
@@ -214,9 +226,41 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str]) -> bytes:
         "preceding": pl.lit(None, pl.Int64),
         "think": pl.lit(None, pl.Int64),
     }
-    comments = "".join(f"; {key}: {value}\n" for key, value in entries.items())
+    lines = [*(f"{key}: {value}" for key, value in entries.items()), *comments]
+    header = "".join(f"; {_within_line(line)}\n" for line in lines)
     text = frame.select(**{name: column.fill_null(-1) for name, column in columns.items()})
-    return comments.encode() + text.write_csv(separator=" ", include_header=False).encode()
+    return header.encode() + text.write_csv(separator=" ", include_header=False).encode()
+
+
+def numbered(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Attempts of which SWF can hold every name, as a number, and comments that tell the names.
+
+    Where all names of a kind are numbers, they stay; else each gets its place among them in
+    alphabetical order. Partitions become queues, whose names ``header`` reads again (but for what
+    it takes for markup, which is escaped). Where job numbers are unknown or not unique, jobs are
+    numbered in the order of ``frame``.
+
+    Args:
+        frame: ``job_number``, ``user``, ``account`` and ``partition`` of ``model.ATTEMPTS``.
+
+    Returns:
+        ``frame`` with these columns replaced, as ``write`` takes them, and comments for it.
+    """
+    comments: list[str] = []
+    number = frame["job_number"]
+    if not (number.is_between(0, LARGEST_ID).all(ignore_nulls=False) and number.is_unique().all()):
+        frame = frame.with_columns(job_number=pl.int_range(1, pl.len() + 1))
+        comments.append("Note: job numbers are places in this file")
+    for column, label in (("partition", "Queue"), ("account", "Group"), ("user", "User")):
+        names = frame[column].drop_nulls().unique().sort().to_list()
+        if all(_is_id(name) for name in names):
+            continue
+        numbers = {name: str(place) for place, name in enumerate(names, start=1)}
+        frame = frame.with_columns(
+            pl.col(column).replace_strict(numbers, default=None, return_dtype=pl.String)
+        )
+        comments += [f"{label}: {place} {_bare(name)}" for name, place in numbers.items()]
+    return frame, comments
 
 
 def _fields(raw: bytes) -> tuple[Bytes, Lines, Offsets]:
@@ -355,6 +399,28 @@ def _named(kind: str, number: pl.Expr, header: Header) -> pl.Expr:
         if key.startswith(prefix)
     }
     return number.replace_strict(names, default=number.cast(pl.String), return_dtype=pl.String)
+
+
+def _is_id(name: str) -> bool:
+    """Whether SWF can hold a name as it is."""
+    if len(name) > 16 or not (name.isascii() and name.isdecimal()):
+        return False
+    return str(int(name)) == name and int(name) <= LARGEST_ID
+
+
+def _bare(name: str) -> str:
+    """A name that is read back as a whole; names that differ still do."""
+    text = name.replace("\\", "\\\\").replace(" - ", " \\x2d ").replace(" - ", " \\x2d ")
+    if text[:1] in ("-", ":", " "):
+        text = f"\\x{ord(text[0]):02x}{text[1:]}"
+    return f"{text[:-1]}\\x20" if text.endswith(" ") else text
+
+
+def _within_line(text: str) -> str:
+    """A text without what ends a line or steers a terminal."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def _leading_number(text: str) -> int | None:

@@ -318,6 +318,80 @@ def test_written_and_read_again() -> None:
     assert len(text.splitlines()[1].split()) == len(FIELDS)
 
 
+def test_what_was_not_written_down_is_left_open() -> None:
+    unknown = parse(log([line(1, wait=-1, run=60, allocated=-1, requested=4)], UnixStartTime=50))
+    text = swf.write(unknown.records, {"UnixStartTime": "50"}).decode()
+    assert text == log([line(1, wait=-1, run=60, allocated=-1, requested=4)], UnixStartTime=50)
+    ages = unknown.records.with_columns(walltime_s=swf.LATEST + 1)
+    assert swf.write(ages, {}).split()[-10] == b"-1"
+
+
+def test_a_cancelled_run_of_no_length_is_written_as_one_that_ran() -> None:
+    read = parse(log([line(1, run=0, status=0)])).records
+    cancelled = read.with_columns(state=pl.lit("CANCELLED"))
+    again = parse(swf.write(cancelled, {"UnixStartTime": "1000000000"})).records
+    assert again.row(0) == read.row(0)
+
+
+def test_names_that_are_numbers_stay_as_they_are() -> None:
+    read = parse(log([line(1, queue=2, user=17), line(2, queue=3, user=4)])).records
+    frame, comments = swf.numbered(read)
+    assert comments == []
+    assert frame.equals(read)
+
+
+def test_other_names_are_numbered_and_told() -> None:
+    read = parse(log([line(k, group=k) for k in (8, 3, 5)])).records.with_columns(
+        user=pl.Series(["zoë", "17", "zoë"]), partition=pl.Series(["gpu", None, "cpu"])
+    )
+    frame, comments = swf.numbered(read)
+    assert comments == ["Queue: 1 cpu", "Queue: 2 gpu", "User: 1 17", "User: 2 zoë"]
+    assert frame.select("job_number", "user", "account", "partition").rows() == [
+        (8, "2", "8", "2"),
+        (3, "1", "3", None),
+        (5, "2", "5", "1"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["01", "-1", "1.5", "", "٣", str(1 << 54), "9" * 5000])
+def test_not_every_name_of_digits_is_a_number(name: str) -> None:
+    read = parse(log([line(1)])).records.with_columns(user=pl.lit(name))
+    assert swf.numbered(read)[0]["user"].to_list() == ["1"]
+
+
+@pytest.mark.parametrize("numbers", [[1, 1], [None, 2], [-1, 2], [1 << 54, 2]])
+def test_jobs_without_numbers_of_their_own_are_numbered(numbers: list[int | None]) -> None:
+    read = parse(log([line(7), line(9)])).records.with_columns(
+        job_number=pl.Series(numbers, dtype=pl.Int64)
+    )
+    frame, comments = swf.numbered(read)
+    assert frame["job_number"].to_list() == [1, 2]
+    assert comments == ["Note: job numbers are places in this file"]
+
+
+_hostile = st.text(
+    st.characters(exclude_categories=[]) | st.sampled_from(" -:;\\\n\r\t\x1b\x00\u2028x1")
+)
+
+
+@given(st.lists(_hostile, min_size=1, max_size=4), _hostile)
+def test_no_name_breaks_the_header_and_no_two_become_one(names: list[str], computer: str) -> None:
+    count = len(names)
+    own = [name.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for name in names]
+    read = parse(log([line(k) for k in range(count)])).records.with_columns(
+        partition=pl.Series(own), user=pl.Series(own)
+    )
+    frame, comments = swf.numbered(read)
+    text = swf.write(frame, {"UnixStartTime": "1000000000", "Computer": computer}, comments)
+    assert all(char.isprintable() for char in text.decode().replace("\n", ""))
+    again = parse(text)
+    assert again.refusals.is_empty()
+    timeless = ["job_number", "start_time", "end_time", "cpus"]
+    assert again.records.select(timeless).equals(read.select(timeless))
+    found = again.records["partition"].to_list()
+    assert [found.index(name) for name in found] == [own.index(name) for name in own]
+
+
 def test_the_order_of_lines_is_the_log_s() -> None:
     read = parse(log([line(k) for k in (5, 3, 9, 1)])).records
     assert read["job_number"].to_list() == [5, 3, 9, 1]
