@@ -419,3 +419,85 @@ def penalty(
     }
     whole = held["cpus"] if name == "cpu" else max(held.values())
     return whole if pool_nodes is None else whole * min(Fraction(nodes, pool_nodes), Fraction(1))
+
+
+# Fair start times, SPEC §5: what follows once they are known
+
+
+class Fair(NamedTuple):
+    """An attempt, one of its two fair start times, and what that is worth."""
+
+    attempt: Attempt
+    fst: int | None
+    status: str | None
+
+    @property
+    def counts(self) -> bool:
+        worth = self.status in ("final", "provisional", "preempted_context")
+        return worth and self.fst is not None
+
+    @property
+    def miss(self) -> int:
+        assert self.fst is not None
+        assert self.attempt.start is not None
+        return max(self.attempt.start - self.fst, 0)
+
+    @property
+    def preference(self) -> int:
+        assert self.fst is not None
+        assert self.attempt.start is not None
+        return max(self.fst - self.attempt.start, 0)
+
+    def slowdown(self, tau: int = 10) -> Fraction:
+        """The bounded slowdown that it would have had, had it started at its fair start time."""
+        assert self.fst is not None
+        assert self.attempt.start is not None
+        assert self.attempt.end is not None
+        occupancy = self.attempt.end - self.attempt.start
+        return bounded_slowdown(
+            self.attempt._replace(start=self.fst, end=self.fst + occupancy), tau
+        )
+
+
+def unfairness(fairs: Iterable[Fair], fst: str, tolerance: int) -> dict[str, Fraction | None]:
+    """Overall unfairness by fair start times, and what stands beside it."""
+    counted = [one for one in fairs if one.counts]
+    missed = [one.miss for one in counted if one.miss > tolerance]
+    preferred = [one for one in counted if one.preference > tolerance]
+    number = len(counted)
+    return {
+        f"miss_{fst}_mean": mean([one.miss for one in counted]),
+        f"missed_{fst}_share": Fraction(len(missed), number) if number else None,
+        f"missed_{fst}_mean": mean(missed),
+        f"preferred_{fst}_share": Fraction(len(preferred), number) if number else None,
+        f"preference_{fst}_mean": mean([one.preference for one in counted]),
+    }
+
+
+def mean(values: Sequence[int | Fraction]) -> Fraction | None:
+    return Fraction(sum(values)) / len(values) if values else None
+
+
+def share_beyond(misses: Sequence[int], limit: int) -> Fraction | None:
+    """What remains of their sum when those below a limit are left out."""
+    total = sum(misses)
+    return Fraction(sum(one for one in misses if one >= limit), total) if total else None
+
+
+def signed_square_of_spearman(one: Sequence[int], other: Sequence[int]) -> Fraction | None:
+    """The correlation times its absolute: rational. Equal values share the mean of their ranks."""
+
+    def centred(values: Sequence[int]) -> list[Fraction]:
+        ranks = [
+            Fraction(sum(v < value for v in values) + sum(v <= value for v in values) + 1, 2)
+            for value in values
+        ]
+        middle = Fraction(len(values) + 1, 2)
+        return [rank - middle for rank in ranks]
+
+    x, y = centred(one), centred(other)
+    spread = sum(a * a for a in x) * sum(b * b for b in y)
+    if not spread:
+        return None
+    product = sum((a * b for a, b in zip(x, y, strict=True)), Fraction())
+    return product * abs(product) / spread

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.miss import FSTS
 from audit.metrics.population import describe
 from audit.metrics.resource_equality import resource_equality
 from audit.metrics.users import (
@@ -19,6 +20,7 @@ from audit.metrics.users import (
 )
 from audit.model import Pool, Resource
 from tests import naive
+from tests.metrics.fair_starts import fair_workloads, fairs
 from tests.strategies import NOW, ended, frame, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
@@ -55,6 +57,29 @@ def test_entities_as_defined(attempts: pl.DataFrame, kind: Kind) -> None:
         net, unfair = sum(unfairness, Fraction()), sum(max(u, Fraction()) for u in unfairness)
         assert naive.close(row["re_unfairness_net"], net, scale)
         assert naive.close(row["re_unfairness_positive"], unfair, scale)
+
+
+@given(fair_workloads(25), st.sampled_from(["user", "account"]), st.sampled_from([0, 60]))
+def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> None:
+    got = by_entity(held, kind, tolerance)
+    assert got.schema == ENTITY_SCHEMA
+    for fst in FSTS:
+        for row in got.to_dicts():
+            theirs = [
+                one.miss
+                for one in fairs(held, fst)
+                if one.counts and getattr(one.attempt, kind) == row["entity"]
+            ]
+            expected = (sum(theirs), sum(one > tolerance for one in theirs))
+            assert (row[f"miss_{fst}_s"], row[f"missed_{fst}"]) == (
+                expected if theirs else (None, None)
+            )
+
+
+def test_without_fair_start_times_nothing_is_missed() -> None:
+    entities = owners(frame([ended(0, 10, 20, 2)]))
+    missed = entities.select("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed")
+    assert missed.rows() == [(None,) * 4]
 
 
 @given(workloads(most=25), st.booleans())
