@@ -22,13 +22,20 @@ def count_draws(draws: Ints, weights: Ints) -> None:
 
 
 @kernel
-def weighted_sums(weights: Ints, units: Ints, values: Floats, out: Floats) -> None:
-    """Writes each resample's Σ weight · value over the given units."""
-    for resample in range(weights.shape[0]):
-        total = 0.0
+def weighted_sums(by_unit: Floats, units: Ints, values: Floats, out: Floats) -> None:
+    """Writes each resample's Σ weight · value over the given units, for each row of ``values``.
+
+    ``by_unit`` are the weights with one row per unit, so that neighbouring resamples go together.
+    """
+    for term in range(len(values)):
+        sums = out[term]
+        sums[:] = 0.0
         for k in range(len(units)):
-            total += weights[resample, units[k]] * values[k]
-        out[resample] = total
+            value = values[term, k]
+            if value != 0.0:
+                weights = by_unit[units[k]]
+                for resample in range(len(sums)):
+                    sums[resample] += weights[resample] * value
 
 
 @kernel

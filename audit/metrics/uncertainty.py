@@ -40,13 +40,18 @@ class Resamples:
                 0, units, size=(resamples, units), dtype=np.int64
             )
             resampling.count_draws(draws, self.weights)
+        self.by_unit = np.ascontiguousarray(self.weights.T, np.float64)
 
-    def sums(self, units: Ints, values: Floats) -> Floats:
-        """Each resample's Σ of ``values``, one of which belongs to each of ``units``."""
+    def sums(self, units: Ints, *values: Floats) -> Floats:
+        """Each resample's Σ of values, one of which belongs to each of ``units``.
+
+        Returns:
+            One row per element of ``values``, of one sum per resample.
+        """
         from audit.kernels import resampling
 
-        out = np.empty(len(self.weights))
-        resampling.weighted_sums(self.weights, units, np.ascontiguousarray(values, np.float64), out)
+        out = np.empty((len(values), len(self.weights)))
+        resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
@@ -70,7 +75,7 @@ class Resamples:
         """
         if len(units) < 2:
             return [NONE for _ in pairs]
-        sums = {name: self.sums(units, each) for name, each in terms.items()}
+        sums = dict(zip(terms, self.sums(units, *terms.values()), strict=True))
         drawn = {name: sums[name] > 0 for name in dict.fromkeys(below for _, below in pairs)}
         return [
             _interval(sums[above][drawn[below]] / sums[below][drawn[below]])
@@ -114,11 +119,11 @@ class Resamples:
         if len(units) < 2:
             return NONE, NONE
         centred = values - values.mean()  # variance from sums of squares loses less about 0
-        number = self.sums(units, np.ones(len(units)))
+        number, sums, squares = self.sums(units, np.ones(len(units)), centred, centred**2)
         drawn = number > 0
         number = number[drawn]
-        mean = self.sums(units, centred)[drawn] / number
-        f = np.maximum(self.sums(units, centred**2)[drawn] - number * mean**2, 0.0)
+        mean = sums[drawn] / number
+        f = np.maximum(squares[drawn] - number * mean**2, 0.0)
         return _interval(f), _interval(np.sqrt(f / number))
 
 

@@ -24,10 +24,11 @@ def test_counts_draws(form: Form) -> None:
 
 @BOTH
 def test_weighted_sums(form: Form) -> None:
-    out = np.empty(2)
-    weights = np.array([[2, 0, 1], [0, 3, 0]])
-    form(resampling.weighted_sums)(weights, np.array([0, 1]), np.array([10.0, 0.5]), out)
-    assert out.tolist() == [20.0, 1.5]
+    out = np.empty((2, 2))
+    by_unit = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
+    values = np.array([[10.0, 0.5], [0.0, -4.0]])
+    form(resampling.weighted_sums)(by_unit, np.array([0, 1]), values, out)
+    assert out.tolist() == [[20.0, 1.5], [0.0, -12.0]]
 
 
 @BOTH
