@@ -18,14 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.model import Pool
+from audit.simulation.engine import PLANNED
+from audit.simulation.workload import KEYS, NEVER, Workload, counted_resources, workload
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-FOREVER: Final = np.iinfo(np.int64).max
-KEY: Final = ("cluster", "job_id", "attempt")
-PLANNED: Final = "planned_start_time"
-"""Optional column of a schedule: the start first promised to an attempt, epoch seconds."""
 
 
 class Check(StrEnum):
@@ -141,8 +139,8 @@ def check_schedule(
     """
     has = Capacity.constant(capacity) if isinstance(capacity, int) else capacity
     asked = _asked(attempts, has.resources)
-    rows = schedule.select(*KEY, "start_time", "end_time", _optional(schedule, PLANNED))
-    placed = rows.join(asked, on=KEY, how="inner", nulls_equal=True, maintain_order="left")
+    rows = schedule.select(*KEYS, "start_time", "end_time", _optional(schedule, PLANNED))
+    placed = rows.join(asked, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
     own = placed.filter(~pl.col("blocked"))
     findings = [
         *_presence(rows, asked, placed, has),
@@ -153,9 +151,79 @@ def check_schedule(
     return (
         pl.concat(findings)
         .with_columns(pl.col("check").cast(pl.Enum([str(check) for check in Check])))
-        .sort("check", "at", "position", *KEY, nulls_last=True, maintain_order=True)
+        .sort("check", "at", "position", *KEYS, nulls_last=True, maintain_order=True)
         .with_columns(pl.col("check").cast(pl.String))
         .select(FINDINGS.names())
+    )
+
+
+def check_simulated(
+    schedule: pl.DataFrame, described: pl.DataFrame, pool: Pool, now: int
+) -> pl.DataFrame:
+    """Everything that makes ``schedule`` impossible for ``described`` on ``pool``.
+
+    Args:
+        schedule: as ``engine.simulate`` gives it. Open attempts, which have no end there, run for
+            as long as the simulation assumes.
+        described: the attempts that it was made of, columns of ``model.DESCRIBED``.
+        pool: whose schedule it is.
+        now: when the log was taken, epoch s.
+
+    Returns:
+        ``FINDINGS``, see ``check_schedule``.
+    """
+    work, keys = workload(described, pool, now)
+    own = described.filter(pl.col("pool") == pool.name)
+    others = own.join(keys, on=KEYS, how="anti", nulls_equal=True)  # those left as they were
+    rows = schedule.join(others, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
+    assumed = keys.with_columns(_occupancy=pl.Series(work.occupancy))
+    ended = rows.join(assumed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    end = pl.coalesce("end_time", pl.col("start_time") + pl.col("_occupancy"))
+    resources = tuple(counted_resources(pool))
+    return check_schedule(
+        ended.with_columns(end_time=end),
+        _attempts(work, keys, resources),
+        _capacity(work, resources),
+    )
+
+
+def check_replay(
+    work: Workload, start: IntArray, planned: IntArray, from_time: int | None = None
+) -> pl.DataFrame:
+    """Everything that makes the starts of a replay impossible.
+
+    Args:
+        work: the attempts and the pool.
+        start: when each attempt starts; NEVER: it does not.
+        planned: the start first promised to each; NEVER: none.
+        from_time: when the replay began, see ``engine.replay``.
+
+    Returns:
+        ``FINDINGS``, see ``check_schedule``; ``job_id`` is the position of the attempt.
+    """
+    count = len(work.arrival)
+    keys = pl.DataFrame(
+        {"cluster": [""] * count, "job_id": [str(k) for k in range(count)], "attempt": [1] * count},
+        schema={"cluster": pl.String, "job_id": pl.String, "attempt": pl.Int64},
+    )
+    begun, end = start, np.where(start == NEVER, NEVER, start + work.occupancy)
+    taking_part = np.ones(count, np.bool_)
+    if from_time is not None:
+        running = (work.start < from_time) & (work.end > from_time)
+        left = (work.start < from_time) & ~running
+        unknown = (work.arrival < from_time) & (work.start == NEVER) & ~work.open
+        begun, end = np.where(running, work.start, begun), np.where(running, work.end, end)
+        taking_part = ~left & ~unknown
+    frame = keys.with_columns(
+        pl.Series(name, times).replace(NEVER, None)
+        for name, times in (("start_time", begun), ("end_time", end), (PLANNED, planned))
+    )
+    resources = tuple(f"resource_{x}" for x in range(len(work.capacity)))
+    return check_schedule(
+        frame.filter(pl.Series(taking_part, dtype=pl.Boolean)),
+        _attempts(work, keys, resources).filter(pl.Series(taking_part, dtype=pl.Boolean)),
+        _capacity(work, resources),
+        snapshot_time=from_time,
     )
 
 
@@ -177,11 +245,28 @@ def require_sound(findings: pl.DataFrame, what: str = "schedule") -> None:
     )
 
 
+def _attempts(work: Workload, keys: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
+    """The attempts of ``work`` as ``check_schedule`` takes them."""
+    request = work.request.reshape(len(work.arrival), len(resources))
+    return keys.with_columns(
+        pl.Series("arrival_time", work.arrival),
+        *(pl.Series(name, request[:, x]) for x, name in enumerate(resources)),
+        pl.Series("occupancy_s", work.occupancy),
+        pl.Series("blocked", work.blocked),
+    )
+
+
+def _capacity(work: Workload, resources: tuple[str, ...]) -> Capacity:
+    """What there is for the attempts of ``work``."""
+    change = work.step_change.reshape(len(work.step_time), len(resources))
+    return Capacity(resources, work.capacity, work.step_time, change, work.step_planned)
+
+
 def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
     """Arrival, requests and occupancy of those that were to be scheduled, positions added."""
     blocked = pl.col("blocked") if "blocked" in attempts.columns else pl.lit(value=False)
     asked = attempts.select(
-        *KEY,
+        *KEYS,
         "arrival_time",
         *resources,
         _optional(attempts, "occupancy_s"),
@@ -196,7 +281,7 @@ def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
     for column in resources:
         if asked.filter(pl.col(column) < 0).height:
             raise SimulationError(f"schedule check: a {column} is negative")
-    if asked.select(KEY).is_duplicated().any():
+    if asked.select(KEYS).is_duplicated().any():
         raise SimulationError("schedule check: an attempt is listed twice among those to schedule")
     return asked
 
@@ -205,11 +290,11 @@ def _presence(
     rows: pl.DataFrame, asked: pl.DataFrame, placed: pl.DataFrame, capacity: Capacity
 ) -> list[pl.DataFrame]:
     """Attempts lost, strangers, attempts with more than one row."""
-    counts = rows.group_by(KEY, maintain_order=True).agg(
+    counts = rows.group_by(KEYS, maintain_order=True).agg(
         rows=pl.len(), starts=pl.col("start_time").count(), at=pl.col("start_time").max()
     )
-    both = asked.join(counts, on=KEY, how="left", nulls_equal=True, maintain_order="left")
-    strangers = counts.join(asked, on=KEY, how="anti", nulls_equal=True, maintain_order="left")
+    both = asked.join(counts, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    strangers = counts.join(asked, on=KEYS, how="anti", nulls_equal=True, maintain_order="left")
     waits = both.filter(pl.col("starts").fill_null(0) == 0, ~pl.col("blocked"))
     request = _requests(waits, capacity)
     queued = (request <= capacity.largest).all(axis=1)
@@ -262,7 +347,7 @@ def _over_capacity(
     start = rows["start_time"].to_numpy()
     # No end: it runs on beyond everything. An end before the start is a finding of its own, and
     # holds nothing here.
-    end = np.maximum(rows["end_time"].fill_null(FOREVER).to_numpy(), start)
+    end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
     blocked = rows["blocked"].to_numpy()
     request = _requests(rows, capacity)
     brief = end == start
@@ -332,7 +417,7 @@ def _finding(check: Check, faults: pl.DataFrame, *, at: str, amount: pl.Expr) ->
     position = pl.col("position") if "position" in faults.columns else pl.lit(None)
     return faults.select(
         pl.lit(str(check)).alias("check"),
-        *KEY,
+        *KEYS,
         pl.col(at).cast(pl.Int64).alias("at"),
         amount.cast(pl.Int64).alias("amount"),
         position.cast(pl.UInt32).alias("position"),

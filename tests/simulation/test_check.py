@@ -10,15 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
+from audit.metrics.population import describe
+from audit.model import Backfill, Policy, Pool, Resource
+from audit.model import Step as PoolStep
 from audit.simulation.check import (
     FINDINGS,
-    KEY,
-    PLANNED,
     Capacity,
+    check_replay,
     check_schedule,
+    check_simulated,
     require_sound,
 )
+from audit.simulation.engine import PLANNED, replay, simulate
 from audit.simulation.plain import easy, estimate_of
+from audit.simulation.workload import KEYS, NEVER
+from tests.naive_simulation import Log
+from tests.strategies import EPOCH, arrays, frame, logs, policies, workloads
 
 CAPACITY = 4
 # A sound schedule of a pool of 4; time from left to right, one column per second from 0.
@@ -298,7 +305,7 @@ def test_over_capacity_says_what_counting_second_by_second_says(
     assert findings.select("at", "job_id", "amount").rows() == [
         (t, str(k), excess) for t, k, excess in sorted(overfull)
     ]
-    assert findings.select(KEY).height == len(overfull)
+    assert findings.select(KEYS).height == len(overfull)
 
 
 def test_capacity_in_steps() -> None:
@@ -499,3 +506,83 @@ def test_a_start_is_faultless_where_some_order_of_the_instant_lets_all_start(
     faults = check_schedule(frame, frame, capacity)
     assert faults.is_empty() == possible(rows, steps)
     assert not set(faults["job_id"]) & set(frame.filter("blocked")["job_id"])
+
+
+@given(logs(), policies(), st.none() | st.integers(-1, 14), st.data())
+def test_every_replay_passes_and_hardly_one_with_a_start_moved_does(
+    log: Log, policy: Policy, since: int | None, data: st.DataObject
+) -> None:
+    work = arrays(log)
+    from_time = None if since is None else EPOCH + since
+    made = replay(work, policy, from_time=from_time)
+    faults = check_replay(work, made.start, made.planned, from_time)
+    assert faults.is_empty(), faults
+    begun = [k for k in np.flatnonzero(made.start != NEVER) if not work.blocked[k]]
+    begun = [k for k in begun if from_time is None or made.start[k] >= from_time]
+    if not begun:
+        return
+    moved = made.start.copy()
+    k = data.draw(st.sampled_from(begun))
+    moved[k] = work.arrival[k] - 1
+    early = check_replay(work, moved, made.planned, from_time)
+    assert ("starts_before_arrival", str(k)) in early.select("check", "job_id").rows()
+    if made.planned[k] != NEVER and not len(work.step_time) and not work.blocked.any():
+        moved[k] = max(made.planned[k], made.start[k]) + 1
+        late = check_replay(work, moved, made.planned, from_time)
+        assert ("later_than_planned", str(k)) in late.select("check", "job_id").rows()
+    alone = work.capacity.min() > 0 and not len(work.step_time) and not work.blocked.any()
+    if alone and from_time is None:
+        moved = made.start.copy()
+        moved[k] = NEVER
+        lost = check_replay(work, moved, made.planned)
+        assert ("lost", str(k)) in lost.select("check", "job_id").rows()
+
+
+@given(workloads(), policies(), st.integers(1, 4), st.booleans())
+def test_every_simulated_schedule_passes(
+    attempts: pl.DataFrame, policy: Policy, capacity: int, smaller: bool
+) -> None:
+    step = PoolStep(EPOCH + 20, (("cpus", max(capacity - 1, 1)),))
+    pool = Pool("all", Resource.cpus, capacity, (step,) * smaller, (("cpus", capacity),))
+    described = describe(attempts, [pool])
+    now = EPOCH + 200
+    schedule = simulate(described, pool, now, policy)
+    assert check_simulated(schedule, described, pool, now).is_empty()
+    stranger = schedule.head(1).with_columns(job_id=pl.lit("nobody's"))
+    faults = check_simulated(pl.concat([schedule, stranger]), described, pool, now)
+    assert (faults["check"] == "stranger").sum() == stranger.height
+
+
+def test_a_simulated_schedule_that_was_changed_is_found_out() -> None:
+    rows = [
+        {"job_number": k, "submit_time": EPOCH, "start_time": EPOCH, "end_time": EPOCH + 5}
+        for k in (1, 2, 3)
+    ]
+    shared = {"cluster": "x", "attempt": 1, "cpus": 2, "state": "COMPLETED"}
+    attempts = frame([{**shared, **row, "job_id": str(row["job_number"])} for row in rows])
+    pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
+    described = describe(attempts, [pool])
+    schedule = simulate(described, pool, EPOCH + 5, Policy(backfill=Backfill.conservative))
+    assert schedule["start_time"].to_list() == [EPOCH, EPOCH, EPOCH + 5]
+    third = pl.col("job_id") == "3"
+
+    def faults(changed: pl.DataFrame) -> list[str]:
+        found = check_simulated(changed, described, pool, EPOCH + 5)
+        assert set(found["job_id"]) <= {"1", "2", "3"}
+        return found["check"].to_list()
+
+    def shifted(seconds: int, *names: str) -> pl.DataFrame:
+        return schedule.with_columns(
+            pl.when(third).then(pl.col(name) + seconds).otherwise(name).alias(name)
+            for name in names
+        )
+
+    assert faults(schedule) == []
+    assert faults(shifted(1, "start_time", "end_time")) == ["later_than_planned"]
+    assert faults(shifted(-1, "start_time", "end_time")) == ["over_capacity"]
+    assert faults(shifted(1, "end_time")) == ["occupancy_changed"]
+    assert faults(schedule.filter(~third)) == ["lost"]
+    assert faults(pl.concat([schedule, shifted(5, "start_time", "end_time").filter(third)])) == [
+        "twice",
+        "later_than_planned",
+    ]
