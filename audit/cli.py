@@ -34,6 +34,10 @@ app = typer.Typer(
 
 Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
 Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
+Order = StrEnum("Order", ["fcfs", "sjf", "lxf", "recorded"])
+Backfill = StrEnum(
+    "Backfill", ["none", "no_guarantee", "easy", "conservative", "conservative_replan"]
+)
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A config.toml; without it, its defaults.")
@@ -231,6 +235,84 @@ def init(
         _say(f"warning: {warning}")
     initial.save(output, initial.write(draft), force=force)
     print(output)
+
+
+@app.command()
+def simulate(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    order: Annotated[
+        Order | None, typer.Option(help="Who is served first; without it, fcfs or as configured.")
+    ] = None,
+    backfill: Annotated[
+        Backfill | None,
+        typer.Option(help="Who may start before others; without it, easy or as configured."),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Look at so many of the queue at a time.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
+    ] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
+    ] = None,
+    resource: Annotated[
+        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the schedule: FILE.swf or FILE.parquet."),
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Simulate a scheduling policy on logs: how would they have waited?"""
+    from audit import model
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.service import simulate as service
+
+    settings = _config(config)
+    jit.on_first_compile = _say
+    request = service.Request(
+        logs=logs,
+        out=out,
+        order=model.Order(order.value) if order else None,
+        backfill=model.Backfill(backfill.value) if backfill else None,
+        depth=depth,
+        window_s=window,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+    )
+    with Progress() as progress:
+        outcome = service.simulate(
+            request,
+            settings,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for warning in outcome.warnings:
+        _say(f"warning: {warning}")
+    if outcome.written is not None:
+        print(printable(str(outcome.written)))
+    else:
+        print("\n".join(service.table(pool) for pool in outcome.comparisons), end="")
 
 
 @app.command()
