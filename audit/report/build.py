@@ -5,7 +5,8 @@ So a report can be made again later from the same database, and compared byte fo
 
 import json
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import polars as pl
 
@@ -20,9 +21,11 @@ from audit.report.contents import (
     Coverage,
     Entities,
     Entity,
+    FairStart,
     Figure,
     Gap,
     Input,
+    Missed,
     Options,
     PoolPart,
     Provenance,
@@ -35,6 +38,7 @@ from audit.report.contents import (
 )
 from audit.report.decayed import usages
 from audit.report.definitions import definitions
+from audit.report.fair_start import fair_starts
 from audit.report.series import NUWT_CUT
 from audit.store import queries
 from audit.store.database import Connection
@@ -69,6 +73,9 @@ def build(
     summary = queries.run(con, "report_summary", **of_period)
     entities = queries.run(con, "report_entities", **of_period)
     used = queries.run(con, "report_resource_users", **of_period, rows=options.rows)
+    pools = queries.run(con, "report_pools", cluster=cluster)
+    parts = {name: _breakdowns(summary.filter(pl.col("pool") == name)) for name in pools["pool"]}
+    fair = fair_starts(con, cluster, period, schedule, parts)
     return Contents(
         cluster=cluster,
         span=Span(
@@ -85,13 +92,12 @@ def build(
                 pool,
                 resource,
                 capacity,
-                summary.filter(pl.col("pool") == pool),
+                parts[pool],
                 entities.filter(pl.col("pool") == pool),
                 used.filter(pl.col("pool") == pool),
+                fair[pool],
             )
-            for pool, resource, capacity in queries.run(
-                con, "report_pools", cluster=cluster
-            ).iter_rows()
+            for pool, resource, capacity in pools.iter_rows()
         ),
         usages=usages(con, cluster, period, known.item(0, "zone"), options.rows),
         coverage=_coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
@@ -114,11 +120,11 @@ def _pool(
     name: str,
     resource: str,
     capacity: int,
-    summary: pl.DataFrame,
+    parts: dict[str, tuple[Breakdown, ...]],
     entities: pl.DataFrame,
     used: pl.DataFrame,
+    fair: FairStart,
 ) -> PoolPart:
-    parts = _breakdowns(summary)
     kinds = {
         kind: _entities(kind, entities.filter(pl.col("entity_kind") == kind), parts)
         for kind in ("user", "account")
@@ -135,6 +141,7 @@ def _pool(
         users=kinds["user"],
         accounts=kinds["account"],
         resources=_resources(parts.get("resource", ()), used),
+        fair_start=fair,
     )
 
 
@@ -177,13 +184,15 @@ def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gap
 
 def _breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
     """The figures of a pool by dimension, and within it by value, in the order of the query."""
-    found: dict[str, dict[str, list[Figure]]] = {}
+    found: dict[str, dict[str | None, list[Figure]]] = {}
     columns = ("dimension", "dimension_value", "metric", "value", "lower", "upper", "unit")
     for dimension, value, *figure in summary.select(*columns, "attempts").iter_rows():
-        label = "unknown" if value is None else value
-        found.setdefault(dimension, {}).setdefault(label, []).append(Figure(*figure))
+        found.setdefault(dimension, {}).setdefault(value, []).append(Figure(*figure))
     return {
-        dimension: tuple(Breakdown(label, tuple(figures)) for label, figures in values.items())
+        dimension: tuple(
+            Breakdown("unknown" if value is None else value, tuple(figures))
+            for value, figures in values.items()
+        )
         for dimension, values in found.items()
     }
 
@@ -203,12 +212,22 @@ def _entities(
     curve = users.cdf(entities).filter(pl.col("nuwt") <= NUWT_CUT) if entities.height else None
     return Entities(
         kind,
-        rows=tuple(Entity(*row) for row in entities.drop("pool", "entity_kind").iter_rows()),
+        rows=tuple(_entity(row) for row in entities.drop("pool", "entity_kind").iter_rows()),
         spread=spread.figures if spread else (),
         cdf=()
         if curve is None
         else tuple(Step(nuwt, share) for nuwt, share, _ in curve.iter_rows()),
     )
+
+
+def _entity(row: tuple[Any, ...]) -> Entity:
+    started = row[_OWN:]
+    known = None not in started and started[0]
+    return replace(Entity(*row[:_OWN]), missed=Missed(*started) if known else None)
+
+
+_OWN: Final = 10
+"""So many columns of ``report_entities`` stand before those of fair start times."""
 
 
 def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from audit.errors import ReportError
-from audit.report import series, style, wording
+from audit.report import miss_chart, series, style, wording
 from audit.report.contents import PoolPart
 from audit.report.style import BLUE, INK, RULE, VERMILION, Chart, Spec
 
@@ -28,6 +28,9 @@ def of_pool(pool: PoolPart) -> dict[str, Chart]:
 
     with schemapi.debug_mode(False):  # checks each part against the schema as it is made: slow
         made = (
+            miss_chart.miss(pool),
+            miss_chart.missed(pool),
+            miss_week(pool),
             shortfall_share(pool),
             shortfall(pool),
             nuwt(pool),
@@ -325,13 +328,24 @@ def waits(pool: PoolPart) -> Chart | None:
 
 def week(pool: PoolPart) -> Chart | None:
     """Mean wait by weekday and hour of arrival, local time."""
-    cells = series.week(pool)
+    return _week("week", "wait", series.week(pool))
+
+
+def miss_week(pool: PoolPart) -> Chart | None:
+    """Mean strict miss by weekday and hour of arrival, where some hours can be told apart."""
+    cells = series.week(pool, "miss_strict_mean")
+    if cells is None or not cells.most or not cells.told_apart:
+        return None
+    return _week("miss_week", "strict miss", cells)
+
+
+def _week(key: str, what: str, cells: series.Week | None) -> Chart | None:
     if cells is None:
         return None
     import altair as alt
 
     legend = alt.Legend(
-        title=f"Mean wait ({cells.unit})" + (f"; grey: {series.FEW}" if cells.some_grey else ""),
+        title=f"Mean {what} ({cells.unit})" + (f"; grey: {series.FEW}" if cells.some_grey else ""),
         orient="top",
         gradientLength=180,
         tickCount=4,
@@ -356,7 +370,7 @@ def week(pool: PoolPart) -> Chart | None:
             color=alt.condition(
                 "datum.sound",
                 alt.Color(
-                    "wait:Q",
+                    "mean:Q",
                     scale=alt.Scale(scheme="blues", domain=[0, cells.most or 1], clamp=True),
                     legend=legend,
                 ),
@@ -365,18 +379,18 @@ def week(pool: PoolPart) -> Chart | None:
             tooltip=[
                 alt.Tooltip("weekday:N", title="Day"),
                 alt.Tooltip("hour:O", title="Hour"),
-                alt.Tooltip("says:N", title="Mean wait"),
+                alt.Tooltip("says:N", title=f"Mean {what}"),
                 alt.Tooltip("attempts:Q", title="Attempts", format=","),
             ],
         )
     )
-    worst = max((row for row in cells.rows if row["sound"]), key=lambda row: float(row["wait"]))
+    worst = max((row for row in cells.rows if row["sound"]), key=lambda row: float(row["mean"]))
     alt_text = (
-        "Heat map. Mean wait by weekday and hour of arrival, local time. Longest for arrivals on "
-        f"{worst['weekday']} between {worst['hour']} and {worst['hour'] + 1} o'clock: "
+        f"Heat map. Mean {what} by weekday and hour of arrival, local time. Longest for arrivals "
+        f"on {worst['weekday']} between {worst['hour']} and {worst['hour'] + 1} o'clock: "
         f"{worst['says']}."
     )
-    return _chart("week", "Mean wait by hour of arrival in the week", alt_text, chart, 190)
+    return _chart(key, f"Mean {what} by hour of arrival in the week", alt_text, chart, 190)
 
 
 # --- the pool over time ----------------------------------------------------------------------

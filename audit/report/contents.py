@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from audit.model import COUNTED
+
 SMALL_SAMPLE: Final = 30
 """Rows resting on fewer attempts than this are marked: their means say little."""
 
@@ -67,6 +69,34 @@ class Breakdown:
 
 
 @dataclass(frozen=True, slots=True)
+class Missed:
+    """How attempts of a user or an account started, against their fair start times (FST)."""
+
+    attempts: int  # with an FST that counts
+    miss_strict_s: int  # sum of what they started later than it
+    miss_relaxed_s: int
+    missed_strict: int  # attempts that did so by more than the tolerance
+    missed_relaxed: int
+    preferred_strict_share: float  # of them that started earlier, by more than the tolerance
+    preference_strict_mean: float  # what they started earlier than it, in s, over all of them
+
+    @property
+    def net_s(self) -> float:
+        """Sum of what they started later than the strict FST, less what they started earlier."""
+        return self.miss_strict_s - self.preference_strict_mean * self.attempts
+
+    @property
+    def missed_strict_share(self) -> float:
+        """Part of them that missed the strict FST by more than the tolerance."""
+        return self.missed_strict / self.attempts
+
+    @property
+    def missed_relaxed_share(self) -> float:
+        """Part of them that missed the relaxed FST by more than the tolerance."""
+        return self.missed_relaxed / self.attempts
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """What a user or an account got from the pool."""
 
@@ -80,6 +110,7 @@ class Entity:
     nuwt: float | None
     re_unfairness_positive: float | None
     re_unfairness_net: float | None
+    missed: Missed | None = None  # None: no attempt has an FST that counts
 
     @property
     def wait_mean(self) -> float | None:
@@ -137,6 +168,47 @@ class ResourceUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How well a replay under the modelled policy reproduces the observed starts."""
+
+    order: str
+    backfill: str
+    figures: tuple[Figure, ...]  # replayed, start_error_median, wait_correlation, …
+
+    def figure(self, metric: str) -> Figure:
+        """The figure of ``metric``; one without a value where it was not computed."""
+        return _find(self.figures, metric)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCount:
+    """How many attempts have a fair start time of one status."""
+
+    status: str  # model.FstStatus
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class FairStart:
+    """What is known of the fair start times (FST) of a pool, beside their figures."""
+
+    statuses: tuple[StatusCount, ...]  # empty: no FST was computed
+    partitions: tuple[Breakdown, ...]  # empty where the pool has only one; most missed comes first
+    fidelity: Fidelity | None  # None: not known
+    tolerance_s: int | None  # None: not known
+
+    @property
+    def subjects(self) -> int:
+        """Attempts of any status."""
+        return sum(row.attempts for row in self.statuses)
+
+    @property
+    def counted(self) -> int:
+        """Attempts whose FST is part of every figure."""
+        return sum(row.attempts for row in self.statuses if row.status in COUNTED)
+
+
+@dataclass(frozen=True, slots=True)
 class PoolPart:
     """What the report says of one pool."""
 
@@ -150,6 +222,7 @@ class PoolPart:
     users: Entities
     accounts: Entities
     resources: tuple[ResourceUse, ...]  # empty where the pool has only one
+    fair_start: FairStart
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""
@@ -159,6 +232,11 @@ class PoolPart:
     def attempts(self) -> int:
         """Attempts that ended in the period: what every metric speaks of."""
         return int(self.figure("attempts").value or 0)
+
+    @property
+    def has_fair_starts(self) -> bool:
+        """Whether any attempt has a fair start time that counts."""
+        return self.figure("miss_strict_mean").value is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,19 +23,21 @@ class File:
 
 def files(contents: Contents) -> dict[str, tuple[File, ...]]:
     """The files of each pool, by its name."""
-    several = len(contents.pools) > 1
-    return {
-        pool.name: tuple(
-            File(
-                f"{of.kind}s{f'-{number}' if several else ''}.csv",
-                f"{of.kind}s{f' of pool {wording.name(pool.name)}' if several else ''}",
-                table(pool, of),
-            )
+    made = {}
+    for number, pool in enumerate(contents.pools, start=1):
+        end, where = "", ""
+        if len(contents.pools) > 1:
+            end, where = f"-{number}", f" of pool {wording.name(pool.name)}"
+        of_pool = [
+            File(f"{of.kind}s{end}.csv", f"{of.kind}s{where}", table(pool, of))
             for of in (pool.users, pool.accounts)
             if of.rows
-        )
-        for number, pool in enumerate(contents.pools, start=1)
-    }
+        ]
+        if of_pool and pool.has_fair_starts:
+            name = f"model-fidelity{end}.csv"
+            of_pool.append(File(name, f"figures of model fidelity{where}", fidelity(pool)))
+        made[pool.name] = tuple(of_pool)
+    return made
 
 
 def table(pool: PoolPart, of: Entities) -> str:
@@ -55,6 +57,8 @@ def table(pool: PoolPart, of: Entities) -> str:
             "re_unfairness_positive",
             "never_started",
             "gave_up_wait_s",
+            "fst_attempts",
+            *_MISSED,
         ]
     )
     for row in of.rows:
@@ -70,8 +74,29 @@ def table(pool: PoolPart, of: Entities) -> str:
                 row.re_unfairness_positive,
                 row.never_started,
                 row.gave_up_wait_s,
+                row.missed.attempts if row.missed else 0,
+                *(getattr(row.missed, name) if row.missed else None for name in _MISSED),
             ]
         )
+    return out.getvalue()
+
+
+_MISSED: Final = (
+    *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),
+    *("preferred_strict_share", "preference_strict_mean"),
+)
+"""Fields of ``contents.Missed``."""
+
+
+def fidelity(pool: PoolPart) -> str:
+    """What must stand beside every figure of fair start times, as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["order", "backfill", "metric", "value", "unit"])
+    told = pool.fair_start.fidelity
+    policy = (cell(told.order), cell(told.backfill)) if told else (None, None)
+    for figure in (*(told.figures if told else ()), pool.figure("over_capacity_time")):
+        writer.writerow([*policy, cell(figure.metric), figure.value, figure.unit])
     return out.getvalue()
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from audit.report import wording
+from audit.model import COUNTED, FstStatus
+from audit.report import belief, tables, wording
+from audit.report.belief import Fit
 from audit.report.contents import (
     SMALL_SAMPLE,
     Breakdown,
@@ -43,6 +45,8 @@ class Notice:
 _RULED_BY_FEW: Final = 2
 # Of the days of a log, this part may be without records before that is worth a notice.
 _MANY_EMPTY: Final = 0.1
+# Of the attempts, this part may have no fair start time that counts, or a provisional one.
+_MANY_LEFT_OUT: Final = 0.1
 
 
 def findings(contents: Contents) -> tuple[Finding, ...]:
@@ -66,6 +70,9 @@ def _of_pool(pool: PoolPart) -> Iterator[Finding]:
     for subject, text in (
         ("Equal sharing", _sharing(pool)),
         ("Wide and narrow", _widths(pool)),
+        ("Fair start times", _fair_start(pool)),
+        ("Who started late", _late(pool)),
+        ("Model fidelity", _fidelity(pool)),
         ("Users", _users(pool)),
         ("Waits", _waits(pool)),
         ("Wait for work done", _nuwt(pool)),
@@ -95,16 +102,11 @@ def _sharing(pool: PoolPart) -> str:
 
 def _widths(pool: PoolPart) -> str:
     metric = "re_unfairness_share"
-    sound = [
-        part
-        for part in pool.widths
-        if part.figure(metric).value is not None and _attempts(part) >= SMALL_SAMPLE
-    ]
-    if len(sound) < 2:
+    extremes = _extremes(pool, metric)
+    if extremes is None:
         return ""
     resource = wording.resource(pool.resource)
-    ordered = sorted(sound, key=lambda part: part.figure(metric).value or 0.0)
-    least, most = ordered[0], ordered[-1]
+    most, least = extremes
     high, low = most.figure(metric), least.figure(metric)
     text = (
         f"Attempts of {wording.width(most.label)} {resource}s went short most: by "
@@ -112,11 +114,96 @@ def _widths(pool: PoolPart) -> str:
         f"{wording.width(least.label)} went short least, by {wording.percent(low.value)}"
         f"{_within(low)}."
     )
+    return text + _compared(high, low)
+
+
+def _extremes(pool: PoolPart, metric: str) -> tuple[Breakdown, Breakdown] | None:
+    """The width classes with most and with least, of those with attempts enough."""
+    sound = [
+        part
+        for part in pool.widths
+        if part.figure(metric).value is not None and _attempts(part, metric) >= SMALL_SAMPLE
+    ]
+    if len(sound) < 2:
+        return None
+    ordered = sorted(sound, key=lambda part: part.figure(metric).value or 0.0)
+    return ordered[-1], ordered[0]
+
+
+def _compared(high: Figure, low: Figure) -> str:
     if not (_has_interval(high) and _has_interval(low)):
-        return text
+        return ""
     if _above(high, low):
-        return f"{text} These intervals lie apart: chance hardly explains the difference."
-    return f"{text} These intervals overlap: the difference may be chance."
+        return " These intervals lie apart: chance hardly explains the difference."
+    return " These intervals overlap: the difference may be chance."
+
+
+def _fair_start(pool: PoolPart) -> str:
+    share, mean = pool.figure("missed_strict_share"), pool.figure("miss_strict_mean")
+    if mean.value is None:
+        return ""
+    relaxed = pool.figure("miss_relaxed_mean")
+    attempts = wording.plural(mean.attempts or 0, "attempt")
+    beyond = belief.tolerance(pool.fair_start)
+    if share.value:
+        text = (
+            f"{wording.percent(share.value)} of the {attempts} that can be judged started more "
+            f"than {beyond} later than they would have, had nobody arrived after them; these by "
+            f"{wording.duration(pool.figure('missed_strict_mean').value)} in the mean. "
+        )
+    else:
+        text = (
+            f"None of the {attempts} that can be judged started more than {beyond} later than it "
+            "would have, had nobody arrived after it. "
+        )
+    early = wording.percent(pool.figure("preferred_strict_share").value)
+    return (
+        f"{text}{early} started that much earlier. Over all, the miss per attempt is "
+        f"{wording.duration(mean.value)}{_within(mean)}, and {wording.duration(relaxed.value)}"
+        f"{_within(relaxed)} where nobody may slip past those ahead (relaxed). "
+        f"{belief.caveat(pool)}"
+    )
+
+
+def _late(pool: PoolPart) -> str:
+    metric = "miss_strict_mean"
+    extremes = _extremes(pool, metric)
+    said = []
+    if extremes is not None and extremes[0].figure(metric).value:
+        most, least = extremes
+        high, low = most.figure(metric), least.figure(metric)
+        said.append(
+            f"Attempts of {wording.width(most.label)} {wording.resource(pool.resource)}s started "
+            f"latest, {wording.duration(high.value)}{_within(high)} after their fair start times "
+            f"in the mean; those of {wording.width(least.label)}, "
+            f"{wording.duration(low.value)}{_within(low)}.{_compared(high, low)}"
+        )
+    ends = [
+        (row, side)
+        for rows, side in (
+            (tables.lost(pool.users, 1), "lost most"),
+            (tables.gained(pool.users, 1), "gained most"),
+        )
+        for row in rows
+    ]
+    told = [
+        f"user {wording.name(row.name)} {side}, {wording.duration(abs(row.missed.net_s))} over "
+        f"{wording.plural(row.missed.attempts, 'attempt')}"
+        for row, side in ends
+        if row.missed is not None
+    ]
+    if told:
+        said.append(f"Late starts less early ones, in sum: {'; '.join(told)}.")
+    if said and not belief.good_fit(pool):
+        said.append(belief.caveat(pool))
+    return " ".join(said)
+
+
+def _fidelity(pool: PoolPart) -> str:
+    if not pool.has_fair_starts:
+        return ""
+    reasons = belief.reasons(pool)
+    return f"{reasons} {belief.fit_line(pool)}" if reasons else belief.fit_line(pool)
 
 
 def _users(pool: PoolPart) -> str:
@@ -279,11 +366,8 @@ def _above(high: Figure, low: Figure) -> bool:
     return high.lower is not None and low.upper is not None and high.lower > low.upper
 
 
-def _attempts(part: Breakdown) -> int:
-    attempts = part.figure("attempts").value
-    if attempts is None:
-        attempts = part.figure("re_unfairness_share").attempts
-    return int(attempts or 0)
+def _attempts(part: Breakdown, metric: str) -> int:
+    return part.figure(metric).attempts or 0
 
 
 def notices(contents: Contents) -> tuple[Notice, ...]:
@@ -293,6 +377,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *_of_reading(contents),
         *_of_coverage(contents.coverage),
         *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
+        *(notice for pool in contents.pools for notice in _of_fair_starts(pool, contents)),
     ]
     return tuple(sorted(found, key=lambda notice: not notice.grave))
 
@@ -351,6 +436,43 @@ def _of_measuring(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         yield Notice(
             True, f"Only {attempts}{where} ended in the period: read each figure as an anecdote."
         )
+
+
+def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
+    if not pool.attempts:
+        return
+    where = f" in pool {wording.name(pool.name)}" if len(contents.pools) > 1 else ""
+    fair = pool.fair_start
+    if not fair.statuses and not pool.has_fair_starts:
+        yield Notice(
+            False,
+            f"No fair start times were computed{where}: nothing below says whether anybody "
+            "started later than fair.",
+        )
+        return
+    left_out = fair.subjects - fair.counted
+    if left_out > _MANY_LEFT_OUT * fair.subjects:
+        reasons = ", ".join(
+            f"{tables.status(row.status)[0]} {wording.count(row.attempts)}"
+            for row in fair.statuses
+            if row.status not in COUNTED
+        )
+        yield Notice(
+            left_out > fair.subjects / 2,
+            f"{wording.count(left_out)} of {wording.plural(fair.subjects, 'attempt')} "
+            f"({wording.percent(left_out / fair.subjects)}){where} are in no figure of fair start "
+            f"times: {reasons}.",
+        )
+    pending = sum(row.attempts for row in fair.statuses if row.status == FstStatus.PROVISIONAL)
+    if pending > _MANY_LEFT_OUT * fair.subjects:
+        yield Notice(
+            False,
+            f"The fair start times of {wording.plural(pending, 'attempt')} "
+            f"({wording.percent(pending / fair.subjects)}){where} are provisional: later logs may "
+            "change them.",
+        )
+    if pool.has_fair_starts and belief.fit(fair.fidelity) in {Fit.POOR, Fit.UNKNOWN}:
+        yield Notice(False, f"Fair start times{where}: {belief.verdict(pool)}")
 
 
 _COUNTS: Final = (

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from audit import resources
 from audit.errors import ReportError
-from audit.report import charts, export, tables, wording
+from audit.model import COUNTED
+from audit.report import belief, charts, export, tables, wording
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.findings import findings, notices
 from audit.report.style import Chart
@@ -223,6 +224,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             key_figures=tables.KEY_FIGURES,
             nuwt_measures=tables.NUWT_MEASURES,
             population=tables.POPULATION,
+            fair_start_figures=tables.FAIR_START,
+            counted=COUNTED,
             small_sample=SMALL_SAMPLE,
             rows_shown=rows,
             resource_rows=rows if screen else min(rows, 5),
@@ -284,7 +287,17 @@ def _environment() -> "Environment":
                 *("points", "decay"),
             ),
         ),
-        (tables, ("worst", "best", "hidden", "gave_up", "week", "months")),
+        (
+            tables,
+            (
+                *("worst", "best", "hidden", "gave_up", "week", "months"),
+                *("lost", "gained", "unlisted", "status"),
+            ),
+        ),
+        (
+            belief,
+            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "tolerance"),
+        ),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})
     return environment

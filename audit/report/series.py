@@ -4,7 +4,7 @@ Pure functions of the record. Where there is more than a picture can show, it is
 one step per pixel, or to weekly means.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -48,6 +48,39 @@ FEW: Final = f"fewer than {SMALL_SAMPLE} attempts"
 def _classes(pool: PoolPart) -> list[Breakdown]:
     """The width classes; attempts whose width is not known stand in the tables only."""
     return [part for part in pool.widths if part.label[:1].isdecimal() or part.label[:1] == ">"]
+
+
+STRICT: Final = "strict"
+RELAXED: Final = "relaxed"
+
+
+def misses(pool: PoolPart, metric: str, say: Callable[[float], str]) -> list[Row]:
+    """A figure of the strict and the relaxed fair start time, over all and by width class.
+
+    Args:
+        pool: whose.
+        metric: its name, with ``{}`` in the place of ``strict`` and ``relaxed``.
+        say: how a reader sees a value.
+    """
+    overall = Breakdown(ALL, pool.figures)
+    return [
+        {
+            "width": part.label if part is overall else wording.width(part.label),
+            "of": of,
+            "value": figure.value,
+            "lower": figure.lower,
+            "upper": figure.upper,
+            "says": say(figure.value),
+            "attempts": figure.attempts,
+            "sample": FEW if (figure.attempts or 0) < SMALL_SAMPLE else ENOUGH,
+        }
+        for part in (overall, *_classes(pool))
+        for of in (STRICT, RELAXED)
+        if (figure := part.figure(metric.format(of))).value is not None
+    ]
+
+
+ALL: Final = "all"
 
 
 def nuwt_end(of: Iterable[Entities]) -> float:
@@ -95,20 +128,21 @@ def waits(pool: PoolPart) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """Mean waits by hour of the week."""
+    """Mean times by hour of the week."""
 
     rows: tuple[Row, ...]  # a row that is not ``sound`` rests on few attempts
     unit: str
-    most: float  # longest sound mean wait, in ``unit``
+    most: float  # longest sound mean, in ``unit``
     some_grey: bool
+    told_apart: bool  # at least half of the cells are sound by themselves
 
 
-def week(pool: PoolPart) -> Week | None:
-    """Mean wait by weekday and hour of arrival, local time; None where nothing is known."""
+def week(pool: PoolPart, metric: str = "wait_mean") -> Week | None:
+    """``metric`` by weekday and hour of arrival, local time; None where nothing is known."""
     known = {
         int(part.label): figure
         for part in pool.hours
-        if (figure := part.figure("wait_mean")).value is not None
+        if (figure := part.figure(metric)).value is not None
     }
     if not known:
         return None
@@ -119,19 +153,19 @@ def week(pool: PoolPart) -> Week | None:
     told_apart = len(sound) >= len(known) / 2
     scaled = sound if told_apart else known
     longest = max(figure.value or 0.0 for figure in scaled.values())
-    unit, size = _time_unit(longest)
+    unit, size = time_unit(longest)
     rows = tuple(
         {
             "weekday": WEEKDAYS[hour // 24],
             "hour": hour % 24,
-            "wait": (figure.value or 0.0) / size,
+            "mean": (figure.value or 0.0) / size,
             "says": wording.duration(figure.value),
             "attempts": figure.attempts,
             "sound": hour in scaled,
         }
         for hour, figure in sorted(known.items())
     )
-    return Week(rows, unit, longest / size, len(scaled) < len(known))
+    return Week(rows, unit, longest / size, len(scaled) < len(known), told_apart)
 
 
 def days(pool: PoolPart, metric: str, unit: float) -> list[tuple[str, float]]:
@@ -151,7 +185,7 @@ def by_week(daily: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
     return [(part[0][0], sum(value for _, value in part) / len(part)) for part in weeks]
 
 
-def _time_unit(longest: float) -> tuple[str, int]:
+def time_unit(longest: float) -> tuple[str, int]:
     """A unit in which ``longest`` seconds are a handy number, and its length."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if longest >= 3 * size:

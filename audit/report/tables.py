@@ -3,10 +3,11 @@
 Pure functions of the record: the page and its tests share them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from audit.model import FstStatus
 from audit.report.contents import Entities, Entity, Figure, PoolPart
 
 KEY_FIGURES: Final = (
@@ -81,6 +82,80 @@ POPULATION: Final = (
     ("over_capacity_time", "Share of time with more in use than the pool has"),
 )
 
+FAIR_START: Final = (
+    ("miss_{}_mean", "Miss per attempt (overall unfairness)"),
+    ("missed_{}_share", "Attempts that started later than it"),
+    ("missed_{}_mean", "… by how much, in the mean of those"),
+    ("preferred_{}_share", "Attempts that started earlier than it"),
+    ("preference_{}_mean", "Preference per attempt"),
+)
+"""Figures that are of the strict fair start time, and of the relaxed one."""
+
+STATUSES: Final[Mapping[str, tuple[str, str]]] = {
+    FstStatus.FINAL: ("final", "All that it rests on has ended: later logs will not change it."),
+    FstStatus.PROVISIONAL: (
+        "provisional",
+        "Something that ran or waited when it arrived has not ended yet: later logs may change it.",
+    ),
+    FstStatus.PREEMPTED_CONTEXT: (
+        "beside a preempted attempt",
+        "Something that ran when it arrived was preempted later, which the model does not do.",
+    ),
+    FstStatus.OVER_CAPACITY: (
+        "over capacity",
+        "When it arrived, more was in use than the pool has: whatever the model says is doubtful.",
+    ),
+    FstStatus.EXCEEDS_CAPACITY: (
+        "larger than the pool",
+        "It asks for more than the pool has: in the model it would never start.",
+    ),
+    FstStatus.UNKNOWN_ESTIMATE: (
+        "end not known",
+        "Something without a walltime ran or waited when it arrived and has not ended yet: there "
+        "is no telling when it will.",
+    ),
+    FstStatus.BLOCKED: (
+        "blocked",
+        "It waited for a hold, a limit, a dependency, a reservation or a licence, not for its "
+        "turn.",
+    ),
+    FstStatus.RESERVED: (
+        "reserved",
+        "It ran in an advance reservation, which is outside the pool while it lasts.",
+    ),
+}
+"""What each status of a fair start time is called, and why an attempt has it."""
+
+
+def status(text: str) -> tuple[str, str]:
+    """What a status is called, and why an attempt has it."""
+    return STATUSES.get(text) or (text, "")
+
+
+def lost(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Those who started latest against their strict fair start times, in sum, most first."""
+    return tuple(row for row in sorted(_started(of), key=lambda row: -_net(row)) if _net(row) > 0)[
+        :rows
+    ]
+
+
+def gained(of: Entities, rows: int) -> tuple[Entity, ...]:
+    """Those who started earliest against their strict fair start times, in sum, most first."""
+    return tuple(row for row in sorted(_started(of), key=_net) if _net(row) < 0)[:rows]
+
+
+def unlisted(of: Entities, rows: int) -> int:
+    """How many named users or accounts neither :func:`lost` nor :func:`gained` shows."""
+    return len(_started(of)) - len(lost(of, rows)) - len(gained(of, rows))
+
+
+def _started(of: Entities) -> list[Entity]:
+    return [row for row in of.named if row.missed is not None]
+
+
+def _net(row: Entity) -> float:
+    return row.missed.net_s if row.missed else 0.0
+
 
 def worst(of: Entities, rows: int) -> tuple[Entity, ...]:
     """Those who went short most, worst first; only who did go short."""
@@ -115,11 +190,11 @@ def gave_up(of: Entities) -> tuple[Entity, ...]:
     )
 
 
-def week(pool: PoolPart) -> Iterator[tuple[Figure, ...]]:
-    """For each hour of the day, the mean wait of arrivals on Monday, …, Sunday."""
-    by_hour = {int(part.label): part.figure("wait_mean") for part in pool.hours}
+def week(pool: PoolPart, metric: str = "wait_mean") -> Iterator[tuple[Figure, ...]]:
+    """For each hour of the day, the figure ``metric`` of arrivals on Monday, …, Sunday."""
+    by_hour = {int(part.label): part.figure(metric) for part in pool.hours}
     for hour in range(24):
-        yield tuple(by_hour.get(weekday * 24 + hour, Figure("wait_mean")) for weekday in range(7))
+        yield tuple(by_hour.get(weekday * 24 + hour, Figure(metric)) for weekday in range(7))
 
 
 @dataclass(frozen=True, slots=True)

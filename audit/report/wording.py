@@ -262,13 +262,16 @@ _COUNTED: Final = frozenset(
     {
         "attempts", "jobs", "users", "never_started", "running", "pending", "start_unknown",
         "arrivals_clipped", "size_unknown", "exceeds_capacity", "over_requested_walltime",
-        "peak_in_use", "nuwt_entities", "nuwt_single_job", "nuwt_no_usage",
+        "peak_in_use", "nuwt_entities", "nuwt_single_job", "nuwt_no_usage", "fst_attempts",
+        "replayed",
     }
 )  # fmt: skip
 _SHARES: Final = frozenset(
     {
         "utilization", "loss_of_capacity", "over_capacity_time", "overtaken_share",
-        "re_unfairness_share", "re_treated_unfairly_share",
+        "re_unfairness_share", "re_treated_unfairly_share", "over_fair_slowdown_share",
+        "missed_strict_share", "missed_relaxed_share",
+        "preferred_strict_share", "preferred_relaxed_share",
     }
 )  # fmt: skip
 _RESOURCE_TIMES: Final = frozenset({"re_unfairness", "re_unfairness_net"})

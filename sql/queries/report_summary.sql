@@ -3,5 +3,8 @@
 SELECT pool, metric, dimension, dimension_value, value, lower, upper, unit, attempts
 FROM summary_result
 WHERE cluster = $cluster AND schedule = $schedule AND period = $period
-    AND dimension IN ('all', 'width_class', 'hour_of_week', 'day', 'entity_kind', 'resource')
+    AND dimension IN (
+        'all', 'width_class', 'hour_of_week', 'day', 'entity_kind', 'resource', 'partition',
+        'fst_status'
+    )
 ORDER BY pool, dimension, dimension_value NULLS FIRST, metric

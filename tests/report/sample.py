@@ -9,9 +9,12 @@ from audit.report.contents import (
     DecayedUsage,
     Entities,
     Entity,
+    FairStart,
+    Fidelity,
     Figure,
     Gap,
     Input,
+    Missed,
     Options,
     PoolPart,
     Provenance,
@@ -20,6 +23,7 @@ from audit.report.contents import (
     ResourceUse,
     ResourceUser,
     Span,
+    StatusCount,
     Step,
     UsageLine,
     UsageOf,
@@ -66,7 +70,14 @@ def entity(name: str | None, net: float, attempts: int = 100, never: int = 0) ->
         nuwt=300 / 3_600,
         re_unfairness_positive=max(net, 0.0),
         re_unfairness_net=net,
+        missed=missed(net, attempts),
     )
+
+
+def missed(net: float, attempts: int = 100) -> Missed:
+    """Attempts that started ``net`` s later in sum: a minute early each, the rest late."""
+    late = round(net) + 60 * attempts
+    return Missed(attempts, late, late // 2, attempts // 4, attempts // 5, 0.1, 60.0)
 
 
 def entities(kind: str, rows: tuple[Entity, ...]) -> Entities:
@@ -89,10 +100,74 @@ def entities(kind: str, rows: tuple[Entity, ...]) -> Entities:
     return Entities(kind, rows, spread, steps)
 
 
+def fair_start(scale: float = 1.0, attempts: int = 1_000) -> tuple[Figure, ...]:
+    """Figures of fair start times; strict misses are half an hour times ``scale``."""
+    made = []
+    for of, size in (("strict", scale), ("relaxed", scale / 2)):
+        mean = 1_800 * size
+        share, lower, upper = (min(of_all * size, 1.0) for of_all in (0.3, 0.2, 0.4))
+        made += [
+            figure(f"miss_{of}_mean", mean, mean / 2, mean * 2, "s", attempts),
+            figure(f"missed_{of}_share", share, lower, upper, attempts=attempts),
+            figure(f"missed_{of}_mean", 6_000.0, unit="s", attempts=attempts),
+            figure(f"preferred_{of}_share", 0.1, attempts=attempts),
+            figure(f"preference_{of}_mean", 60.0, unit="s", attempts=attempts),
+        ]
+    return (
+        *made,
+        figure("fair_slowdown_mean", 2.5, 2.0, 3.0, attempts=attempts),
+        figure("over_fair_slowdown_share", 0.3, 0.2, 0.4, attempts=attempts),
+    )
+
+
+def fidelity(
+    beyond_median: float = 0.9, beyond_p90: float = 0.6, correlation: float | None = 0.75
+) -> Fidelity:
+    told = (
+        ("replayed", 1_000.0, "attempts"),
+        ("start_error_median", 300.0, "s"),
+        ("start_error_p90", 7_200.0, "s"),
+        ("wait_correlation", correlation, "1"),
+        ("mean_wait_error", 900.0, "s"),
+        ("miss_strict_share_beyond_median", beyond_median, "1"),
+        ("miss_strict_share_beyond_p90", beyond_p90, "1"),
+        ("miss_relaxed_share_beyond_median", 1.0, "1"),
+        ("miss_relaxed_share_beyond_p90", 0.8, "1"),
+    )
+    figures = tuple(figure(name, value, unit=unit) for name, value, unit in told)
+    return Fidelity("fcfs", "easy", figures)
+
+
+def fair_starts(**statuses: int) -> FairStart:
+    """Statuses as given, else nearly all final; two partitions."""
+    counts = statuses or {"final": 1_000, "over_capacity": 20, "blocked": 5}
+    return FairStart(
+        tuple(StatusCount(status, number) for status, number in counts.items()),
+        (
+            Breakdown("long", fair_start(1.5, 400)),
+            Breakdown("debug", fair_start(0.1, 20)),
+        ),
+        fidelity(),
+        60,
+    )
+
+
+NO_FAIR_STARTS = FairStart((), (), None, None)
+"""Of a pool whose fair start times were not computed."""
+
+
+def without_fair_starts(part: PoolPart) -> PoolPart:
+    """The pool as if its fair start times had not been computed."""
+    told = {made.metric for made in fair_start()}
+    figures = tuple(made for made in part.figures if made.metric not in told)
+    return replace(part, figures=figures, widths=(), fair_start=NO_FAIR_STARTS)
+
+
 def width(label: str, attempts: int) -> Breakdown:
     return Breakdown(
         label,
         (
+            *fair_start(int(label.strip(">").split("-")[0]) / 2, attempts),
             figure("re_unfairness", 3_600.0, 1_800.0, 7_200.0, attempts=attempts),
             figure("re_unfairness_share", 0.25, 0.125, 0.5, attempts=attempts),
             figure("re_unfairness_net", -360.0, -720.0, 72.0, attempts=attempts),
@@ -132,10 +207,17 @@ def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", No
             figure("loss_of_capacity", 0.1, 0.05, 0.15),
             figure("over_capacity_time", 0.0),
             figure("peak_in_use", 128.0, unit="resource"),
+            *fair_start(),
         ),
         widths=(width("1", 900), width("3-4", 95), width(">128", 5)),
         hours=tuple(
-            Breakdown(str(hour), (figure("wait_mean", 60.0 * hour, unit="s", attempts=40),))
+            Breakdown(
+                str(hour),
+                (
+                    figure("wait_mean", 60.0 * hour, unit="s", attempts=40),
+                    figure("miss_strict_mean", 30.0 * hour, unit="s", attempts=40),
+                ),
+            )
             for hour in range(168)
         ),
         days=tuple(
@@ -148,6 +230,7 @@ def pool(name: str = "batch", users: tuple[str | None, ...] = ("anna", "ben", No
         users=entities("user", rows),
         accounts=entities("account", (entity("physics", 3_600.0), entity("maths", -3_600.0))),
         resources=(),
+        fair_start=fair_starts(),
     )
 
 
@@ -235,5 +318,6 @@ def empty() -> Contents:
         hours=(),
         users=Entities("user", (), (), ()),
         accounts=Entities("account", (), (), ()),
+        fair_start=NO_FAIR_STARTS,
     )
     return contents(nothing)

@@ -10,12 +10,15 @@ import pytest
 from audit.report import charts, series
 from audit.report.contents import Entities, Step
 from audit.report.style import Chart
-from tests.report.sample import HOSTILE, pool
+from tests.report.sample import HOSTILE, pool, without_fair_starts
 
 
 def test_every_chart_is_drawn_and_described() -> None:
     made = charts.of_pool(pool())
     assert list(made) == [
+        "miss",
+        "missed",
+        "miss_week",
         "shortfall_share",
         "shortfall",
         "nuwt",
@@ -41,7 +44,8 @@ def _notes(chart: Chart) -> list[str]:
 
 def test_nothing_is_drawn_of_nothing() -> None:
     nobody = Entities("user", (), (), ())
-    part = replace(pool(), widths=(), hours=(), days=(), users=nobody, accounts=nobody)
+    part = without_fair_starts(pool())
+    part = replace(part, hours=(), days=(), users=nobody, accounts=nobody)
     assert charts.of_pool(part) == {}
 
 

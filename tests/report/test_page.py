@@ -35,7 +35,7 @@ def test_charts_are_drawn_in_silence_and_nothing_is_fetched(page: Path, width: i
         assert seen.complaints == []
         outside = [url for url in seen.requests if not url.startswith("data:")]
         assert outside == [page.as_uri()]
-        assert seen.evaluate("document.querySelectorAll('.live svg').length") == 16
+        assert seen.evaluate("document.querySelectorAll('.live svg').length") == 22
         # Wide tables scroll in boxes of their own; the page itself never does.
         assert seen.evaluate("document.documentElement.scrollWidth") == width
         assert seen.evaluate("document.querySelectorAll('.still')[0].offsetHeight") == 0
@@ -69,5 +69,5 @@ def test_each_chart_says_what_it_shows(page: Path) -> None:
             "[...document.querySelectorAll('.live')].map(e => e.getAttribute('aria-label') "
             "|| e.querySelector('[aria-label]').getAttribute('aria-label'))"
         )
-        assert labels[0].startswith("Bar chart. Shortfall by width class")
+        assert labels[0].startswith("Grouped bar chart. Miss of the fair start time")
         assert all(label.endswith(".") for label in labels)

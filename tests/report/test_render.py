@@ -272,7 +272,11 @@ def test_paper_refuses_whatever_is_outside() -> None:
 def test_the_full_tables_are_attached_to_the_paper(paper: bytes) -> None:
     document = pypdfium2.PdfDocument(paper)
     attached = [document.get_attachment(n) for n in range(document.count_attachments())]
-    assert [file.get_name() for file in attached] == ["users.csv", "accounts.csv"]
+    assert [file.get_name() for file in attached] == [
+        "users.csv",
+        "accounts.csv",
+        "model-fidelity.csv",
+    ]
     assert bytes(attached[0].get_data()).startswith(b"user,attempts,")
 
 

@@ -1,0 +1,80 @@
+"""What a report says of fair start times (FST) beside their figures, read from the database.
+
+The figures themselves stand in the summary, with all others. Here is what they rest on: how many
+attempts have an FST of which status, which policy was modelled, and how well it fits the log.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from audit.model import OBSERVED, FstStatus, Period
+from audit.report.contents import Breakdown, FairStart, Fidelity, Figure, StatusCount
+from audit.store import queries
+from audit.store.database import Connection
+
+_ORDER: Final = {status.value: place for place, status in enumerate(FstStatus)}
+
+
+def fair_starts(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    schedule: str,
+    pools: Mapping[str, Mapping[str, tuple[Breakdown, ...]]],
+) -> dict[str, FairStart]:
+    """What is known of the fair start times of each pool.
+
+    Args:
+        con: a store or a published snapshot.
+        cluster: its name in the database.
+        period: one whose figures were computed.
+        schedule: whose; fidelity is of the observed one only.
+        pools: the figures of each pool by dimension.
+    """
+    own = {"cluster": cluster, "period": period.name}
+    found = queries.run(con, "report_fidelity", **own)
+    if schedule != OBSERVED:
+        found = found.clear()
+    tolerances = queries.run(con, "report_tolerance", **own)
+    tolerance = tolerances.item(0, "tolerance_s") if tolerances.height else None
+    return {
+        pool: FairStart(
+            _statuses(parts.get("fst_status", ())),
+            _partitions(parts.get("partition", ())),
+            _fidelity(found.filter(pl.col("pool") == pool)),
+            tolerance,
+        )
+        for pool, parts in pools.items()
+    }
+
+
+def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
+    counts = [
+        StatusCount(part.label, int(number))
+        for part in parts
+        if (number := part.figure("fst_attempts").value)
+    ]
+    return tuple(sorted(counts, key=lambda row: (_ORDER.get(row.status, len(_ORDER)), row.status)))
+
+
+def _partitions(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
+    """Those with a figure, by what their attempts missed in sum; nothing where it is only one."""
+    told = [part for part in parts if part.figure("miss_strict_mean").value is not None]
+    return tuple(sorted(told, key=lambda part: -_missed(part))) if len(told) > 1 else ()
+
+
+def _missed(part: Breakdown) -> float:
+    mean = part.figure("miss_strict_mean")
+    return (mean.value or 0.0) * (mean.attempts or 0)
+
+
+def _fidelity(found: pl.DataFrame) -> Fidelity | None:
+    if found.is_empty():
+        return None
+    order, backfill = found.select("order", "backfill").row(0)
+    figures = found.filter(pl.col("order") == order, pl.col("backfill") == backfill).select(
+        "metric", "value", lower=None, upper=None, unit="unit"
+    )
+    return Fidelity(order, backfill, tuple(Figure(*row) for row in figures.iter_rows()))
