@@ -202,14 +202,17 @@ def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[st
     started = pl.col("start_time").is_not_null()
     left_at = pl.when(started).then("start_time").otherwise("end_time")
     spent = pl.col("occupancy_s") if "occupancy_s" in frame.columns else pl.lit(None, pl.Int64)
-    run = pl.when(started).then(pl.col("end_time") - pl.col("start_time"))
+    run = pl.coalesce(
+        pl.when(started).then(pl.col("end_time") - pl.col("start_time")),
+        pl.when(left_at.is_null()).then(spent),
+    )
     state = pl.col("state").replace_strict(status, default=None, return_dtype=pl.Int64)
     columns = {
         "job": pl.col("job_number"),
         "submit": pl.col("submit_time") - origin,
         "wait": left_at - pl.col("submit_time"),
-        "run": pl.coalesce(run, pl.when(left_at.is_null()).then(spent)),
-        "allocated": pl.when(started).then("cpus"),
+        "run": run,
+        "allocated": pl.when(started | run.is_not_null()).then("cpus"),
         "cpu": pl.lit(None, pl.Int64),
         "used_memory": pl.lit(None, pl.Int64),
         "requested": pl.col("cpus"),

@@ -319,9 +319,10 @@ def test_written_and_read_again() -> None:
 
 
 def test_what_was_not_written_down_is_left_open() -> None:
-    unknown = parse(log([line(1, wait=-1, run=60, allocated=-1, requested=4)], UnixStartTime=50))
+    lost = [line(1, wait=-1, run=0, allocated=4, requested=4)]
+    unknown = parse(log(lost, UnixStartTime=50))
     text = swf.write(unknown.records, {"UnixStartTime": "50"}).decode()
-    assert text == log([line(1, wait=-1, run=60, allocated=-1, requested=4)], UnixStartTime=50)
+    assert text == log(lost, UnixStartTime=50)
     ages = unknown.records.with_columns(walltime_s=swf.LATEST + 1)
     assert swf.write(ages, {}).split()[-10] == b"-1"
 
