@@ -8,12 +8,13 @@ computed by itself, with the sweep begun where the range begins.
 
 from typing import Any, NamedTuple
 
-from audit.kernels.free import NEVER, Ints
-from audit.kernels.jit import kernel
+from audit.kernels.free import BEYOND, FIRST, NEVER, Ints
+from audit.kernels.jit import lean, within
 from audit.kernels.passes import (
     ALIVE,
     CONSERVATIVE,
     END,
+    GHOST,
     HELD,
     NEXT_END,
     NOBODY,
@@ -22,17 +23,23 @@ from audit.kernels.passes import (
     RUNNING,
     STEP,
     TAIL,
+    TARGET,
+    UNPLANNED,
     WAITING,
     Bools,
     Jobs,
     Rules,
     Space,
     Steps,
+    by_expansion,
     enqueue,
     expect_anything,
     follow,
+    foresee,
     hold,
+    plan_waiting,
     release,
+    reset,
 )
 
 
@@ -45,7 +52,7 @@ class Observed(NamedTuple):
     present: Bools  # whether snapshots hold it at all
 
 
-@kernel
+@lean
 def earliest_alone(
     space: Space, job: int, jobs: Jobs, steps: Steps, heap: Ints, resources: Any
 ) -> int:
@@ -56,19 +63,23 @@ def earliest_alone(
     free = space.extra
     for x in range(len(resources)):
         free[x] = space.free[x]
-    now = space.at[NOW]
+    now: int = space.at[NOW]
+    step = space.at[STEP]
+    while step < steps.number and steps.time[step] <= now:
+        for x in range(len(resources)):
+            free[x] += steps.change[x, step]
+        step += 1
     if fits_alone(jobs, job, free, resources):
         return now
     count = space.at[RUNNING]
     for i in range(count):
-        heap[i] = i
+        heap[0, i] = i
     for i in range(count // 2 - 1, -1, -1):
-        sink(heap, i, count, space.run[END])
-    step = space.at[STEP]
+        sink(heap, i, count, space.run)
     while True:
         then = NEVER
         if count > 0:
-            then = space.run[END, heap[0]]
+            then = space.run[END, heap[0, 0]]
         if step < steps.number:
             then = min(then, steps.time[step])
         if then == NEVER:
@@ -77,17 +88,17 @@ def earliest_alone(
             for x in range(len(resources)):
                 free[x] += steps.change[x, step]
             step += 1
-        while count > 0 and space.run[END, heap[0]] == then:
+        while count > 0 and space.run[END, heap[0, 0]] == then:
             for x in range(len(resources)):
-                free[x] += space.run[HELD + x, heap[0]]
+                free[x] += space.run[HELD + x, heap[0, 0]]
             count -= 1
-            heap[0] = heap[count]
-            sink(heap, 0, count, space.run[END])
+            heap[0, 0] = heap[0, count]
+            sink(heap, 0, count, space.run)
         if fits_alone(jobs, job, free, resources):
-            return max(now, then)
+            return then
 
 
-@kernel
+@lean
 def fits_alone(jobs: Jobs, job: int, free: Ints, resources: Any) -> bool:
     """Whether ``job`` fits in ``free``."""
     for x in range(len(resources)):
@@ -96,28 +107,29 @@ def fits_alone(jobs: Jobs, job: int, free: Ints, resources: Any) -> bool:
     return True
 
 
-@kernel
-def sink(heap: Ints, i: int, count: int, keys: Ints) -> None:
-    """Lets element ``i`` of a heap, smallest key first, sink to its place."""
-    sinking = heap[i]
+@lean
+def sink(heap: Ints, i: int, count: int, run: Ints) -> None:
+    """Lets element ``i`` of a heap, first end on top, sink to its place."""
+    sinking = heap[0, i]
     while True:
         child = 2 * i + 1
         if child >= count:
             break
-        if child + 1 < count and keys[heap[child + 1]] < keys[heap[child]]:
+        if child + 1 < count and run[END, heap[0, child + 1]] < run[END, heap[0, child]]:
             child += 1
-        if keys[heap[child]] >= keys[sinking]:
+        if run[END, heap[0, child]] >= run[END, sinking]:
             break
-        heap[i] = heap[child]
+        heap[0, i] = heap[0, child]
         i = child
-    heap[i] = sinking
+    heap[0, i] = sinking
 
 
-@kernel
+@lean
 def copy_state(source: Space, target: Space, resources: Any) -> None:
     """Copies who runs, who waits and what is free."""
     at = source.at
-    target.at[:] = at
+    for i in range(len(at)):
+        target.at[i] = at[i]
     for x in range(len(resources)):
         target.free[x] = source.free[x]
     for row in range(HELD + len(resources)):
@@ -129,7 +141,21 @@ def copy_state(source: Space, target: Space, resources: Any) -> None:
     expect_anything(target, 0, at[TAIL], resources)
 
 
-@kernel
+@lean
+def copy_plans(source: Space, target: Space, resources: Any) -> None:
+    """Copies plans and their profile."""
+    for i in range(source.at[TAIL]):
+        target.plan[i] = source.plan[i]
+        target.dirty[i] = source.dirty[i]
+    for i in range(len(source.bounds)):
+        target.bounds[i] = source.bounds[i]
+    for i in range(source.bounds[FIRST], source.bounds[BEYOND]):
+        target.times[i] = source.times[i]
+        for x in range(len(resources)):
+            target.levels[x, i] = source.levels[x, i]
+
+
+@lean
 def enter(
     snapshot: Space,
     job: int,
@@ -153,7 +179,7 @@ def enter(
         enqueue(snapshot, job, jobs, rules, resources)
 
 
-@kernel
+@lean
 def run_on(snapshot: Space, job: int, jobs: Jobs, observed: Observed, resources: Any) -> None:
     """Enters an attempt that has started among those that run."""
     for x in range(len(resources)):
@@ -162,7 +188,7 @@ def run_on(snapshot: Space, job: int, jobs: Jobs, observed: Observed, resources:
     hold(snapshot.run, snapshot.at, job, expected, observed.end[job], jobs.request, resources)
 
 
-@kernel
+@lean
 def move_on(
     snapshot: Space,
     now: int,
@@ -213,7 +239,7 @@ def move_on(
     return next_start
 
 
-@kernel
+@lean
 def with_blocked(
     steps: Steps,
     since: int,
@@ -257,96 +283,88 @@ def with_blocked(
     return count
 
 
-@kernel
+@within
 def fair_start(
     snapshot: Space,
+    plans: Space,
     space: Space,
     job: int,
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
-    foresee: bool,
+    steps_foreseen: bool,
     begun: Ints,
     nothing: Ints,
     resources: Any,
 ) -> tuple[int, int]:
-    """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none.
-
-    ``foresee``: whether the policy plans ahead while planned steps may lie ahead.
-    """
-    heap = space.spare[0]
-    if snapshot.at[ALIVE] == 0 and not foresee:
-        alone = earliest_alone(snapshot, job, jobs, steps, heap, resources)
+    """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none."""
+    if snapshot.at[ALIVE] == 0 and not steps_foreseen:
+        alone = earliest_alone(snapshot, job, jobs, steps, space.spare, resources)
         return alone, alone
     # Where the last to arrive stands last, it touches nobody before it starts: as a ghost it shows
     # its start, and the others go on as if it were not there. Plans that last, others must heed.
-    ghost = rules.latest_last and rules.backfill != CONSERVATIVE
+    conservative = rules.backfill == CONSERVATIVE
+    ghost = job if rules.latest_last and not conservative else NOBODY
+    source = snapshot
+    if conservative:  # the others' plans are the same with and without it
+        copy_state(snapshot, plans, resources)
+        foresee(plans, steps, resources)
+        if rules.expansion:
+            by_expansion(plans, jobs, resources)
+        for i in range(plans.at[TAIL]):
+            plans.plan[i] = UNPLANNED
+            plans.dirty[i] = 0
+        plan_waiting(plans, jobs, nothing, resources)
+        source = plans
     strict = NEVER
-    copy_state(snapshot, space, resources)
-    if ghost:
-        begun[job] = NEVER
-        enqueue(space, job, jobs, rules, resources)
-    follow(
-        space,
-        jobs,
-        steps,
-        rules,
-        0,
-        0,
-        NOBODY,
-        job if ghost else NOBODY,
-        NOBODY,
-        True,
-        begun,
-        nothing,
-        resources,
-    )
     relaxed = NEVER
-    if space.at[ALIVE] == 0:
-        if foresee:
-            strict = begun[job]
-            begun[job] = NEVER
-            enqueue(space, job, jobs, rules, resources)
-            follow(
-                space,
-                jobs,
-                steps,
-                rules,
-                0,
-                0,
-                job,
-                NOBODY,
-                NOBODY,
-                False,
-                begun,
-                nothing,
-                resources,
-            )
-            relaxed = begun[job]
-            begun[job] = strict
+    for turn in range(2):  # without it, or with its ghost; then with it
+        begun[job] = NEVER
+        copy_state(source, space, resources)
+        if conservative:
+            copy_plans(plans, space, resources)
+        if turn == 1:
+            space.at[TARGET] = job
         else:
-            relaxed = earliest_alone(space, job, jobs, steps, heap, resources)
-    if ghost:
-        return begun[job], relaxed
-    copy_state(snapshot, space, resources)
-    begun[job] = NEVER
-    enqueue(space, job, jobs, rules, resources)
-    follow(space, jobs, steps, rules, 0, 0, job, NOBODY, job, True, begun, nothing, resources)
-    return begun[job], relaxed
+            space.at[GHOST] = ghost
+        if turn == 1 or ghost == job:
+            enqueue(space, job, jobs, rules, resources)
+        while True:
+            follow(space, jobs, steps, rules, begun, nothing, resources)
+            if turn == 0 and space.at[TARGET] == NOBODY:
+                strict = begun[job]  # of the ghost
+            if space.at[TARGET] == job or space.at[ALIVE] > 0:
+                break
+            if not steps_foreseen:
+                relaxed = earliest_alone(space, job, jobs, steps, space.spare, resources)
+                break
+            # The others have all started: now it joins.
+            begun[job] = NEVER
+            space.at[GHOST] = NOBODY
+            space.at[TARGET] = job
+            enqueue(space, job, jobs, rules, resources)
+        if turn == 1:
+            strict = begun[job]
+        elif space.at[TARGET] == job:
+            relaxed = begun[job]
+        if ghost == job:
+            break
+    return strict, relaxed
 
 
-@kernel
+@lean
 def fair_starts(
     jobs: Jobs,
     observed: Observed,
     capacity: Ints,
     steps: Steps,
     rules: Rules,
-    foresee: bool,
+    steps_foreseen: bool,
     subject: Bools,
     low: int,
     high: int,
     snapshot: Space,
+    plans: Space,
     space: Space,
     own: Steps,
     aside: Ints,
@@ -361,10 +379,11 @@ def fair_starts(
     Args:
         jobs, observed: the attempts.
         capacity: before any step.
-        steps, rules, foresee: see ``follow`` and ``fair_start``.
+        steps, rules: see ``follow``.
+        steps_foreseen: whether the policy plans ahead, and planned steps may lie ahead.
         subject: whose fair start times are asked for.
         low, high: the range of indices; ``low`` < ``high``.
-        snapshot, space: room for as many attempts as can be in the pool at one time.
+        snapshot, plans, space: room for as many attempts as can be in the pool at one time.
         own: room for all steps, and two for each blocked attempt that can wait at one time.
         aside: room for one more than can wait at one time.
         begun: working space; one element per attempt.
@@ -373,10 +392,8 @@ def fair_starts(
         resources: see ``kernels.free``.
     """
     at = snapshot.at
-    at[:] = 0
-    at[NEXT_END] = NEVER
+    reset(snapshot, capacity, resources)
     aside[0] = 0
-    snapshot.free[:] = capacity
     nothing = begun[:0]
     now = jobs.arrival[low]
     next_start = NEVER
@@ -394,19 +411,26 @@ def fair_starts(
             held = False
             for i in range(1, aside[0] + 1):
                 held |= observed.held[aside[i]]
+            since = at[STEP]
+            mine = steps
             if held:
-                since = at[STEP]
-                count = with_blocked(steps, since, aside, jobs, observed, own, resources)
+                number = with_blocked(steps, since, aside, jobs, observed, own, resources)
+                mine = Steps(own.time, own.change, own.planned, number)
                 at[STEP] = 0
-                mine = Steps(own.time, own.change, own.planned, count)
-                strict[j], relaxed[j] = fair_start(
-                    snapshot, space, j, jobs, mine, rules, foresee, begun, nothing, resources
-                )
-                at[STEP] = since
-            else:
-                strict[j], relaxed[j] = fair_start(
-                    snapshot, space, j, jobs, steps, rules, foresee, begun, nothing, resources
-                )
+            strict[j], relaxed[j] = fair_start(
+                snapshot,
+                plans,
+                space,
+                j,
+                jobs,
+                mine,
+                rules,
+                steps_foreseen,
+                begun,
+                nothing,
+                resources,
+            )
+            at[STEP] = since
         enter(snapshot, j, now, jobs, observed, rules, aside, resources)
         if observed.present[j]:
             next_start = min(next_start, observed.start[j])

@@ -1,8 +1,8 @@
 """What is free of each resource, now and as planners expect it.
 
 Amounts are int64. ``free`` has one element per resource; ``request`` a row per resource and a
-column per attempt. ``resources`` only says how many there are: the tuple ``(0,)`` where there is one,
-which the compiler unrolls, else an array of as many elements.
+column per attempt. ``resources`` only says how many there are: where there is one, the tuple
+``(0,)``, which the compiler unrolls; else an array of as many elements.
 
 A *profile* tells what is expected to be free from now on: ``times[k]`` to ``times[k + 1]`` leaves
 ``levels[:, k]``, for k from ``first`` to ``last``; the last level lasts for ever. ``bounds`` holds
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel
+from audit.kernels.jit import inlined, lean
 
 Ints = NDArray[np.int64]
 
@@ -23,7 +23,7 @@ FIRST = 0  # of bounds
 BEYOND = 1
 
 
-@kernel
+@inlined
 def fits_level(request: Ints, k: int, levels: Ints, at: int, resources: Any) -> bool:
     """Whether attempt ``k`` fits in level ``at`` of a profile."""
     for x in range(len(resources)):
@@ -32,7 +32,7 @@ def fits_level(request: Ints, k: int, levels: Ints, at: int, resources: Any) -> 
     return True
 
 
-@kernel
+@inlined
 def fits_beside_itself(
     request: Ints, k: int, levels: Ints, at: int, itself: bool, resources: Any
 ) -> bool:
@@ -44,7 +44,7 @@ def fits_beside_itself(
     return True
 
 
-@kernel
+@inlined
 def forget_past(times: Ints, bounds: Ints, now: int) -> None:
     """Lets a profile begin at ``now``."""
     first = bounds[FIRST]
@@ -54,10 +54,10 @@ def forget_past(times: Ints, bounds: Ints, now: int) -> None:
     bounds[FIRST] = first
 
 
-@kernel
+@inlined
 def cut(times: Ints, levels: Ints, bounds: Ints, instant: int, resources: Any) -> int:
     """Makes ``instant`` a breakpoint of a profile, not before its beginning; gives its index."""
-    low = bounds[FIRST]
+    low: int = bounds[FIRST]
     high = bounds[BEYOND]
     while low < high:
         middle = (low + high) >> 1
@@ -86,7 +86,7 @@ def cut(times: Ints, levels: Ints, bounds: Ints, instant: int, resources: Any) -
     return low
 
 
-@kernel
+@inlined
 def join(times: Ints, levels: Ints, bounds: Ints, at: int, resources: Any) -> None:
     """Removes breakpoint ``at`` where nothing changes there."""
     if at <= bounds[FIRST] or at >= bounds[BEYOND]:
@@ -102,7 +102,7 @@ def join(times: Ints, levels: Ints, bounds: Ints, at: int, resources: Any) -> No
             levels[x, i] = levels[x, i + 1]
 
 
-@kernel
+@lean
 def add(
     times: Ints,
     levels: Ints,
@@ -135,7 +135,7 @@ def add(
     join(times, levels, bounds, a, resources)
 
 
-@kernel
+@lean
 def earliest(
     times: Ints,
     levels: Ints,
@@ -156,7 +156,7 @@ def earliest(
             i += 1
         if i == beyond:
             return NEVER
-        start = max(begin, times[i])
+        start: int = max(begin, times[i])
         until = start + duration
         i += 1
         while i < beyond and times[i] < until and fits_level(request, k, levels, i, resources):
@@ -165,7 +165,7 @@ def earliest(
             return start
 
 
-@kernel
+@lean
 def earlier(
     times: Ints,
     levels: Ints,
@@ -192,7 +192,7 @@ def earlier(
             i += 1
         if i == beyond:
             return plan
-        start = max(now, times[i])
+        start: int = max(now, times[i])
         if start >= limit:
             return plan
         until = start + duration

@@ -8,6 +8,7 @@ aborts on concurrent calls.
 
 import atexit
 import functools
+import hashlib
 import os
 import shutil
 import tempfile
@@ -24,18 +25,29 @@ held. Set it before the first kernel is used; by default nothing is said."""
 
 def kernel(function: Function) -> Function:
     """Makes ``function`` a compiled kernel; ``plain`` gives the Python back."""
-    _prepare()
-    import numba
+    return _compiled(function)
 
-    return cast(Function, numba.njit(nogil=True, cache=True)(function))
+
+def lean(function: Function) -> Function:
+    """A kernel that allots no memory, and so need not count references to arrays."""
+    return _compiled(function, _nrt=False)
 
 
 def inlined(function: Function) -> Function:
-    """A kernel that becomes part of each kernel that calls it; for what is called most."""
+    """A lean kernel that becomes part of each kernel that calls it; for what is called most."""
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def within(function: Function) -> Function:
+    """A lean kernel that is typed and compiled as part of the one that calls it."""
+    return _compiled(function, _nrt=False, inline="always")
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     _prepare()
     import numba
 
-    return cast(Function, numba.njit(nogil=True, cache=True, forceinline=True)(function))
+    return cast(Function, numba.njit(nogil=True, cache=True, **options)(function))
 
 
 def plain(compiled: Function) -> Function:
@@ -46,8 +58,8 @@ def plain(compiled: Function) -> Function:
 @functools.cache
 def _prepare() -> None:
     """Once: finds a place for compiled code, before numba reads where that is, and listens."""
-    if "NUMBA_CACHE_DIR" not in os.environ and not _writable(Path(__file__).parent):
-        os.environ["NUMBA_CACHE_DIR"] = str(_cache_folder())
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = str(_for_these_sources(_cache_folder()))
     from numba.core import event
 
     class Listener(event.Listener):
@@ -67,11 +79,18 @@ def _prepare() -> None:
 
 
 def _cache_folder() -> Path:
-    """A folder for compiled code where the installation is read-only.
+    """A folder for compiled code: beside its source, where that can be written to.
 
-    The user's cache, else a folder of this process alone: what lies there is executed, so a shared
-    temporary path would let other users in.
+    Else the user's cache, or a folder of this process alone: what lies there is executed, so a
+    shared temporary path would let other users in.
     """
+    beside = Path(__file__).parent / "__pycache__"
+    try:
+        beside.mkdir(exist_ok=True)
+        if _writable(beside):
+            return beside
+    except OSError:  # read-only
+        pass
     try:
         home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
         folder = Path(home_cache) / "fairaudit" / "kernels"
@@ -84,6 +103,21 @@ def _cache_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="fairaudit-kernels-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def _for_these_sources(folder: Path) -> Path:
+    """The place in ``folder`` for what is compiled of the kernels as they are; others go.
+
+    numba looks only at the file of a function, and would go on using what it inlined of another
+    kernel after that has changed.
+    """
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    place = folder / f"compiled-{digest[:16]}"
+    for other in folder.glob("compiled-*"):
+        if other != place:
+            shutil.rmtree(other, ignore_errors=True)
+    return place
 
 
 def _writable(folder: Path) -> bool:

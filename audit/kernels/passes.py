@@ -22,7 +22,7 @@ from audit.kernels.free import (
     earliest,
     forget_past,
 )
-from audit.kernels.jit import kernel
+from audit.kernels.jit import inlined, lean
 
 Bools = NDArray[np.bool_]
 
@@ -33,7 +33,9 @@ WAITING, ESTIMATE = range(2)  # rows of queue: the attempt or GAP; then one row 
 REQUESTS = 2
 HELD = 3
 
-NOW, RUNNING, NEXT_END, HEAD, TAIL, ALIVE, STEP, FREED = range(8)  # elements of at
+# Elements of at: the state, and up to where it goes.
+NOW, RUNNING, NEXT_END, HEAD, TAIL, ALIVE, STEP, FREED = range(8)
+ARRIVING, UNTIL, TARGET, GHOST, ELEMENTS = range(8, 13)
 UNPLANNED = -1
 GAP = -1
 HUGE = 1 << 62
@@ -96,7 +98,7 @@ def space(resources: int, attempts: int, steps: int) -> Space:
     room = attempts + 2
     breakpoints = 4 * room + 2 * steps + 8
     return Space(
-        at=np.zeros(8, np.int64),
+        at=np.zeros(ELEMENTS, np.int64),
         free=np.zeros(resources, np.int64),
         extra=np.zeros(resources, np.int64),
         run=np.zeros((HELD + resources, room), np.int64),
@@ -111,7 +113,7 @@ def space(resources: int, attempts: int, steps: int) -> Space:
     )
 
 
-@kernel
+@inlined
 def hold(
     run: Ints, at: Ints, job: int, expected: int, end: int, request: Ints, resources: Any
 ) -> None:
@@ -133,7 +135,7 @@ def hold(
     at[NEXT_END] = min(at[NEXT_END], end)
 
 
-@kernel
+@inlined
 def release(run: Ints, at: Ints, free: Ints, now: int, resources: Any) -> None:
     """Frees what has ended by ``now``."""
     kept = 0
@@ -155,7 +157,7 @@ def release(run: Ints, at: Ints, free: Ints, now: int, resources: Any) -> None:
     at[NEXT_END] = next_end
 
 
-@kernel
+@lean
 def release_plans(space: Space, jobs: Jobs, resources: Any) -> bool:
     """Frees in the profile what has ended before it was expected to; whether there was any."""
     at = space.at
@@ -180,11 +182,11 @@ def release_plans(space: Space, jobs: Jobs, resources: Any) -> bool:
     return early
 
 
-@kernel
-def place(space: Space, i: int, job: int, appended: bool, jobs: Jobs, resources: Any) -> None:
+@inlined
+def place(space: Space, i: int, job: int, jobs: Jobs, resources: Any) -> None:
     """Writes attempt ``job`` to place ``i`` of the queue."""
     block = i >> BLOCK_BITS
-    begins = appended and i & (BLOCK - 1) == 0
+    begins = i == space.at[TAIL] and i & (BLOCK - 1) == 0
     space.queue[WAITING, i] = job
     space.queue[ESTIMATE, i] = jobs.estimate[job]
     space.least[0, block] = (
@@ -198,7 +200,20 @@ def place(space: Space, i: int, job: int, appended: bool, jobs: Jobs, resources:
     space.dirty[i] = 0
 
 
-@kernel
+@lean
+def reset(space: Space, capacity: Ints, resources: Any) -> None:
+    """Makes an empty pool of a space."""
+    at = space.at
+    for i in range(ELEMENTS):
+        at[i] = 0
+    at[NEXT_END] = NEVER
+    at[TARGET] = NOBODY
+    at[GHOST] = NOBODY
+    for x in range(len(resources)):
+        space.free[x] = capacity[x]
+
+
+@lean
 def move(space: Space, source: int, target: int, resources: Any) -> None:
     """Copies one place of the queue to another."""
     queue = space.queue
@@ -210,7 +225,7 @@ def move(space: Space, source: int, target: int, resources: Any) -> None:
     space.dirty[target] = space.dirty[source]
 
 
-@kernel
+@lean
 def expect_anything(space: Space, begin: int, end: int, resources: Any) -> None:
     """Sets the bounds of the places from ``begin`` to ``end`` to what excludes nothing."""
     for block in range(begin >> BLOCK_BITS, (end >> BLOCK_BITS) + 1):
@@ -218,7 +233,7 @@ def expect_anything(space: Space, begin: int, end: int, resources: Any) -> None:
             space.least[row, block] = 0
 
 
-@kernel
+@lean
 def close_gaps(space: Space, resources: Any) -> None:
     """Moves those that wait to the front of the queue, in their order."""
     at = space.at
@@ -233,77 +248,73 @@ def close_gaps(space: Space, resources: Any) -> None:
     expect_anything(space, 0, kept, resources)
 
 
-@kernel
+@inlined
 def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules, resources: Any) -> None:
     """Lets an attempt join the queue at its rank."""
     at = space.at
-    waiting = space.queue[WAITING]
+    queue = space.queue
     if at[ALIVE] == 0:
         at[HEAD] = 0
         at[TAIL] = 0
-    elif at[TAIL] == len(waiting) or at[TAIL] - at[HEAD] > 2 * at[ALIVE] + BLOCK:
+    elif at[TAIL] == queue.shape[1] or at[TAIL] - at[HEAD] > 2 * at[ALIVE] + BLOCK:
         close_gaps(space, resources)
     i = at[TAIL]
     if not rules.expansion:
         while i > at[HEAD] and (
-            waiting[i - 1] == GAP or jobs.rank[waiting[i - 1]] > jobs.rank[job]
+            queue[WAITING, i - 1] == GAP or jobs.rank[queue[WAITING, i - 1]] > jobs.rank[job]
         ):
             i -= 1
-    appended = i == at[TAIL]
-    if appended or waiting[i] != GAP:
+    longer = i == at[TAIL] or queue[WAITING, i] != GAP
+    if longer and i < at[TAIL]:
         for moved in range(at[TAIL], i, -1):
             move(space, moved - 1, moved, resources)
-        if not appended:
-            expect_anything(space, i, at[TAIL], resources)
-        place(space, i, job, appended, jobs, resources)
-        at[TAIL] += 1
-    else:
-        place(space, i, job, False, jobs, resources)
+        expect_anything(space, i, at[TAIL], resources)
+    place(space, i, job, jobs, resources)
+    at[TAIL] += longer
     at[ALIVE] += 1
 
 
-@kernel
+@inlined
 def leave(space: Space, i: int, resources: Any) -> None:
     """Makes place ``i`` of the queue a gap, which fits nowhere."""
     at = space.at
-    waiting = space.queue[WAITING]
-    waiting[i] = GAP
+    queue = space.queue
+    queue[WAITING, i] = GAP
     space.queue[ESTIMATE, i] = HUGE
     for x in range(len(resources)):
         space.queue[REQUESTS + x, i] = HUGE
     at[ALIVE] -= 1
-    while at[HEAD] < at[TAIL] and waiting[at[HEAD]] == GAP:
+    while at[HEAD] < at[TAIL] and queue[WAITING, at[HEAD]] == GAP:
         at[HEAD] += 1
 
 
-@kernel
+@inlined
 def begin(
     space: Space,
     i: int,
     jobs: Jobs,
-    ghost: int,
     begun: Ints,
     resources: Any,
 ) -> bool:
     """Starts what waits at place ``i``; whether it ends at once.
 
-    The attempt ``ghost`` leaves the queue without occupying anything.
+    The attempt ``at[GHOST]`` leaves the queue without occupying anything.
     """
     at = space.at
-    now = at[NOW]
+    now: int = at[NOW]
     job = space.queue[WAITING, i]
     begun[job] = now
     leave(space, i, resources)
-    if job == ghost:
+    if job == at[GHOST]:
         return False
     for x in range(len(resources)):
         space.free[x] -= jobs.request[x, job]
-    end = now + jobs.occupancy[job]
+    end: int = now + jobs.occupancy[job]
     hold(space.run, at, job, now + jobs.estimate[job], end, jobs.request, resources)
     return end == now
 
 
-@kernel
+@lean
 def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
     """Puts the queue in the order of (waited + estimate)/estimate, largest first; ties by index.
 
@@ -313,7 +324,7 @@ def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
     close_gaps(space, resources)
     count = space.at[TAIL]
     now = space.at[NOW]
-    waiting = space.queue[WAITING]
+    queue = space.queue
     order = space.spare[0]
     merged = space.spare[1]
     for i in range(count):
@@ -325,7 +336,7 @@ def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
             middle = min(low + width, count)
             high = min(low + 2 * width, count)
             if middle == high or expands_more(
-                waiting[order[middle - 1]], waiting[order[middle]], now, jobs
+                queue[WAITING, order[middle - 1]], queue[WAITING, order[middle]], now, jobs
             ):
                 continue
             in_order = False
@@ -334,14 +345,17 @@ def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
             for k in range(low, high):
                 if right == high or (
                     left < middle
-                    and expands_more(waiting[order[left]], waiting[order[right]], now, jobs)
+                    and expands_more(
+                        queue[WAITING, order[left]], queue[WAITING, order[right]], now, jobs
+                    )
                 ):
                     merged[k] = order[left]
                     left += 1
                 else:
                     merged[k] = order[right]
                     right += 1
-            order[low:high] = merged[low:high]
+            for k in range(low, high):
+                order[k] = merged[k]
         width *= 2
     if in_order:
         return
@@ -351,7 +365,7 @@ def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
     rearrange(space.dirty, order, merged, count)
 
 
-@kernel
+@inlined
 def expands_more(one: int, other: int, now: int, jobs: Jobs) -> bool:
     """Whether attempt ``one`` comes before ``other`` by expansion factor."""
     left = (now - jobs.arrival[one]) * jobs.estimate[other]
@@ -359,15 +373,16 @@ def expands_more(one: int, other: int, now: int, jobs: Jobs) -> bool:
     return left > right or (left == right and one < other)
 
 
-@kernel
+@lean
 def rearrange(row: Ints, order: Ints, spare: Ints, count: int) -> None:
     """Puts the first ``count`` elements of ``row`` into ``order``."""
     for i in range(count):
         spare[i] = row[order[i]]
-    row[:count] = spare[:count]
+    for i in range(count):
+        row[i] = spare[i]
 
 
-@kernel
+@inlined
 def fits_at(queue: Ints, i: int, free: Ints, resources: Any) -> bool:
     """Whether what waits at place ``i`` fits in ``free``."""
     for x in range(len(resources)):
@@ -376,7 +391,7 @@ def fits_at(queue: Ints, i: int, free: Ints, resources: Any) -> bool:
     return True
 
 
-@kernel
+@inlined
 def excluded(least: Ints, block: int, free: Ints, resources: Any) -> bool:
     """Whether nothing in a block of the queue fits in ``free``."""
     for x in range(len(resources)):
@@ -385,7 +400,7 @@ def excluded(least: Ints, block: int, free: Ints, resources: Any) -> bool:
     return False
 
 
-@kernel
+@inlined
 def shadow_of(space: Space, steps: Steps, resources: Any) -> int:
     """When the head of the queue is expected to fit, or NEVER; ``extra`` is what it leaves then."""
     at = space.at
@@ -419,13 +434,12 @@ def shadow_of(space: Space, steps: Steps, resources: Any) -> int:
             return shadow
 
 
-@kernel
+@inlined
 def pass_greedy(
     space: Space,
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
-    ghost: int,
     begun: Ints,
     resources: Any,
 ) -> bool:
@@ -437,7 +451,7 @@ def pass_greedy(
     again = False
     looked = 0
     while at[ALIVE] > 0 and looked < rules.depth and fits_at(queue, at[HEAD], free, resources):
-        again |= begin(space, at[HEAD], jobs, ghost, begun, resources)
+        again |= begin(space, at[HEAD], jobs, begun, resources)
         looked += 1
     looked += 1
     if rules.backfill == NONE or at[ALIVE] < 2 or looked >= rules.depth:
@@ -478,7 +492,7 @@ def pass_greedy(
                     if estimate > left:
                         for x in range(len(resources)):
                             extra[x] -= queue[REQUESTS + x, i]
-                    again |= begin(space, i, jobs, ghost, begun, resources)
+                    again |= begin(space, i, jobs, begun, resources)
                     i += 1
                     continue
             if queue[WAITING, i] != GAP:
@@ -491,7 +505,7 @@ def pass_greedy(
     return again
 
 
-@kernel
+@lean
 def expect(space: Space, steps: Steps, resources: Any) -> None:
     """Makes the profile: what is free now, what runs until its expected end, planned steps."""
     at = space.at
@@ -531,7 +545,19 @@ def expect(space: Space, steps: Steps, resources: Any) -> None:
     space.bounds[BEYOND] = last + 1
 
 
-@kernel
+@lean
+def foresee(space: Space, steps: Steps, resources: Any) -> None:
+    """Makes the first profile of a simulation under ``conservative``, with the steps up to now."""
+    at = space.at
+    while at[STEP] < steps.number and steps.time[at[STEP]] <= at[NOW]:
+        for x in range(len(resources)):
+            space.free[x] += steps.change[x, at[STEP]]
+        at[STEP] += 1
+    at[FREED] = 0
+    expect(space, steps, resources)
+
+
+@lean
 def occupy(space: Space, i: int, start: int, jobs: Jobs, resources: Any) -> None:
     """Plans what waits at place ``i`` for ``start``; NEVER plans nothing."""
     space.plan[i] = start
@@ -541,7 +567,7 @@ def occupy(space: Space, i: int, start: int, jobs: Jobs, resources: Any) -> None
         add(space.times, space.levels, space.bounds, start, end, jobs.request, job, -1, resources)
 
 
-@kernel
+@lean
 def promise(space: Space, i: int, since: int, jobs: Jobs, resources: Any) -> int:
     """Plans what waits at place ``i`` for the earliest start from ``since`` on that is left."""
     job = space.queue[WAITING, i]
@@ -559,19 +585,19 @@ def promise(space: Space, i: int, since: int, jobs: Jobs, resources: Any) -> int
     return start
 
 
-@kernel
+@lean
 def retract(space: Space, i: int, jobs: Jobs, resources: Any) -> int:
     """Takes the plan of what waits at place ``i`` back; gives the end of what that frees."""
     start = space.plan[i]
     if start == NEVER:
         return NEVER
     job = space.queue[WAITING, i]
-    end = start + jobs.estimate[job]
+    end: int = start + jobs.estimate[job]
     add(space.times, space.levels, space.bounds, start, end, jobs.request, job, 1, resources)
     return end
 
 
-@kernel
+@lean
 def compress(space: Space, jobs: Jobs, resources: Any) -> None:
     """Moves plans to earlier starts, in the order of the queue (SPEC §4, *conservative*).
 
@@ -620,46 +646,39 @@ def compress(space: Space, jobs: Jobs, resources: Any) -> None:
     at[FREED] = 0
 
 
-@kernel
+@lean
+def plan_waiting(space: Space, jobs: Jobs, planned: Ints, resources: Any) -> None:
+    """Plans all that wait without a plan, in the order of the queue."""
+    at = space.at
+    for i in range(at[HEAD], at[TAIL]):
+        if space.queue[WAITING, i] != GAP and space.plan[i] == UNPLANNED:
+            start = promise(space, i, at[NOW], jobs, resources)
+            if len(planned) > 0:
+                planned[space.queue[WAITING, i]] = start
+
+
+@lean
 def pass_conservative(
-    space: Space,
-    jobs: Jobs,
-    last: int,
-    news: bool,
-    begun: Ints,
-    planned: Ints,
-    resources: Any,
+    space: Space, jobs: Jobs, news: bool, begun: Ints, planned: Ints, resources: Any
 ) -> bool:
     """A pass of ``conservative``; whether what it starts ends at once.
 
-    ``last`` is planned after all other arrivals. ``news``: whether something ended early, or
-    capacity stepped, since the last pass. ``planned`` gets each first plan, where it has elements.
+    ``news``: whether something ended early, or capacity stepped, since the last pass. ``planned``
+    gets each first plan, where it has elements.
     """
     at = space.at
     now = at[NOW]
-    waiting = space.queue[WAITING]
+    queue = space.queue
     forget_past(space.times, space.bounds, now)
     if news:
         compress(space, jobs, resources)
-    for turn in range(2):
-        for i in range(at[HEAD], at[TAIL]):
-            if (
-                waiting[i] == GAP
-                or space.plan[i] != UNPLANNED
-                or (turn == 0 and waiting[i] == last)
-            ):
-                continue
-            start = promise(space, i, now, jobs, resources)
-            if len(planned) > 0:
-                planned[waiting[i]] = start
-        if last < 0:
-            break
+    plan_waiting(space, jobs, planned, resources)
     again = False
     for i in range(at[HEAD], at[TAIL]):
-        if waiting[i] == GAP or space.plan[i] > now:
+        if queue[WAITING, i] == GAP or space.plan[i] > now:
             continue
-        if fits_at(space.queue, i, space.free, resources):
-            again |= begin(space, i, jobs, NOBODY, begun, resources)
+        if fits_at(queue, i, space.free, resources):
+            again |= begin(space, i, jobs, begun, resources)
         else:  # the capacity has dropped since it was planned
             end = retract(space, i, jobs, resources)
             promise(space, i, now + 1, jobs, resources)
@@ -668,26 +687,25 @@ def pass_conservative(
     return again
 
 
-@kernel
+@lean
 def pass_replan(
     space: Space,
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
-    ghost: int,
     begun: Ints,
     resources: Any,
 ) -> bool:
     """A pass of ``conservative_replan``; whether what it starts ends at once."""
     at = space.at
     now = at[NOW]
-    waiting = space.queue[WAITING]
+    queue = space.queue
     expect(space, steps, resources)
     again = False
     left_behind = False
     looked = 0
     for i in range(at[HEAD], at[TAIL]):
-        if waiting[i] == GAP:
+        if queue[WAITING, i] == GAP:
             continue
         if looked == rules.depth:
             break
@@ -695,13 +713,13 @@ def pass_replan(
         if left_behind and space.queue[ESTIMATE, i] > rules.window:
             continue
         if promise(space, i, now, jobs, resources) == now:
-            again |= begin(space, i, jobs, ghost, begun, resources)
+            again |= begin(space, i, jobs, begun, resources)
         else:
             left_behind = True
     return again
 
 
-@kernel
+@lean
 def next_plan(space: Space) -> int:
     """The first planned start, or NEVER."""
     first = NEVER
@@ -711,44 +729,32 @@ def next_plan(space: Space) -> int:
     return first
 
 
-@kernel
+@lean
 def follow(
     space: Space,
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
-    arriving: int,
-    until: int,
-    target: int,
-    ghost: int,
-    last: int,
-    afresh: bool,
     begun: Ints,
     planned: Ints,
     resources: Any,
 ) -> None:
     """Simulates a pool from ``at[NOW]`` on, until nothing waits and nobody arrives any more.
 
+    Those from index ``at[ARRIVING]`` up to ``at[UNTIL]`` are still to arrive. It stops as soon as
+    ``at[TARGET]`` has started; ``at[GHOST]`` leaves the queue when it would start, and occupies
+    nothing. Either may be NOBODY.
+
     Args:
-        space: the state, in which all that happened before is entered.
+        space: the state, in which all that happened before is entered; under ``conservative`` after
+            ``foresee``.
         jobs, steps, rules: what is simulated.
-        arriving, until: the attempts that are still to arrive, by index.
-        target: stop as soon as this attempt has started; or NOBODY.
-        ghost: this attempt leaves the queue when it would start, and occupies nothing; or NOBODY.
-        last: under ``conservative``, is planned after those that arrive with it; or NOBODY.
-        afresh: under ``conservative``, make the plans of all that wait anew.
         begun: gets the start of each attempt that starts.
         planned: gets the first plan of each attempt, where it has elements.
         resources: see ``kernels.free``.
     """
     at = space.at
     conservative = rules.backfill == CONSERVATIVE
-    if conservative and afresh:
-        at[FREED] = 0
-        expect(space, steps, resources)
-        for i in range(at[HEAD], at[TAIL]):
-            space.plan[i] = UNPLANNED
-            space.dirty[i] = 0
     while True:
         now = at[NOW]
         news = False
@@ -781,31 +787,31 @@ def follow(
                 forget_past(space.times, space.bounds, now)
                 news |= release_plans(space, jobs, resources)
             release(space.run, at, space.free, now, resources)
-        while arriving < until and jobs.arrival[arriving] <= now:
-            if jobs.rank[arriving] >= 0:
-                enqueue(space, arriving, jobs, rules, resources)
-            arriving += 1
+        while at[ARRIVING] < at[UNTIL] and jobs.arrival[at[ARRIVING]] <= now:
+            if jobs.rank[at[ARRIVING]] >= 0:
+                enqueue(space, at[ARRIVING], jobs, rules, resources)
+            at[ARRIVING] += 1
         again = at[ALIVE] > 0
         while again:
             if rules.expansion:
                 by_expansion(space, jobs, resources)
             if conservative:
-                again = pass_conservative(space, jobs, last, news, begun, planned, resources)
+                again = pass_conservative(space, jobs, news, begun, planned, resources)
             elif rules.backfill == REPLAN:
-                again = pass_replan(space, jobs, steps, rules, ghost, begun, resources)
+                again = pass_replan(space, jobs, steps, rules, begun, resources)
             else:
-                again = pass_greedy(space, jobs, steps, rules, ghost, begun, resources)
+                again = pass_greedy(space, jobs, steps, rules, begun, resources)
             if again:
                 if conservative:
                     news = release_plans(space, jobs, resources)
                 release(space.run, at, space.free, now, resources)
-        if at[ALIVE] == 0 and arriving == until:
+        if at[ALIVE] == 0 and at[ARRIVING] == at[UNTIL]:
             return
-        if target >= 0 and begun[target] != NEVER:
+        if at[TARGET] != NOBODY and begun[at[TARGET]] != NEVER:
             return
         then = at[NEXT_END]
-        if arriving < until:
-            then = min(then, jobs.arrival[arriving])
+        if at[ARRIVING] < at[UNTIL]:
+            then = min(then, jobs.arrival[at[ARRIVING]])
         if at[STEP] < steps.number:
             then = min(then, steps.time[at[STEP]])
         if conservative:

@@ -1,14 +1,15 @@
-"""A whole schedule simulated anew, from nothing or from what the observed one held at an instant."""
+"""A whole schedule simulated anew, from an empty pool or from what the observed one held once."""
 
 from typing import Any
 
 from audit.kernels.fair_start import Observed, run_on
 from audit.kernels.free import NEVER, Ints
-from audit.kernels.jit import kernel
+from audit.kernels.jit import lean
 from audit.kernels.passes import (
-    NEXT_END,
-    NOBODY,
+    ARRIVING,
+    CONSERVATIVE,
     NOW,
+    UNTIL,
     Bools,
     Jobs,
     Rules,
@@ -16,10 +17,12 @@ from audit.kernels.passes import (
     Steps,
     enqueue,
     follow,
+    foresee,
+    reset,
 )
 
 
-@kernel
+@lean
 def replay(
     jobs: Jobs,
     observed: Observed,
@@ -47,16 +50,16 @@ def replay(
         planned: gets the first planned starts, where it has elements.
         resources: see ``kernels.free``.
     """
-    begun[:] = NEVER
-    space.at[:] = 0
-    space.at[NEXT_END] = NEVER
+    for j in range(len(begun)):
+        begun[j] = NEVER
+    reset(space, capacity, resources)
     space.at[NOW] = since
-    space.free[:] = capacity
     count = len(begun)
-    first = count
+    space.at[ARRIVING] = count
+    space.at[UNTIL] = count
     for j in range(count):
         if jobs.arrival[j] >= since:
-            first = j
+            space.at[ARRIVING] = j
             break
         if not taking_part[j]:
             continue
@@ -66,18 +69,6 @@ def replay(
                 run_on(space, j, jobs, observed, resources)
         elif jobs.rank[j] >= 0:
             enqueue(space, j, jobs, rules, resources)
-    follow(
-        space,
-        jobs,
-        steps,
-        rules,
-        first,
-        count,
-        NOBODY,
-        NOBODY,
-        NOBODY,
-        True,
-        begun,
-        planned,
-        resources,
-    )
+    if rules.backfill == CONSERVATIVE:
+        foresee(space, steps, resources)
+    follow(space, jobs, steps, rules, begun, planned, resources)

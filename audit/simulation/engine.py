@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.metrics.population import TAU_S, describe
@@ -15,6 +16,8 @@ from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, worklo
 if TYPE_CHECKING:
     from audit.kernels.fair_start import Observed
     from audit.kernels.passes import Jobs, Rules, Steps
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 PLANNED = "planned_start_time"
 """Column of a simulated schedule: the start first promised to an attempt, epoch s."""
@@ -53,8 +56,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     if since is None:
         since = int(work.arrival.min()) if count else 0
     known = (work.start != NEVER) | work.open
-    taking_part = known | (work.arrival >= since) if from_time is not None else known | ~known
-    later = work.blocked & ((work.start >= since) if from_time is not None else known)
+    taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
+    later = work.blocked & (work.start >= since)
     steps = kernel_steps(work, later)
     jobs = kernel_jobs(work, policy, work.queued & taking_part)
     if count:
@@ -62,7 +65,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             jobs,
             observation(work),
             taking_part & ~later,
-            work.capacity,
+            own(work.capacity),
             steps,
             rules(policy),
             since,
@@ -169,9 +172,9 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
         # NaN sorts last, as it should
         rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
     return Jobs(
-        work.arrival,
-        work.occupancy,
-        work.estimate,
+        own(work.arrival),
+        own(work.occupancy),
+        own(work.estimate),
         np.where(queued, rank, -1),
         by_resource(work.request, len(work.capacity)),
     )
@@ -196,12 +199,19 @@ def observation(work: Workload) -> Observed:
     """What the observed schedule says, as the kernels take it."""
     from audit.kernels.fair_start import Observed
 
-    return Observed(work.start, work.end, work.blocked, (work.start != NEVER) | work.open)
+    return Observed(
+        own(work.start), own(work.end), own(work.blocked), (work.start != NEVER) | work.open
+    )
 
 
 def by_resource(amounts: Ints, count: int) -> Ints:
     """Amounts as an array of resources × attempts (or steps)."""
-    return np.ascontiguousarray(amounts.reshape(-1, count).T, np.int64)
+    return own(amounts.reshape(-1, count).T)
+
+
+def own(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """An array that may be written to: kernels would be compiled once more for others."""
+    return np.require(array, requirements=("C", "W"))
 
 
 def _instants(times: Ints) -> pl.Series:

@@ -113,13 +113,14 @@ def fair_starts(
         run(
             jobs,
             observed,
-            work.capacity,
+            engine.own(work.capacity),
             steps,
             rules,
             foresee,
             asked,
             low,
             high,
+            passes.space(number, room, steps.number),
             passes.space(number, room, steps.number),
             passes.space(number, room, steps.number),
             own,
@@ -312,7 +313,7 @@ class _Bases:
         # the position in the log breaks ties only where numbers do not
         own.append(np.where(own[1] == -1, told["line"].fill_null(-1).to_numpy(), 0))
         own.append(told["attempt"].to_numpy())
-        request = work.request.reshape(len(work.arrival), -1)
+        request = work.request.reshape(len(work.arrival), len(work.capacity))
         columns = [
             *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
             *request.T,
@@ -326,7 +327,7 @@ class _Bases:
         with np.errstate(over="ignore"):
             context = np.asarray(_in_snapshots(work, attempts), np.uint64)
             self.fixed = _mixed([context.view(np.int64), attempts.view(np.int64)]) + constant
-        changes = work.step_change.reshape(len(work.step_time), -1).T
+        changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
         self.steps = _mixed([work.step_time, *changes, work.step_planned.astype(np.int64)])
         self.step_time = work.step_time
 
