@@ -1,4 +1,4 @@
-"""A made-up accounting log with real waits: a synthetic workload, scheduled by the plain EASY.
+"""A made-up accounting log with real waits: a synthetic workload, scheduled by EASY.
 
 ``demo_jobs`` says who submits what; here it is scheduled, and some give up while they wait.
 
@@ -30,9 +30,10 @@ from audit.experiments.demo_jobs import (
     Jobs,
     draw,
 )
-from audit.model import JobState
+from audit.model import Backfill, JobState, Order, Policy
 from audit.simulation.check import check_schedule, require_sound
-from audit.simulation.plain import easy, estimate_of
+from audit.simulation.engine import replay
+from audit.simulation.workload import NEVER, Workload
 
 FULL_JOBS: Final = 22_000
 FULL_DAYS: Final = 91
@@ -91,21 +92,7 @@ def demo_log(
     candidate[rng.choice(len(drawn), candidates, replace=False)] = True
 
     stays = drawn.where(~candidate)
-    start = np.array(
-        easy(
-            stays.submit.tolist(),
-            stays.cpus.tolist(),
-            stays.occupancy.tolist(),
-            [
-                estimate_of(occupancy, walltime)
-                for occupancy, walltime in zip(
-                    stays.occupancy.tolist(), stays.walltime.tolist(), strict=True
-                )
-            ],
-            capacity,
-        ),
-        dtype=np.int64,
-    )
+    start = easy(stays.submit, stays.cpus, stays.occupancy, stays.walltime, capacity)
     left = _leave(rng, drawn, candidate, start, capacity)
     leaves = np.flatnonzero(left >= 0)
     if len(leaves) > giving_up:
@@ -124,6 +111,40 @@ def demo_log(
     asked = schedule.with_columns(occupancy_s=pl.Series(stays.occupancy))
     require_sound(check_schedule(schedule, asked, capacity), "the demo log's schedule")
     return log
+
+
+def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
+    """When attempts start in an empty pool, first come first served with EASY backfilling.
+
+    Args:
+        arrival: epoch seconds, ascending; those that arrive together are served in this order.
+        size: processors that each asks for, in [0, ``capacity``].
+        occupancy: actual seconds from start to end, ≥ 0.
+        walltime: seconds that each asked for.
+        capacity: processors of the pool.
+
+    Source: SPEC §4.
+    """
+    count, none = len(arrival), np.zeros(0, np.int64)
+    unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
+    work = Workload(
+        arrival=arrival,
+        start=unknown,
+        end=unknown,
+        occupancy=occupancy,
+        estimate=np.maximum(np.maximum(walltime, occupancy), 1),
+        request=size,
+        priority=np.full(count, np.nan),
+        blocked=no,
+        open=no,
+        no_estimate=no,
+        preempted=no,
+        capacity=np.array([capacity]),
+        step_time=none,
+        step_change=none,
+        step_planned=none.astype(np.bool_),
+    )
+    return replay(work, Policy(Order.fcfs, Backfill.easy)).start
 
 
 def as_schedule(log: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,6 @@
 """The demo log is deterministic, looks like a site's log, and its waits are EASY's."""
 
 import hashlib
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypedDict
 from zoneinfo import ZoneInfo
@@ -12,10 +11,9 @@ import pytest
 
 from audit.errors import SimulationError, UsageError
 from audit.experiments import demo_log as module
-from audit.experiments.demo_jobs import QUEUES, ZONE, start_of_log
-from audit.experiments.demo_log import LOG, as_schedule, demo_log
+from audit.experiments.demo_jobs import QUEUES, ZONE, Ints, start_of_log
+from audit.experiments.demo_log import LOG, as_schedule, demo_log, easy
 from audit.simulation.check import check_schedule
-from audit.simulation.plain import easy, estimate_of
 
 CAPACITY = 512
 
@@ -55,13 +53,12 @@ def gave_up(log: pl.DataFrame) -> pl.DataFrame:
     return log.filter(pl.col("start_time").is_null())
 
 
-def replay(log: pl.DataFrame, capacity: int) -> list[int | None]:
+def replay(log: pl.DataFrame, capacity: int) -> list[int]:
     """EASY on the rows of a log; those without a start are taken to run for their walltime."""
     occupancy = (pl.col("end_time") - pl.col("start_time")).fill_null(pl.col("walltime_s"))
-    rows = log.select("submit_time", "cpus", occupancy.alias("occupancy"), "walltime_s").rows()
-    arrival, size, lasts, limit = (list(column) for column in zip(*rows, strict=True))
-    estimate = [estimate_of(o, w) for o, w in zip(lasts, limit, strict=True)]
-    return easy(arrival, size, lasts, estimate, capacity)
+    rows = log.select("submit_time", "cpus", occupancy.alias("occupancy"), "walltime_s")
+    arrival, size, lasts, limit = (column.to_numpy() for column in rows)
+    return list(easy(arrival, size, lasts, limit, capacity).tolist())
 
 
 def digest(log: pl.DataFrame) -> str:
@@ -173,8 +170,8 @@ def test_it_passes_the_schedule_check(log: pl.DataFrame) -> None:
 
 
 def test_an_unsound_schedule_never_gets_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def at_once(arrival: Sequence[int], *_: object) -> list[int]:
-        return list(arrival)
+    def at_once(arrival: Ints, *_: object) -> Ints:
+        return arrival
 
     monkeypatch.setattr(module, "easy", at_once)
     with pytest.raises(SimulationError, match="over_capacity: job"):
@@ -198,7 +195,6 @@ def test_those_who_gave_up_had_no_effect_while_they_waited(small: pl.DataFrame) 
         for number, recorded, start in zip(
             beside["job_number"], beside["start_time"], simulated, strict=True
         ):
-            assert start is not None
             if number == row["job_number"]:
                 assert start >= row["end_time"]
             elif min(start, recorded) < row["end_time"]:

@@ -22,7 +22,6 @@ from audit.simulation.check import (
     require_sound,
 )
 from audit.simulation.engine import PLANNED, replay, simulate
-from audit.simulation.plain import easy, estimate_of
 from audit.simulation.workload import KEYS, NEVER
 from tests.naive_simulation import Log
 from tests.strategies import EPOCH, arrays, frame, logs, policies, workloads
@@ -232,46 +231,6 @@ def test_the_error_tells_which_attempt_where_and_by_how_much() -> None:
         require_sound(findings)
     with pytest.raises(SimulationError, match="and 1 more"):
         require_sound(pl.concat([findings] * 6))
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 20), st.integers(0, 5), st.integers(0, 9), st.none() | st.integers(0, 20)
-        ),
-        max_size=12,
-    ),
-    st.data(),
-)
-def test_easy_passes_and_without_one_of_its_starts_does_not(
-    jobs: list[tuple[int, int, int, int | None]], data: st.DataObject
-) -> None:
-    arrival = [job[0] for job in jobs]
-    size = [job[1] for job in jobs]
-    occupancy = [job[2] for job in jobs]
-    start = easy(arrival, size, occupancy, [estimate_of(job[2], job[3]) for job in jobs], 4)
-    ends = [None if s is None else s + o for s, o in zip(start, occupancy, strict=True)]
-    schedule = pl.DataFrame(
-        {
-            "cluster": ["x"] * len(jobs),
-            "job_id": [str(k) for k in range(len(jobs))],
-            "attempt": [1] * len(jobs),
-            "arrival_time": arrival,
-            "size": size,
-            "start_time": start,
-            "end_time": ends,
-            "occupancy_s": occupancy,
-        },
-        schema=SOUND.schema,
-    )
-    assert check_schedule(schedule, schedule, 4).is_empty()
-    if not jobs:
-        return
-    victim = data.draw(st.integers(0, len(jobs) - 1))
-    lost = schedule.filter(pl.col("job_id") != str(victim))
-    assert check_schedule(lost, schedule, 4)["check"].to_list() == (
-        ["lost"] if size[victim] <= 4 else []
-    )
 
 
 @given(

@@ -1,22 +1,34 @@
 """EASY by hand, drawn, and by its properties.
 
+A slow twin of all policies is in ``tests.naive_simulation``.
+
 Drawings: one row per unit of the resource, one column per 10 s, '.' is free, letters are attempts;
 '|' marks the shadow, the start that is promised to the head of the queue.
 """
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.errors import SimulationError
-from audit.simulation.plain import easy, estimate_of
+from audit.model import Backfill, Order, Policy
+from audit.simulation.engine import replay
+from audit.simulation.workload import NEVER
+from tests.naive_simulation import Job, Log, estimate_of
+from tests.strategies import arrays
 
+EASY = Policy(Order.fcfs, Backfill.easy)
 Attempt = tuple[int, int, int, int]  # arrival, size, occupancy, estimate
 
 
 def starts(attempts: list[Attempt], capacity: int) -> list[int | None]:
-    arrival, size, occupancy, estimate = zip(*attempts, strict=True) if attempts else ([],) * 4
-    return easy(arrival, size, occupancy, estimate, capacity)
+    """Where arrivals are equal, the attempts are in the order of their sequence."""
+    order = sorted(range(len(attempts)), key=lambda k: attempts[k][0])
+    jobs = [
+        Job(arrival, occupancy, estimate, (size,))
+        for arrival, size, occupancy, estimate in (attempts[k] for k in order)
+    ]
+    begun = replay(arrays(Log(tuple(jobs), (capacity,))), EASY).start.tolist()
+    found = dict(zip(order, begun, strict=True))
+    return [None if found[k] == NEVER else found[k] for k in range(len(attempts))]
 
 
 def test_nothing_to_schedule() -> None:
@@ -117,19 +129,6 @@ def test_ties_go_by_arrival_then_position() -> None:
 
 def test_asking_for_nothing_always_fits() -> None:
     assert starts([(0, 2, 50, 50), (1, 2, 10, 10), (2, 0, 99, 99)], 2) == [0, 50, 2]
-
-
-def test_refuses_what_it_cannot_schedule() -> None:
-    with pytest.raises(SimulationError, match="one value per attempt"):
-        easy([0], [1], [1], [], 1)
-    with pytest.raises(SimulationError, match="capacity is -1"):
-        easy([], [], [], [], -1)
-    with pytest.raises(SimulationError, match="position 1 has size -1"):
-        starts([(0, 1, 1, 1), (0, -1, 1, 1)], 1)
-    with pytest.raises(SimulationError, match=r"use estimate_of"):
-        starts([(0, 1, 9, 8)], 1)
-    with pytest.raises(SimulationError, match=r"use estimate_of"):
-        starts([(0, 1, 0, 0)], 1)
 
 
 @st.composite
