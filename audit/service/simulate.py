@@ -198,12 +198,12 @@ def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
         .sort("submit_time", maintain_order=True)
     )
     frame, comments = swf.numbered(kept)
-    left_out = schedule.height - kept.height
+    left_out = {schedule.height - kept.height} - {0}
     notes = [
         *comments,
         "Note: submit times are arrivals: when the job could have started at the earliest",
         *(f"Note: {_about(pool)}" for pool in setting.pools),
-        *([f"Note: {left_out} attempts that were open are left out"] if left_out else []),
+        *(f"Note: {many} attempts, open or of unknown arrival, are left out" for many in left_out),
     ]
     origin = kept["submit_time"].min()
     policies = ", ".join(schedule["schedule"].unique().sort().to_list())
