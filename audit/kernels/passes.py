@@ -3,8 +3,10 @@
 A simulation lives in a ``Space``: arrays that are allotted once and used for many simulations. The
 attempts that run stand in ``run``, by expected end. Those that wait stand in ``queue`` between
 ``at[HEAD]`` and ``at[TAIL]``, in the order in which they are served; one that has started stays as
-a gap, which fits nowhere, until gaps are the greater part. For each BLOCK places ``least`` has a
-lower bound of the estimates and requests there, so that a pass can leave out what cannot start.
+a gap, which fits nowhere, until gaps are the greater part. For each BLOCK places ``least`` has
+bounds, so that a pass can leave out what cannot start: the least estimate of those up to each width
+(of the first resource, in powers of two), then the least request of each resource; STALE where some
+of them joined since a pass last looked.
 """
 
 from typing import Any, NamedTuple
@@ -29,19 +31,23 @@ Bools = NDArray[np.bool_]
 NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)  # backfilling
 
 EXPECTED, END, JOB = range(3)  # rows of run; then one row for each resource
-WAITING, ESTIMATE = range(2)  # rows of queue: the attempt or GAP; then one row for each resource
-REQUESTS = 2
+WAITING, ESTIMATE, WIDTH = range(3)  # rows of queue; then one row for each resource
+REQUESTS = 3
 HELD = 3
 
 # Elements of at: the state, and up to where it goes.
 NOW, RUNNING, NEXT_END, HEAD, TAIL, ALIVE, STEP, FREED = range(8)
 ARRIVING, UNTIL, TARGET, GHOST, ELEMENTS = range(8, 13)
 UNPLANNED = -1
+UNKNOWN = -1
 GAP = -1
 HUGE = 1 << 62
 NOBODY = -1
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
+WIDTHS = 24
+FEW = 16  # places that it takes no longer to look at than to bound
+STALE = -1
 
 
 class Jobs(NamedTuple):
@@ -52,6 +58,8 @@ class Jobs(NamedTuple):
     estimate: Ints
     rank: Ints
     """Place in the order of the queue, where that does not change with time; < 0: never queued."""
+    width: Ints
+    """Bits of the request of the first resource, at most WIDTHS − 1."""
     request: Ints  # resources × attempts
 
 
@@ -103,7 +111,7 @@ def space(resources: int, attempts: int, steps: int) -> Space:
         extra=np.zeros(resources, np.int64),
         run=np.zeros((HELD + resources, room), np.int64),
         queue=np.zeros((REQUESTS + resources, room), np.int64),
-        least=np.zeros((1 + resources, (room >> BLOCK_BITS) + 2), np.int64),
+        least=np.zeros((WIDTHS + resources, (room >> BLOCK_BITS) + 2), np.int64),
         plan=np.zeros(room, np.int64),
         dirty=np.zeros(room, np.int64),
         spare=np.zeros((2, room), np.int64),
@@ -185,17 +193,12 @@ def release_plans(space: Space, jobs: Jobs, resources: Any) -> bool:
 @inlined
 def place(space: Space, i: int, job: int, jobs: Jobs, resources: Any) -> None:
     """Writes attempt ``job`` to place ``i`` of the queue."""
-    block = i >> BLOCK_BITS
-    begins = i == space.at[TAIL] and i & (BLOCK - 1) == 0
     space.queue[WAITING, i] = job
     space.queue[ESTIMATE, i] = jobs.estimate[job]
-    space.least[0, block] = (
-        jobs.estimate[job] if begins else min(space.least[0, block], jobs.estimate[job])
-    )
+    space.queue[WIDTH, i] = jobs.width[job]
     for x in range(len(resources)):
-        asked = jobs.request[x, job]
-        space.queue[REQUESTS + x, i] = asked
-        space.least[1 + x, block] = asked if begins else min(space.least[1 + x, block], asked)
+        space.queue[REQUESTS + x, i] = jobs.request[x, job]
+    space.least[0, i >> BLOCK_BITS] = STALE
     space.plan[i] = UNPLANNED
     space.dirty[i] = 0
 
@@ -219,6 +222,7 @@ def move(space: Space, source: int, target: int, resources: Any) -> None:
     queue = space.queue
     queue[WAITING, target] = queue[WAITING, source]
     queue[ESTIMATE, target] = queue[ESTIMATE, source]
+    queue[WIDTH, target] = queue[WIDTH, source]
     for x in range(len(resources)):
         queue[REQUESTS + x, target] = queue[REQUESTS + x, source]
     space.plan[target] = space.plan[source]
@@ -226,11 +230,10 @@ def move(space: Space, source: int, target: int, resources: Any) -> None:
 
 
 @lean
-def expect_anything(space: Space, begin: int, end: int, resources: Any) -> None:
-    """Sets the bounds of the places from ``begin`` to ``end`` to what excludes nothing."""
+def make_stale(space: Space, begin: int, end: int) -> None:
+    """Says that the bounds of the places from ``begin`` to ``end`` hold no longer."""
     for block in range(begin >> BLOCK_BITS, (end >> BLOCK_BITS) + 1):
-        for row in range(1 + len(resources)):
-            space.least[row, block] = 0
+        space.least[0, block] = STALE
 
 
 @lean
@@ -245,7 +248,7 @@ def close_gaps(space: Space, resources: Any) -> None:
             kept += 1
     at[HEAD] = 0
     at[TAIL] = kept
-    expect_anything(space, 0, kept, resources)
+    make_stale(space, 0, kept)
 
 
 @inlined
@@ -268,7 +271,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules, resources: Any) ->
     if longer and i < at[TAIL]:
         for moved in range(at[TAIL], i, -1):
             move(space, moved - 1, moved, resources)
-        expect_anything(space, i, at[TAIL], resources)
+        make_stale(space, i, at[TAIL])
     place(space, i, job, jobs, resources)
     at[TAIL] += longer
     at[ALIVE] += 1
@@ -393,11 +396,29 @@ def fits_at(queue: Ints, i: int, free: Ints, resources: Any) -> bool:
 
 @inlined
 def excluded(least: Ints, block: int, free: Ints, resources: Any) -> bool:
-    """Whether nothing in a block of the queue fits in ``free``."""
+    """Whether nothing in a block of the queue fits in ``free``, by its bounds."""
     for x in range(len(resources)):
-        if least[1 + x, block] > free[x] and least[1 + x, block] > 0:
+        if least[WIDTHS + x, block] > free[x] and least[WIDTHS + x, block] > 0:
             return True
     return False
+
+
+@inlined
+def bound(space: Space, block: int, begin: int, end: int, resources: Any) -> None:
+    """Finds the bounds of a block, of which only the places from ``begin`` to ``end`` matter."""
+    queue = space.queue
+    least = space.least
+    for row in range(WIDTHS + len(resources)):
+        least[row, block] = HUGE
+    for i in range(begin, end):
+        if queue[WAITING, i] == GAP:
+            continue
+        width = queue[WIDTH, i]
+        least[width, block] = min(least[width, block], queue[ESTIMATE, i])
+        for x in range(len(resources)):
+            least[WIDTHS + x, block] = min(least[WIDTHS + x, block], queue[REQUESTS + x, i])
+    for width in range(1, WIDTHS):
+        least[width, block] = min(least[width, block], least[width - 1, block])
 
 
 @inlined
@@ -458,50 +479,52 @@ def pass_greedy(
         return again
     i = at[HEAD] + 1
     tail = at[TAIL]
-    possible = rules.depth != NEVER
-    for block in range(i >> BLOCK_BITS, ((tail - 1) >> BLOCK_BITS) + 1):
-        possible |= not excluded(space.least, block, free, resources)
-    if not possible:
-        return again
-    shadow = shadow_of(space, steps, resources) if rules.backfill == EASY else NEVER
-    left = NEVER if shadow == NEVER else shadow - now  # the longest that ends by the shadow
     longest = rules.window if rules.backfill == EASY else NEVER
+    left = UNKNOWN  # the longest that ends by the shadow
     extra = space.extra
+    width = 0
+    while width < WIDTHS - 1 and free[0] >> width > 0:
+        width += 1
     while i < tail and looked < rules.depth:
         block = i >> BLOCK_BITS
         stop = min((block + 1) << BLOCK_BITS, tail)
-        if rules.depth == NEVER and (
-            excluded(space.least, block, free, resources)
-            or space.least[0, block] > longest
-            or (space.least[0, block] > left and excluded(space.least, block, extra, resources))
-        ):
-            i = stop
-            continue
-        space.least[0, block] = HUGE
-        for x in range(len(resources)):
-            space.least[1 + x, block] = HUGE
-        while i < stop:
-            if queue[WAITING, i] != GAP and looked < rules.depth:
-                looked += 1
-                estimate = queue[ESTIMATE, i]
-                if (
-                    fits_at(queue, i, free, resources)
-                    and estimate <= longest
-                    and (estimate <= left or fits_at(queue, i, extra, resources))
-                ):
-                    if estimate > left:
-                        for x in range(len(resources)):
-                            extra[x] -= queue[REQUESTS + x, i]
-                    again |= begin(space, i, jobs, begun, resources)
-                    i += 1
-                    continue
+        if rules.depth == NEVER and stop - i > FEW:
+            if space.least[0, block] == STALE:
+                bound(space, block, i, stop, resources)
+            shortest = space.least[width, block]
+            if (
+                excluded(space.least, block, free, resources)
+                or shortest > longest
+                or (
+                    left != UNKNOWN
+                    and shortest > left
+                    and excluded(space.least, block, extra, resources)
+                )
+            ):
+                i = stop
+                continue
+        started = False
+        while i < stop and looked < rules.depth:
             if queue[WAITING, i] != GAP:
-                space.least[0, block] = min(space.least[0, block], queue[ESTIMATE, i])
-                for x in range(len(resources)):
-                    space.least[1 + x, block] = min(
-                        space.least[1 + x, block], queue[REQUESTS + x, i]
-                    )
+                looked += 1
+                if fits_at(queue, i, free, resources) and queue[ESTIMATE, i] <= longest:
+                    if left == UNKNOWN:
+                        shadow = NEVER
+                        if rules.backfill == EASY:
+                            shadow = shadow_of(space, steps, resources)
+                        left = NEVER if shadow == NEVER else shadow - now
+                    late = queue[ESTIMATE, i] > left
+                    if not late or fits_at(queue, i, extra, resources):
+                        if late:
+                            for x in range(len(resources)):
+                                extra[x] -= queue[REQUESTS + x, i]
+                        again |= begin(space, i, jobs, begun, resources)
+                        started = True
             i += 1
+        if started:
+            space.least[0, block] = STALE
+            while width > 0 and free[0] >> (width - 1) <= 0:
+                width -= 1
     return again
 
 

@@ -162,10 +162,11 @@ def resources(work: Workload) -> Any:
 
 def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
-    from audit.kernels.passes import Jobs
+    from audit.kernels.passes import WIDTHS, Jobs
 
     count = len(work.arrival)
     rank = np.arange(count)
+    request = by_resource(work.request, len(work.capacity))
     if policy.order is Order.sjf:
         rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
     elif policy.order is Order.recorded:
@@ -176,7 +177,8 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
         own(work.occupancy),
         own(work.estimate),
         np.where(queued, rank, -1),
-        by_resource(work.request, len(work.capacity)),
+        np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
+        request,
     )
 
 
