@@ -360,6 +360,19 @@ def test_one_that_waits_for_ever_may_hold_up_others_but_not_lose_them() -> None:
     assert found(for_ever, SOUND.drop("occupancy_s")) == []
 
 
+def test_asking_for_nothing_is_never_hindered() -> None:
+    # a holds 5 of 4 for ever; c asks for nothing.
+    held = changed("a", size=5, end_time=None)
+    idle = changed("c", start_time=None, end_time=None).with_columns(
+        pl.when(pl.col("job_id") == "a").then(None).otherwise("end_time").alias("end_time")
+    )
+    asked = held.with_columns(
+        size=pl.when(pl.col("job_id") == "c").then(0).otherwise("size").cast(pl.Int64),
+        blocked=pl.col("job_id") == "a",
+    )
+    assert ("lost", "c", 1, 1) in found(idle, asked)
+
+
 @pytest.mark.parametrize(
     ("capacity", "snapshot_time", "excused"),
     [
