@@ -93,6 +93,12 @@ def audit(
         int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
     ] = None,
     resource: Annotated[Resource, typer.Option(help="What sizes count.")] = Resource.cpus,
+    order: Annotated[
+        Order, typer.Option(help="Order of the queue that fair start times assume.")
+    ] = Order.fcfs,
+    backfill: Annotated[
+        Backfill, typer.Option(help="Who they assume may start before those ahead.")
+    ] = Backfill.easy,
     zone: Annotated[
         str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
     ] = None,
@@ -115,8 +121,8 @@ def audit(
     config: ConfigFile = None,
 ) -> None:
     """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
+    from audit import model
     from audit.kernels import jit
-    from audit.model import Resource as ModelResource
     from audit.progress import Progress
     from audit.service import runs
 
@@ -130,7 +136,8 @@ def audit(
         reading=_reading(columns, separator, zone),
         cluster=cluster,
         pool_size=pool_size,
-        resource=ModelResource(resource.value),
+        resource=model.Resource(resource.value),
+        policy=model.Policy(model.Order(order.value), model.Backfill(backfill.value)),
         zone=zone,
         from_day=from_day,
         to_day=to_day,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,8 @@ from audit.metrics.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period
 from audit.service import decayed
 from audit.service.setting import Setting
+from audit.simulation.fair_start import Told, fair_start_times
+from audit.simulation.fidelity import model_fidelity
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -33,6 +36,7 @@ class Results:
     summary_result: pl.DataFrame
     coverage_result: pl.DataFrame
     fairshare_result: pl.DataFrame
+    fidelity_result: pl.DataFrame
 
 
 def compute(
@@ -41,6 +45,8 @@ def compute(
     spans: Mapping[Period, int],
     chosen: config.Config,
     usage: config.Usage,
+    known: pl.DataFrame | None = None,
+    told: Told = lambda done, of: None,
 ) -> Results:
     """Every figure of one cluster.
 
@@ -50,6 +56,8 @@ def compute(
         spans: the periods to report, each with the seed of its bootstrap.
         chosen: the configuration in force.
         usage: how usage decays, and its targets.
+        known: fair start times that were computed before, by pool, with what they rest on.
+        told: told of how many attempts the fair start times are computed.
 
     Returns:
         Rows of the result tables without ``run_id``, which the caller knows by period: that of a
@@ -63,8 +71,10 @@ def compute(
         keep_single=metrics.keep_single_job_users,
         count_never_started=metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
+        tolerance_s=metrics.tolerance_s,
     )
-    jobs, entities, summaries = [], [], []
+    threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
+    jobs, entities, summaries, fidelities = [], [], [], []
     for pool in setting.pools:
         shares = resource_equality(
             described.filter(pl.col("pool") == pool.name),
@@ -72,12 +82,30 @@ def compute(
             metrics.resource_equality_weights,
             metrics.count_never_started,
         )
-        complete = performance.overtakes(shares)
+        complete = fair_start_times(
+            performance.overtakes(shares),
+            pool,
+            setting.now,
+            known=None if known is None else known.filter(pl.col("pool") == pool.name),
+            threads=threads,
+            tau_s=metrics.tau_s,
+            told=told,
+        )
         jobs.append(complete.drop(_UNUSED))
         for period, seed in spans.items():
             own = {"pool": pl.lit(pool.name), "period": pl.lit(period.name)}
             held = population.in_period(complete, period)
-            entities += [users.by_entity(held, kind).with_columns(**own) for kind in KINDS]
+            entities += [
+                users.by_entity(held, kind, metrics.tolerance_s).with_columns(**own)
+                for kind in KINDS
+            ]
+            fidelities.append(
+                model_fidelity(complete, pool, period, setting.now).with_columns(
+                    **own,
+                    order=pl.lit(pool.policy.order.value),
+                    backfill=pl.lit(pool.policy.backfill.value),
+                )
+            )
             summary = summarise(complete, pool, period, setting.now, setting.zone, seed, options)
             summaries.append(summary.with_columns(**own))
     cluster = pl.lit(setting.cluster)
@@ -89,6 +117,7 @@ def compute(
         ),
         coverage_result=_coverage(described, setting.zone).with_columns(cluster=cluster),
         fairshare_result=_fairshare(attempts, setting, spans, usage).with_columns(cluster=cluster),
+        fidelity_result=pl.concat(fidelities).with_columns(cluster=cluster),
     )
 
 

@@ -250,6 +250,8 @@ def _compute(
         {identity.period: identity.seed for identity in due},
         config,
         cluster.usage,
+        queries.run(con, "known_fair_starts", cluster=cluster.name),
+        lambda done, of: progress(f"fair start times of {cluster.name}", done, of),
     )
     results.replace(con, setting, computed, due, kept, now)
     progress(f"computing {cluster.name}", 1, 1)

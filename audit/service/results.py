@@ -16,7 +16,10 @@ from audit.service.setting import Setting
 from audit.store import database, queries
 from audit.store.database import Connection
 
-BY_PERIOD: Final = ("entity_result", "summary_result", "fairshare_result", "run")
+BY_PERIOD: Final = (
+    *("entity_result", "summary_result", "fairshare_result", "fidelity_result"),
+    "run",
+)
 WHOLE: Final = ("clusters", "pools", "job_result", "coverage_result")
 
 

@@ -19,13 +19,13 @@ from audit.ingest.ingest import (
     refuse_beyond,
     take_in,
 )
-from audit.model import Period, Resource
+from audit.model import Period, Policy, Resource
 from audit.report import build, contents, findings, render
 from audit.report.contents import Contents
 from audit.service import compute, results, spans
 from audit.service.identity import Identity
 from audit.service.inference import Fact
-from audit.service.setting import one_off
+from audit.service.setting import ASSUMED, one_off
 from audit.service.workplace import replacing, workplace
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
@@ -47,6 +47,8 @@ class Request:
     cluster: str | None = None
     pool_size: int | None = None
     resource: Resource = Resource.cpus
+    policy: Policy = ASSUMED
+    """What fair start times assume."""
     zone: str | None = None
     from_day: str | None = None
     to_day: str | None = None
@@ -103,7 +105,7 @@ def audit(
             refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
             progress("computing", 0, 1)
             named = Fact("cluster", cluster, source)
-            period = _compute(con, named, logs, request, config, inferred)
+            period = _compute(con, named, logs, request, config, inferred, progress)
             progress("computing", 1, 1)
             page, failure = _report(con, cluster, period, request, config, work, progress)
             publish.publish(con, request.target)
@@ -128,21 +130,42 @@ def _compute(
     request: Request,
     config: Config,
     inferred: Inferred,
+    progress: Progress,
 ) -> Period:
     """Computes all figures of a cluster from what the store holds of it; gives their period."""
     attempts = queries.run(con, "attempts", cluster=named.value)
     headers = {log.source.path.name: log.header for log in logs}
-    setting = one_off(named, attempts, headers, request.resource, request.pool_size, request.zone)
+    setting = one_off(
+        named,
+        attempts,
+        headers,
+        request.resource,
+        request.pool_size,
+        request.zone,
+        request.policy,
+    )
     for fact in setting.facts:
         inferred(fact)
     period = whole = spans.whole_log(attempts, setting.now)
     if request.from_day or request.to_day:
         period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
     usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
-    asked = [request.pool_size, request.resource.value, request.zone, usage.model_dump()]
-    in_force = json.dumps({"config": config.model_dump(mode="json"), "asked": asked})
+    asked = [
+        *(request.pool_size, request.resource.value, request.zone, usage.model_dump()),
+        request.policy,
+    ]
+    # not the threads, on which no figure depends
+    chosen = config.model_dump(mode="json", exclude={"simulation"})
+    in_force = json.dumps({"config": chosen, "asked": asked})
     identity = Identity.of(con, named.value, period, in_force)
-    computed = compute.compute(attempts, setting, {period: identity.seed}, config, usage)
+    computed = compute.compute(
+        attempts,
+        setting,
+        {period: identity.seed},
+        config,
+        usage,
+        told=lambda done, of: progress("fair start times", done, of),
+    )
     results.replace(con, setting, computed, [identity], {})
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
         identity.note(con, stage)

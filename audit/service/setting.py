@@ -14,6 +14,9 @@ from audit.model import Backfill, Order, Policy, Pool, Resource, Step
 from audit.service import inference, spans
 from audit.service.inference import Fact
 
+ASSUMED = Policy()
+"""The policy of fair start times where nobody says which."""
+
 OTHERS = "others"
 """Name of the pool of partitions that no configured pool has."""
 
@@ -42,18 +45,26 @@ def one_off(
     resource: Resource,
     pool_size: int | None,
     asked_zone: str | None,
+    policy: Policy = ASSUMED,
 ) -> Setting:
     """What the user said of a cluster, and else what its logs say: one pool for everything."""
     zone = inference.zone(asked_zone, list(headers.values()))
     now = spans.latest_instant(attempts) or 0
     pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
+    assumed = Fact(
+        "policy",
+        policy.name,
+        "the default; --order and --backfill change it"
+        if policy == ASSUMED
+        else "--order and --backfill",
+    )
     return Setting(
         cluster.value,
         periods.zone(zone.value),
-        (pool,),
+        (pool._replace(policy=policy),),
         dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
         now,
-        (cluster, zone, capacity),
+        (cluster, zone, capacity, assumed),
         _warnings((cluster, zone, capacity), headers),
     )
 

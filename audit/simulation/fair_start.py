@@ -134,18 +134,19 @@ def fair_starts(
         return high - low
 
     cuts = _cuts(subjects, PARTS)
+    total = sum(high - low for low, high in cuts)
     if threads == 1:
         done = 0
         for low, high in cuts:
             done += compute(low, high)
-            told(done, count)
+            told(done, total)
     else:
         with ThreadPoolExecutor(threads) as pool:
             begun = [pool.submit(compute, low, high) for low, high in cuts]
             done = 0
             for part in as_completed(begun):
                 done += part.result()
-                told(done, count)
+                told(done, total)
     return FairStarts(strict, relaxed, over)
 
 

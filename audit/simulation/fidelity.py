@@ -1,0 +1,53 @@
+"""How far a policy explains what was observed: a period replayed under it (SPEC §5)."""
+
+import numpy as np
+import polars as pl
+
+from audit.metrics import fidelity, population
+from audit.model import Period, Policy, Pool
+from audit.simulation.engine import replay
+from audit.simulation.workload import NEVER, Workload, workload
+
+
+def model_fidelity(
+    described: pl.DataFrame, pool: Pool, period: Period, now: int, policy: Policy | None = None
+) -> pl.DataFrame:
+    """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
+
+    The replay begins with what ran and waited when the period began, and has the arrivals of the
+    period; nobody who arrives later can be in the way of those that it is compared for. Compared
+    are those that it queued, and that ended in the period.
+
+    Args:
+        described: all attempts of ``pool``, with what ``fair_start_times`` adds.
+        pool: see ``simulation.workload``.
+        period: the period in question; that of the whole log begins with an empty pool.
+        now: when the log was taken, epoch s.
+        policy: None: that of ``pool``.
+
+    Returns:
+        Columns of ``metrics.fidelity.FIDELITY_SCHEMA``.
+
+    Source: SPEC §5, *Model fidelity*.
+    """
+    whole, keys = workload(described, pool, now)
+    held = whole.arrival < (NEVER if period.whole_log else period.to_time)
+    work = _only(whole, int(held.sum()))
+    since = None if period.whole_log else period.from_time
+    made = replay(work, pool.policy if policy is None else policy, from_time=since)
+    start = np.where(work.queued, made.start, NEVER)
+    if since is not None:  # who ran already was not replayed
+        start = np.where(work.start < since, NEVER, start)
+    replayed = keys.head(len(start)).with_columns(
+        replayed_start_time=pl.Series(start).replace(NEVER, None)
+    )
+    return fidelity.fidelity(population.in_period(described, period), replayed)
+
+
+def _only(work: Workload, count: int) -> Workload:
+    """The first ``count`` attempts of a workload, which are in the order of arrival."""
+    own = work._asdict()
+    for name in own:
+        if name != "capacity" and not name.startswith("step_"):
+            own[name] = own[name][:count]
+    return Workload(**own)
