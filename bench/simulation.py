@@ -1,0 +1,271 @@
+"""Fair start times and simulation against the C++ yardstick, side by side: CPU of the kernel, warm.
+
+Goals (issue 4), on KTH-SP2 as it is and compressed to a load of 0.85, and on LANL-CM5: all strict
+and relaxed fair start times, rebuilt from the schedule, at most 3 times the CPU of the yardstick
+under ``easy`` and under ``conservative``; simulation under ``easy`` at most 4 times on LANL-CM5; two
+threads at least 1.7 times as fast as one. Beside that: a queue of 20,000, memory, and what compiled
+kernels cost a process.
+
+The yardstick (``FAIRAUDIT_YARDSTICK`` names its folder, ``FAIRAUDIT_REAL_LOGS`` that of the logs)
+is built where g++ is. It has each schedule from its own simulation, which ours must equal; of the
+fair start times it takes short cuts that ours may not (attempts that started on arrival, SPEC §5).
+
+    FAIRAUDIT_REAL_LOGS=… FAIRAUDIT_YARDSTICK=… python bench/simulation.py
+"""
+
+import gzip
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from audit.model import Backfill, Order, Policy
+from audit.simulation import engine
+from audit.simulation.fair_start import fair_starts
+from audit.simulation.workload import NEVER, Workload
+
+TRACES = {  # name: (log, processors, by how much arrivals are drawn together)
+    "kth": ("KTH-SP2-1996-2.1-cln", 100, "1.0"),
+    "kth85": ("KTH-SP2-1996-2.1-cln", 100, "0.82"),
+    "lanl": ("LANL-CM5-1994-4.1-cln", 1024, "1.0"),
+}
+GOAL_FST = 3.0
+GOAL_SIMULATION = 4.0
+GOAL_THREADS = 1.7
+GOAL_MEMORY = 10.0
+GOAL_LOADING_S = 1.0
+GOAL_QUEUE_S = 600.0
+ROUNDS = 3
+EASY = Policy(Order.fcfs, Backfill.easy)
+CONSERVATIVE = Policy(Order.fcfs, Backfill.conservative)
+QUEUE = 20_000
+
+
+class Measured(NamedTuple):
+    """One figure beside that of the yardstick, and what it should be."""
+
+    what: str
+    ours: float
+    theirs: float | None
+    goal: float
+    at_least: bool = False
+
+    @property
+    def value(self) -> float:
+        """The ratio, or the figure itself where there is nothing beside it."""
+        return self.ours / self.theirs if self.theirs else self.ours
+
+    @property
+    def holds(self) -> bool:
+        """Whether the goal is met."""
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
+
+
+def plain(
+    arrival: np.ndarray,
+    occupancy: np.ndarray,
+    estimate: np.ndarray,
+    size: np.ndarray,
+    capacity: int,
+) -> Workload:
+    """A workload of one resource whose attempts have not been scheduled yet."""
+    count = len(arrival)
+    none, never = np.zeros(count, np.bool_), np.full(count, NEVER)
+    nothing = np.zeros(0, np.int64)
+    return Workload(
+        arrival, never, never, occupancy, estimate, size, np.full(count, np.nan),
+        none, none, none, none, np.array([capacity]), nothing, nothing, np.zeros(0, np.bool_),
+    )  # fmt: skip
+
+
+def scheduled(work: Workload, policy: Policy) -> Workload:
+    """The workload with the schedule that ``policy`` makes as the observed one."""
+    start = engine.replay(work, policy).start
+    return work._replace(start=start, end=start + work.occupancy)
+
+
+def waiting(count: int, capacity: int = 1000) -> Workload:
+    """``count`` attempts that arrive within seconds of one another, to wait for most of a pool."""
+    random = np.random.Generator(np.random.PCG64(1))
+    occupancy = np.maximum(random.lognormal(8, 1.5, count).astype(np.int64), 1)
+    factor = random.choice([1.0, 1.5, 3.0, 10.0], count)
+    return plain(
+        np.arange(count),
+        occupancy,
+        np.maximum(occupancy, (occupancy * factor).astype(np.int64)),
+        1 << random.integers(0, 9, count),
+        capacity,
+    )
+
+
+def trace(folder: Path, name: str, yardstick: Path) -> Path:
+    """The log as the yardstick reads it."""
+    log, processors, scale = TRACES[name]
+    logs = Path(os.environ["FAIRAUDIT_REAL_LOGS"])
+    raw = folder / f"{log}.raw"
+    raw.write_bytes(gzip.decompress((logs / "swf" / f"{log}.swf.gz").read_bytes()))
+    made = folder / f"{name}.swf"
+    tidy = [sys.executable, yardstick / "normalise.py", raw, made, str(processors), scale]
+    subprocess.run(tidy, check=True, capture_output=True)
+    return made
+
+
+def load(path: Path, processors: int) -> Workload:
+    """A trace as a workload."""
+    lines = [line.split()[:9] for line in path.read_text().splitlines() if not line.startswith(";")]
+    columns = np.array(lines, np.int64).T.copy()
+    return plain(columns[1], columns[3], columns[8], columns[7], processors)
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """Median CPU seconds of the process over ``ROUNDS``."""
+    spent = []
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        work()
+        spent.append(time.process_time() - begin)
+    return statistics.median(spent)
+
+
+def wall(work: Callable[[], object]) -> float:
+    """Median seconds over ``ROUNDS``."""
+    spent = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        work()
+        spent.append(time.perf_counter() - begin)
+    return statistics.median(spent)
+
+
+def against_the_yardstick(
+    name: str, folder: Path, program: Path, yardstick: Path
+) -> list[Measured]:
+    """The figures of one trace; ours are measured before and after those of the yardstick."""
+    path = trace(folder, name, yardstick)
+    processors = TRACES[name][1]
+    work = load(path, processors)
+    easy, careful = scheduled(work, EASY), scheduled(work, CONSERVATIVE)
+    sides: dict[str, tuple[Callable[[], object], str, float]] = {
+        "simulation, easy": (lambda: engine.replay(work, EASY), "EASY sim", GOAL_SIMULATION),
+        "all FST, easy": (
+            lambda: fair_starts(easy, EASY),
+            "EASY fst reconstructed 1 thr",
+            GOAL_FST,
+        ),
+        "all FST, conservative": (
+            lambda: fair_starts(careful, CONSERVATIVE),
+            "CONS fst reconstructed 1 thr",
+            GOAL_FST,
+        ),
+    }
+    before = {what: cpu(side) for what, (side, _, _) in sides.items()}
+    said = subprocess.run(
+        [program, path, str(processors), folder / name], check=True, capture_output=True, text=True
+    ).stdout
+    after = {what: cpu(side) for what, (side, _, _) in sides.items()}
+    for policy, made in (("easy", easy), ("cons", careful)):
+        theirs = np.loadtxt(folder / f"{name}.{policy}", dtype=np.int64)[:, 1]
+        assert (theirs == made.start).all(), f"{name}: the schedules differ under {policy}"
+    measured = []
+    for what, (_, line, goal) in sides.items():
+        found = re.search(rf"^{re.escape(line)}\s+cpu ([0-9.]+) s", said, re.MULTILINE)
+        assert found is not None, f"the yardstick says nothing of {line!r}"
+        ours = statistics.mean((before[what], after[what]))
+        measured.append(Measured(f"{name}: {what}, CPU s", ours, float(found[1]), goal))
+    return measured
+
+
+def threads(name: str, path: Path) -> list[Measured]:
+    """How much faster two threads are than one."""
+    work = load(path, TRACES[name][1])
+    measured = []
+    for policy in (EASY, CONSERVATIVE):
+        made = scheduled(work, policy)
+        one = wall(lambda made=made, policy=policy: fair_starts(made, policy, threads=1))
+        two = wall(lambda made=made, policy=policy: fair_starts(made, policy, threads=2))
+        what = f"{name}: all FST, {policy.backfill}, two threads, wall s"
+        measured.append(Measured(what, one, two, GOAL_THREADS, at_least=True))
+    return measured
+
+
+def long_queue(count: int = QUEUE) -> list[Measured]:
+    """Fair start times of a queue of ``count``: all under easy, the first 1,000 conservative."""
+    measured = []
+    for policy, subjects in ((EASY, None), (CONSERVATIVE, np.arange(1000))):
+        made = scheduled(waiting(count), policy if subjects is None else EASY)
+        begin = time.perf_counter()
+        fair_starts(made, policy, subjects, threads=2)
+        spent = time.perf_counter() - begin
+        which = "all" if subjects is None else "the first 1,000"
+        what = f"queue of {count:,}: FST of {which}, {policy.backfill}, wall s"
+        measured.append(Measured(what, spent, None, GOAL_QUEUE_S))
+    return measured
+
+
+def memory(path: Path, processors: int) -> Measured:
+    """The most that numpy holds while fair start times are computed, beside the workload itself."""
+    import tracemalloc
+
+    made = scheduled(load(path, processors), EASY)
+    inputs = sum(array.nbytes for array in made)
+    fair_starts(made, EASY, np.arange(2))
+    tracemalloc.start()
+    fair_starts(made, EASY, threads=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return Measured("memory beside the input arrays, MB", peak / 1e6, inputs / 1e6, GOAL_MEMORY)
+
+
+def loading() -> Measured:
+    """What compiled kernels cost a process that uses them, beside one that only imports numba."""
+    here = Path(__file__).parent
+    use = (
+        f"import sys; sys.path.insert(0, {str(here)!r}); import simulation as s; "
+        "s.fair_starts(s.scheduled(s.waiting(5), s.EASY), s.EASY)"
+    )
+    only = f"import sys; sys.path.insert(0, {str(here)!r}); import numba, simulation"
+
+    def run(script: str) -> float:
+        return wall(lambda: subprocess.run([sys.executable, "-c", script], check=True))
+
+    run(use)
+    return Measured("kernels from the cache, wall s", run(use) - run(only), None, GOAL_LOADING_S)
+
+
+def figures() -> list[Measured]:
+    """All of them; those beside the yardstick where it can be built."""
+    measured = [loading()]
+    yardstick = Path(os.environ.get("FAIRAUDIT_YARDSTICK", ""))
+    source = yardstick / "yardstick.cpp"
+    if not source.is_file() or "FAIRAUDIT_REAL_LOGS" not in os.environ:
+        print("no yardstick: FAIRAUDIT_YARDSTICK and FAIRAUDIT_REAL_LOGS name it and the logs")
+        return [*measured, *long_queue()]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "yardstick"
+        build = ["g++", "-O3", "-march=native", "-pthread", "-o", program, source]
+        subprocess.run(build, check=True)
+        for each in TRACES:
+            measured += against_the_yardstick(each, folder, program, yardstick)
+        measured += threads("lanl", folder / "lanl.swf")
+        measured.append(memory(folder / "lanl.swf", TRACES["lanl"][1]))
+    return [*measured, *long_queue()]
+
+
+if __name__ == "__main__":
+    for figure in figures():
+        theirs = "" if figure.theirs is None else f"{figure.theirs:10.3f}"
+        sign = "≥" if figure.at_least else "≤"
+        print(
+            f"{figure.what:62} {figure.ours:10.3f} {theirs:10} {figure.value:8.2f} "
+            f"{sign} {figure.goal:g} {'holds' if figure.holds else 'MISSED'}",
+            flush=True,
+        )
