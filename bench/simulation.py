@@ -2,7 +2,7 @@
 
 Goals (issue 4), on KTH-SP2 as it is and compressed to a load of 0.85, and on LANL-CM5: all strict
 and relaxed fair start times, rebuilt from the schedule, at most 3 times the CPU of the yardstick
-under ``easy`` and under ``conservative``; simulation under ``easy`` at most 4 times on LANL-CM5; two
+under ``easy`` and ``conservative``; simulation under ``easy`` at most 4 times on LANL-CM5; two
 threads at least 1.7 times as fast as one. Beside that: a queue of 20,000, memory, and what compiled
 kernels cost a process.
 

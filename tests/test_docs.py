@@ -73,6 +73,9 @@ def test_the_notebook_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "my.swf", busy(60))
-    (code,) = re.findall(r"```python\n(.*?)```", document("docs/library.md"), re.S)
-    exec(compile(code, "docs/library.md", "exec"), {})
-    assert "Dispersion(uwt=" in capsys.readouterr().out
+    cells = re.findall(r"```python\n(.*?)```", document("docs/library.md"), re.S)
+    exec(compile("\n".join(cells), "docs/library.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "Dispersion(uwt=" in said
+    assert "fst_strict" in said
+    assert "planned_start_time" in said
