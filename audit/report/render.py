@@ -24,7 +24,7 @@ from audit.errors import ReportError
 from audit.model import COUNTED
 from audit.report import belief, charts, export, tables, wording
 from audit.report.contents import SMALL_SAMPLE, Contents
-from audit.report.findings import findings, notices
+from audit.report.findings import findings, notices, standing
 from audit.report.style import Chart
 from audit.report.usage_chart import usage
 
@@ -207,6 +207,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             contents=contents,
             findings=findings(contents),
             notices=notices(contents),
+            standing=standing(contents),
             charts=drawn.pools,
             usage_charts=drawn.usages,
             specs=[{"key": spec["key"], "json": _trusted(spec["json"])} for spec in drawn.specs],

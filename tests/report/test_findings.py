@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from audit.report.contents import Contents, Coverage, PoolPart
-from audit.report.findings import findings, notices
+from audit.report.findings import findings, notices, standing, state
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -11,6 +11,7 @@ from tests.report.sample import (
     pool,
     resources,
     usage,
+    without_fair_starts,
 )
 
 
@@ -120,3 +121,45 @@ def test_refused_lines_and_missing_names_are_noticed() -> None:
 def test_few_attempts_are_an_anecdote() -> None:
     found = notices(contents(_with(pool(), ("attempts", 1.0))))
     assert any(notice.grave and "Only 1 attempt ended" in notice.text for notice in found)
+
+
+def _whole() -> Contents:
+    """A report that lacks nothing."""
+    said = contents()
+    logs = tuple(replace(log, refused=0) for log in said.inputs)
+    return replace(said, inputs=logs, refusals=(), coverage=Coverage(31, 0, 0, 0, ()))
+
+
+def test_only_a_report_that_lacks_nothing_is_complete() -> None:
+    whole = _whole()
+    assert state(whole) == "complete"
+    day = 86_400
+    span, logs = whole.span, whole.inputs
+    pools = (without_fair_starts(pool()),)
+    for lacking, why in (
+        (replace(whole, inputs=(replace(logs[0], refused=1),)), "1 line refused"),
+        (replace(whole, coverage=Coverage(31, 1, 0, 0, ())), "on 1 of 31 days"),
+        (replace(whole, span=replace(span, last_end=span.to_time - 15 * day)), "records end on"),
+        (
+            replace(whole, span=replace(span, first_arrival=span.from_time + 2 * day)),
+            "records begin on",
+        ),
+        (replace(whole, pools=pools), "no fair start times in pool batch"),
+        (replace(whole, usages=()), "no usage over time"),
+        (replace(whole, warnings=("the header lies",)), "1 caution below"),
+    ):
+        assert state(lacking) == "partial"
+        assert why in standing(lacking).text
+    assert state(empty()) == "empty"
+
+
+def test_records_that_ended_long_before_are_stale() -> None:
+    whole, day = _whole(), 86_400
+    old = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 40 * day))
+    assert state(old) == "stale"
+    assert "40 d before the period does" in standing(old).text
+    # who hands the report on knows whether its period still runs
+    half = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 15 * day))
+    assert state(half, now=half.span.to_time - 14 * day) == "partial"
+    assert state(half, now=half.span.to_time - 10 * day) == "stale"
+    assert state(half, now=half.span.to_time + day) == "stale"
