@@ -7,6 +7,7 @@ defaults below. Time in seconds, memory as DuckDB writes it (``4GB``).
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from datetime import date
 from itertools import pairwise
@@ -210,6 +211,125 @@ class Cluster(_Section):
         return self
 
 
+class Mail(_Section):
+    """How reports leave."""
+
+    via: Literal["none", "smtp", "outbox"] = "none"
+    outbox: str = "fairaudit-outbox"
+    host: str = "localhost"
+    port: int | None = Field(default=None, ge=1, le=65535)
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    ca_file: str | None = None
+    user: str | None = Field(default=None, min_length=1)
+    password_env: str | None = Field(default=None, min_length=1)
+    password_file: str | None = Field(default=None, min_length=1)
+    timeout_s: int = Field(default=60, ge=1, le=3600)
+    attempts: int = Field(default=4, ge=1, le=20)
+    backoff_s: int = Field(default=60, ge=0, le=3600)
+    sender: str | None = None
+    domains: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    subject: str = "Fairness of {cluster}, {period}"
+    message_id_domain: str | None = None
+    backlog: int = Field(default=7, ge=1)
+    corrections: bool = False
+    attachments_mb: float = Field(default=10.0, ge=0.0)
+
+    @field_validator("host")
+    @classmethod
+    def _bare_host(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9._:\-]+", value):
+            raise ValueError("must be the name of a host alone: no scheme, user, password or port")
+        return value
+
+    @field_validator("sender")
+    @classmethod
+    def _sender(cls, value: str | None) -> str | None:
+        return value if value is None else _address(value)
+
+    @field_validator("message_id_domain")
+    @classmethod
+    def _domain(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(_DOMAIN, value):
+            raise ValueError("must be a domain, such as example.org")
+        return value
+
+    @field_validator("domains")
+    @classmethod
+    def _domains(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [name for name in value if not re.fullmatch(_DOMAIN, name)]:
+            raise ValueError(f"not a domain, such as example.org: {', '.join(map(repr, wrong))}")
+        return tuple(name.lower() for name in value)
+
+    @field_validator("subject")
+    @classmethod
+    def _known_names(cls, value: str) -> str:
+        if not value.strip() or not value.isprintable():
+            raise ValueError("must be one line of printable text")
+        if unknown := sorted(set(re.findall(r"\{(.*?)\}", value)) - set(SUBJECT_NAMES)):
+            raise ValueError(
+                f"{{{unknown[0]}}} is unknown; known are "
+                + ", ".join(f"{{{name}}}" for name in SUBJECT_NAMES)
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Mail:
+        if self.via != "none" and self.sender is None:
+            raise ValueError("sender is missing: the address that reports are sent from")
+        secrets = (self.password_env is not None) + (self.password_file is not None)
+        if secrets > 1:
+            raise ValueError("either password_env or password_file, not both")
+        if secrets != (self.user is not None):
+            raise ValueError("a login is user together with password_env or password_file")
+        if self.user is not None and self.security == "none":
+            raise ValueError('security = "none" would send the password for everybody to read')
+        return self
+
+
+class Recipient(_Section):
+    """Who gets which reports."""
+
+    addresses: tuple[str, ...] = Field(min_length=1)
+    clusters: tuple[str, ...] = ()
+    periods: tuple[Literal["day", "week", "month"], ...] = ()
+    accounts: tuple[str, ...] = ()
+    attach: tuple[Literal["pdf", "csv"], ...] | None = None
+    charts: bool = True
+
+
+SUBJECT_NAMES = ("cluster", "period", "from", "to", "state", "accounts")
+"""What ``mail.subject`` may name."""
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_DOMAIN = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
+_LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+
+
+def _address(text: str) -> str:
+    """A bare address, as SMTP takes it without extensions; its domain in small letters."""
+    if len(text) > 254 or not re.fullmatch(rf"{_LOCAL}@{_DOMAIN}", text):
+        raise ValueError("must be one bare address, such as anna@example.org")
+    local, domain = text.rsplit("@", 1)
+    return f"{local}@{domain.lower()}"
+
+
+def allowed(address: str, domains: tuple[str, ...]) -> str:
+    """The address as it is written to.
+
+    Args:
+        address: a bare one.
+        domains: ``mail.domains``; empty allows any.
+
+    Raises:
+        ValueError: it is none, or lies in none of ``domains``.
+    """
+    good = _address(address)
+    if domains and good.rsplit("@", 1)[1] not in domains:
+        raise ValueError(f"its domain is not among mail.domains ({', '.join(domains)})")
+    return good
+
+
 class Config(_Section):
     """A whole config.toml."""
 
@@ -223,6 +343,8 @@ class Config(_Section):
     output: Output = Output()
     thresholds: tuple[Threshold, ...] = ()
     clusters: tuple[Cluster, ...] = ()
+    mail: Mail = Mail()
+    recipients: tuple[Recipient, ...] = ()
 
     @field_validator("clusters")
     @classmethod
@@ -231,6 +353,35 @@ class Config(_Section):
         if len(set(names)) < len(names):
             raise ValueError("two clusters have the same name")
         return value
+
+    @model_validator(mode="after")
+    def _known_recipients(self) -> Config:
+        """Each address is one, and lies where mail may go; each named cluster exists."""
+        clusters = [cluster.name for cluster in self.clusters]
+        wrong = []
+        named = [
+            *((f"mail.operators[{k}]", address) for k, address in enumerate(self.mail.operators)),
+            *(
+                (f"recipients[{number}].addresses[{k}]", address)
+                for number, recipient in enumerate(self.recipients)
+                for k, address in enumerate(recipient.addresses)
+            ),
+        ]
+        for path, address in named:
+            try:
+                allowed(address, self.mail.domains)
+            except ValueError as error:
+                wrong.append(f"{path}: {error} (it is {address!r})")
+        wrong += [
+            f"recipients[{number}].clusters[{k}]: no cluster {name!r}; "
+            f"known are {', '.join(clusters) or 'none'}"
+            for number, recipient in enumerate(self.recipients)
+            for k, name in enumerate(recipient.clusters)
+            if name not in clusters
+        ]
+        if wrong:
+            raise ValueError("\n  ".join(wrong))
+        return self
 
 
 def load(path: Path) -> Config:
@@ -269,6 +420,11 @@ def _describe(error: dict[str, Any]) -> str:
     key = _path(path)
     if error["type"] == "extra_forbidden":
         *parents, last = path
+        if path == ["mail", "password"]:
+            return (
+                f"{key}: a password has no place in this file; name the environment variable "
+                "(mail.password_env) or the private file (mail.password_file) that holds it"
+            )
         known = _keys(parents)
         near = difflib.get_close_matches(str(last), known, n=1, cutoff=0.5)
         hint = (
@@ -280,8 +436,12 @@ def _describe(error: dict[str, Any]) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "missing":
         return f"{key}: is missing"
+    if not path:  # of several sections; the message names the keys
+        return message
     shown = repr(error["input"])
-    return f"{key}: {message}" + (f" (it is {shown})" if len(shown) < 80 else "")
+    # A whole section, or what was put in the place of a host, may hold a password.
+    tell = len(shown) < 80 and not isinstance(error["input"], dict) and path != ["mail", "host"]
+    return f"{key}: {message}" + (f" (it is {shown})" if tell else "")
 
 
 def _path(parts: list[Any]) -> str:

@@ -27,7 +27,7 @@ def keys(section: type[BaseModel], prefix: str = "") -> set[str]:
 def test_the_shipped_file_shows_every_key_with_its_default() -> None:
     path = resources.path("config.toml")
     shipped = config.load(path)
-    examples = {"clusters", "thresholds"}
+    examples = {"clusters", "recipients", "thresholds"}
     assert shipped.model_dump(exclude=examples) == config.Config().model_dump(exclude=examples)
     (cluster,) = shipped.clusters
     assert cluster.usage == config.Usage()

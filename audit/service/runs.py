@@ -154,8 +154,8 @@ def _compute(
         *(request.pool_size, request.resource.value, request.zone, usage.model_dump()),
         request.policy,
     ]
-    # not the threads, on which no figure depends
-    chosen = config.model_dump(mode="json", exclude={"simulation"})
+    # not the threads, nor who is written to: no figure depends on them
+    chosen = config.model_dump(mode="json", exclude={"simulation", "mail", "recipients"})
     in_force = json.dumps({"config": chosen, "asked": asked})
     identity = Identity.of(con, named.value, period, in_force)
     computed = compute.compute(
