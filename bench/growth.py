@@ -1,0 +1,114 @@
+"""How fair start times grow with the log and with the queue: a table and a picture in docs/.
+
+    python bench/growth.py        # writes docs/scale.md and docs/scale.svg; some minutes
+
+Logs of 1,000 to 1,000,000 attempts at a load of 0.85, and queues of 10 to 10,000 in which attempts
+of every place are asked for. CPU of one thread, kernels warm, on the machine that it names.
+"""
+
+import time
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+import polars as pl
+from run import machine
+from simulation import CONSERVATIVE, EASY, plain, scheduled, waiting
+
+from audit.model import Policy
+from audit.simulation.fair_start import fair_starts
+from audit.simulation.workload import Workload
+
+DOCS = Path(__file__).parent.parent / "docs"
+CAPACITY = 1000
+LOAD = 0.85
+JOBS = {EASY: (1_000, 10_000, 100_000, 1_000_000), CONSERVATIVE: (1_000, 10_000, 100_000)}
+QUEUES = {EASY: (10, 100, 1_000, 10_000), CONSERVATIVE: (10, 100, 1_000)}
+ASKED = 20
+
+
+def steady(count: int) -> Workload:
+    """A log of ``count`` attempts that arrive so as to make the load."""
+    shapes = waiting(count, CAPACITY)
+    area = int((shapes.occupancy * shapes.request).sum())
+    span = area / (LOAD * CAPACITY)
+    random = np.random.Generator(np.random.PCG64(2))
+    arrival = np.sort(random.integers(0, int(span), count))
+    return plain(arrival, shapes.occupancy, shapes.estimate, shapes.request, CAPACITY)
+
+
+def spent(work: Workload, policy: Policy, subjects: np.ndarray | None) -> float:
+    """CPU seconds."""
+    begin = time.process_time()
+    fair_starts(work, policy, subjects)
+    return time.process_time() - begin
+
+
+def rows() -> pl.DataFrame:
+    """kind (jobs, queue), policy, size, and microseconds for each attempt asked for."""
+    made = []
+    for policy, sizes in JOBS.items():
+        spent(scheduled(steady(100), policy), policy, None)  # loads the kernels
+        for size in sizes:
+            each = spent(scheduled(steady(size), policy), policy, None) / size
+            made.append(("attempts in the log", policy.backfill.value, size, each * 1e6))
+            print(made[-1], flush=True)
+    for policy, sizes in QUEUES.items():
+        for size in sizes:
+            places = np.linspace(0, size - 1, min(ASKED, size)).astype(np.int64)
+            each = spent(scheduled(waiting(size), EASY), policy, places) / len(places)
+            made.append(("attempts in the queue", policy.backfill.value, size, each * 1e6))
+            print(made[-1], flush=True)
+    return pl.DataFrame(made, schema=["of", "policy", "size", "microseconds"], orient="row")
+
+
+def exponents(figures: pl.DataFrame) -> str:
+    """With which power of the number the cost grew in the last step of each line."""
+    said = []
+    for (of, policy), line in figures.group_by("of", "policy", maintain_order=True):
+        (x0, y0), (x1, y1) = line.select("size", "microseconds").tail(2).rows()
+        said.append(f"- {of}, {policy}: {np.log(y1 / y0) / np.log(x1 / x0):.1f}")
+    return "\n".join(said)
+
+
+def main() -> None:
+    figures = rows()
+    table = "\n".join(
+        f"| {of} | {policy} | {size:,} | {each:,.1f} |" for of, policy, size, each in figures.rows()
+    )
+    text = f"""# How it scales
+
+Both fair start times of one attempt, in microseconds of CPU ({machine().split(", load")[0]}); made
+by `python bench/growth.py`. Logs at a load of {LOAD:g} on {CAPACITY:,} processors, walltimes 1 to 10
+times the run time; in queues, attempts of every place are asked for, and the cost is their mean.
+
+| over | backfilling | number | µs for each attempt |
+|---|---|---:|---:|
+{table}
+
+![The same on logarithmic scales](scale.svg)
+
+In the last step of each line the cost of an attempt grew with this power of the number:
+
+{exponents(figures)}
+
+Under `conservative` each job that ends early lets many plans move, so long queues are dear; `easy`
+passes over blocks of the queue in which nothing can start.
+"""
+    (DOCS / "scale.md").write_text(text, encoding="utf-8")
+    chart = (
+        alt.Chart(figures)
+        .mark_line(point=True)
+        .encode(
+            alt.X("size", scale=alt.Scale(type="log"), title="number"),
+            alt.Y("microseconds", scale=alt.Scale(type="log"), title="µs for each attempt"),
+            alt.Color("policy", title="backfilling"),
+            alt.StrokeDash("of", title="over"),
+        )
+        .properties(width=480, height=320)
+    )
+    chart.save(DOCS / "scale.svg")
+
+
+if __name__ == "__main__":
+    main()
