@@ -403,7 +403,8 @@ def load(path: Path) -> Config:
         return Config.model_validate(_tuples(content))
     except ValidationError as error:
         lines = [f"  {_describe(dict(item))}" for item in error.errors()]
-        raise ConfigError(f"{path}: {len(lines)} wrong:\n" + "\n".join(lines)) from error
+        # without its cause, which repeats what was given: a password in the wrong place, say
+        raise ConfigError(f"{path}: {len(lines)} wrong:\n" + "\n".join(lines)) from None
 
 
 def _tuples(value: Any) -> Any:

@@ -1,5 +1,7 @@
--- What tells two states of a database apart: its runs and its inputs.
+-- What tells two states of a database apart: its runs, inputs and mails.
 SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs
+UNION ALL
+SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || ' ' || run_id FROM delivery
 ORDER BY ALL

@@ -1,0 +1,6 @@
+-- Drops what was due of earlier versions of a report and never left.
+-- parameters: cluster VARCHAR, period VARCHAR, recipient VARCHAR, run_id VARCHAR
+DELETE FROM delivery
+WHERE cluster = $cluster AND period = $period AND recipient = $recipient AND run_id <> $run_id
+    AND state = 'claimed'
+RETURNING run_id

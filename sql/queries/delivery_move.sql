@@ -1,0 +1,11 @@
+-- Moves one mail on; no row where it is not in the state that it is to leave.
+-- parameters: run_id VARCHAR, report VARCHAR, recipient VARCHAR, leave VARCHAR, state VARCHAR, tried BIGINT, report_state VARCHAR, error VARCHAR, now BIGINT
+UPDATE delivery
+SET
+    state = $state,
+    attempts = attempts + $tried,
+    report_state = coalesce($report_state, report_state),
+    error = $error,
+    updated_at = $now
+WHERE run_id = $run_id AND report = $report AND recipient = $recipient AND state = $leave
+RETURNING attempts

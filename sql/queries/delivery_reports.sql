@@ -1,0 +1,6 @@
+-- Reports of a cluster that were made and whose period is over, newest first.
+-- parameters: cluster VARCHAR, now BIGINT
+SELECT period, from_time, to_time, run_id
+FROM run
+WHERE cluster = $cluster AND stage = 'report' AND state = 'done' AND to_time <= $now
+ORDER BY to_time DESC, period
