@@ -79,8 +79,8 @@ def main() -> None:
     text = f"""# How it scales
 
 Both fair start times of one attempt, in microseconds of CPU ({machine().split(", load")[0]}); made
-by `python bench/growth.py`. Logs at a load of {LOAD:g} on {CAPACITY:,} processors, walltimes 1 to 10
-times the run time; in queues, attempts of every place are asked for, and the cost is their mean.
+by `python bench/growth.py`. Logs at a load of {LOAD:g} on {CAPACITY:,} processors, walltimes 1 to
+10 times the run time; in queues, attempts of every place are asked for, and the cost is their mean.
 
 | over | backfilling | number | µs for each attempt |
 |---|---|---:|---:|
