@@ -1,11 +1,16 @@
 """Small workloads with everything in them that real logs have, and more of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from audit.model import ATTEMPTS
+from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
+from audit.model import Step as Declared
+from audit.simulation.workload import NEVER, Workload
+from tests.naive_simulation import BLOCKED, Job, Log, Rule, Step, estimate_of
 
 EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""
@@ -116,3 +121,219 @@ def charged(draw: st.DrawFn, unit: int = 1, begin: int = EPOCH, most: int = 14) 
             }
         )
     return pl.DataFrame(rows, schema=CHARGED)
+
+
+LIMITED = (Backfill.easy, Backfill.conservative_replan)
+"""The backfillings that know depth and window."""
+
+
+@st.composite
+def policies(
+    draw: st.DrawFn, order: Order | None = None, backfill: Backfill | None = None
+) -> Policy:
+    """Any policy; half of those that can be have a depth or a window."""
+    order = draw(st.sampled_from(list(Order))) if order is None else order
+    backfill = draw(st.sampled_from(list(Backfill))) if backfill is None else backfill
+    if backfill not in LIMITED:
+        return Policy(order, backfill)
+    depth = draw(st.sampled_from([None, None, None, 1, 2, 3]))
+    return Policy(order, backfill, depth, draw(st.sampled_from([None, None, None, 1, 3, 8])))
+
+
+def rule(policy: Policy) -> Rule:
+    """The same policy for the slow twin."""
+    return Rule(policy.order.value, policy.backfill.value, policy.depth, policy.window_s)
+
+
+_arrivals = st.integers(0, 12)
+_occupancies = st.sampled_from([0, 0, 1, 2, 3, 5, 8, 13])
+_walltimes = st.sampled_from([None, 0, 1, 2, 3, 4, 5, 8, 10, 13, 21])  # overruns among them
+_delays = st.sampled_from([0, 0, 0, 1, 2, 3, 5, 8, 13])
+_priorities = st.sampled_from([None, 0.0, 0.0, 1.0, 2.5, -1.0])
+_fates = st.sampled_from(["ended"] * 9 + ["blocked", "preempted", "open", "pending", "lost"])
+
+
+@st.composite
+def logs(
+    draw: st.DrawFn,
+    most: int = 10,
+    resources: int | None = None,
+    plain: bool = False,
+    blocked: bool = True,
+    exact: bool = False,
+    zero: bool = True,
+) -> Log:
+    """The attempts of a pool with an observed schedule that no policy need have made.
+
+    Args:
+        most: attempts.
+        resources: how many; None: mostly one.
+        plain: neither capacity steps, nor attempts that are not ended or were blocked.
+        blocked: whether some waited for something other than their turn.
+        exact: each takes as long as was estimated.
+        zero: whether some take no time.
+    """
+    count = draw(st.sampled_from([1, 1, 2, 3])) if resources is None else resources
+    capacity = tuple(draw(st.integers(1, 5)) for _ in range(count))
+    jobs = []
+    for arrival in sorted(draw(st.lists(_arrivals, max_size=most))):
+        fate = "ended" if plain else draw(_fates)
+        held = fate == "blocked" or (fate == "pending" and draw(st.integers(0, 3)) == 0)
+        occupancy = draw(_occupancies)
+        walltime = occupancy if exact else draw(_walltimes)
+        estimate = estimate_of(occupancy, walltime)
+        if fate in ("open", "pending"):
+            occupancy = estimate
+        if exact or not zero:
+            occupancy = max(occupancy, int(not zero))
+            estimate = max(occupancy, 1) if exact else max(estimate, occupancy)
+        start = None if fate in ("pending", "lost") else EPOCH + arrival + draw(_delays)
+        jobs.append(
+            Job(
+                arrival=EPOCH + arrival,
+                occupancy=occupancy,
+                estimate=estimate,
+                request=tuple(draw(_requests(amount)) for amount in capacity),
+                start=start,
+                end=None if start is None else start + occupancy,
+                priority=draw(_priorities),
+                blocked=blocked and held,
+                open=fate in ("open", "pending"),
+                no_estimate=fate in ("open", "pending") and walltime is None,
+                preempted=fate == "preempted",
+            )
+        )
+    steps = () if plain else draw(_steps(capacity))
+    return Log(tuple(jobs), capacity, steps)
+
+
+def _requests(amount: int) -> st.SearchStrategy[int]:
+    """Often small or all there is, at times nothing or more than there is."""
+    return st.sampled_from([0, 1, 1, 1, 2, 2, max(amount - 1, 0), amount, amount, amount + 1])
+
+
+@st.composite
+def _steps(draw: st.DrawFn, capacity: tuple[int, ...]) -> tuple[Step, ...]:
+    """Changes of a capacity that never falls below nothing."""
+    steps = []
+    had = capacity
+    times = draw(st.sampled_from([0, 0, 1, 2]))
+    for time in sorted(draw(st.integers(-1, 25)) for _ in range(times)):
+        has = tuple(max(amount + draw(st.integers(-3, 2)), 0) for amount in had)
+        change = tuple(now - before for now, before in zip(has, had, strict=True))
+        steps.append(Step(EPOCH + time, change, draw(st.booleans())))
+        had = has
+    return tuple(steps)
+
+
+def arrays(log: Log) -> Workload:
+    """A log as the package takes it."""
+    jobs, steps, count = log.jobs, log.steps, len(log.capacity)
+
+    def ints(values: list[int | None]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.array([NEVER if value is None else value for value in values], np.int64)
+
+    def amounts(rows: list[tuple[int, ...]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        table = np.array(rows, np.int64).reshape(-1, count)
+        return np.ascontiguousarray(table[:, 0]) if count == 1 else table
+
+    return Workload(
+        arrival=ints([job.arrival for job in jobs]),
+        start=ints([job.start for job in jobs]),
+        end=ints([job.end for job in jobs]),
+        occupancy=ints([job.occupancy for job in jobs]),
+        estimate=ints([job.estimate for job in jobs]),
+        request=amounts([job.request for job in jobs]),
+        priority=np.array(
+            [np.nan if job.priority is None else job.priority for job in jobs], np.float64
+        ),
+        blocked=np.array([job.blocked for job in jobs], np.bool_),
+        open=np.array([job.open for job in jobs], np.bool_),
+        no_estimate=np.array([job.no_estimate for job in jobs], np.bool_),
+        preempted=np.array([job.preempted for job in jobs], np.bool_),
+        capacity=np.array(log.capacity, np.int64),
+        step_time=ints([step.time for step in steps]),
+        step_change=amounts([step.change for step in steps]),
+        step_planned=np.array([step.planned for step in steps], np.bool_),
+    )
+
+
+def performed(log: Log, starts: Mapping[int, int]) -> Log:
+    """The log of what a simulation did; what it did not start is pending."""
+
+    def did(k: int, job: Job) -> Job:
+        if job.blocked:
+            return job
+        if k not in starts:
+            return job._replace(start=None, end=None, open=True)
+        return job._replace(start=starts[k], end=starts[k] + job.occupancy)
+
+    return log._replace(jobs=tuple(did(k, job) for k, job in enumerate(log.jobs)))
+
+
+Rows = list[dict[str, Any]]
+"""Records of attempts, as ``frame`` takes them."""
+
+POOLS = (
+    Pool("main", Resource.cpus, 4),
+    Pool("main", Resource.nodes, 3, amounts=(("cpus", 8), ("nodes", 3))),
+    Pool(
+        "main",
+        Resource.cpus,
+        4,
+        steps=(
+            Declared(EPOCH + 6, (("cpus", 2), ("gpus", 1))),
+            Declared(EPOCH + 12, (("cpus", 5),), planned=True),
+        ),
+        amounts=(("cpus", 4), ("gpus", 2), ("nodes", 2)),
+        exclusive_nodes=True,
+    ),
+)
+"""One resource; another than cpus; three, the nodes exclusive, that change."""
+
+_reasons = st.sampled_from(["Priority", "Resources", "None", None, None, None, None, *BLOCKED])
+
+
+@st.composite
+def _row(draw: st.DrawFn) -> dict[str, Any]:
+    submit = EPOCH + draw(_arrivals)
+    eligible = draw(st.sampled_from([None, None, submit, submit + 1, submit + 4]))
+    start = submit + draw(_delays) - draw(st.sampled_from([0, 0, 0, 0, 1]))  # clocks differ
+    occupancy = draw(_occupancies)
+    record = {
+        "submit_time": submit,
+        "eligible_time": eligible,
+        "walltime_s": draw(_walltimes),
+        "cpus": draw(st.sampled_from([None, 0, 1, 1, 2, 2, 3, 4, 5, 6])),
+        "nodes": draw(st.sampled_from([None, 1, 1, 2, 3, 4])),
+        "gpus": draw(st.sampled_from([None, 0, 0, 1, 2])),
+        "user": draw(_names),
+        "priority": draw(_priorities),
+        "reason": draw(_reasons),
+        "reservation": draw(st.sampled_from([None] * 9 + ["", "course"])),
+        "suspended_s": draw(st.sampled_from([None, None, 0, 2])),
+        "state": "COMPLETED",
+    }
+    match draw(st.sampled_from(["ended"] * 14 + ["preempted", "running", "pending", "never", "?"])):
+        case "ended":
+            record |= {"start_time": start, "end_time": start + occupancy}
+        case "preempted":
+            record |= {"start_time": start, "end_time": start + occupancy, "state": "PREEMPTED"}
+        case "running":
+            record |= {"start_time": start, "state": "RUNNING"}
+        case "pending":
+            record |= {"state": "PENDING"}
+        case "never":
+            record |= {"end_time": submit + occupancy, "state": "CANCELLED"}
+        case _:
+            record |= {"occupancy_s": occupancy}
+    return record
+
+
+def rows(most: int = 10) -> st.SearchStrategy[Rows]:
+    """Records of a pool: of every standing, some held, some reserved, some later preempted."""
+    return st.lists(_row(), max_size=most).map(
+        lambda records: [
+            {**record, "job_id": str(k), "job_number": k} for k, record in enumerate(records, 1)
+        ]
+    )

@@ -1,0 +1,407 @@
+"""Fair start times: against the slow twin, by the facts that SPEC §5 lists, and as tables."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.population import describe
+from audit.model import Backfill, Order, Policy, Pool, Resource
+from audit.model import Step as Declared
+from audit.simulation import fair_start
+from audit.simulation.engine import replay
+from audit.simulation.fair_start import fair_start_times, fair_starts
+from audit.simulation.workload import NEVER, Workload
+from tests import naive_simulation as slow
+from tests.naive_simulation import Job, Log
+from tests.simulation.test_engine import known, shifted, slow_pool
+from tests.strategies import (
+    EPOCH,
+    NOW,
+    POOLS,
+    Rows,
+    arrays,
+    ended,
+    frame,
+    logs,
+    performed,
+    policies,
+    rows,
+    rule,
+)
+
+Instants = list[int | None]
+
+
+def strict(log: Log, policy: Policy) -> Instants:
+    return known(fair_starts(arrays(log), policy).strict)
+
+
+def relaxed(log: Log, policy: Policy) -> Instants:
+    return known(fair_starts(arrays(log), policy).relaxed)
+
+
+def own(log: Log, policy: Policy) -> Log:
+    """What the policy itself makes of a log."""
+    starts = known(replay(arrays(log), policy).start)
+    return performed(log, {k: start for k, start in enumerate(starts) if start is not None})
+
+
+def over_capacity(log: Log, j: int) -> bool:
+    return slow.status(log._replace(jobs=unmarked(log)), j) == "over_capacity"
+
+
+def unmarked(log: Log) -> tuple[Job, ...]:
+    """Without the marks that come before ``over_capacity``."""
+    return tuple(job._replace(no_estimate=False) for job in log.jobs)
+
+
+# Against the twin
+
+
+@pytest.mark.parametrize("order", list(Order))
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
+    @settings(max_examples=80)
+    @given(logs(), policies(order, backfill), st.booleans())
+    def compare(log: Log, policy: Policy, of_its_own: bool) -> None:
+        if of_its_own:
+            log = own(log, policy)
+        made = fair_starts(arrays(log), policy)
+        for j, job in enumerate(log.jobs):
+            if job.blocked or log.exceeds(j):
+                continue
+            assert known(made.strict)[j] == slow.strict(log, rule(policy), j)
+            assert known(made.relaxed)[j] == slow.relaxed(log, rule(policy), j)
+            assert made.over_capacity[j] == over_capacity(log, j)
+
+    compare()
+
+
+@given(logs(), policies(), st.data())
+def test_subjects_and_threads_change_no_figure(
+    log: Log, policy: Policy, data: st.DataObject
+) -> None:
+    work = arrays(log)
+    whole = fair_starts(work, policy)
+    for threads in (2, 3, 7):
+        again = fair_starts(work, policy, threads=threads)
+        assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
+    chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
+    subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)
+    some = fair_starts(work, policy, subjects)
+    for k in range(len(log.jobs)):
+        for column in ("strict", "relaxed"):
+            want = getattr(whole, column)[k] if k in subjects else NEVER
+            assert getattr(some, column)[k] == want
+
+
+@given(logs(), policies(), st.sampled_from([-EPOCH, -1, 1, 10**9]))
+def test_when_it_all_happened_does_not_matter(log: Log, policy: Policy, by: int) -> None:
+    moved = [None if start is None else start + by for start in strict(log, policy)]
+    assert strict(shifted(log, by), policy) == moved
+
+
+@given(logs(), policies())
+def test_what_comes_later_does_not_matter(log: Log, policy: Policy) -> None:
+    known_first = log._replace(jobs=log.jobs[: len(log.jobs) // 2])
+    count = len(known_first.jobs)
+    assert strict(log, policy)[:count] == strict(known_first, policy)
+    assert relaxed(log, policy)[:count] == relaxed(known_first, policy)
+
+
+@given(logs(), policies(order=Order.fcfs))
+def test_strict_is_a_replay_from_the_arrival_without_later_ones(log: Log, policy: Policy) -> None:
+    log = log._replace(jobs=tuple(job for job in log.jobs if job.open or job.start is not None))
+    times = strict(log, policy)
+    for j, job in enumerate(log.jobs):
+        if not job.blocked:
+            waiting = job._replace(start=None, end=None, open=True)
+            before = log._replace(jobs=(*log.jobs[:j], waiting))
+            again = replay(arrays(before), policy, from_time=job.arrival)
+            assert known(again.start)[j] == times[j]
+
+
+# The facts of SPEC §5
+
+
+@given(logs(), policies())
+def test_nobody_is_owed_a_start_before_the_arrival(log: Log, policy: Policy) -> None:
+    for times in (strict(log, policy), relaxed(log, policy)):
+        assert all(t is None or t >= job.arrival for t, job in zip(times, log.jobs, strict=True))
+
+
+@given(logs(blocked=False))
+def test_first_come_first_served_misses_nothing(log: Log) -> None:
+    policy = Policy(Order.fcfs, Backfill.none)
+    log = own(log, policy)
+    did = [job.start for job in log.jobs]
+    assert strict(log, policy) == did
+    assert relaxed(log, policy) == did
+
+
+@given(logs(plain=True, exact=True, zero=False))
+def test_conservative_misses_nothing_where_estimates_are_exact(log: Log) -> None:
+    policy = Policy(Order.fcfs, Backfill.conservative)
+    log = own(log, policy)
+    assert strict(log, policy) == [job.start for job in log.jobs]
+
+
+@pytest.mark.parametrize("order", [Order.fcfs, Order.sjf, Order.lxf])
+@pytest.mark.parametrize(
+    "backfill", [each for each in Backfill if each is not Backfill.conservative]
+)
+def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill) -> None:
+    @settings(max_examples=40)
+    @given(logs(blocked=False), policies(order, backfill))
+    def check(log: Log, policy: Policy) -> None:
+        log = own(log, policy)
+        times = strict(log, policy)
+        for j, job in enumerate(log.jobs):
+            if all(job.start is None or later.arrival > job.start for later in log.jobs[j + 1 :]):
+                assert times[j] == (job.start if j == len(log.jobs) - 1 or job.start else None)
+
+    check()
+
+
+@settings(max_examples=300)
+@given(logs(), policies(order=Order.fcfs))
+def test_relaxed_is_no_earlier_than_strict_where_the_last_come_is_served_last(
+    log: Log, policy: Policy
+) -> None:
+    """Not where a pass looks at the first few only: to join later is to be looked at once more."""
+    policy = policy._replace(depth=None)
+    for early, late in zip(strict(log, policy), relaxed(log, policy), strict=True):
+        assert late is None or (early is not None and early <= late)
+
+
+def test_relaxed_may_be_earlier_than_strict_where_a_pass_looks_at_few() -> None:
+    # Two that come at once, and passes that look at one: the second starts when the first ends,
+    # or, having joined when the first had started, at once.
+    log = Log((Job(0, 5, 5, (1,), 0, 5), Job(0, 1, 1, (1,), 0, 1)), (2,))
+    policy = Policy(Order.fcfs, Backfill.easy, depth=1)
+    assert strict(log, policy) == [0, 5]
+    assert relaxed(log, policy) == [0, 0]
+
+
+# By hand; time from left to right, one row per unit, '.' is free
+
+
+def test_the_snapshot_holds_what_ran_and_what_waited() -> None:
+    # 2   a a b b .    j comes at 2: a has just gone, b starts just then, so it is queued. By
+    # 1   a a . . .    sjf j goes first (strict), or when b has started (relaxed).
+    a, b = Job(0, 2, 2, (2,), 0, 2), Job(1, 5, 5, (2,), 2, 7)
+    j = Job(2, 1, 1, (2,), 7, 8)
+    log = Log((a, b, j), (2,))
+    policy = Policy(Order.sjf, Backfill.none)
+    assert strict(log, policy) == [0, 2, 2]
+    assert relaxed(log, policy) == [0, 2, 7]
+
+
+def test_more_than_there_is_may_run_in_a_snapshot_and_then_nothing_starts() -> None:
+    # 3   X X X          a, b and c ran at once on 2, so the log says. For j there is room when
+    # 2   b b b          two of them have ended, not one.
+    # 1   a a a a
+    a, b, c = Job(0, 4, 4, (1,), 0, 4), Job(0, 3, 3, (1,), 0, 3), Job(0, 3, 3, (1,), 0, 3)
+    j = Job(1, 1, 1, (1,), 3, 4)
+    nothing = Job(1, 1, 1, (0,), 1, 2)
+    for backfill in Backfill:
+        made = fair_starts(arrays(Log((a, b, c, nothing, j), (2,))), Policy(Order.fcfs, backfill))
+        assert made.strict.tolist()[3:] == [1, 3]
+        assert made.over_capacity.tolist() == [False] * 3 + [True] * 2
+
+
+def test_a_blocked_attempt_is_a_step_for_those_after_it_and_nothing_for_those_before() -> None:
+    # 1   j j . X X     j came before the held X, which therefore does not exist; k came after it,
+    #     0 1 2 3 4     and needs 3 from 1 on: it starts, not knowing of X, where it can.
+    j, k = Job(0, 3, 3, (1,), 1, 4), Job(1, 3, 3, (1,), 5, 8)
+    held = Job(0, 2, 2, (1,), 2, 4, blocked=True)
+    for backfill in Backfill:
+        made = strict(Log((j, held, k), (1,)), Policy(Order.fcfs, backfill))
+        assert (made[0], made[2]) == (0, 4)
+
+
+def test_whatever_stays_queued_for_ever_lets_nobody_join() -> None:
+    grown = Log((Job(0, 1, 1, (2,), 9, 10), Job(1, 1, 1, (1,), 1, 2)), (2,))
+    shrunk = grown._replace(steps=(slow.Step(0, (-1,), False),))
+    policy = Policy(Order.fcfs, Backfill.easy)
+    assert strict(shrunk, policy) == [None, 1]
+    assert relaxed(shrunk, policy) == [None, None]
+
+
+# As tables
+
+COLUMNS = ["fst_strict", "fst_relaxed", "fst_status"]
+
+
+def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFrame:
+    return fair_start_times(describe(frame(records), [pool]), pool, NOW, policy, **more)
+
+
+@settings(max_examples=150)
+@given(rows(), st.sampled_from(POOLS), policies())
+def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
+    made = table(records, pool, policy)
+    log, keys = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
+    place = {key: j for j, key in enumerate(keys)}
+    without = ("reserved", "blocked", "exceeds_capacity", "unknown_estimate")
+    assert made.height == len(records)
+    for row in made.iter_rows(named=True):
+        if row["standing"] != "ended":
+            assert row["fst_status"] is row["fst_strict"] is row["fst_relaxed"] is None
+            continue
+        j = place.get((row["job_id"], row["attempt"]))
+        assert (j is None) == bool(row["reservation"])
+        assert row["fst_status"] == ("reserved" if j is None else slow.status(log, j))
+        strictly = relaxedly = None
+        if j is not None and row["fst_status"] not in without:
+            strictly = slow.strict(log, rule(policy), j)
+            relaxedly = slow.relaxed(log, rule(policy), j)
+        assert (row["fst_strict"], row["fst_relaxed"]) == (strictly, relaxedly)
+        for miss, fst in (("miss_strict_s", strictly), ("miss_relaxed_s", relaxedly)):
+            assert row[miss] == (None if fst is None else max(row["start_time"] - fst, 0))
+        if strictly is None:
+            assert row["fair_slowdown"] is None
+        else:
+            response = strictly - row["arrival_time"] + row["end_time"] - row["start_time"]
+            assert row["fair_slowdown"] == max(response / max(row["runtime_s"], 10), 1.0)
+
+
+@settings(max_examples=40)
+@given(rows(), st.sampled_from(POOLS), policies(), st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_names_matter(
+    records: Rows, pool: Pool, policy: Policy, chance: Any
+) -> None:
+    shuffled = [{**record, "user": f"u{k}"} for k, record in enumerate(records)]
+    chance.shuffle(shuffled)
+    made = table(records, pool, policy).sort("job_number")
+    again = table(shuffled, pool, policy).sort("job_number")
+    assert made.select(COLUMNS).equals(again.select(COLUMNS))
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many fair start times each table needed."""
+    numbers: list[int] = []
+    real = fair_start.fair_starts
+
+    def counting(
+        work: Workload, policy: Policy, subjects: Any = None, *rest: Any, **more: Any
+    ) -> Any:
+        numbers.append(len(work.arrival) if subjects is None else len(subjects))
+        return real(work, policy, subjects, *rest, **more)
+
+    monkeypatch.setattr(fair_start, "fair_starts", counting)
+    return numbers
+
+
+STEPS = (
+    (),
+    (Declared(EPOCH + 9, (("cpus", 1),)),),
+    (Declared(EPOCH + 15, (("cpus", 1),), planned=True),),
+    (Declared(EPOCH + 15, (("cpus", 6),), planned=True),),
+    (Declared(EPOCH + 40, (("cpus", 6),)),),
+)
+"""What may have been learned of a pool since the last night; the last lets larger ones queue."""
+
+
+@settings(max_examples=200)
+@given(rows(), rows(4), st.sampled_from(STEPS), st.sampled_from(STEPS), policies(), st.data())
+def test_from_night_to_night_as_from_scratch(
+    before: Rows,
+    news: Rows,
+    known_steps: tuple[Declared, ...],
+    steps: tuple[Declared, ...],
+    policy: Policy,
+    data: st.DataObject,
+) -> None:
+    """Some attempts are corrected, some are new, some were open and are not any more."""
+    pool = data.draw(st.sampled_from(POOLS[:2]))
+    tonight = table(before, pool._replace(steps=known_steps), policy)
+    after = list(before)
+    for k in range(len(after)):
+        if data.draw(st.integers(0, 4)) == 0:
+            after[k] = {**data.draw(rows(1).filter(bool))[0], **_named(after[k])}
+    after += [{**new, **_named({"job_number": 100 + k})} for k, new in enumerate(news)]
+    changed = pool._replace(steps=steps)
+    assert table(after, changed, policy, known=tonight).equals(table(after, changed, policy))
+
+
+def _named(record: dict[str, Any]) -> dict[str, Any]:
+    return {"job_number": record["job_number"], "job_id": str(record["job_number"])}
+
+
+def test_only_what_changed_is_computed_again(computed: list[int]) -> None:
+    # One after the other, each takes all there is; the fourth comes when all others have gone.
+    pool = Pool("main", Resource.cpus, 1)
+    records = [
+        ended(EPOCH, EPOCH, EPOCH + 5, 1),
+        ended(EPOCH + 1, EPOCH + 5, EPOCH + 9, 1),
+        ended(EPOCH + 2, EPOCH + 9, EPOCH + 12, 1),
+        ended(EPOCH + 20, EPOCH + 20, EPOCH + 25, 1),
+        {"submit_time": EPOCH + 22, "start_time": EPOCH + 25, "cpus": 1, "walltime_s": 50},
+    ]
+    first = table(records, pool, Policy())
+    assert computed.pop() == 4  # the running one is no subject
+    assert table(records, pool, Policy(), known=first).equals(first)
+    assert computed.pop() == 0
+    corrected = [*records]
+    corrected[1] = {**records[1], "end_time": EPOCH + 8}
+    table(corrected, pool, Policy(), known=first)
+    assert computed.pop() == 2  # itself, and the third, for which it waited
+    table([*records, ended(EPOCH + 21, EPOCH + 26, EPOCH + 27, 1)], pool, Policy(), known=first)
+    assert computed.pop() == 1
+    table(records, pool, Policy(Order.sjf), known=first)
+    assert computed.pop() == 4
+    table(records, pool._replace(capacity=2), Policy(), known=first)
+    assert computed.pop() == 4
+    late = (Declared(EPOCH + 24, (("cpus", 2),)),)
+    table(records, pool._replace(steps=late), Policy(), known=first)
+    assert computed.pop() <= 4
+
+
+def test_provisional_ones_are_computed_again_when_what_they_knew_has_ended(
+    computed: list[int],
+) -> None:
+    pool = Pool("main", Resource.cpus, 1)
+    running = {"submit_time": EPOCH, "start_time": EPOCH, "cpus": 1, "walltime_s": 100}
+    records = [running, ended(EPOCH + 1, EPOCH + 30, EPOCH + 31, 1)]
+    tonight = table(records, pool, Policy())
+    assert tonight["fst_status"].to_list() == [None, "provisional"]
+    assert tonight["fst_strict"].to_list() == [None, EPOCH + 100]
+    gone = [{**running, "end_time": EPOCH + 30}, records[1]]
+    tomorrow = table(gone, pool, Policy(), known=tonight)
+    assert tomorrow["fst_status"].to_list() == ["final", "final"]
+    assert tomorrow["fst_strict"].to_list() == [EPOCH, EPOCH + 30]
+    assert tomorrow["miss_strict_s"].to_list() == [0, 0]
+    assert computed == [1, 2]
+
+
+def test_each_status_by_hand() -> None:
+    pool = Pool("main", Resource.cpus, 2)
+    past, full, later = EPOCH, EPOCH + 100, EPOCH + 200
+    records = [
+        ended(past, past, past + 5, 1),
+        ended(past, past, past + 5, 1, reservation="course"),
+        ended(past, past + 1, past + 5, 1, reason="Licenses"),
+        ended(past, past + 1, past + 5, 3),
+        ended(past + 10, past + 10, past + 15, 1, state="PREEMPTED"),
+        ended(past + 11, past + 11, past + 12, 1),
+        ended(full, full, full + 9, 2),
+        ended(full, full, full + 9, 2),
+        ended(full + 1, full + 9, full + 10, 1),
+        {"submit_time": later, "start_time": later, "cpus": 1, "walltime_s": 50},
+        ended(later + 1, later + 1, later + 2, 1),
+        {"submit_time": later + 3, "state": "PENDING", "cpus": 1},
+        ended(later + 4, later + 4, later + 5, 1),
+    ]
+    described = describe(frame(records), [pool])
+    made = fair_start_times(described, pool, later + 60, Policy()).sort("job_number")
+    assert made["fst_status"].to_list() == [
+        *("final", "reserved", "blocked", "exceeds_capacity"),
+        *("final", "preempted_context", "final", "final", "over_capacity"),
+        *(None, "provisional", None, "unknown_estimate"),
+    ]
