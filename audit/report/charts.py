@@ -56,6 +56,13 @@ def svg(chart: Chart) -> str:
     return drawn
 
 
+def png(chart: Chart, scale: float) -> bytes:
+    """The still picture as mail programs show it, ``scale`` times as many pixels."""
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_png(chart.spec, scale=scale, allowed_base_urls=[]))
+
+
 @cache
 def _bundling() -> subprocess.Popen[str]:
     program = "import sys, vl_convert; print(vl_convert.javascript_bundle(sys.argv[1]), end='')"

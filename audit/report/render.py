@@ -237,6 +237,11 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
 
 
+def fill(template: str, values: Mapping[str, object]) -> str:
+    """A template of ``templates`` with these values, every text in it escaped."""
+    return _environment().get_template(template).render(values)
+
+
 def _trusted(text: str) -> "Markup":
     """Text that templates take as it is: our own scripts and styles, and ``script_json``."""
     from markupsafe import Markup

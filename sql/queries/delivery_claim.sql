@@ -1,9 +1,9 @@
--- Makes a mail due, where it is not yet in the ledger or is in a state that may be left.
--- parameters: run_id VARCHAR, report VARCHAR, recipient VARCHAR, cluster VARCHAR, period VARCHAR, message_id VARCHAR, now BIGINT, leave VARCHAR[]
+-- Makes a mail due, where it is not yet in the ledger or is in the state that may be left.
+-- parameters: run_id VARCHAR, report VARCHAR, recipient VARCHAR, cluster VARCHAR, period VARCHAR, message_id VARCHAR, now BIGINT, leave VARCHAR
 INSERT INTO delivery (
     run_id, report, recipient, cluster, period, state, attempts, message_id, updated_at
 )
 VALUES ($run_id, $report, $recipient, $cluster, $period, 'claimed', 0, $message_id, $now)
 ON CONFLICT (run_id, report, recipient) DO UPDATE SET state = 'claimed', updated_at = $now
-WHERE list_contains($leave, delivery.state)
+WHERE delivery.state = $leave
 RETURNING attempts
