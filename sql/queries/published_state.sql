@@ -1,7 +1,11 @@
--- What tells two states of a database apart: its runs, inputs and mails.
+-- What tells two states of a database apart: its runs, inputs, failures, blanked lines and mails.
 SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs
+UNION ALL
+SELECT 'failure', cluster, stage, state || ' ' || id FROM history WHERE state <> 'done'
+UNION ALL
+SELECT 'refused', cluster, input_id, 'blank ' || count(*) FROM refused WHERE text = '' GROUP BY ALL
 UNION ALL
 SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || ' ' || run_id FROM delivery
 ORDER BY ALL

@@ -1,4 +1,5 @@
--- Stages of runs and their states.
+-- What made the present figures and reports (these name their configuration and inputs), and what
+-- each run did, stage by stage, up to the one that published.
 CREATE OR REPLACE VIEW runs AS
 SELECT
     run_id,
@@ -12,17 +13,31 @@ SELECT
     version,
     config_hash,
     input_hash
-FROM run;
+FROM run
+UNION ALL
+SELECT
+    'run ' || run AS run_id,
+    cluster,
+    period,
+    stage,
+    state,
+    to_timestamp(started_at) AS started_at,
+    to_timestamp(ended_at) AS ended_at,
+    error,
+    version,
+    NULL AS config_hash,
+    NULL AS input_hash
+FROM history;
 
-COMMENT ON VIEW runs IS 'Stages of runs and their states.';
-COMMENT ON COLUMN runs.run_id IS 'hash of version, configuration, inputs, cluster and period';
-COMMENT ON COLUMN runs.cluster IS 'name of the cluster';
-COMMENT ON COLUMN runs.period IS 'name of the period';
-COMMENT ON COLUMN runs.stage IS 'ingest, compute, publish, report, …';
-COMMENT ON COLUMN runs.state IS 'done, failed, …';
-COMMENT ON COLUMN runs.started_at IS 'when it began; NULL in a one-off audit';
+COMMENT ON VIEW runs IS 'What made the present figures and reports (these name their configuration and inputs), and what each run did, stage by stage, up to the one that published.';
+COMMENT ON COLUMN runs.run_id IS 'of figures and reports: hash of version, configuration, inputs, cluster and period; of the history: run and its number';
+COMMENT ON COLUMN runs.cluster IS 'name of the cluster; NULL for a stage or run of all clusters';
+COMMENT ON COLUMN runs.period IS 'name of the period; NULL for a stage or run of all periods';
+COMMENT ON COLUMN runs.stage IS 'ingest, compute, report, publish or deliver; run is a whole run';
+COMMENT ON COLUMN runs.state IS 'done, failed, or abandoned (it was killed or stopped)';
+COMMENT ON COLUMN runs.started_at IS 'when it began; NULL in a one-off audit, and for figures and reports';
 COMMENT ON COLUMN runs.ended_at IS 'when it ended; NULL in a one-off audit';
 COMMENT ON COLUMN runs.error IS 'what went wrong';
 COMMENT ON COLUMN runs.version IS 'of fairaudit';
-COMMENT ON COLUMN runs.config_hash IS 'SHA-256 of the configuration in force';
-COMMENT ON COLUMN runs.input_hash IS 'SHA-256 over the inputs';
+COMMENT ON COLUMN runs.config_hash IS 'SHA-256 of the configuration in force; NULL in the history';
+COMMENT ON COLUMN runs.input_hash IS 'SHA-256 over the inputs; NULL in the history';
