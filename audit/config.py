@@ -12,9 +12,10 @@ import tomllib
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -26,9 +27,36 @@ from pydantic import (
 from audit import periods
 from audit.errors import ConfigError, UsageError
 
+_UNITS = {
+    **{f"{unit}B": 1000**power for power, unit in enumerate("KMGT", start=1)},
+    **{f"{unit}iB": 1024**power for power, unit in enumerate("KMGT", start=1)},
+}
+
+
+def in_bytes(amount: str) -> int:
+    """An amount of memory such as ``4GB`` or ``512MiB``, in bytes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    number = amount.rstrip("KMGTiB")
+    unit = _UNITS.get(amount.removeprefix(number))
+    if unit is None or not (number.isascii() and number.isdigit()) or int(number) == 0:
+        raise ValueError('must be an amount with its unit, such as "4GB"')
+    return int(number) * unit
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def _amount(value: str) -> str:
+    if re.fullmatch(r"0*[1-9]\d*([KMGT]i?)?B", value) is None:
+        raise ValueError('must be an amount with its unit, such as "4GB"')
+    return value
+
+
+_Amount = Annotated[str, AfterValidator(_amount)]
 
 
 class Metrics(_Section):
@@ -62,22 +90,14 @@ class Ingest(_Section):
 class Store(_Section):
     """The database."""
 
-    memory_limit: str = "4GB"
-
-    @field_validator("memory_limit")
-    @classmethod
-    def _amount(cls, value: str) -> str:
-        number = value.rstrip("KMGTiB")
-        if not number.isdigit() or int(number) == 0 or value == number:
-            raise ValueError('must be an amount with its unit, such as "4GB"')
-        return value
+    memory_limit: _Amount = "4GB"
 
 
 class Sql(_Section):
     """Limits of ``fairaudit sql``."""
 
     timeout_s: int = Field(default=60, ge=1)
-    memory_limit: str = "2GB"
+    memory_limit: _Amount = "2GB"
     rows: int = Field(default=1000, ge=1)
 
 
@@ -87,6 +107,14 @@ class Report(_Section):
     rows: int = Field(default=10, ge=1, le=100)
     examples: int = Field(default=3, ge=0, le=20)
     pdf: bool = True
+    pdf_timeout_s: int = Field(default=120, ge=1)
+    pdf_memory_limit: str = "2GB"
+
+    @field_validator("pdf_memory_limit")
+    @classmethod
+    def _amount(cls, value: str) -> str:
+        in_bytes(value)
+        return value
 
 
 class Output(_Section):
@@ -95,6 +123,7 @@ class Output(_Section):
     state: str = "fairaudit-state"
     reports: str = "fairaudit-reports"
     database: str = "fairaudit.duckdb"
+    shared_with_group: bool = False
 
 
 class Threshold(_Section):
@@ -220,7 +249,7 @@ class Mail(_Section):
     port: int | None = Field(default=None, ge=1, le=65535)
     security: Literal["starttls", "tls", "none"] = "starttls"
     ca_file: str | None = None
-    user: str | None = Field(default=None, min_length=1)
+    user: str | None = Field(default=None, pattern=r"^[!-~]+$")
     password_env: str | None = Field(default=None, min_length=1)
     password_file: str | None = Field(default=None, min_length=1)
     timeout_s: int = Field(default=60, ge=1, le=3600)

@@ -1,4 +1,4 @@
-"""A report's record as an HTML page and as a PDF. The only home of Jinja2 and WeasyPrint.
+"""A report's record as an HTML page and as a PDF. The only home of Jinja2.
 
 Both come from the same templates. The HTML page is one file without any outside reference; its
 security policy lets nothing run but the scripts it was written with. The PDF is laid out with
@@ -9,22 +9,21 @@ same bytes, on any day.
 import base64
 import hashlib
 import json
-import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from audit import resources
 from audit.errors import ReportError
 from audit.model import COUNTED
-from audit.report import belief, charts, export, tables, wording
+from audit.report import belief, charts, export, sandbox, tables, wording
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.findings import findings, notices, standing
+from audit.report.sandbox import Limits
 from audit.report.style import Chart
 from audit.report.usage_chart import usage
 
@@ -36,9 +35,6 @@ Medium = Literal["screen", "paper"]
 
 PAPER_ROWS: Final = 50
 """At most so many rows of a table go on paper: WeasyPrint's memory grows with them."""
-
-_PANGO: Final = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
-_EPOCH: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +58,21 @@ class Drawn:
     specs: tuple[Mapping[str, str], ...]
 
 
-def prepare() -> None:
+def prepare(limits: Limits | None = sandbox.DEFAULT) -> None:
     """Begins in the background what a report would have to wait for.
 
     A command that will write one calls this when it starts: while logs are read and figures
-    computed, mostly outside Python's lock, the libraries that draw and lay out are loaded.
+    computed, mostly outside Python's lock, the libraries that draw are loaded here, and those that
+    lay out in the process that will.
+
+    Args:
+        limits: of the PDF; None where none will be made.
     """
     charts.prepare()
+    if limits is not None:
+        sandbox.prepare(limits)
     # No daemon: a command that fails early must not end in the middle of foreign code.
-    threading.Thread(target=_load, name="fairaudit-libraries").start()
-
-
-def _load() -> None:
-    charts.load()
-    with suppress(ReportError):  # said by render_pdf, if a PDF is asked for
-        _weasyprint()
+    threading.Thread(target=charts.load, name="fairaudit-libraries").start()
 
 
 def draw(contents: Contents) -> Drawn:
@@ -132,40 +128,27 @@ def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
     return _page(contents, drawn or draw(contents), "screen")
 
 
-def render_pdf(contents: Contents, drawn: Drawn | None = None) -> bytes:
+def render_pdf(
+    contents: Contents, drawn: Drawn | None = None, limits: Limits = sandbox.DEFAULT
+) -> bytes:
     """The report as a tagged A4 PDF, the full tables of users and accounts attached.
 
+    Args:
+        contents: what it says.
+        drawn: its charts, where :func:`draw` has been called already.
+        limits: what laying it out may take; it happens in a process of its own.
+
     Raises:
-        ReportError: the libraries that lay out text are not installed.
+        ReportError: it takes more, its process died, or the libraries that lay out text are not
+            installed.
     """
-    weasyprint = _weasyprint()
     page = _page(contents, drawn or draw(contents), "paper")
-    dated = datetime.fromtimestamp(contents.span.to_time, UTC).replace(tzinfo=None)
-    fetcher = _nothing_from_outside()
-    with _source_date(contents.span.to_time):
-        document = weasyprint.HTML(string=page, base_url=None, url_fetcher=fetcher)
-        attachments = [
-            weasyprint.Attachment(
-                string=file.text,
-                name=file.name,
-                description=f"All {file.what}",
-                created=dated,
-                modified=dated,
-                relationship="Supplement",
-                url_fetcher=fetcher,
-            )
-            for of_pool in export.files(contents).values()
-            for file in of_pool
-        ]
-        made = document.write_pdf(
-            attachments=attachments,
-            pdf_identifier=hashlib.sha256(page.encode()).digest()[:16],
-            pdf_variant="pdf/ua-1",
-            pdf_tags=True,
-        )
-    if not isinstance(made, bytes):
-        raise ReportError("WeasyPrint gave no PDF")
-    return made
+    attachments = [
+        (file.name, f"All {file.what}", file.text)
+        for of_pool in export.files(contents).values()
+        for file in of_pool
+    ]
+    return sandbox.lay_out(page, attachments, contents.span.to_time, limits)
 
 
 def try_out() -> int:
@@ -174,15 +157,8 @@ def try_out() -> int:
     Raises:
         ReportError: as :func:`render_pdf`.
     """
-    made = (
-        _weasyprint()
-        .HTML(
-            string="<p style='font-family: DejaVu Sans'>fairaudit</p>",
-            url_fetcher=_nothing_from_outside(),
-        )
-        .write_pdf()
-    )
-    return len(made)
+    word = "<p style='font-family: DejaVu Sans'>fairaudit</p>"
+    return len(sandbox.lay_out(f"<html lang='en'><title>fairaudit</title>{word}", [], 0))
 
 
 def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
@@ -307,47 +283,3 @@ def _environment() -> "Environment":
     ):
         environment.filters.update({name: getattr(module, name) for name in names})
     return environment
-
-
-def _weasyprint() -> Any:
-    try:
-        import weasyprint
-    except OSError as error:
-        # Its wheel is pure Python; Pango and HarfBuzz come from the system.
-        raise ReportError(
-            f"the PDF cannot be laid out: {error}. Install the libraries it needs "
-            f"(on Debian: apt-get install {_PANGO}), or leave the PDF out with --no-pdf"
-        ) from error
-    return weasyprint
-
-
-def _nothing_from_outside() -> Any:
-    from weasyprint.urls import URLFetcher
-
-    class Inside(URLFetcher):  # type: ignore[misc]
-        """Gives what the page itself carries, and refuses files and addresses."""
-
-        def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Any:
-            if not url.startswith("data:"):
-                raise ValueError(f"a report refers to nothing outside itself: {url[:80]}")
-            return super().fetch(url, headers)
-
-    return Inside(allowed_protocols=("data",), allow_redirects=False)
-
-
-@contextmanager
-def _source_date(time: int) -> Iterator[None]:
-    """Lets the font writer stamp the period's end into embedded fonts instead of the clock.
-
-    It reads the environment, which belongs to the whole process: one report at a time.
-    """
-    with _EPOCH:
-        before = os.environ.get("SOURCE_DATE_EPOCH")
-        os.environ["SOURCE_DATE_EPOCH"] = str(max(time, 0))
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["SOURCE_DATE_EPOCH"]
-            else:
-                os.environ["SOURCE_DATE_EPOCH"] = before

@@ -11,9 +11,9 @@ from itertools import pairwise
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
-from audit.errors import ReportError
 from audit.report import render
 from audit.report.contents import Contents, Refusal, RefusedLine
+from audit.report.paper import nothing_from_outside
 from tests.report.sample import HOSTILE, contents, empty, figure, pool, resources, usage
 
 
@@ -263,7 +263,7 @@ def test_json_cannot_end_its_script() -> None:
 
 
 def test_paper_refuses_whatever_is_outside() -> None:
-    fetcher = render._nothing_from_outside()
+    fetcher = nothing_from_outside()
     for address in ("file:///etc/passwd", "http://127.0.0.1/", "FILE:///etc/passwd", "//host/x"):
         with pytest.raises(ValueError, match="nothing outside"):
             fetcher.fetch(address)
@@ -295,19 +295,6 @@ def test_a_report_of_many_rows_stays_short_on_paper() -> None:
     made = render.render_pdf(said)
     assert len(pypdfium2.PdfDocument(made)) < 25
     assert "more users are left out here" in _paper(made)
-
-
-def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Missing:
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "weasyprint":
-                raise OSError("cannot load library 'libpango-1.0-0'")
-
-    for name in [name for name in sys.modules if name.split(".")[0] == "weasyprint"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
-    with pytest.raises(ReportError, match="libharfbuzz-subset0 fonts-dejavu-core"):
-        render.render_pdf(empty())
 
 
 _SCRIPT = """

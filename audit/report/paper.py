@@ -1,0 +1,176 @@
+"""Lays out pages as PDF, in a process of its own. The only home of WeasyPrint.
+
+``serve`` is what that process runs (``sandbox`` starts it and talks to it): it sets its limits,
+loads WeasyPrint, and makes each PDF in a child, so that each begins from the same state, has the
+limits for itself, and may fail or be killed without harm. It imports nothing else of fairaudit.
+
+Both directions carry a length in 8 bytes and then so many bytes: to here JSON of a page, back one
+byte that says how it went (``+`` or ``-``) and the PDF, or why there is none.
+"""
+
+import base64
+import gc
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, Final
+
+LENGTH: Final = 8
+"""Bytes of a length, most significant first."""
+
+OUT_OF_MEMORY: Final = "out of memory"
+OUT_OF_TIME: Final = "out of time"
+MISSING: Final = "missing libraries: "
+
+
+def serve(memory_bytes: int, cpu_s: int) -> None:
+    """Makes PDFs of what stdin asks for, until it ends.
+
+    Args:
+        memory_bytes: address space that this process and each of its children may use.
+        cpu_s: seconds of a processor that each may use.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    # What libraries print goes nowhere: stdout carries PDFs.
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    gc.set_threshold(100_000, 20, 20)  # a layout lives to its end: little of it is garbage
+    logging.disable(logging.CRITICAL)
+    missing = _load()
+    while request := receive(requests):
+        answer = _failed(missing) if missing else _in_a_child(request)
+        send(answers, answer)
+
+
+def _load() -> str:
+    """Imports what takes long to import; says what is missing."""
+    try:
+        import weasyprint  # noqa: F401
+    except (OSError, ImportError) as error:
+        # Its wheel is pure Python; Pango and HarfBuzz come from the system.
+        return f"{MISSING}{error}"
+    except MemoryError:
+        return OUT_OF_MEMORY
+    return ""
+
+
+def _in_a_child(request: bytes) -> bytes:
+    source, target = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(source)
+            with os.fdopen(target, "wb") as out:
+                out.write(_answer(request))
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(target)
+    with os.fdopen(source, "rb") as made:
+        answer = made.read()
+    _, status = os.waitpid(child, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        return _failed(_why(code))
+    return answer
+
+
+def _why(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return OUT_OF_TIME
+    if code < 0:
+        return f"its process was ended by signal {signal.Signals(-code).name}"
+    return f"its process ended with exit code {code}"
+
+
+def _answer(request: bytes) -> bytes:
+    try:
+        return b"+" + lay_out(**json.loads(request))
+    except MemoryError:
+        return _failed(OUT_OF_MEMORY)
+    except Exception as error:
+        return _failed(f"{type(error).__name__}: {error}"[:500])
+
+
+def _failed(why: str) -> bytes:
+    return b"-" + why.encode(errors="backslashreplace")
+
+
+def lay_out(
+    page: str, attachments: list[tuple[str, str, str]], dated: int, identifier: str
+) -> bytes:
+    """The tagged PDF of an HTML page; the same bytes for the same arguments.
+
+    Args:
+        page: the page, which refers to nothing outside itself.
+        attachments: name, description and text of each file that it carries.
+        dated: epoch s, said to be when the PDF and its files were made.
+        identifier: 16 bytes that name it, in base64.
+
+    Raises:
+        ValueError: it has no pages.
+    """
+    import weasyprint
+
+    # The font writer stamps this, else the clock, into the fonts it embeds.
+    os.environ["SOURCE_DATE_EPOCH"] = str(max(dated, 0))
+    when = datetime.fromtimestamp(dated, UTC).replace(tzinfo=None)
+    fetcher = nothing_from_outside()
+    options = {"pdf_variant": "pdf/ua-1", "pdf_tags": True}
+    document = weasyprint.HTML(string=page, base_url=None, url_fetcher=fetcher).render(**options)
+    if not document.pages:
+        raise ValueError("it has no pages")
+    files = [
+        weasyprint.Attachment(
+            string=text,
+            name=name,
+            description=description,
+            created=when,
+            modified=when,
+            relationship="Supplement",
+            url_fetcher=fetcher,
+        )
+        for name, description, text in attachments
+    ]
+    made = document.write_pdf(
+        attachments=files, pdf_identifier=base64.b64decode(identifier), **options
+    )
+    if not isinstance(made, bytes):
+        raise ValueError("WeasyPrint gave no PDF")
+    return made
+
+
+def nothing_from_outside() -> Any:
+    """What WeasyPrint fetches with: gives what a page carries, refuses files and addresses."""
+    from weasyprint.urls import URLFetcher
+
+    class Inside(URLFetcher):  # type: ignore[misc]
+        def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Any:
+            if not url.startswith("data:"):
+                raise ValueError(f"a report refers to nothing outside itself: {url[:80]}")
+            return super().fetch(url, headers)
+
+    return Inside(allowed_protocols=("data",), allow_redirects=False)
+
+
+def send(to: BinaryIO, message: bytes) -> None:
+    """Writes one message."""
+    to.write(len(message).to_bytes(LENGTH, "big"))
+    to.write(message)
+    to.flush()
+
+
+def receive(source: BinaryIO) -> bytes:
+    """Reads one message; nothing where the other side is gone."""
+    length = source.read(LENGTH)
+    if len(length) < LENGTH:
+        return b""
+    message = source.read(size := int.from_bytes(length, "big"))
+    return message if len(message) == size else b""
