@@ -1,0 +1,272 @@
+"""Hands a mail over: to a mail server, or into a folder. The only home of smtplib.
+
+One mail, one recipient, one connection: what becomes of one is nobody else's business. What the
+server said decides what may be done next, and nothing is guessed: a mail that was refused or put
+off did not arrive, one that was taken did, and between the last byte and the answer nobody knows.
+"""
+
+import base64
+import os
+import re
+import smtplib
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Protocol
+
+from audit.config import Mail
+from audit.errors import DeliveryError
+
+_PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
+
+
+class Outcome(StrEnum):
+    """What became of a mail that was handed over."""
+
+    SENT = "sent"
+    """It was taken."""
+    REFUSED = "refused"
+    """For good."""
+    LATER = "later"
+    """It was not taken; it may be another time."""
+    UNKNOWN = "unknown"
+    """The connection was lost before anybody said whether it was taken."""
+    DOWN = "down"
+    """No server was to be had, for this mail or any other; perhaps another time."""
+    BARRED = "barred"
+    """The server cannot be used as configured, for this mail or any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An outcome, and what was said about it."""
+
+    outcome: Outcome
+    said: str = ""
+
+
+class Post(Protocol):
+    """Something that takes mails."""
+
+    def hand_over(
+        self, message: EmailMessage, recipient: str, sending: Callable[[], None]
+    ) -> Answer:
+        """Hands over one mail to one recipient.
+
+        Args:
+            message: the mail.
+            recipient: whom it is for.
+            sending: called once, before the first byte after which it may have been taken.
+        """
+        ...
+
+
+def post(mail: Mail, folder: Path) -> Post:
+    """The way in which mail leaves, by configuration.
+
+    Args:
+        mail: the section of config.toml; ``via`` is not none.
+        folder: what its paths are relative to.
+
+    Raises:
+        DeliveryError: the password or the certificates are not to be had.
+    """
+    assert mail.sender is not None  # config.Mail asks for it
+    if mail.via == "outbox":
+        return Outbox(folder / mail.outbox)
+    return Smtp(mail, mail.sender, _password(mail, folder), _trust(mail, folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """A folder that gets one file for each mail, for another program to send."""
+
+    folder: Path
+
+    def hand_over(
+        self, message: EmailMessage, recipient: str, sending: Callable[[], None]
+    ) -> Answer:
+        """See :class:`Post`. The file is named for the mail's id, and appears all at once."""
+        name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
+        draft = self.folder / f".{name}.draft"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft.unlink(missing_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as out:
+                out.write(message.as_bytes())
+                out.flush()
+                os.fsync(out.fileno())
+            sending()
+            draft.replace(self.folder / f"{name}.eml")
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            return Answer(
+                Outcome.DOWN, f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
+            )
+        return Answer(Outcome.SENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Smtp:
+    """A mail server."""
+
+    mail: Mail
+    sender: str
+    password: str | None = field(repr=False)
+    trust: ssl.SSLContext = field(repr=False)
+
+    def hand_over(
+        self, message: EmailMessage, recipient: str, sending: Callable[[], None]
+    ) -> Answer:
+        """See :class:`Post`."""
+        try:
+            server = self._connected()
+        except smtplib.SMTPNotSupportedError as error:
+            return self._answer(Outcome.BARRED, str(error))
+        except ssl.SSLCertVerificationError as error:
+            return self._answer(
+                Outcome.BARRED,
+                f"its certificate cannot be verified: {error.verify_message}; a site's own "
+                "authority is named by mail.ca_file",
+            )
+        except smtplib.SMTPResponseException as error:
+            gone = Outcome.DOWN if 400 <= error.smtp_code < 500 else Outcome.BARRED
+            return self._answer(gone, _text(error.smtp_code, error.smtp_error))
+        except (smtplib.SMTPException, OSError) as error:
+            return self._answer(Outcome.DOWN, _reason(error))
+        try:
+            return self._transaction(server, message, recipient, sending)
+        finally:
+            with suppress(smtplib.SMTPException, OSError):
+                server.close()
+
+    def _connected(self) -> smtplib.SMTP:
+        """A connection on which mail may be sent: encrypted and logged in, as configured."""
+        port = self.mail.port or _PORTS[self.mail.security]
+        server: smtplib.SMTP
+        if self.mail.security == "tls":
+            server = smtplib.SMTP_SSL(
+                self.mail.host, port, timeout=self.mail.timeout_s, context=self.trust
+            )
+        else:
+            server = smtplib.SMTP(self.mail.host, port, timeout=self.mail.timeout_s)
+        try:
+            if self.mail.security == "starttls":
+                server.starttls(context=self.trust)  # raises where the server has none
+            server.ehlo_or_helo_if_needed()
+            if self.mail.user is not None:
+                server.login(self.mail.user, self.password or "")
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    def _transaction(
+        self,
+        server: smtplib.SMTP,
+        message: EmailMessage,
+        recipient: str,
+        sending: Callable[[], None],
+    ) -> Answer:
+        content = re.sub(rb"(?m)^\.", b"..", message.as_bytes())
+        begun = False
+        try:
+            for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
+                code, said = server.docmd(command)
+                if code >= 400:
+                    return self._answer(_refusal(code), _text(code, said))
+            sending()
+            begun = True
+            server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
+            code, said = server.getreply()
+        except (smtplib.SMTPException, OSError) as error:
+            if begun:
+                return self._answer(Outcome.UNKNOWN, f"after the mail was sent: {_reason(error)}")
+            return self._answer(Outcome.LATER, _reason(error))
+        if code >= 400:
+            return self._answer(_refusal(code), _text(code, said))
+        with suppress(smtplib.SMTPException, OSError):
+            server.quit()
+        return Answer(Outcome.SENT)
+
+    def _answer(self, outcome: Outcome, said: str) -> Answer:
+        """What is kept of an answer: without the password, should the server repeat it."""
+        for secret in _forms(self.mail.user, self.password):
+            said = said.replace(secret, "(password)")
+        return Answer(outcome, f"{self.mail.host}: {said}"[:500])
+
+
+def _refusal(code: int) -> Outcome:
+    return Outcome.LATER if code < 500 else Outcome.REFUSED
+
+
+def _text(code: int, said: bytes | str) -> str:
+    text = said.decode("utf-8", errors="backslashreplace") if isinstance(said, bytes) else said
+    return f"{code} {' '.join(text.split())}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time (mail.timeout_s)"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _forms(user: str | None, password: str | None) -> list[str]:
+    """The password in each form in which it goes over the line, longest first."""
+    if not password:
+        return []
+    encoded = [password, f"\0{user}\0{password}", f"{user}\0{user}\0{password}"]
+    return [*(base64.b64encode(form.encode()).decode() for form in reversed(encoded)), password]
+
+
+def _password(mail: Mail, folder: Path) -> str | None:
+    if mail.password_env is not None:
+        found = os.environ.get(mail.password_env)
+        if not found:
+            raise DeliveryError(
+                f"the environment variable {mail.password_env} (mail.password_env) is not set"
+            )
+        return _ascii(found, f"the environment variable {mail.password_env}")
+    if mail.password_file is None:
+        return None
+    path = folder / mail.password_file
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o007:
+                raise DeliveryError(
+                    f"{path}: others can read the password in it: chmod o= (mail.password_file)"
+                )
+            content = file.read(10_000).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise DeliveryError(f"{path}: cannot be read: {why} (mail.password_file)") from None
+    if not (found := content.strip("\r\n")):
+        raise DeliveryError(f"{path}: is empty (mail.password_file)")
+    return _ascii(found, str(path))
+
+
+def _ascii(password: str, where: str) -> str:
+    """Python's SMTP logs in with ASCII alone, and would name the password in its error."""
+    if not password.isascii():
+        raise DeliveryError(f"{where}: a mail password must consist of ASCII letters and signs")
+    return password
+
+
+def _trust(mail: Mail, folder: Path) -> ssl.SSLContext:
+    """Verifies the certificate and the name of whom it speaks to, always."""
+    if mail.ca_file is None:
+        return ssl.create_default_context()
+    path = folder / mail.ca_file
+    try:
+        return ssl.create_default_context(cafile=str(path))
+    except OSError as error:  # ssl.SSLError too
+        why = error.strerror or "it holds no certificate"
+        raise DeliveryError(f"{path}: cannot be read: {why} (mail.ca_file)") from error
