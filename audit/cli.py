@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -325,37 +326,75 @@ def simulate(
 @app.command()
 def sql(
     query: Annotated[
-        str | None, typer.Argument(help="One SQL statement over the published views.")
+        str | None,
+        typer.Argument(help="One SQL statement over the published views, or a saved query's name."),
     ] = None,
     file: Annotated[
         Path | None, typer.Option("-f", "--file", help="Read the statement from a file.")
     ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="Value of its parameter $NAME."),
+    ] = None,
+    show_saved: Annotated[
+        bool, typer.Option("--list", help="List the saved queries and their parameters.")
+    ] = False,
     db: Annotated[
         Path | None,
         typer.Option(help="A published database; else that of --config, or fairaudit-out's."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to write rows.")] = Format.table,
     rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: leave cells that look like formulas as they are.")
+    ] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Interactive: neither read nor keep a history.")
+    ] = False,
     config: ConfigFile = None,
 ) -> None:
-    """Query a published database, read-only and locked down."""
-    from audit.service import analyst
+    """Query a published database, read-only and locked down; without a query, interactively."""
+    from audit.service import analyst, repl
 
+    if show_saved:
+        print(analyst.describe_saved(), end="")
+        return
     settings = _config(config)
-    limits = settings.sql
+    limits = analyst.Limits(settings.sql.timeout_s, settings.sql.memory_limit)
     published = DEFAULT_OUT / "audit.duckdb"
     if config is not None and settings.clusters:
         published = config.parent / settings.output.database
-    analyst.query(
-        _statement(query, file),
-        db or published,
-        analyst.Format(form.value),
-        sys.stdout.buffer,
-        rows=rows or (limits.rows if form is Format.table else None),
-        timeout_s=limits.timeout_s,
-        memory_limit=limits.memory_limit,
-        say=_say,
-    )
+    chosen = analyst.Format(form.value)
+    if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
+        with analyst.confined(limits, chosen):
+            repl.converse(
+                db or published,
+                chosen,
+                rows=rows or settings.sql.rows,
+                limits=limits,
+                history=None if private else repl.history_file(),
+                say=_say,
+            )
+        return
+    statement = _statement(query, file)
+    with analyst.confined(limits, chosen):
+        con = analyst.open_database(db or published, limits)
+        try:
+            analyst.query(
+                con,
+                statement,
+                analyst.values(param or []),
+                chosen,
+                sys.stdout.buffer,
+                rows=rows or (settings.sql.rows if form is Format.table else None),
+                limits=limits,
+                say=_say,
+                raw=raw,
+            )
+        except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finally:
+            con.close()
 
 
 @app.command()
@@ -394,7 +433,10 @@ def _statement(query: str | None, file: Path | None) -> str:
     from audit.errors import UsageError
 
     if (query is None) == (file is None):
-        raise UsageError("sql: give one statement, or a file with -f")
+        raise UsageError(
+            "sql: give one statement, a saved query's name, or a file with -f; on a terminal, "
+            "nothing at all"
+        )
     if file is None:
         return query or ""
     try:

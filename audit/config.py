@@ -51,8 +51,7 @@ class _Section(BaseModel):
 
 
 def _amount(value: str) -> str:
-    if re.fullmatch(r"0*[1-9]\d*([KMGT]i?)?B", value) is None:
-        raise ValueError('must be an amount with its unit, such as "4GB"')
+    in_bytes(value)
     return value
 
 

@@ -29,6 +29,22 @@ _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 
+_CLOSED: Final[dict[str, str | bool | int | float | list[str]]] = {
+    **_OFFLINE,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    # A name that is no table would be looked for among the variables of this program.
+    "python_enable_replacements": False,
+}
+
+
+class TimeLimitError(StoreError):
+    """A statement took longer than the connection allows."""
+
+
+class MemoryLimitError(StoreError):
+    """A statement needs more memory than the connection allows."""
+
 
 def open_store(path: Path, memory_limit: str = "4GB", threads: int | None = None) -> Connection:
     """Opens the database file at ``path`` for writing, creating it where there is none.
@@ -72,7 +88,8 @@ def open_snapshot(
     """Opens a published database for reading, locked down for text that a user typed.
 
     The file is opened read-only; nothing else of the machine can be reached from it: no files, no
-    network, no extensions, and no setting can be changed back.
+    network, no extensions, no variables of this program, and no setting can be changed back. What
+    is left to statements that do not select is to be refused by ``audit.store.selection``.
 
     Args:
         path: a published database.
@@ -87,7 +104,7 @@ def open_snapshot(
         raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
     try:
         con = duckdb.connect(
-            str(path), read_only=True, config={**_OFFLINE, "memory_limit": memory_limit}
+            str(path), read_only=True, config={**_CLOSED, "memory_limit": memory_limit}
         )
     except duckdb.Error as error:
         raise _opening_error(path, error) from error
@@ -111,6 +128,15 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
     return StoreError(f"{path}: cannot be opened as a database: {text}")
 
 
+def refusal(error: Exception) -> StoreError:
+    """What DuckDB refused, as an error of this project."""
+    if isinstance(error, duckdb.InterruptException) and "maximum execution time" in str(error):
+        return TimeLimitError("the time limit was reached")
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return MemoryLimitError("the memory limit was reached")
+    return StoreError(str(error))
+
+
 def fetch(
     con: Connection,
     sql: str,
@@ -132,7 +158,7 @@ def fetch(
         rows: Any = Stream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
     except duckdb.Error as error:
-        raise StoreError(str(error)) from error
+        raise refusal(error) from error
 
 
 def execute(con: Connection, sql: str, parameters: Sequence[object] = ()) -> None:

@@ -1,0 +1,25 @@
+-- The jobs of a user with their waits and fair start times, latest first.
+-- $user VARCHAR: whose
+-- $cluster VARCHAR = NULL: only this cluster
+-- $top BIGINT = 100: how many attempts
+SELECT
+    cluster,
+    job_id,
+    attempt,
+    state,
+    size,
+    arrival_time,
+    start_time,
+    wait_s,
+    fst_strict,
+    miss_strict_s,
+    fst_relaxed,
+    miss_relaxed_s,
+    fst_status
+FROM job_fairness
+WHERE
+    schedule = 'observed'
+    AND "user" = $user
+    AND ($cluster IS NULL OR cluster = $cluster)
+ORDER BY arrival_time DESC, cluster, job_id, attempt
+LIMIT $top

@@ -1,0 +1,14 @@
+-- Lines that no dialect could take, by reason and file, with the first of them.
+-- $cluster VARCHAR = NULL: only this cluster
+SELECT
+    cluster,
+    reason,
+    file,
+    count(*) AS lines,
+    min(line) AS first_line,
+    arg_min(text, line) AS first_text,
+    count(replayed_at) AS replayed
+FROM refused_records
+WHERE $cluster IS NULL OR cluster = $cluster
+GROUP BY ALL
+ORDER BY lines DESC, cluster, reason, file

@@ -1,0 +1,21 @@
+-- Published figures that later data changed, the largest relative change first.
+-- $period VARCHAR = NULL: only this period
+-- $metric VARCHAR = NULL: only this figure
+-- $top BIGINT = 50: how many
+SELECT
+    cluster,
+    period,
+    metric,
+    dimension,
+    dimension_value,
+    old_value,
+    new_value,
+    (new_value - old_value) / nullif(abs(old_value), 0) AS relative_change,
+    because
+FROM restatements
+WHERE
+    ($period IS NULL OR period = $period)
+    AND ($metric IS NULL OR metric = $metric)
+ORDER BY
+    abs(relative_change) DESC NULLS LAST, cluster, period, metric, dimension, dimension_value
+LIMIT $top
