@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import audit
+from audit.config import Report, in_bytes
 from audit.errors import ReportError
 from audit.report import paper
 
@@ -43,6 +44,11 @@ class Limits:
 
 
 DEFAULT: Final = Limits()
+
+
+def limits(report: Report) -> Limits:
+    """Those of a configuration."""
+    return Limits(report.pdf_timeout_s, in_bytes(report.pdf_memory_limit))
 
 
 class _Process:

@@ -28,8 +28,8 @@ from audit.ingest.ingest import (
     take_in,
 )
 from audit.model import Period
-from audit.report import build, contents, findings, render
-from audit.service import compute, lock, results, sources
+from audit.report import build, contents, findings, render, sandbox
+from audit.service import compute, lock, places, privacy, results, sources
 from audit.service.identity import Identity
 from audit.service.setting import Setting, configured
 from audit.store import database, migrations, publish, queries
@@ -54,6 +54,7 @@ class Night:
     """What could not be done; the rest was."""
 
 
+@privacy.private()
 def run(
     config: Config,
     folder: Path,
@@ -81,7 +82,7 @@ def run(
     state = folder / config.output.state
     store = state / "store.duckdb"
     try:
-        state.mkdir(parents=True, exist_ok=True)
+        privacy.own_folder(state)
     except OSError as error:
         raise UsageError(f"{state}: cannot be made: {error.strerror} (output.state)") from error
     night = Night()
@@ -89,12 +90,14 @@ def run(
         con = database.open_store(store, config.store.memory_limit)
         try:
             migrations.migrate(con)
-            render.prepare()  # in the background, while logs are read
+            # in the background, while logs are read
+            render.prepare(sandbox.limits(config.report) if config.report.pdf else None)
             for cluster in config.clusters:
                 _one(con, cluster, config, folder, now, only, night, progress)
             target = folder / config.output.database
             if not _is_published(con, target):
                 publish.publish(con, target)
+                privacy.share(target, with_group=config.output.shared_with_group)
                 night.published = True
         finally:
             con.close()
@@ -139,7 +142,7 @@ def _ingest(
     }
     for number, source in enumerate(cluster.sources):
         if source.command is not None:
-            spool = folder / config.output.state / f"{cluster.name}-{number}.log"
+            spool = folder / config.output.state / f"{places.file_name(cluster.name)}-{number}.log"
             try:
                 with sources.printed(source, folder, spool) as path:
                     if path.stat().st_size:
@@ -296,18 +299,23 @@ def _report(
     for number, (name, start, end, run_id) in enumerate(due):
         progress(what, number, len(due))
         period = Period(name, start, end)
-        place = folder / config.output.reports / _file_name(cluster.name) / name
-        place.mkdir(parents=True, exist_ok=True)
+        place = places.of_report(config, folder, cluster.name, name)
+        privacy.shared_folder(place, with_group=config.output.shared_with_group)
         page = build.build(con, cluster.name, period, options)
         drawn = render.draw(page)
         _write(place / "report.html", render.render_html(page, drawn).encode())
         if config.report.pdf:
             try:
-                _write(place / "report.pdf", render.render_pdf(page, drawn))
+                _write(
+                    place / "report.pdf",
+                    render.render_pdf(page, drawn, sandbox.limits(config.report)),
+                )
             except ReportError as error:
                 night.failures.append(error)
                 (place / "report.pdf").unlink(missing_ok=True)
                 continue
+        for made in place.glob("report.*"):
+            privacy.share(made, with_group=config.output.shared_with_group)
         _note_report(con, cluster.name, name, run_id, now)
         night.reports.append(place / "report.html")
         if page.empty:
@@ -340,11 +348,6 @@ def _write(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.draft")
     draft.write_bytes(content)
     draft.replace(path)
-
-
-def _file_name(name: str) -> str:
-    """A folder's name for a cluster's; names are the site's own, but may hold a slash."""
-    return "".join(char if char.isalnum() or char in "-_." else "_" for char in name).lstrip(".")
 
 
 def _periods(attempts: pl.DataFrame, cluster: Cluster, setting: Setting) -> list[Period]:

@@ -20,9 +20,9 @@ from audit.ingest.ingest import (
     take_in,
 )
 from audit.model import Period, Policy, Resource
-from audit.report import build, contents, findings, render
+from audit.report import build, contents, findings, render, sandbox
 from audit.report.contents import Contents
-from audit.service import compute, results, spans
+from audit.service import compute, privacy, results, spans
 from audit.service.identity import Identity
 from audit.service.inference import Fact
 from audit.service.setting import ASSUMED, one_off
@@ -71,6 +71,7 @@ class Outcome:
     warnings: tuple[str, ...]
 
 
+@privacy.private()
 def audit(
     request: Request,
     config: Config,
@@ -93,7 +94,9 @@ def audit(
             fails, the page and the database are there nevertheless.
     """
     logs = open_logs(request.logs, request.dialect, request.reading)
-    render.prepare()  # in the background, while the log is read
+    # in the background, while the log is read
+    render.prepare(sandbox.limits(config.report) if request.pdf else None)
+    new = not request.out.exists()
     with workplace(request.out) as work, replacing(request.target):
         con = database.open_store(work / "store.duckdb", config.store.memory_limit)
         try:
@@ -109,9 +112,12 @@ def audit(
             progress("computing", 1, 1)
             page, failure = _report(con, cluster, period, request, config, work, progress)
             publish.publish(con, request.target)
+            privacy.share(request.target, with_group=config.output.shared_with_group)
         finally:
             con.close()
         html, pdf = _put_in_place(work, request.out)
+        for made in (*([request.out] if new else []), html, *([pdf] if pdf else [])):
+            privacy.share(made, with_group=config.output.shared_with_group)
     if failure is not None:
         raise failure
     return Outcome(
@@ -154,8 +160,8 @@ def _compute(
         *(request.pool_size, request.resource.value, request.zone, usage.model_dump()),
         request.policy,
     ]
-    # not the threads, nor who is written to: no figure depends on them
-    chosen = config.model_dump(mode="json", exclude={"simulation", "mail", "recipients"})
+    # nothing on which no figure depends, and nothing that a secret might stand in
+    chosen = config.model_dump(mode="json", include={"metrics", "uncertainty"})
     in_force = json.dumps({"config": chosen, "asked": asked})
     identity = Identity.of(con, named.value, period, in_force)
     computed = compute.compute(
@@ -193,7 +199,9 @@ def _report(
     failure = None
     if request.pdf:
         try:
-            (work / "report.pdf").write_bytes(render.render_pdf(page, drawn))
+            (work / "report.pdf").write_bytes(
+                render.render_pdf(page, drawn, sandbox.limits(config.report))
+            )
         except ReportError as error:
             failure = error
     progress(what, 3, 3)

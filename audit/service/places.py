@@ -1,0 +1,31 @@
+"""Where a run puts what it makes."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from audit.config import Config
+
+_LONGEST: Final = 80
+
+
+def of_report(config: Config, folder: Path, cluster: str, period: str) -> Path:
+    """The folder of one report: CLUSTER/PERIOD below ``output.reports``."""
+    return folder / config.output.reports / file_name(cluster) / period
+
+
+def file_name(name: str) -> str:
+    """A file's name for a cluster's, which may hold anything; no two have the same.
+
+    Ordinary names stay as they are. Of others, what might lead elsewhere or cannot be written
+    becomes ``_``, and a part of their hash tells them apart.
+    """
+    kept = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in name
+    ).lstrip(".-")[:_LONGEST]
+    if kept == name and kept:
+        return kept
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{kept}-{digest}" if kept else digest

@@ -1,0 +1,49 @@
+"""Who may read what is written: its user alone, unless the site shares it with a group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+_OTHERS: Final = 0o077
+
+
+@contextmanager
+def private() -> Iterator[None]:
+    """Makes all that is written while the block runs its user's alone, whatever the umask was.
+
+    The umask belongs to the whole process; it is put back in the end. Usable as a decorator.
+    """
+    before = os.umask(_OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def share(path: Path, *, with_group: bool) -> None:
+    """Lets the group read a file or a folder that was just made, where the site wants that."""
+    if with_group:
+        path.chmod(0o750 if path.is_dir() else 0o640)
+
+
+def own_folder(path: Path) -> None:
+    """Makes the folder where there is none, and takes it from everybody else.
+
+    Raises:
+        OSError: it cannot be made, or is somebody else's.
+    """
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.stat().st_mode & _OTHERS:
+        path.chmod(0o700)
+
+
+def shared_folder(path: Path, *, with_group: bool) -> None:
+    """Makes the folder and those above it; those that are new may be shared with the group."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in made:
+        share(folder, with_group=with_group)
