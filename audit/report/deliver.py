@@ -104,11 +104,12 @@ class Outbox:
             sending()
             draft.replace(self.folder / f"{name}.eml")
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             return Answer(
                 Outcome.DOWN, f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
             )
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
         return Answer(Outcome.SENT)
 
 

@@ -1,0 +1,636 @@
+"""Reports to their recipients: each once, whatever happens on the way.
+
+What is to be sent is worked out from the store: the reports that were made, the recipients of
+config.toml, and the ledger (table ``delivery``), in which each mail has one row. A row is `claimed`
+before anything is sent; `sending` from just before the mail goes over the line; then `sent`, or
+`refused`, or back to `claimed` where the server said "later". A run that is killed leaves it
+`claimed`, and the next run sends the mail; or `sending`, and then nobody knows whether it arrived:
+it becomes `unknown`, is said, and is never sent again unless somebody asks for that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from audit.config import Cluster, Config, Mail, allowed
+from audit.errors import AuditError, DeliveryError, ReportError, StoreError, UsageError
+from audit.model import Period
+from audit.report import build, contents, findings
+from audit.report import deliver as posts
+from audit.report import mail as mails
+from audit.report.deliver import Answer, Outcome
+from audit.service import lock, places
+from audit.store import database, migrations, publish, queries
+from audit.store.database import Connection
+
+Say = Callable[[str], None]
+
+_KILLED: Final = "the run ended while the mail was being sent"
+_AGAIN: Final = "'fairaudit deliver --failed' tries again"
+_TWICE: Final = (
+    "nobody knows whether it arrived; 'fairaudit deliver --failed --unknown' sends it again, "
+    "perhaps for the second time"
+)
+
+
+@dataclass
+class Delivered:
+    """What became of the mails that were due; each reads ``CLUSTER/PERIOD to ADDRESS``."""
+
+    sent: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Handed over, but nobody said whether they were taken."""
+    due: list[str] = field(default_factory=list)
+    """Still to be sent; in a dry run all that would be."""
+    failures: list[AuditError] = field(default_factory=list)
+    """Why mails were not sent."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the ledger is not as it was."""
+        return bool(self.sent or self.refused or self.unknown or self.due)
+
+
+@dataclass(frozen=True)
+class _Report:
+    cluster: str
+    period: Period
+    run_id: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.cluster}/{self.period.name}"
+
+
+@dataclass(frozen=True)
+class _Due:
+    """A mail to be sent."""
+
+    report: _Report
+    recipient: str
+    wish: mails.Wish
+    message_id: str
+    leave: str  # the state that its row of the ledger is in; empty: there is none
+    corrected: bool  # whether the recipient has an earlier version
+
+    @property
+    def name(self) -> str:
+        return f"{self.report.name} to {self.recipient}"
+
+    @property
+    def key(self) -> dict[str, object]:
+        return {
+            "run_id": self.report.run_id,
+            "report": self.report.name,
+            "recipient": self.recipient,
+        }
+
+
+class _TakenError(Exception):
+    """Another delivery has this mail."""
+
+
+def deliver(
+    con: Connection,
+    config: Config,
+    folder: Path,
+    now: int,
+    *,
+    failed: bool = False,
+    unknown: bool = False,
+    dry_run: bool = False,
+    say: Say = lambda text: None,
+) -> Delivered:
+    """Sends what is due.
+
+    Args:
+        con: the store, which nobody else has open.
+        config: the configuration in force.
+        folder: what its paths are relative to.
+        now: epoch s.
+        failed: also what was refused.
+        unknown: with ``failed``, also what may have arrived.
+        dry_run: only find out what is due; nothing is sent or noted.
+        say: told each mail's fate, and of waiting.
+    """
+    done = Delivered()
+    if config.mail.via == "none":
+        return done
+    if not dry_run:
+        _recover(con, now, done)
+    due = [
+        mail
+        for cluster in config.clusters
+        for mail in _due(con, cluster, config, now, failed=failed, unknown=failed and unknown)
+    ]
+    if dry_run:
+        done.due = [mail.name for mail in due]
+        return done
+    claimed = [mail for mail in due if _claim(con, mail, now)]
+    if claimed:
+        _Round(con, config, folder, now, done, say).run(claimed)
+    return done
+
+
+def by_hand(
+    config: Config,
+    folder: Path,
+    now: int,
+    *,
+    failed: bool = False,
+    unknown: bool = False,
+    dry_run: bool = False,
+    say: Say = lambda text: None,
+) -> Delivered:
+    """What ``fairaudit deliver`` does: ``deliver``, on the store of ``fairaudit run``.
+
+    Raises:
+        UsageError: config.toml sends no mail, or there is no store yet.
+        LockedError: another run is at work.
+    """
+    if config.mail.via == "none":
+        raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
+    if not config.recipients:
+        raise UsageError("deliver: config.toml has no [[recipients]]")
+    store = folder / config.output.state / "store.duckdb"
+    if not store.exists():
+        raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
+    with lock.held(store):
+        con = database.open_store(store, config.store.memory_limit)
+        try:
+            migrations.migrate(con)
+            done = deliver(
+                con,
+                config,
+                folder,
+                now,
+                failed=failed,
+                unknown=unknown,
+                dry_run=dry_run,
+                say=say,
+            )
+            target = folder / config.output.database
+            if not dry_run and done.changed and target.exists():
+                publish.publish(con, target)  # analysts see the ledger too
+        finally:
+            con.close()
+    return done
+
+
+def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
+    """Sends a mail that says that mail works.
+
+    Raises:
+        UsageError: nothing may be sent to ``address``, or no mail at all.
+        DeliveryError: it could not be handed over; the message says why.
+    """
+    if config.mail.via == "none":
+        raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
+    try:
+        recipient = allowed(address, config.mail.domains)
+    except ValueError as error:
+        raise UsageError(f"--test-send {address!r}: {error}") from None
+    text = (
+        "This mail was asked for with 'fairaudit deliver --test-send'.\n"
+        "That it arrived shows that reports can be mailed from there."
+    )
+    answer = _note(config.mail, folder, recipient, "fairaudit: mail works", text, now)
+    if answer.outcome is not Outcome.SENT:
+        raise DeliveryError(f"{recipient}: {answer.outcome}: {answer.said}")
+    return answer
+
+
+def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()) -> str | None:
+    """Writes to ``mail.operators`` that something could not be done.
+
+    Args:
+        config: the configuration in force.
+        subject: one line.
+        text: what could not be done, and why.
+        folder: what paths of the configuration are relative to.
+
+    Returns:
+        None, or which of them could not be told and why. That is never raised: it would hide what
+        they were to be told.
+    """
+    if config.mail.via == "none":
+        return None
+    lost = []
+    for address in config.mail.operators:
+        try:
+            recipient = allowed(address, config.mail.domains)
+            answer = _note(config.mail, folder, recipient, subject, text, int(time.time()))
+        except (DeliveryError, ValueError) as error:
+            lost.append(f"{address}: {error}")
+            continue
+        if answer.outcome is not Outcome.SENT:
+            lost.append(f"{address}: {answer.said}")
+    return "; ".join(lost) or None
+
+
+def _note(
+    settings: Mail, folder: Path, recipient: str, subject: str, text: str, now: int
+) -> Answer:
+    """A mail of text alone, tried once."""
+    assert settings.sender is not None  # config.Mail asks for it
+    message = mails.note(
+        subject,
+        text,
+        sender=settings.sender,
+        recipient=recipient,
+        message_id=_message_id(settings, [recipient, subject, text, now]),
+        now=now,
+    )
+    return posts.post(settings, folder).hand_over(message, recipient, lambda: None)
+
+
+# --- what is due -----------------------------------------------------------------------------
+
+
+def _recover(con: Connection, now: int, done: Delivered) -> None:
+    for report, recipient in queries.run(con, "delivery_recover", error=_KILLED, now=now).rows():
+        done.unknown.append(f"{report} to {recipient}")
+        done.failures.append(DeliveryError(f"{report} to {recipient}: {_KILLED}: {_TWICE}"))
+
+
+def _due(
+    con: Connection, cluster: Cluster, config: Config, now: int, *, failed: bool, unknown: bool
+) -> Iterator[_Due]:
+    """What a cluster's recipients have not got yet, oldest report first."""
+    reports = [
+        _Report(cluster.name, Period(name, start, end), run_id)
+        for name, start, end, run_id in queries.run(
+            con, "delivery_reports", cluster=cluster.name, now=now
+        ).iter_rows()
+    ]
+    ends = {report.period.name: report.period.to_time for report in reports}
+    ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
+    for recipient, wish in _recipients(config, cluster).items():
+        own = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
+        last = max((ends.get(period, 0) for period in own["period"]), default=None)
+        for age, report in reversed(list(enumerate(reports))):
+            rows = own.filter(pl.col("period") == report.period.name)
+            begun = last is not None and report.period.to_time > last
+            if rows.is_empty() and age >= config.mail.backlog and not begun:
+                continue
+            leave = _leave(rows, report.run_id, config, failed=failed, unknown=unknown)
+            if leave is None:
+                continue
+            kept = rows.filter(pl.col("run_id") == report.run_id)
+            earlier = rows.filter(
+                (pl.col("run_id") != report.run_id) & pl.col("state").is_in(["sent", "unknown"])
+            )
+            yield _Due(
+                report,
+                kept.item(0, "recipient") if kept.height else recipient,
+                wish,
+                kept.item(0, "message_id")
+                if kept.height
+                else _message_id(
+                    config.mail,
+                    [report.run_id, report.cluster, report.period.name, recipient.lower()],
+                ),
+                leave,
+                corrected=earlier.height > 0,
+            )
+
+
+def _leave(
+    rows: pl.DataFrame, run_id: str, config: Config, *, failed: bool, unknown: bool
+) -> str | None:
+    """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
+
+    Args:
+        rows: of the ledger, about one recipient and period, oldest change first.
+        run_id: of the report as it is now.
+        config: the configuration in force.
+        failed: whether refused ones are due.
+        unknown: whether those that may have arrived are.
+    """
+    again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
+    own = rows.filter(pl.col("run_id") == run_id)
+    if own.height:
+        state = str(own.item(0, "state"))
+        return state if state in again else None
+    arrived = rows.filter(pl.col("state") == "sent")
+    if arrived.height:
+        complete = findings.State.COMPLETE.value
+        better = arrived.item(-1, "report_state") != complete
+        return "" if config.mail.corrections or better else None
+    return "" if all(state in again for state in rows["state"]) else None
+
+
+def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
+    """Who gets a cluster's reports, each once, and what of them."""
+    found: dict[str, tuple[str, mails.Wish]] = {}
+    for entry in config.recipients:
+        if entry.clusters and cluster.name not in entry.clusters:
+            continue
+        if entry.periods and cluster.period not in entry.periods:
+            continue
+        if entry.attach is not None:
+            attach = frozenset[str](entry.attach)
+        else:
+            attach = frozenset() if entry.accounts else mails.Wish().attach
+        wish = mails.Wish(not entry.accounts, entry.accounts, attach, entry.charts)
+        for named in entry.addresses:
+            address = allowed(named, config.mail.domains)
+            known, before = found.get(address.lower(), (address, None))
+            found[address.lower()] = (known, wish if before is None else _both(before, wish))
+    return dict(found.values())
+
+
+def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
+    return mails.Wish(
+        one.whole or other.whole,
+        tuple(dict.fromkeys((*one.accounts, *other.accounts))),
+        one.attach | other.attach,
+        one.charts or other.charts,
+    )
+
+
+def _message_id(settings: Mail, parts: Sequence[object]) -> str:
+    """The id of a mail: the same for the same parts."""
+    assert settings.sender is not None  # config.Mail asks for it
+    domain = settings.message_id_domain or settings.sender.rsplit("@", 1)[1]
+    return f"<{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}@{domain}>"
+
+
+# --- the ledger ------------------------------------------------------------------------------
+
+
+def _claim(con: Connection, mail: _Due, now: int) -> bool:
+    """Makes a mail ours to send; False where another delivery was faster."""
+    if mail.leave == "claimed":
+        return True
+    report = mail.report
+    try:
+        with database.transaction(con):
+            queries.run(
+                con,
+                "delivery_forget",
+                cluster=report.cluster,
+                period=report.period.name,
+                recipient=mail.recipient,
+                run_id=report.run_id,
+            )
+            claimed = queries.run(
+                con,
+                "delivery_claim",
+                **mail.key,
+                cluster=report.cluster,
+                period=report.period.name,
+                message_id=mail.message_id,
+                now=now,
+                leave=mail.leave,
+            )
+    except StoreError as error:
+        if _conflict(error):
+            return False
+        raise
+    return claimed.height == 1
+
+
+def _move(
+    con: Connection,
+    mail: _Due,
+    leave: str,
+    state: str,
+    now: int,
+    *,
+    tried: int = 0,
+    report_state: str | None = None,
+    error: str | None = None,
+) -> None:
+    """Moves a mail from one state to the next, at once and for good.
+
+    Raises:
+        _TakenError: it is not in the state that it is to leave.
+    """
+    try:
+        moved = queries.run(
+            con,
+            "delivery_move",
+            **mail.key,
+            leave=leave,
+            state=state,
+            tried=tried,
+            report_state=report_state,
+            error=error,
+            now=now,
+        )
+    except StoreError as problem:
+        if _conflict(problem):
+            raise _TakenError from problem
+        raise
+    if moved.height != 1:
+        raise _TakenError
+
+
+def _conflict(error: StoreError) -> bool:
+    return "conflict" in str(error).lower()
+
+
+# --- sending ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What all mails about one report share; made when the first of them is."""
+
+    con: Connection
+    config: Config
+    folder: Path
+    report: _Report
+    now: int
+
+    @cached_property
+    def page(self) -> contents.Contents:
+        options = contents.Options(
+            rows=self.config.report.rows, examples=self.config.report.examples
+        )
+        return build.build(self.con, self.report.cluster, self.report.period, options)
+
+    @cached_property
+    def standing(self) -> findings.Standing:
+        return findings.standing(self.page, self.now)
+
+    @cached_property
+    def pictures(self) -> tuple[mails.Picture, ...]:
+        return mails.pictures(self.page)
+
+    @cached_property
+    def pdf(self) -> bytes | None:
+        """As it was made; None where it is not there."""
+        place = places.of_report(
+            self.config, self.folder, self.report.cluster, self.report.period.name
+        )
+        try:
+            return (place / "report.pdf").read_bytes()
+        except OSError:
+            return None
+
+    def letter(self, mail: _Due) -> mails.Letter:
+        """What one recipient gets."""
+        wish = mail.wish
+        files: list[mails.File] = []
+        remarks = []
+        if "pdf" in wish.attach and self.config.report.pdf:
+            if self.pdf is None:
+                remarks.append("The PDF of this report is missing and could not be attached.")
+            else:
+                plain = re.sub(r"[^A-Za-z0-9.-]", "_", self.report.name)
+                files.append(mails.File(f"{plain}.pdf", "application/pdf", self.pdf))
+        if "csv" in wish.attach:
+            files += mails.csv_files(self.page, () if wish.whole else wish.accounts)
+        if why := mails.too_large(files, self.config.mail.attachments_mb):
+            remarks.append(why)
+            files = []
+        return mails.compose(
+            self.page,
+            self.standing,
+            self.config.mail.subject,
+            wish,
+            corrected=mail.corrected,
+            pictures=self.pictures if wish.charts else (),
+            files=files,
+            remarks=remarks,
+        )
+
+
+@dataclass
+class _Round:
+    """Sends claimed mails, in rounds: who is told "later" does not hold up the others."""
+
+    con: Connection
+    config: Config
+    folder: Path
+    now: int
+    done: Delivered
+    say: Say
+    drafts: dict[str, _Draft] = field(default_factory=dict)
+
+    def run(self, due: list[_Due]) -> None:
+        """Sends all of ``due``, or says why not."""
+        settings = self.config.mail
+        try:
+            post = posts.post(settings, self.folder)
+        except DeliveryError as error:
+            self._stay(due, str(error))
+            return
+        for tried in range(settings.attempts):
+            if tried:
+                pause = settings.backoff_s * 2 ** (tried - 1)
+                self.say(f"{len(due)} mails put off; trying again in {pause} s")
+                time.sleep(pause)
+            due, why, barred = self._once(post, due)
+            if not due:
+                return
+            if barred:
+                break
+        self._stay(due, why)
+
+    def _stay(self, due: list[_Due], why: str) -> None:
+        """Notes why mails were not sent; they stay due."""
+        for mail in due:
+            self.done.due.append(mail.name)
+            try:
+                _move(self.con, mail, "claimed", "claimed", self.now, error=why)
+            except _TakenError:
+                self.done.due.pop()
+        self.done.failures.append(
+            DeliveryError(
+                f"{len(due)} mails could not be sent, {due[0].name} among them: {why}; "
+                "they stay due for the next run, or 'fairaudit deliver'"
+            )
+        )
+
+    def _once(self, post: posts.Post, due: list[_Due]) -> tuple[list[_Due], str, bool]:
+        """Tries each mail once; gives those put off, why, and whether further tries are vain."""
+        later: list[_Due] = []
+        why = ""
+        for number, mail in enumerate(due):
+            try:
+                answer = self._send(post, mail)
+            except _TakenError:
+                continue  # its row is another delivery's
+            except ReportError as error:
+                self.done.failures.append(
+                    DeliveryError(f"{mail.name}: the mail could not be made: {error}")
+                )
+                self.done.due.append(mail.name)
+                _move(self.con, mail, "claimed", "claimed", self.now, error=str(error))
+                continue
+            if answer.outcome in (Outcome.DOWN, Outcome.BARRED):
+                return [*later, *due[number:]], answer.said, answer.outcome is Outcome.BARRED
+            if answer.outcome is Outcome.LATER:
+                later.append(mail)
+                why = answer.said
+            else:
+                self._settled(mail, answer)
+        return later, why, False
+
+    def _send(self, post: posts.Post, mail: _Due) -> Answer:
+        """One try of one mail, with its row of the ledger kept in step."""
+        report = mail.report
+        draft = self.drafts.setdefault(
+            report.name, _Draft(self.con, self.config, self.folder, report, self.now)
+        )
+        assert self.config.mail.sender is not None  # config.Mail asks for it
+        message = mails.message(
+            draft.letter(mail),
+            sender=self.config.mail.sender,
+            recipient=mail.recipient,
+            message_id=mail.message_id,
+            now=self.now,
+        )
+        begun = False
+
+        def sending() -> None:
+            nonlocal begun
+            state = draft.standing.state.value
+            _move(self.con, mail, "claimed", "sending", self.now, report_state=state)
+            begun = True
+
+        answer = post.hand_over(message, mail.recipient, sending)
+        _move(
+            self.con,
+            mail,
+            "sending" if begun else "claimed",
+            {
+                Outcome.SENT: "sent",
+                Outcome.REFUSED: "refused",
+                Outcome.UNKNOWN: "unknown",
+            }.get(answer.outcome, "claimed"),
+            self.now,
+            tried=1,
+            error=answer.said or None,
+        )
+        return answer
+
+    def _settled(self, mail: _Due, answer: Answer) -> None:
+        """Keeps what became of a mail that is not due any more."""
+        if answer.outcome is Outcome.SENT:
+            self.done.sent.append(mail.name)
+            self.say(f"sent {mail.name}")
+            return
+        if answer.outcome is Outcome.REFUSED:
+            self.done.refused.append(mail.name)
+            remedy = _AGAIN
+        else:
+            self.done.unknown.append(mail.name)
+            remedy = _TWICE
+        self.done.failures.append(
+            DeliveryError(f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}")
+        )
