@@ -65,7 +65,7 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=80)
+    @settings(max_examples=120)
     @given(logs(), policies(order, backfill), st.booleans())
     def compare(log: Log, policy: Policy, of_its_own: bool) -> None:
         if of_its_own:
@@ -241,7 +241,7 @@ def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFram
     return fair_start_times(describe(frame(records), [pool]), pool, NOW, policy, **more)
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(rows(), st.sampled_from(POOLS), policies())
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     made = table(records, pool, policy)
@@ -308,7 +308,7 @@ STEPS = (
 """What may have been learned of a pool since the last night; the last lets larger ones queue."""
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(rows(), rows(4), st.sampled_from(STEPS), st.sampled_from(STEPS), policies(), st.data())
 def test_from_night_to_night_as_from_scratch(
     before: Rows,
@@ -361,6 +361,27 @@ def test_only_what_changed_is_computed_again(computed: list[int]) -> None:
     late = (Declared(EPOCH + 24, (("cpus", 2),)),)
     table(records, pool._replace(steps=late), Policy(), known=first)
     assert computed.pop() <= 4
+
+
+def test_what_one_learns_of_the_pool_changes_what_was_known() -> None:
+    pool = Pool("main", Resource.cpus, 4)
+    # a is too large for it, so it is not queued, unless the pool is to grow
+    a, j = ended(EPOCH, EPOCH + 1, EPOCH + 2, 5), ended(EPOCH, EPOCH + 1, EPOCH + 9, 1)
+    policy = Policy(Order.fcfs, Backfill.none)
+    tonight = table([a, j], pool, policy)
+    assert tonight["fst_strict"].to_list() == [None, EPOCH]
+    grows = pool._replace(steps=(Declared(EPOCH + 30, (("cpus", 5),)),))
+    assert table([a, j], grows, policy, known=tonight)["fst_strict"].to_list() == [
+        EPOCH + 30,
+        EPOCH + 31,
+    ]
+    # and what is known to come is planned around: k cannot have all of the pool until 8
+    k = ended(EPOCH, EPOCH, EPOCH + 8, 4)
+    policy = Policy(Order.fcfs, Backfill.conservative)
+    tonight = table([k], pool, policy)
+    assert tonight["fst_strict"].to_list() == [EPOCH]
+    shrinks = pool._replace(steps=(Declared(EPOCH + 5, (("cpus", 3),), planned=True),))
+    assert table([k], shrinks, policy, known=tonight)["fst_strict"].to_list() == [None]
 
 
 def test_provisional_ones_are_computed_again_when_what_they_knew_has_ended(
