@@ -197,6 +197,63 @@ def run_(
 
 
 @app.command()
+def deliver(
+    config: Annotated[Path, typer.Option("--config", help="The site's config.toml.")] = Path(
+        "config.toml"
+    ),
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Also send what a mail server refused.")
+    ] = False,
+    unknown: Annotated[
+        bool,
+        typer.Option(
+            "--unknown", help="With --failed: also what may have arrived; it may then come twice."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be sent to whom.")
+    ] = False,
+    test_send: Annotated[
+        str | None,
+        typer.Option("--test-send", metavar="ADDRESS", help="Only send a mail that says it works."),
+    ] = None,
+) -> None:
+    """Mail the reports that are due; 'run' does so too."""
+    import time
+
+    from audit.errors import UsageError
+    from audit.service import delivery
+
+    settings = _config(config)
+    now = int(time.time())
+    if test_send is not None:
+        delivery.try_out(settings, config.parent, test_send, now)
+        print(f"sent a test mail to {printable(test_send)}")
+        return
+    if unknown and not failed:
+        raise UsageError("--unknown goes with --failed: it may send a mail for the second time")
+    done = delivery.by_hand(
+        settings,
+        config.parent,
+        now,
+        failed=failed,
+        unknown=unknown,
+        dry_run=dry_run,
+        say=_say,
+    )
+    for mail in done.sent:
+        print(printable(f"sent {mail}"))
+    for mail in done.due if dry_run else ():
+        print(printable(f"would send {mail}"))
+    if not (done.sent or done.due or done.failures):
+        print("nothing to send")
+    for failure in done.failures:
+        _say(f"fairaudit: {failure}")
+    if done.failures:
+        raise typer.Exit(max(failure.exit_code for failure in done.failures))
+
+
+@app.command()
 def init(
     logs: Annotated[
         list[Path] | None, typer.Argument(metavar="LOG", help="Accounting logs, or folders.")

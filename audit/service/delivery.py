@@ -29,7 +29,7 @@ from audit.report import build, contents, findings
 from audit.report import deliver as posts
 from audit.report import mail as mails
 from audit.report.deliver import Answer, Outcome
-from audit.service import lock, places
+from audit.service import lock, places, privacy
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -122,7 +122,7 @@ def deliver(
         failed: also what was refused.
         unknown: with ``failed``, also what may have arrived.
         dry_run: only find out what is due; nothing is sent or noted.
-        say: told each mail's fate, and of waiting.
+        say: told of waiting.
     """
     done = Delivered()
     if config.mail.via == "none":
@@ -143,6 +143,7 @@ def deliver(
     return done
 
 
+@privacy.private()
 def by_hand(
     config: Config,
     folder: Path,
@@ -166,7 +167,7 @@ def by_hand(
     store = folder / config.output.state / "store.duckdb"
     if not store.exists():
         raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
-    with lock.held(store):
+    with lock.held(store, "fairaudit deliver"):
         con = database.open_store(store, config.store.memory_limit)
         try:
             migrations.migrate(con)
@@ -183,6 +184,7 @@ def by_hand(
             target = folder / config.output.database
             if not dry_run and done.changed and target.exists():
                 publish.publish(con, target)  # analysts see the ledger too
+                privacy.share(target, with_group=config.output.shared_with_group)
         finally:
             con.close()
     return done
@@ -623,7 +625,6 @@ class _Round:
         """Keeps what became of a mail that is not due any more."""
         if answer.outcome is Outcome.SENT:
             self.done.sent.append(mail.name)
-            self.say(f"sent {mail.name}")
             return
         if answer.outcome is Outcome.REFUSED:
             self.done.refused.append(mail.name)
