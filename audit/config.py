@@ -125,6 +125,46 @@ class Output(_Section):
     shared_with_group: bool = False
 
 
+def _times(value: str) -> str:
+    """Five fields as in a crontab; the timetable (audit/service/timetable.py) reads them."""
+    fields = value.split()
+    if len(fields) != 5 or not all(re.fullmatch(r"[A-Za-z0-9*,/-]+", field) for field in fields):
+        raise ValueError(
+            'must be minute, hour, day, month and day of the week, such as "30 4 * * *"'
+        )
+    if re.search(r"(?<!/)\d", fields[4]):
+        raise ValueError("days of the week are named here: mon, tue, wed, thu, fri, sat, sun")
+    return value
+
+
+class Service(_Section):
+    """When ``fairaudit service`` runs."""
+
+    times: str = "30 4 * * *"
+    by_cluster: dict[str, str] = {}
+    overdue_s: int = Field(default=7200, ge=60)
+
+    @field_validator("times")
+    @classmethod
+    def _five_fields(cls, value: str) -> str:
+        return _times(value)
+
+    @field_validator("by_cluster")
+    @classmethod
+    def _all_five_fields(cls, value: dict[str, str]) -> dict[str, str]:
+        return {name: _times(text) for name, text in value.items()}
+
+
+class Retention(_Section):
+    """What is kept; 0 keeps all."""
+
+    reports: int = Field(default=0, ge=0)
+    reports_days: int = Field(default=0, ge=0)
+    runs_days: int = Field(default=400, ge=0)
+    refused_days: int = Field(default=0, ge=0)
+    compact: bool = True
+
+
 class Threshold(_Section):
     """A figure that must not be exceeded; where it is, ``run`` ends with exit code 1."""
 
@@ -369,6 +409,8 @@ class Config(_Section):
     sql: Sql = Sql()
     report: Report = Report()
     output: Output = Output()
+    service: Service = Service()
+    retention: Retention = Retention()
     thresholds: tuple[Threshold, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     mail: Mail = Mail()
@@ -409,6 +451,16 @@ class Config(_Section):
         ]
         if wrong:
             raise ValueError("\n  ".join(wrong))
+        return self
+
+    @model_validator(mode="after")
+    def _known_times(self) -> Config:
+        known = [cluster.name for cluster in self.clusters]
+        if unknown := sorted(set(self.service.by_cluster) - set(known)):
+            raise ValueError(
+                f"service.by_cluster.{unknown[0]}: no such cluster; "
+                f"known are {', '.join(known) or 'none'}"
+            )
         return self
 
 

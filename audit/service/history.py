@@ -104,8 +104,8 @@ class History:
             "INSERT INTO history (run, stage, cluster, period, state, exit_code, started_at, "
             "version) VALUES (:run, :stage, :cluster, :period, 'running', 0, :now, :version)",
             {
-                **{"run": run, "stage": stage, "cluster": cluster, "period": period},
-                **{"now": self._clock(), "version": __version__},
+                "run": run, "stage": stage, "cluster": cluster, "period": period,
+                "now": self._clock(), "version": __version__,
             },
         )
         if run is None:
@@ -118,8 +118,8 @@ class History:
             "UPDATE history SET state = :state, exit_code = :exit_code, error = :error, "
             "ended_at = :now WHERE id = :id",
             {
-                **{"state": state, "exit_code": exit_code, "error": error},
-                **{"now": self._clock(), "id": number},
+                "state": state, "exit_code": exit_code, "error": error,
+                "now": self._clock(), "id": number,
             },
         )
 
@@ -143,7 +143,9 @@ class History:
 
     def copy(self, con: Connection) -> None:
         """Brings the store's copy up to date."""
-        rows = [vars(entry) for entry in _select(self._con, "WHERE state <> 'running' ORDER BY id", {})]
+        rows = [
+            vars(entry) for entry in _select(self._con, "WHERE state <> 'running' ORDER BY id", {})
+        ]
         with database.transaction(con):
             database.execute(con, "DELETE FROM history")
             frame = pl.DataFrame(rows, schema=_schema(), orient="row")
@@ -204,9 +206,7 @@ def _select(con: sqlite3.Connection, rest: str, values: Mapping[str, object]) ->
 
 def _schema() -> dict[str, type[pl.DataType]]:
     numbers = {"id", "run", "exit_code", "started_at", "ended_at"}
-    return {
-        field.name: pl.Int64 if field.name in numbers else pl.String for field in fields(Entry)
-    }
+    return {field.name: pl.Int64 if field.name in numbers else pl.String for field in fields(Entry)}
 
 
 def _failed(path: Path, error: sqlite3.Error) -> StoreError:
