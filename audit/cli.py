@@ -455,6 +455,24 @@ def sql(
 
 
 @app.command()
+def verify(
+    report: Annotated[Path, typer.Argument(help="A report.html or report.pdf.")],
+    db: Annotated[
+        Path | None,
+        typer.Option(help="Its database; else audit.duckdb beside it, or that of --config."),
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make a report again from its database, and compare it byte for byte."""
+    from audit.service import verification
+
+    verdict = verification.verify(report, db, _config(config), config.parent if config else Path())
+    print(f"{'ok' if verdict.same else 'DIFFERS'}  {printable(verdict.text)}")
+    if not verdict.same:
+        raise typer.Exit(1)
+
+
+@app.command()
 def doctor(
     db: Annotated[Path | None, typer.Option(help="Also check this published database.")] = None,
     config: ConfigFile = None,

@@ -24,7 +24,16 @@ def document(name: str) -> str:
 def test_the_readme_names_every_command_and_view() -> None:
     readme = document("README.md")
     commands = getattr(get_command(cli.app), "commands", {})
-    assert set(commands) == {"audit", "run", "deliver", "init", "simulate", "sql", "doctor"}
+    assert set(commands) == {
+        "audit",
+        "run",
+        "deliver",
+        "init",
+        "simulate",
+        "sql",
+        "doctor",
+        "verify",
+    }
     for name in commands:
         assert f"fairaudit {name}" in readme
     for view in VIEWS:

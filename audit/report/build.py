@@ -1,6 +1,8 @@
 """The record of a report, read from the database and nothing else.
 
-So a report can be made again later from the same database, and compared byte for byte.
+So a report can be made again later from the same database, and compared byte for byte. What it says
+of a period rests on the inputs that its figures rest on: logs that were read since, and tell of
+other periods, change nothing in it.
 """
 
 import json
@@ -64,11 +66,26 @@ def build(
     Raises:
         ReportError: the database does not know the cluster.
     """
-    known = queries.run(con, "report_cluster", cluster=cluster)
+    known = queries.run(con, "report_cluster", cluster=cluster, period=period.name)
     if known.is_empty():
         raise ReportError(f"cluster {cluster!r}: the database holds nothing of it; ingest its logs")
     notes, warnings = _notes(known.item(0, "notes"))
-    spanned = queries.run(con, "report_data_span", cluster=cluster, schedule=schedule)
+    span = {"from_time": period.from_time, "to_time": period.to_time}
+    spanned = queries.run(
+        con,
+        "report_data_span",
+        cluster=cluster,
+        schedule=schedule,
+        whole=period.whole_log,
+        **span,
+    )
+    basis = {
+        "cluster": cluster,
+        "whole": period.whole_log,
+        "inputs": queries.run(con, "input_ids", cluster=cluster, **span)["input_id"].to_list(),
+    }
+    refusals = queries.run(con, "report_refusals", **basis, examples=options.examples)
+    inputs = tuple(Input(*row) for row in queries.run(con, "report_inputs", **basis).iter_rows())
     of_period = {"cluster": cluster, "schedule": schedule, "period": period.name}
     summary = queries.run(con, "report_summary", **of_period)
     entities = queries.run(con, "report_entities", **of_period)
@@ -100,16 +117,15 @@ def build(
             for pool, resource, capacity in pools.iter_rows()
         ),
         usages=usages(con, cluster, period, known.item(0, "zone"), options.rows),
-        coverage=_coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
+        coverage=replace(
+            _coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
+            undated=sum(log.refused for log in inputs),
+        ),
         notes=notes,
         warnings=warnings,
-        inputs=tuple(
-            Input(*row) for row in queries.run(con, "report_inputs", cluster=cluster).iter_rows()
-        ),
-        superseded=int(queries.run(con, "report_superseded", cluster=cluster).item()),
-        refusals=_refusals(
-            queries.run(con, "report_refusals", cluster=cluster, examples=options.examples)
-        ),
+        inputs=inputs,
+        superseded=int(queries.run(con, "report_superseded", **basis).item()),
+        refusals=_refusals(refusals),
         definitions=definitions(),
         provenance=_provenance(con, cluster, period),
         options=options,
@@ -175,10 +191,10 @@ def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gap
         "from_day": day_of(period.from_time, in_zone).isoformat(),
         "to_day": day_of(last, in_zone).isoformat(),
     }
-    days, empty, partial, undated = queries.run(con, "report_coverage", **span).row(0)
+    days, empty, partial = queries.run(con, "report_coverage", **span).row(0)
     found = queries.run(con, "report_gaps", **span, gaps=gaps)
     return Coverage(
-        days, empty, partial, undated, gaps=tuple(Gap(*row) for row in found.iter_rows())
+        days, empty, partial, undated=0, gaps=tuple(Gap(*row) for row in found.iter_rows())
     )
 
 

@@ -18,7 +18,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, Final
 
 LENGTH: Final = 8
 """Bytes of a length, most significant first."""
@@ -160,14 +160,14 @@ def nothing_from_outside() -> Any:
     return Inside(allowed_protocols=("data",), allow_redirects=False)
 
 
-def send(to: BinaryIO, message: bytes) -> None:
+def send(to: IO[bytes], message: bytes) -> None:
     """Writes one message."""
     to.write(len(message).to_bytes(LENGTH, "big"))
     to.write(message)
     to.flush()
 
 
-def receive(source: BinaryIO) -> bytes:
+def receive(source: IO[bytes]) -> bytes:
     """Reads one message; nothing where the other side is gone."""
     length = source.read(LENGTH)
     if len(length) < LENGTH:

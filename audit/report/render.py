@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.errors import ReportError
 from audit.model import COUNTED
-from audit.report import belief, charts, export, sandbox, tables, wording
+from audit.report import belief, charts, export, identity, sandbox, tables, wording
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.findings import findings, notices, standing
 from audit.report.sandbox import Limits
@@ -180,6 +180,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
                 f"{wording.day(span.from_time, span.zone)} to {wording.day(end, span.zone)}"
             ),
             dated=datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            identity=identity.written(contents),
             contents=contents,
             findings=findings(contents),
             notices=notices(contents),

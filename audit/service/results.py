@@ -18,7 +18,7 @@ from audit.store.database import Connection
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fairshare_result", "fidelity_result"),
-    "run",
+    *("run_note", "run"),
 )
 WHOLE: Final = ("clusters", "pools", "job_result", "coverage_result")
 
@@ -56,13 +56,13 @@ def replace(
             database.delete(con, table, cluster=cluster)
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
-        _describe(con, setting)
+        _describe(con, setting, made)
         database.insert(con, "coverage_result", results.coverage_result)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
         database.insert(con, "job_result", _with_runs(results.job_result, runs))
-        for table in BY_PERIOD[:-1]:
+        for table in BY_PERIOD[:-2]:
             rows: pl.DataFrame = getattr(results, table)
             database.insert(con, table, rows.join(names, on="period", maintain_order="left"))
         for identity in made:
@@ -75,13 +75,19 @@ def replace(
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
 
 
-def _describe(con: Connection, setting: Setting) -> None:
+def _describe(con: Connection, setting: Setting, made: Sequence[Identity]) -> None:
     """Puts into the store what the report says of the cluster itself."""
     notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
     said = json.dumps({"notes": notes, "warnings": setting.warnings})
     own = {"cluster": setting.cluster}
+    described = {**own, "zone": setting.zone.key, "notes": said}
+    database.insert(con, "clusters", pl.DataFrame([described]))
     database.insert(
-        con, "clusters", pl.DataFrame([{**own, "zone": setting.zone.key, "notes": said}])
+        con,
+        "run_note",
+        pl.DataFrame(
+            [{**described, "period": run.period.name, "run_id": run.run_id} for run in made]
+        ),
     )
     pools = [
         {**own, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}

@@ -1,9 +1,16 @@
--- How many days of a span the log has records for, and how many lines no day is known of.
+-- How many days of a span the log has records for, from its first day with any to its last there.
 -- parameters: cluster VARCHAR, from_day VARCHAR, to_day VARCHAR
+WITH known AS (
+    SELECT day, state
+    FROM coverage_result
+    WHERE cluster = $cluster AND day BETWEEN $from_day::DATE AND $to_day::DATE
+),
+edges AS (
+    SELECT min(day) AS first, max(day) AS last FROM known WHERE state <> 'empty'
+)
 SELECT
-    count(*) FILTER (day BETWEEN $from_day::DATE AND $to_day::DATE) AS days,
-    count(*) FILTER (day BETWEEN $from_day::DATE AND $to_day::DATE AND state = 'empty') AS empty,
-    count(*) FILTER (day BETWEEN $from_day::DATE AND $to_day::DATE AND state = 'partial') AS partial,
-    coalesce(sum(refused) FILTER (day IS NULL), 0)::BIGINT AS undated
-FROM coverage_result
-WHERE cluster = $cluster
+    count(*) AS days,
+    count(*) FILTER (state = 'empty') AS empty,
+    count(*) FILTER (state = 'partial') AS partial
+FROM known, edges
+WHERE day BETWEEN edges.first AND edges.last

@@ -1,6 +1,6 @@
--- The logs that were read for a cluster.
--- parameters: cluster VARCHAR
+-- The logs that were read for a cluster: these, or all.
+-- parameters: cluster VARCHAR, whole BOOLEAN, inputs VARCHAR[]
 SELECT file, dialect, content_sha256, bytes, records, refused, duplicates
 FROM inputs
-WHERE cluster = $cluster
+WHERE cluster = $cluster AND ($whole OR list_contains($inputs::VARCHAR[], input_id))
 ORDER BY file, content_sha256

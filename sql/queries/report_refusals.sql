@@ -1,5 +1,6 @@
--- Why lines were refused, with the first few of each reason; those replayed since are left out.
--- parameters: cluster VARCHAR, examples BIGINT
+-- Why lines of these inputs, or of all, were refused, with the first few of each reason; those
+-- replayed since are left out.
+-- parameters: cluster VARCHAR, whole BOOLEAN, inputs VARCHAR[], examples BIGINT
 WITH numbered AS (
     SELECT
         reason, file, line, left(text, 400) AS text,
@@ -7,6 +8,7 @@ WITH numbered AS (
         row_number() OVER (PARTITION BY reason ORDER BY file, input_id, line) AS position
     FROM refused
     WHERE cluster = $cluster AND replayed_at IS NULL
+        AND ($whole OR list_contains($inputs::VARCHAR[], input_id))
 )
 SELECT reason, lines, file, line, text
 FROM numbered

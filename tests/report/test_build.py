@@ -90,6 +90,20 @@ def con(tmp_path: Path) -> Iterator[Connection]:
             },
         ),
         (
+            "records",
+            {
+                "cluster": "demo",
+                "job_id": "1",
+                "kind": "job",
+                "end_time": _FROM + 1,
+                "line": 1,
+                "byte_offset": 0,
+                "attempt": 1,
+                "superseded": False,
+                "input_id": "i",
+            },
+        ),
+        (
             "run",
             {
                 "run_id": "run-1",
@@ -207,12 +221,13 @@ def _cover(con: Connection, *days: tuple[str | None, int, str]) -> None:
         database.insert(con, "coverage_result", frame)
 
 
-def test_days_without_records_are_counted_inside_the_period(con: Connection) -> None:
+def test_days_without_records_are_counted_between_those_with_some(con: Connection) -> None:
     empty_days = ("2026-10-02", "2026-10-05", "2026-10-06", "2026-10-31", "2026-11-01")
     _cover(con, ("2026-09-30", 0, "empty"), *((day, 0, "empty") for day in empty_days))
     _cover(con, ("2026-10-01", 5, "full"), ("2026-10-03", 5, "partial"), (None, 3, "partial"))
+    _cover(con, ("2026-10-07", 5, "full"))
     cover = build(con, "demo", _PERIOD, Options(gaps=2)).coverage
-    assert (cover.days, cover.empty, cover.partial, cover.undated) == (6, 4, 1, 3)
+    assert (cover.days, cover.empty, cover.partial, cover.undated) == (6, 3, 1, 3)
     assert [(gap.first, gap.last, gap.days) for gap in cover.gaps] == [
         ("2026-10-05", "2026-10-06", 2),
         ("2026-10-02", "2026-10-02", 1),

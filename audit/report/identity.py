@@ -1,0 +1,88 @@
+"""What a report says of itself to whoever makes it again: it stands in the page and in the PDF.
+
+Not a signature: it tells which report this claims to be, and comparing bytes tells whether it is.
+"""
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from audit.errors import ReportError
+from audit.model import Period
+from audit.report.contents import Contents, Options
+
+_MARK: Final = "fairaudit-report:"
+_FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")
+_STREAM: Final = re.compile(rb"stream\r?\n")
+_LONGEST: Final = 1 << 22  # of a part of a PDF, decompressed
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Which report a file claims to be."""
+
+    cluster: str
+    period: Period
+    run_id: str
+    version: str
+    options: Options
+
+
+def written(contents: Contents) -> str:
+    """The identity of a report as one word."""
+    said = {
+        "cluster": contents.cluster,
+        "period": [contents.span.name, contents.span.from_time, contents.span.to_time],
+        "run_id": contents.provenance.run_id,
+        "version": contents.provenance.version,
+        "options": asdict(contents.options),
+    }
+    text = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+    return _MARK + base64.urlsafe_b64encode(text).decode()
+
+
+def read(report: bytes) -> Claim:
+    """The identity that a page or a PDF carries.
+
+    Raises:
+        ReportError: it carries none that can be read.
+    """
+    for part in _parts(report):
+        if found := _FOUND.search(part):
+            return _claim(found[1])
+    raise ReportError(
+        "it says nowhere which report it is: fairaudit did not make it, or it was edited"
+    )
+
+
+def _claim(word: bytes) -> Claim:
+    try:
+        said = json.loads(base64.urlsafe_b64decode(word))
+        name, from_time, to_time = said["period"]
+        return Claim(
+            str(said["cluster"]),
+            Period(str(name), int(from_time), int(to_time)),
+            str(said["run_id"]),
+            str(said["version"]),
+            Options(**{key: int(value) for key, value in said["options"].items()}),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
+        raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (
+            error
+        )
+
+
+def _parts(report: bytes) -> Iterator[bytes]:
+    """The whole, and where it is a PDF what is compressed in it."""
+    yield report
+    if report.startswith(b"%PDF-"):
+        for start in _STREAM.finditer(report):
+            try:
+                yield zlib.decompressobj().decompress(report[start.end() :], _LONGEST)
+            except zlib.error:
+                continue

@@ -1,0 +1,5 @@
+-- How many figures of a period have changed since a run computed them.
+-- parameters: cluster VARCHAR, period VARCHAR, run_id VARCHAR
+SELECT count(*) AS restated
+FROM restatement
+WHERE cluster = $cluster AND period = $period AND old_run_id = $run_id
