@@ -213,7 +213,7 @@ def _text(code: int, said: bytes | str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError) or "timed out" in str(error):  # smtplib wraps it
         return "no answer in time (mail.timeout_s)"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
