@@ -200,7 +200,7 @@ class _Session:
     def answer(self, text: str) -> bool:
         """Does what was typed; False ends the conversation."""
         if not text.startswith("\\"):
-            self._query(text, {})
+            self._query(text, {}, self._rows)
             return True
         try:
             command, *arguments = shlex.split(text.replace("\\", "\\\\").rstrip(";"))
@@ -212,15 +212,15 @@ class _Session:
             case ["\\?"]:
                 print(HELP, end="")
             case ["\\d"]:
-                self._query(_SHOWN, {})
+                self._query(_SHOWN, {}, rows=None)
             case ["\\d", name]:
                 if name not in self.words.views:
                     raise UsageError(f"no view {name!r}; \\d lists them")
-                self._query(_DESCRIBED, {"name": name})
+                self._query(_DESCRIBED, {"name": name}, rows=None)
             case ["\\s"]:
                 print(analyst.describe_saved(), end="")
             case ["\\s", name, *values]:
-                self._query(saved.named(name).name, analyst.values(values))
+                self._query(saved.named(name).name, analyst.values(values), self._rows)
             case ["\\f", name] if name in ("table", "csv", "json"):
                 self._form = Format(name)
             case ["\\r"]:
@@ -229,7 +229,7 @@ class _Session:
                 raise UsageError(f"{text}: no such command; \\? lists them")
         return True
 
-    def _query(self, text: str, values: Mapping[str, str]) -> None:
+    def _query(self, text: str, values: Mapping[str, str], rows: int | None) -> None:
         if self._con is None:
             self.open()
         assert self._con is not None
@@ -240,7 +240,7 @@ class _Session:
                 values,
                 self._form,
                 sys.stdout.buffer,
-                rows=self._rows,
+                rows=rows,
                 limits=self._limits,
                 # a table says itself what it lacks
                 say=(lambda _: None) if self._form is Format.table else self._say,
@@ -261,7 +261,9 @@ def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -
             found = session.words.complete(
                 readline.get_line_buffer()[: readline.get_endidx()], word
             )
-        return found[number] if number < len(found) else None
+        if number >= len(found):
+            return None
+        return found[number] + ("" if found[number].endswith("=") else " ")
 
     readline.set_completer(complete)
     readline.set_completer_delims(_DELIMITERS)

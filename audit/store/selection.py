@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ _BATCH: Final = 2048  # rows held at a time
 # What a semicolon does not end: literals, names, comments.
 _SEALED: Final = (
     r"(?<!\w)[eE]'(?:\\.|''|[^'\\])*'"
-    r"|'(?:[^']|'')*'"
+    r"|(?:(?<![eE])|(?<=\w[eE]))'(?:[^']|'')*'"
     r'|"(?:[^"]|"")*"'
     r"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"
     r"|--[^\n]*"
@@ -70,11 +71,15 @@ def select(con: Connection, text: str, parameters: Mapping[str, object]) -> Sele
     Raises:
         StoreError: it is wrong, several, or does something else than select.
     """
-    try:
-        parts = con.extract_statements(text)
+    with _refusals():
+        try:
+            parts = con.extract_statements(text)
+            kinds = [part.type.name for part in parts]
+        except ValueError as error:  # a kind that the parser knows and its bindings do not
+            raise StoreError("only statements that select are allowed") from error
         if len(parts) != 1:
             raise StoreError(f"give one statement at a time, not {len(parts)}")
-        kind = parts[0].type.name
+        kind = kinds[0]
         query = _SEALED_OR_END.sub(lambda found: " " if found[0] == ";" else found[0], text)
         if kind == "EXPLAIN":
             return _explained(con, query, parameters)
@@ -85,10 +90,6 @@ def select(con: Connection, text: str, parameters: Mapping[str, object]) -> Sele
             )
         relation = con.sql(query, params=dict(parameters) or None)
         columns = tuple(map(Column, relation.columns, map(str, relation.types)))
-    except duckdb.Error as error:
-        raise database.refusal(error) from error
-    except ValueError as error:  # a statement that the parser knows and its bindings do not
-        raise StoreError("only statements that select are allowed") from error
     return Selection(query, columns, parameters)
 
 
@@ -119,7 +120,7 @@ def rows(
     Raises:
         StoreError: it fails on the way; TimeLimitError and MemoryLimitError where a limit ends it.
     """
-    try:
+    with _refusals():
         con.execute(_reading(selection, cells, most), dict(selection.parameters) or None)
         try:
             while batch := con.fetchmany(_BATCH):
@@ -127,8 +128,6 @@ def rows(
         finally:
             while most is not None and con.fetchmany(_BATCH):
                 pass  # a result that is not read to its end keeps the connection
-    except (duckdb.Error, MemoryError) as error:
-        raise database.refusal(error) from error
 
 
 def frame(
@@ -140,14 +139,25 @@ def frame(
     """
     named = [f"{cell} AS c{number}" for number, cell in enumerate(cells)]
     reading = _reading(selection, named, most)
-    try:
+    with _refusals():
         con.execute(f"CREATE OR REPLACE TEMP TABLE answer AS {reading}", dict(selection.parameters))
         try:
             return database.fetch(con, "FROM temp.answer")
         finally:
             con.execute("DROP TABLE temp.answer")
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turns what DuckDB raises into errors of this project."""
+    try:
+        yield
     except (duckdb.Error, MemoryError) as error:
         raise database.refusal(error) from error
+    except RuntimeError as error:
+        if "interrupted" in str(error):  # by Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _reading(selection: Selection, cells: Sequence[str], most: int | None) -> str:

@@ -1,0 +1,94 @@
+"""Saved queries: declared truly, and answering over a database with data."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import StoreError, UsageError
+from audit.store import database, saved, selection
+from audit.store.database import Connection
+from tests.service.published import full
+
+NEEDED = {"user": "1"}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    con = database.open_snapshot(full(tmp_path_factory.mktemp("site")))
+    yield con
+    con.close()
+
+
+def answer(con: Connection, name: str, **given: str) -> pl.DataFrame:
+    query = saved.named(name)
+    needed = {
+        parameter.name: NEEDED[parameter.name]
+        for parameter in query.parameters
+        if parameter.default is None
+    }
+    values = saved.arguments(con, query, {**needed, **given})
+    asked = selection.select(con, query.sql, values)
+    frame = selection.frame(con, asked, [f"c{n}" for n in range(len(asked.columns))], None)
+    frame.columns = [column.name for column in asked.columns]
+    return frame
+
+
+@pytest.mark.parametrize("name", saved.every())
+def test_every_saved_query_is_declared_truly_and_answers(published: Connection, name: str) -> None:
+    query = saved.named(name)
+    assert re.fullmatch(r"[A-Z].+\.", query.doc)
+    declared = {parameter.name for parameter in query.parameters}
+    assert database.named_parameters(published, query.sql) == declared
+    found = answer(published, name)
+    assert not found.is_empty()
+    for parameter in query.parameters:  # each of them restricts what is found
+        if parameter.default == "NULL":
+            assert answer(published, name, **{parameter.name: "nobody's"}).is_empty()
+        elif parameter.name == "top":
+            assert answer(published, name, top="1").height <= max(1, found.height - 1)
+
+
+def test_what_they_say_is_so(published: Connection) -> None:
+    worst = answer(published, "worst_treated")
+    assert worst["miss_strict_s"].to_list() == sorted(worst["miss_strict_s"], reverse=True)
+    assert set(answer(published, "over_target")["entity"]) == {"1", "3"}
+    gaps = answer(published, "coverage_gaps")
+    assert set(gaps["state"]) == {"empty", "partial"}
+    assert (gaps.filter(state="empty")["records"] == 0).all()
+    refused = answer(published, "refused_by_reason")
+    assert refused["first_text"].to_list() == ["this is no record"]
+    hours = answer(published, "waits_by_hour", top="1")
+    assert hours["hour"].n_unique() == hours.height
+    classes = answer(published, "width_classes")
+    assert classes["width_class"].to_list() == ["1", "2", "3-4"]
+    assert (classes["missed_relaxed"] <= classes["attempts"]).all()
+    assert set(answer(published, "restated", metric="attempts")["new_value"]) >= {44.0}
+
+
+def test_parameters_are_values_of_their_type(published: Connection) -> None:
+    odd = "1' OR '1' = '1"
+    assert answer(published, "jobs_of_user", user=odd).is_empty()
+    query = saved.named("worst_treated")
+    for given, said in (
+        ({"top": "many"}, "parameter top of worst_treated: 'many' is no BIGINT"),
+        ({"tpo": "1"}, "no parameter 'tpo'; it has period, cluster, top"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            saved.arguments(published, query, given)
+    with pytest.raises(UsageError, match="needs --param user=… \\(whose\\)"):
+        saved.arguments(published, saved.named("jobs_of_user"), {})
+    with pytest.raises(UsageError, match="did you mean 'worst_treated'"):
+        saved.named("worst_treatd")
+
+
+def test_a_wrong_declaration_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = tmp_path / "bad.sql"
+    bad.write_text("-- It.\n-- $a\nSELECT $a\n")
+    monkeypatch.setattr("audit.resources.files", lambda _folder, _suffix: [bad])
+    saved.every.cache_clear()
+    with pytest.raises(StoreError, match=r"bad\.sql:2: a parameter is declared as"):
+        saved.every()
+    saved.every.cache_clear()
