@@ -27,7 +27,7 @@ from pydantic import (
 from audit import periods
 from audit.errors import ConfigError, UsageError
 
-_UNITS = {
+_UNITS: dict[str, int] = {
     **{f"{unit}B": 1000**power for power, unit in enumerate("KMGT", start=1)},
     **{f"{unit}iB": 1024**power for power, unit in enumerate("KMGT", start=1)},
 }
