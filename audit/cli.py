@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from audit import __version__
-from audit.errors import AuditError
+from audit.errors import AuditError, LockedError
 from audit.progress import printable
 
 if TYPE_CHECKING:
@@ -161,38 +161,112 @@ def audit(
             print(made)
 
 
+SiteConfig = Annotated[Path, typer.Option("--config", help="The site's config.toml.")]
+OnlyPeriod = Annotated[
+    str | None, typer.Option("--period", help="Only this period, like 2026-10 (as in the reports).")
+]
+
+
 @app.command("run")
-def run_(
-    config: Annotated[Path, typer.Option("--config", help="The site's config.toml.")] = Path(
-        "config.toml"
-    ),
-    period: Annotated[
-        str | None, typer.Option(help="Only this period, like 2026-10 (as in the reports).")
-    ] = None,
-) -> None:
-    """Do what the night does: read new logs, compute, report, publish."""
+def run_(config: SiteConfig = Path("config.toml"), period: OnlyPeriod = None) -> None:
+    """Do what the night does: read new logs, compute, report, publish, deliver."""
+    from audit.service import night
+
+    _stages(config, period, night.STAGES)
+
+
+@app.command()
+def ingest(config: SiteConfig = Path("config.toml")) -> None:
+    """One stage of a run: read new logs."""
+    _stages(config, None, ("ingest",))
+
+
+@app.command()
+def report(config: SiteConfig = Path("config.toml"), period: OnlyPeriod = None) -> None:
+    """One stage of a run: compute and report what was read, and publish it."""
+    _stages(config, period, ("compute", "report", "publish"))
+
+
+def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
+    """Does these stages of a run, and says what came of them."""
     import time
 
     from audit.kernels import jit
     from audit.progress import Progress
-    from audit.service import night
+    from audit.service import night, service
 
     settings = _config(config)
     jit.on_first_compile = _say
-    with Progress() as progress:
-        done = night.run(settings, config.parent, int(time.time()), period, progress.update)
+    try:
+        with Progress() as progress:
+            done = night.run(
+                settings,
+                config.parent,
+                int(time.time()),
+                period,
+                progress.update,
+                stages=stages,
+            )
+    except LockedError:
+        raise
+    except AuditError as error:
+        service.tell(settings, config.parent, [error], _say, "fairaudit")
+        raise
     for said in done.warnings:
         _say(f"warning: {said}")
-    for made in [*done.read, *(f"computed {name}" for name in done.computed), *done.reports]:
-        print(printable(str(made)))
-    print(f"published {settings.output.database}" if done.published else "nothing to publish")
+    made = [*done.read, *(f"computed {name}" for name in done.computed), *done.reports]
+    for line in [*made, *(f"sent {name}" for name in done.sent)]:
+        print(printable(str(line)))
+    if "publish" in stages:
+        print(f"published {settings.output.database}" if done.published else "nothing to publish")
     for found in done.exceeded:
         _say(f"threshold: {found}")
     for failure in done.failures:
         _say(f"fairaudit: {failure}")
     if done.failures:
-        raise typer.Exit(max(failure.exit_code for failure in done.failures))
+        service.tell(settings, config.parent, done.failures, _say, "fairaudit")
+        raise typer.Exit(done.exit_code)
     if done.exceeded:
+        raise typer.Exit(1)
+
+
+@app.command("service")
+def service_(config: SiteConfig = Path("config.toml")) -> None:
+    """Run at the times of config.toml, catching up after an outage, until stopped."""
+    import threading
+    import time
+
+    from audit.kernels import jit
+    from audit.service import service
+
+    settings = _config(config)
+    jit.on_first_compile = _say
+    stop = threading.Event()
+    with service.stopped_by_signals(stop):
+        service.serve(settings, config.parent, time.time, stop, _say)
+
+
+@app.command()
+def status(
+    config: SiteConfig = Path("config.toml"),
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 1 if a run failed or is overdue.")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=0, help="Show so many of the newest stages.")] = 20,
+) -> None:
+    """Show the runs, what became of them, and when the next is due."""
+    import time
+
+    from audit.errors import UsageError
+    from audit.service import status as service
+
+    settings = _config(config)
+    if not settings.clusters:
+        raise UsageError("status: the configuration has no [[clusters]]")
+    found = service.look(settings, config.parent, int(time.time()))
+    for line in service.lines(found, rows):
+        print(printable(line))
+    if check and any(standing.problem for standing in found.clusters):
         raise typer.Exit(1)
 
 

@@ -27,7 +27,11 @@ def test_the_readme_names_every_command_and_view() -> None:
     assert set(commands) == {
         "audit",
         "run",
+        "ingest",
+        "report",
         "deliver",
+        "service",
+        "status",
         "init",
         "simulate",
         "sql",

@@ -104,8 +104,12 @@ class History:
             "INSERT INTO history (run, stage, cluster, period, state, exit_code, started_at, "
             "version) VALUES (:run, :stage, :cluster, :period, 'running', 0, :now, :version)",
             {
-                "run": run, "stage": stage, "cluster": cluster, "period": period,
-                "now": self._clock(), "version": __version__,
+                "run": run,
+                "stage": stage,
+                "cluster": cluster,
+                "period": period,
+                "now": self._clock(),
+                "version": __version__,
             },
         )
         if run is None:
@@ -118,8 +122,11 @@ class History:
             "UPDATE history SET state = :state, exit_code = :exit_code, error = :error, "
             "ended_at = :now WHERE id = :id",
             {
-                "state": state, "exit_code": exit_code, "error": error,
-                "now": self._clock(), "id": number,
+                "state": state,
+                "exit_code": exit_code,
+                "error": error,
+                "now": self._clock(),
+                "id": number,
             },
         )
 
@@ -166,8 +173,8 @@ def opened(state: Path, clock: Callable[[], int]) -> Iterator[History]:
         yield found
 
 
-def read(state: Path, most: int) -> list[Entry]:
-    """The newest entries, newest first, at any time; none where no run ever began.
+def read(state: Path) -> list[Entry]:
+    """All entries, newest first, at any time; none where no run ever began.
 
     What is noted as running is abandoned, if nobody holds the store.
 
@@ -180,10 +187,10 @@ def read(state: Path, most: int) -> list[Entry]:
     holder = lock.holder(state / "store.duckdb")
     with closing(_connect(path)) as con:
         try:
-            found = _select(con, "ORDER BY id DESC LIMIT :most", {"most": most})
+            found = _select(con, "ORDER BY id DESC", {})
         except sqlite3.Error as error:
             raise _failed(path, error) from error
-    newest = max((entry.run for entry in found), default=0)
+    newest = max((entry.run or 0 for entry in found), default=0)
     return [
         entry
         if entry.state != "running" or (holder is not None and entry.run == newest)

@@ -16,7 +16,9 @@ _TRIES: Final = 4
 
 
 @contextmanager
-def held(database: Path, who: str = "fairaudit") -> Iterator[None]:
+def held(
+    database: Path, who: str = "fairaudit", busy: str = "another run is writing this database"
+) -> Iterator[None]:
     """Holds the right to write ``database`` while the block runs.
 
     The operating system lets go of it when the process ends, however it ends. The lock file goes
@@ -25,6 +27,7 @@ def held(database: Path, who: str = "fairaudit") -> Iterator[None]:
     Args:
         database: what is protected; the lock lies beside it.
         who: told to others that want it, with the number of this process.
+        busy: told where another has it.
 
     Raises:
         LockedError: another run holds it; the message names it.
@@ -43,8 +46,7 @@ def held(database: Path, who: str = "fairaudit") -> Iterator[None]:
                 time.sleep(0.05)
                 continue
             raise LockedError(
-                f"{database}: another run is writing this database{other and f' ({other})'}; "
-                "try again when it has finished"
+                f"{database}: {busy}{other and f' ({other})'}; try again when it has finished"
             ) from error
         if _is_still(path, descriptor):
             break

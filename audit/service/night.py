@@ -108,12 +108,14 @@ class _Work:
     past: History
     number: int
     """Of the run, in the history."""
+    stopping: Callable[[], bool]
 
     def stage(self, name: str, cluster: str | None, do: Callable[[], bool | None]) -> bool:
         """Does a stage and notes what became of it; whether what rests on it can be done."""
         if name not in self.stages:
             return True
-        self.progress(name if cluster is None else f"{name} of {cluster}", 0, 1)
+        if self.stopping():
+            raise StoppedError
         failures = self.night.failures
         before = len(failures)
         row = self.past.begin(name, cluster, self.only, self.number)
@@ -198,7 +200,9 @@ def run(
             con = database.open_store(store, config.store.memory_limit)
             try:
                 migrations.migrate(con)
-                work = _Work(con, config, folder, now, only, night, watched, stages, past, number)
+                work = _Work(
+                    con, config, folder, now, only, night, watched, stages, past, number, stopping
+                )
                 _all(work, [one for one in config.clusters if cluster in (None, one.name)])
                 crowded = config.retention.compact and compaction.free(con).worth_it
             finally:
