@@ -441,7 +441,8 @@ def _move(
 
 
 def _conflict(error: StoreError) -> bool:
-    return "conflict" in str(error).lower()
+    said = str(error).lower()
+    return "conflict" in said or "duplicate key" in said
 
 
 # --- sending ---------------------------------------------------------------------------------
@@ -525,7 +526,7 @@ class _Round:
 
     def run(self, due: list[_Due]) -> None:
         """Sends all of ``due``, or says why not."""
-        settings = self.config.mail
+        settings, why = self.config.mail, ""
         try:
             post = posts.post(settings, self.folder)
         except DeliveryError as error:
@@ -534,7 +535,7 @@ class _Round:
         for tried in range(settings.attempts):
             if tried:
                 pause = settings.backoff_s * 2 ** (tried - 1)
-                self.say(f"{len(due)} mails put off; trying again in {pause} s")
+                self.say(f"{len(due)} not sent yet ({why}); trying again in {pause} s")
                 time.sleep(pause)
             due, why, barred = self._once(post, due)
             if not due:
@@ -551,10 +552,11 @@ class _Round:
                 _move(self.con, mail, "claimed", "claimed", self.now, error=why)
             except _TakenError:
                 self.done.due.pop()
+        others = f" and {len(due) - 1} more" if len(due) > 1 else ""
         self.done.failures.append(
             DeliveryError(
-                f"{len(due)} mails could not be sent, {due[0].name} among them: {why}; "
-                "they stay due for the next run, or 'fairaudit deliver'"
+                f"{due[0].name}{others}: not sent: {why}; due again in the next run, "
+                "or with 'fairaudit deliver'"
             )
         )
 
@@ -568,11 +570,7 @@ class _Round:
             except _TakenError:
                 continue  # its row is another delivery's
             except ReportError as error:
-                self.done.failures.append(
-                    DeliveryError(f"{mail.name}: the mail could not be made: {error}")
-                )
-                self.done.due.append(mail.name)
-                _move(self.con, mail, "claimed", "claimed", self.now, error=str(error))
+                self._stay([mail], f"the mail could not be made: {error}")
                 continue
             if answer.outcome in (Outcome.DOWN, Outcome.BARRED):
                 return [*later, *due[number:]], answer.said, answer.outcome is Outcome.BARRED
