@@ -23,9 +23,11 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's 
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
 
 test: setup test-programs ## all that a change must pass
+	@$(PY) -m tests.warm
 	@$(PY) -m pytest $(PYTEST_FLAGS)
 
 test-slow: setup test-programs ## the tests that take minutes
+	@$(PY) -m tests.warm
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)

@@ -1,7 +1,8 @@
 """SPEC's definitions in slow, plain, exact Python: what the fast code is compared with.
 
 Time is cut at every instant at which anything happens, and each elementary interval is looked at on
-its own; all numbers are integers or fractions. Nothing here is shared with the package.
+its own; all numbers are integers or fractions. Nothing here is shared with the package. The
+scheduling model is in ``naive_simulation.py``.
 """
 
 import decimal

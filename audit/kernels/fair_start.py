@@ -9,7 +9,7 @@ computed by itself, with the sweep begun where the range begins.
 from typing import Any, NamedTuple
 
 from audit.kernels.free import BEYOND, FIRST, NEVER, Ints
-from audit.kernels.jit import lean, within
+from audit.kernels.jit import inlined, lean, within
 from audit.kernels.passes import (
     ALIVE,
     CONSERVATIVE,
@@ -166,13 +166,17 @@ def enter(
     aside: Ints,
     resources: Any,
 ) -> None:
-    """Puts an attempt that arrived earlier into the snapshot of ``now``."""
+    """Puts an attempt that arrived earlier into the snapshot of ``now``.
+
+    Those that are never queued stand ``aside``: the blocked as long as they last, those too large
+    until they have started.
+    """
     if not observed.present[job]:
         return
-    if observed.start[job] < now:
+    if observed.start[job] < now and not observed.held[job]:
         if observed.end[job] > now:
             run_on(snapshot, job, jobs, observed, resources)
-    elif observed.held[job] or jobs.rank[job] < 0:
+    elif jobs.rank[job] < 0:
         aside[0] += 1
         aside[aside[0]] = job
     else:
@@ -226,17 +230,27 @@ def move_on(
         kept = 0
         for i in range(1, aside[0] + 1):
             job = aside[i]
-            if observed.start[job] < now:
-                if observed.end[job] > now:
+            next_change = changes_next(job, observed)
+            if next_change < now:
+                if not observed.held[job] and observed.end[job] > now:
                     run_on(snapshot, job, jobs, observed, resources)
                 continue
-            next_start = min(next_start, observed.start[job])
+            next_start = min(next_start, next_change)
             kept += 1
             aside[kept] = job
         aside[0] = kept
     if at[NEXT_END] <= now:
         release(snapshot.run, at, snapshot.free, now, resources)
     return next_start
+
+
+@inlined
+def changes_next(job: int, observed: Observed) -> int:
+    """The last instant at which an attempt that has not run yet is where it is in a snapshot."""
+    last: int = observed.start[job]
+    if observed.held[job] and last != NEVER:
+        last = max(last, observed.end[job] - 1)
+    return last
 
 
 @lean
@@ -283,6 +297,20 @@ def with_blocked(
     return count
 
 
+@lean
+def holds_too_much(snapshot: Space, steps: Steps, resources: Any) -> bool:
+    """Whether more is held than there is, with what the blocked take at this very instant."""
+    for x in range(len(resources)):
+        free = snapshot.free[x]
+        step = snapshot.at[STEP]
+        while step < steps.number and steps.time[step] <= snapshot.at[NOW]:
+            free += steps.change[x, step]
+            step += 1
+        if free < 0:
+            return True
+    return False
+
+
 @within
 def fair_start(
     snapshot: Space,
@@ -302,9 +330,11 @@ def fair_start(
         alone = earliest_alone(snapshot, job, jobs, steps, space.spare, resources)
         return alone, alone
     # Where the last to arrive stands last, it touches nobody before it starts: as a ghost it shows
-    # its start, and the others go on as if it were not there. Plans that last, others must heed.
+    # its start, and the others go on as if it were not there. Plans that last, others must heed;
+    # and where passes look at few, a ghost may not be looked at though it is the only one left.
     conservative = rules.backfill == CONSERVATIVE
-    ghost = job if rules.latest_last and not conservative else NOBODY
+    alone_last = rules.latest_last and not conservative and rules.depth == NEVER
+    ghost = job if alone_last else NOBODY
     source = snapshot
     if conservative:  # the others' plans are the same with and without it
         copy_state(snapshot, plans, resources)
@@ -400,14 +430,12 @@ def fair_starts(
     for j in range(low):
         if observed.start[j] >= now or observed.end[j] > now:
             enter(snapshot, j, now, jobs, observed, rules, aside, resources)
-            if observed.present[j] and observed.start[j] >= now:
-                next_start = min(next_start, observed.start[j])
+            if observed.present[j] and (observed.start[j] >= now or observed.held[j]):
+                next_start = min(next_start, changes_next(j, observed))
     for j in range(low, high):
         now = jobs.arrival[j]
         next_start = move_on(snapshot, now, next_start, jobs, steps, observed, aside, resources)
         if subject[j]:
-            for x in range(len(resources)):
-                over[j] |= snapshot.free[x] < 0
             held = False
             for i in range(1, aside[0] + 1):
                 held |= observed.held[aside[i]]
@@ -417,6 +445,7 @@ def fair_starts(
                 number = with_blocked(steps, since, aside, jobs, observed, own, resources)
                 mine = Steps(own.time, own.change, own.planned, number)
                 at[STEP] = 0
+            over[j] = holds_too_much(snapshot, mine, resources)
             strict[j], relaxed[j] = fair_start(
                 snapshot,
                 plans,
@@ -433,4 +462,4 @@ def fair_starts(
             at[STEP] = since
         enter(snapshot, j, now, jobs, observed, rules, aside, resources)
         if observed.present[j]:
-            next_start = min(next_start, observed.start[j])
+            next_start = min(next_start, changes_next(j, observed))

@@ -42,7 +42,7 @@ def replay(
         jobs, observed: the attempts; nobody with rank < 0 is queued.
         taking_part: who is simulated at all.
         capacity: before any step.
-        steps: of the capacity and of blocked attempts that start at ``since`` or later.
+        steps: of the capacity and of blocked attempts.
         rules: the policy.
         since: from when on. Who started before it is as observed.
         space: room for all attempts.

@@ -38,8 +38,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
         policy: how the pool decides.
         from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
             from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
-            that start later are taken from what is free while they last, and are never queued;
-            their starts are the observed ones.
+            are taken from what is free while they last, and are never queued; their starts are
+            the observed ones.
 
     Returns:
         Each attempt's start, ≥ its arrival. Who asks for more than there ever is never starts.
@@ -57,14 +57,13 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
         since = int(work.arrival.min()) if count else 0
     known = (work.start != NEVER) | work.open
     taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
-    later = work.blocked & (work.start >= since)
-    steps = kernel_steps(work, later)
+    steps = kernel_steps(work, work.blocked)
     jobs = kernel_jobs(work, policy, work.queued & taking_part)
     if count:
         run(
             jobs,
             observation(work),
-            taking_part & ~later,
+            taking_part & ~work.blocked,
             own(work.capacity),
             steps,
             rules(policy),
@@ -74,7 +73,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             planned,
             resources(work),
         )
-    start = np.where(later & (work.start != NEVER), work.start, begun)
+    start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
 
 

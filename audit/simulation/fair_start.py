@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,7 @@ from audit.simulation.workload import (
 )
 
 Words = NDArray[np.uint64]
+Number = TypeVar("Number", np.int64, np.uint64)
 
 Told = Callable[[int, int], None]
 """Told how many of how many attempts are done."""
@@ -243,48 +244,61 @@ def _subjects(described: pl.DataFrame, keys: pl.DataFrame) -> Bools:
 
 def _statuses(work: Workload, subject: Bools) -> NDArray[np.object_]:
     """Each attempt's status, but for ``over_capacity``, which only a snapshot shows."""
-    count = len(subject)
-    index = np.arange(count)
-    status = np.full(count, FstStatus.FINAL.value, object)
-    status[_in_snapshots(work, work.preempted) > 0] = FstStatus.PREEMPTED_CONTEXT.value
-    # what is open stays in every later snapshot
-    queued = work.queued | (work.start != NEVER)
+    status = np.full(len(subject), FstStatus.FINAL.value, object)
     for holds, value in (
-        (work.open & queued, FstStatus.PROVISIONAL),
-        (work.no_estimate & queued, FstStatus.UNKNOWN_ESTIMATE),
+        (work.preempted, FstStatus.PREEMPTED_CONTEXT),
+        (work.open, FstStatus.PROVISIONAL),
+        (work.no_estimate, FstStatus.UNKNOWN_ESTIMATE),
     ):
-        first = int(np.flatnonzero(holds).min(initial=count))
-        status[index > first] = value.value
+        status[_in_snapshots(work, holds.astype(np.int64)) > 0] = value.value
     status[~work.queued] = FstStatus.EXCEEDS_CAPACITY.value
     status[work.blocked] = FstStatus.BLOCKED.value
     status[~subject] = ""
     return status
 
 
-def _leaves(work: Workload, present: Bools) -> Ints:
-    """The first instant at which a snapshot no longer holds each attempt."""
+def _in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``weight`` over those that matter in each attempt's snapshot; sums wrap around.
+
+    These are the queued and the blocked from their arrival on, and those larger than the pool ever
+    is from their start on.
+    """
     started = work.start != NEVER
-    start = np.where(started, work.start, NEVER - 1)
-    leaves: Ints = np.where(present, np.maximum(start + 1, work.end), NEVER)
-    return leaves
+    arriving = (work.queued & (started | work.open)) | (work.blocked & started)
+    large = started & ~work.queued & ~work.blocked
+    there = _sum_before(work, np.where(arriving, weight, 0).astype(weight.dtype))
+    enters = np.where(large, work.start, NEVER)
+    entered = _sum_until(enters, np.where(large, weight, 0).astype(weight.dtype), work.arrival - 1)
+    return there + entered - _gone(work, np.where(arriving | large, weight, 0).astype(weight.dtype))
 
 
-def _in_snapshots(work: Workload, weight: Ints | Words | Bools) -> Ints | Words:
-    """Σ of ``weight`` over those in each attempt's snapshot; sums wrap around."""
-    present = (work.start != NEVER) | work.open
-    amounts = np.where(present, weight, 0).astype(
-        np.uint64 if weight.dtype == np.uint64 else np.int64
+def _sum_before(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``amounts`` over those before each attempt in the order."""
+    sums: NDArray[Number] = np.cumsum(amounts, dtype=amounts.dtype) - amounts
+    return sums
+
+
+def _gone(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``amounts`` over those that a snapshot holds no longer."""
+    started = work.start != NEVER
+    leaves = np.maximum(np.where(started, work.start, NEVER - 1) + 1, work.end)
+    return _sum_until(leaves, amounts, work.arrival)
+
+
+def _sum_until(times: Ints, amounts: NDArray[Number], instants: Ints) -> NDArray[Number]:
+    """Σ of the ``amounts`` whose time is not after each of ``instants``."""
+    order = np.argsort(times, kind="stable")
+    totals = np.concatenate(
+        (np.zeros(1, amounts.dtype), np.cumsum(amounts[order], dtype=amounts.dtype))
     )
-    before = np.cumsum(amounts, dtype=amounts.dtype) - amounts
-    leaves = _leaves(work, present)
-    order = np.argsort(leaves, kind="stable")
-    gone = np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts[order])))
-    return before - gone[np.searchsorted(leaves[order], work.arrival, side="right")]
+    found: NDArray[Number] = totals[np.searchsorted(times[order], instants, side="right")]
+    return found
 
 
 def _crowd(work: Workload, present: Bools) -> int:
     """The most attempts that a snapshot and its subject can be."""
-    return int(_in_snapshots(work, present).max(initial=0)) + 1
+    amounts = present.astype(np.int64)
+    return int((_sum_before(work, amounts) - _gone(work, amounts)).max(initial=0)) + 1
 
 
 def _cuts(subjects: Ints, parts: int) -> list[tuple[int, int]]:
@@ -319,14 +333,21 @@ class _Bases:
             *(work.arrival, work.start, work.end, work.occupancy, work.estimate),
             *request.T,
             work.priority.view(np.int64),
-            work.blocked + 2 * work.open + 4 * work.no_estimate + 8 * work.preempted,
+            work.blocked
+            + 2 * work.open
+            + 4 * work.no_estimate
+            + 8 * work.preempted
+            + 16 * work.queued,
             *own,
         ]
         attempts = _mixed(columns)
-        said = f"{__version__} {policy} {work.capacity.tolist()}".encode()
+        # planners look at planned steps however far ahead they are
+        foreseen = np.flatnonzero(work.step_planned)
+        ahead = (work.step_time[foreseen].tolist(), work.step_change[foreseen].tolist())
+        said = f"{__version__} {policy} {work.capacity.tolist()} {ahead}".encode()
         constant = np.frombuffer(hashlib.sha256(said).digest()[:8], np.uint64)[0]
         with np.errstate(over="ignore"):
-            context = np.asarray(_in_snapshots(work, attempts), np.uint64)
+            context = _in_snapshots(work, attempts)
             self.fixed = _mixed([context.view(np.int64), attempts.view(np.int64)]) + constant
         changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
         self.steps = _mixed([work.step_time, *changes, work.step_planned.astype(np.int64)])

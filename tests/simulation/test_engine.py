@@ -10,7 +10,6 @@ from audit.errors import SimulationError
 from audit.metrics.population import describe
 from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
-from audit.simulation.plain import easy
 from audit.simulation.workload import NEVER
 from tests import naive_simulation as slow
 from tests.naive_simulation import Job, Log, Step
@@ -69,18 +68,6 @@ def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill
                 assert made[k] == want.start.get(k)
 
     compare()
-
-
-@given(logs(resources=1, plain=True))
-def test_easy_as_written_down_for_the_demo_log(log: Log) -> None:
-    jobs = log.jobs
-    assert starts(log, Policy()) == easy(
-        [job.arrival for job in jobs],
-        [job.request[0] for job in jobs],
-        [job.occupancy for job in jobs],
-        [job.estimate for job in jobs],
-        log.capacity[0],
-    )
 
 
 @given(logs(blocked=False), policies(), st.sampled_from([-EPOCH, -1, 1, 10**9]))
