@@ -61,9 +61,9 @@ $(STAMP): requirements-dev.lock pyproject.toml .ci/setup | libraries
 libraries:
 	@.ci/system-packages libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core
 
-# What the tests look at pages with.
+# What the tests look at pages with, and make certificates.
 test-programs:
-	@.ci/system-packages chromium poppler-utils
+	@.ci/system-packages chromium openssl poppler-utils
 
 var/demo.swf: | setup
 	@mkdir -p var
