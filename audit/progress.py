@@ -57,10 +57,10 @@ class Progress:
         if self._bars is None:
             if what not in self._begun:
                 self._begun.add(what)
-                print(f"{what} …", file=sys.stderr)
+                print(f"{printable(what)} …", file=sys.stderr)
             return
         if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, total=of)
+            self._tasks[what] = self._bars.add_task(printable(what), total=of)
         self._bars.update(self._tasks[what], completed=done, total=of)
 
     def say(self, text: str) -> None:

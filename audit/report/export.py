@@ -9,7 +9,8 @@ from audit.report import wording
 from audit.report.contents import Contents, Entities, PoolPart
 
 # A spreadsheet takes a cell that begins so for a formula, and would run what a user named a job.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_BLANK: Final = frozenset("\t\r\n\0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +105,5 @@ def cell(text: str | None) -> str:
     """A text as a cell that no spreadsheet runs."""
     if text is None:
         return ""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    bare = text.lstrip()  # some drop what is blank before they look
+    return f"'{text}" if bare.startswith(_FORMULA) or text[:1] in _BLANK else text

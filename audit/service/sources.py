@@ -40,7 +40,7 @@ def printed(source: config.Source, folder: Path, spool: Path) -> Iterator[Path]:
         SourceError: it cannot be started, fails, or takes too long.
     """
     assert source.command is not None  # its callers ask first
-    shown = " ".join(source.command)
+    shown = source.command[0]  # no more: among its arguments may be what nobody is to read
     spool.parent.mkdir(parents=True, exist_ok=True)
     try:
         with spool.open("wb") as out:

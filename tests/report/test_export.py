@@ -7,7 +7,9 @@ from audit.report import export
 from tests.report.sample import HOSTILE, contents, pool
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", " =", "\0=", "\u3000@", "\uff1d"]
+)
 def test_no_cell_is_a_formula(start: str) -> None:
     assert export.cell(start + "1+1")[0] == "'"
 

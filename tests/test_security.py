@@ -1,0 +1,269 @@
+"""What docs/security.md promises: hostile names through every door, private results, no secrets."""
+
+import base64
+import csv
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pypdfium2  # type: ignore[import-untyped]
+import pytest
+
+from audit import config
+from audit.errors import SourceError
+from audit.report import wording
+from audit.service import night, places, sources
+from audit.store import database
+from tests.logs import write
+from tests.service.test_night import NOW, month, site
+
+ROOT = Path(__file__).parent.parent
+SECRET = "geheim-47-11"
+NAMES = {
+    "script": "<script>alert(1)</script>",
+    "handler": "\"><img src=x onerror=alert(1)>'",
+    "formula": '=HYPERLINK("http://127.0.0.1/",1)',
+    "minus": "-2+3",
+    "header": "a\rBcc: everybody@example.com\rX: ",
+    "colours": "\x1b[2J\x1b]0;title\x07red",
+    "reversed": "\u202egnp.exe\u2066",
+    "nul": "a\0b",
+    "long": "n" * 10_000,
+    "template": "{{ 7*7 }}{% raw %}",
+    "sql": "'; DROP TABLE records; --",
+    "file": "file:///etc/passwd",
+    "web": "http://127.0.0.1:9/x.png",
+    "css": "</style>url(http://127.0.0.1:9/)",
+    "path": "../../../etc/cron.d/x",
+}
+"""What a user may name a job, an account, or himself."""
+
+
+def hostile_log() -> bytes:
+    """sacct's text, in which each name is a user, an account, a job and a reason.
+
+    But for NUL, with which a log is no text, and refused as a whole.
+    """
+    rows = [b"JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Reason|JobName"]
+    names = [name.encode() for kind, name in NAMES.items() if kind != "nul"]
+    names += [b"\xff\xfe\xed\xa0\x80", b"plain"]
+    for number in range(1, 10 * len(names)):
+        name = names[number % len(names)]
+        clock = [
+            f"2026-01-{1 + second // 86_400:02}T{second // 3600 % 24:02}:{second // 60 % 60:02}:00"
+            for second in (600 * number, 600 * number + 300, 600 * number + 1500)
+        ]
+        rows.append(
+            b"|".join(
+                [
+                    *(str(number).encode(), name, name, b"batch", b"COMPLETED"),
+                    *(text.encode() for text in clock),
+                    *(b"%d" % (1 + number % 4), name, name),
+                ]
+            )
+        )
+    return b"\n".join(rows) + b"\n"
+
+
+class Made:
+    """All that one audit of the hostile log left."""
+
+    def __init__(self, folder: Path) -> None:
+        log = folder / "=<img src=x onerror=alert(1)> \x1b[31m'.psv"
+        log.write_bytes(hostile_log())
+        cluster = '"><script>alert(1)</script>\r\nBcc: x'
+        (folder / "c.toml").write_text(
+            "[uncertainty]\nresamples = 100\n[ingest]\nrefused_limit = 0.5\n"
+        )
+        self.done = subprocess.run(
+            [
+                *(sys.executable, "-m", "audit", "audit", log.name, "--cluster", cluster),
+                *("--config", "c.toml", "--out", "out", "--zone", "Europe/Berlin"),
+            ],
+            cwd=folder,
+            env={**os.environ, "FAIRAUDIT_SMTP_PASSWORD": SECRET},
+            umask=0,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.out = folder / "out"
+        assert self.done.returncode == 0, self.done.stderr
+        self.page = (self.out / "report.html").read_text(encoding="utf-8")
+        self.pdf = pypdfium2.PdfDocument(self.out / "report.pdf")
+        self.paper = " ".join(page.get_textpage().get_text_range() for page in self.pdf)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("hostile"))
+
+
+class _Reader(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _cells(made: Made) -> list[str]:
+    """Every cell of every table that the page and the PDF carry."""
+    files = [
+        base64.b64decode(found).decode()
+        for found in re.findall(r"data:text/csv;charset=utf-8;base64,([A-Za-z0-9+/=]+)", made.page)
+    ]
+    files += [
+        bytes(made.pdf.get_attachment(number).get_data()).decode()
+        for number in range(made.pdf.count_attachments())
+    ]
+    assert len(files) == 6
+    return [
+        cell for text in files for row in csv.reader(io.StringIO(text, newline="")) for cell in row
+    ]
+
+
+@pytest.mark.parametrize("door", ["html", "pdf", "csv", "sql", "terminal"])
+def test_hostile_names_do_nothing_at_any_door(made: Made, door: str) -> None:
+    raw = ("\x1b", "\x07", "\0", "\u202e", "\u2066")
+    if door == "html":
+        read = _Reader(made.page)
+        scripts = [element for element in read.elements if element[0] == "script"]
+        assert {kind.get("type") for _, kind in scripts} == {None, "application/json"}
+        assert made.page.count("<script>") == 2
+        assert "iframe" not in {tag for tag, _ in read.elements}
+        for _, attributes in read.elements:
+            assert not any(name.startswith("on") for name in attributes)
+            for name in ("src", "href", "data", "action"):
+                assert (attributes.get(name) or "data:").startswith("data:")
+        assert "{{ 7*7 }}{% raw %}" in read.text
+        assert not any(char in made.page for char in raw)
+        for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', made.page):
+            json.loads(text)
+    elif door == "pdf":
+        assert "alert(1)" in made.paper
+        assert not any(char in made.paper for char in raw)
+    elif door == "csv":
+        cells = _cells(made)
+        assert "'" + NAMES["formula"] in cells
+        for cell in cells:
+            assert not cell.lstrip().startswith(("=", "+", "@"))
+            assert not cell.startswith("-") or float(cell) <= 0
+    elif door == "sql":
+        con = database.open_snapshot(made.out / "audit.duckdb")
+        found = database.fetch(con, 'SELECT DISTINCT "user" AS name FROM job_fairness')["name"]
+        for name in NAMES.values():
+            query = 'SELECT count(*) FROM records WHERE "user" = $name'
+            count = database.fetch(con, query, {"name": name}).item()
+            assert bool(count) is (name in found.to_list())
+        kept = set(found.to_list()) & set(NAMES.values())
+        assert {NAMES[name] for name in ("script", "formula", "sql", "template", "web")} <= kept
+        con.close()
+    else:
+        said = made.done.stdout + made.done.stderr
+        assert "alert(1)" in said
+        assert not any(char in said for char in (*raw, "\r"))
+
+
+def test_no_name_becomes_a_place() -> None:
+    hostile = (*NAMES.values(), "..", ".", "", "/", "a/b", "a_b", "a\\b", "-rf", "ü", "CON ", "\n")
+    made = [places.file_name(name) for name in hostile]
+    assert len(set(made)) == len(hostile)
+    for name in made:
+        assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name)
+    assert places.file_name("alpha-2.cluster_B") == "alpha-2.cluster_B"
+
+
+def test_names_in_sentences_are_harmless() -> None:
+    for name in NAMES.values():
+        shown = wording.name(name)
+        assert shown.isprintable()
+        assert len(shown) <= 100
+
+
+def _modes(folder: Path) -> set[tuple[bool, int]]:
+    return {
+        (path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in (folder, *folder.rglob("*"))
+    }
+
+
+def test_what_an_audit_writes_is_its_users_alone(made: Made) -> None:
+    assert _modes(made.out) == {(True, 0o700), (False, 0o600)}
+
+
+def test_what_a_night_writes_is_private_unless_shared(tmp_path: Path) -> None:
+    cluster = "../../<b>c\0"
+    write(tmp_path / "own.swf", month(0))
+    for shared in (False, True):
+        folder = tmp_path / str(shared)
+        folder.mkdir()
+        base = site(folder, name=cluster, sources=({"command": ("cat", "../own.swf")},))
+        output = {"shared_with_group": shared}
+        settings = config.Config.model_validate({**base.model_dump(), "output": output})
+        before = os.umask(0)
+        try:
+            done = night.run(settings, folder, NOW)
+        finally:
+            assert os.umask(before) == 0
+        assert done.failures == []
+        assert _modes(folder / "fairaudit-state") == {(True, 0o700), (False, 0o600)}
+        modes = {(True, 0o750), (False, 0o640)} if shared else {(True, 0o700), (False, 0o600)}
+        assert _modes(folder / "fairaudit-reports") == modes
+        published = folder / "fairaudit.duckdb"
+        assert stat.S_IMODE(published.stat().st_mode) == (0o640 if shared else 0o600)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["False", "True", "own.swf"]
+
+
+def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
+    for path in made.out.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+    write(tmp_path / "own.swf", month(0))
+    base = site(tmp_path, sources=({"command": ("cat", "own.swf")}, {"files": "logs/*"}))
+    clusters = base.model_dump()["clusters"]
+    fails = ("sh", "-c", "exit 3", SECRET)
+    clusters[0]["sources"] = (*clusters[0]["sources"], {"command": fails})
+    settings = config.Config.model_validate({**base.model_dump(), "clusters": clusters})
+    done = night.run(settings, tmp_path, NOW)
+    assert [type(failure) for failure in done.failures] == [SourceError]
+    assert SECRET not in str(done.failures[0])
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes()
+
+
+def test_a_command_is_not_read_by_a_shell(tmp_path: Path) -> None:
+    source = config.Source(command=("cat", "x; touch pwned"))
+    with (
+        pytest.raises(SourceError, match="failed"),
+        sources.printed(source, tmp_path, tmp_path / "spool"),
+    ):
+        pass
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    page = ROOT / "docs" / "security.md"
+    if not page.exists():
+        pytest.skip("tested outside a checkout: documents not compared")
+    rows = [
+        line
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and not line.startswith("| Promise")
+    ]
+    assert len(rows) > 15
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for path, name in named:
+            assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path}::{name}"
