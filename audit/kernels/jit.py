@@ -59,7 +59,7 @@ def plain(compiled: Function) -> Function:
 def _prepare() -> None:
     """Once: finds a place for compiled code, before numba reads where that is, and listens."""
     if "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = str(_for_these_sources(_cache_folder()))
+        os.environ["NUMBA_CACHE_DIR"] = str(_for_these_sources(_cache_folder(Path(__file__).parent)))
     from numba.core import event
 
     class Listener(event.Listener):
@@ -69,7 +69,7 @@ def _prepare() -> None:
 
         def on_start(self, event: object) -> None:
             if not self.told and on_first_compile is not None:
-                on_first_compile("compiling kernels for this machine, once: some seconds")
+                on_first_compile("compiling kernels for this machine, once: up to a minute")
             self.told = True
 
         def on_end(self, event: object) -> None:
@@ -78,13 +78,13 @@ def _prepare() -> None:
     event.register("numba:compile", Listener())
 
 
-def _cache_folder() -> Path:
+def _cache_folder(installed: Path) -> Path:
     """A folder for compiled code: beside its source, where that can be written to.
 
     Else the user's cache, or a folder of this process alone: what lies there is executed, so a
     shared temporary path would let other users in.
     """
-    beside = Path(__file__).parent / "__pycache__"
+    beside = installed / "__pycache__"
     try:
         beside.mkdir(exist_ok=True)
         if _writable(beside):

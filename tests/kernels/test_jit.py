@@ -33,7 +33,7 @@ def run(code: str, **environment: str) -> str:
 
 def test_says_once_that_it_compiles_and_nothing_where_a_cache_spares_it(tmp_path: Path) -> None:
     first = run(USE_ONE, NUMBA_CACHE_DIR=str(tmp_path))
-    assert first.splitlines() == ["compiling kernels for this machine, once: some seconds"]
+    assert first.splitlines() == ["compiling kernels for this machine, once: up to a minute"]
     assert run(USE_ONE, NUMBA_CACHE_DIR=str(tmp_path)) == ""
 
 
@@ -50,13 +50,24 @@ print("numba" in sys.modules)
 def test_the_cache_of_a_read_only_installation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert jit._cache_folder() == tmp_path / "fairaudit" / "kernels"
+    assert jit._cache_folder(tmp_path) == tmp_path / "__pycache__"
     (tmp_path / "file").touch()
+    read_only = tmp_path / "file"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jit._cache_folder(read_only) == tmp_path / "fairaudit" / "kernels"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    private = jit._cache_folder()
+    private = jit._cache_folder(read_only)
     assert private.stat().st_mode & 0o777 == 0o700
     assert not jit._writable(tmp_path / "file" / "below")
+
+
+def test_kernels_that_have_changed_are_compiled_anew(tmp_path: Path) -> None:
+    place = jit._for_these_sources(tmp_path)
+    place.mkdir()
+    (tmp_path / "compiled-of-old").mkdir()
+    (tmp_path / "other").mkdir()
+    assert jit._for_these_sources(tmp_path) == place
+    assert sorted(each.name for each in tmp_path.iterdir()) == [place.name, "other"]
 
 
 def test_plain_gives_the_python_back() -> None:
