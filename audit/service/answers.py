@@ -206,12 +206,12 @@ def _json(
         elif _PLAIN.fullmatch(column.kind) and column.kind != "BOOLEAN":
             value = _text(value, column)
         pairs.append(f"{quote_text(column.name)}, {value}")
-    between, more = "[\n", False
+    between, more = "[", False
     for batch, more in _lines(con, asked, [f"json_object({', '.join(pairs)})::VARCHAR"], most):  # noqa: B007
         for row in batch:
             out.write((between + show(row[0] or "")).encode())
             between = ",\n"
-    out.write(b"[]\n" if between == "[\n" else b"\n]\n")
+    out.write(b"[]\n" if between == "[" else b"]\n")
     return _cut(most) if more and most is not None else ()
 
 
