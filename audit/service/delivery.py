@@ -10,26 +10,21 @@ it becomes `unknown`, is said, and is never sent again unless somebody asks for 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-import polars as pl
-
-from audit.config import Cluster, Config, Mail, allowed
-from audit.errors import AuditError, DeliveryError, ReportError, StoreError, UsageError
-from audit.model import Period
+from audit.config import Config, Mail, allowed
+from audit.errors import AuditError, DeliveryError, ReportError, UsageError
 from audit.report import build, contents, findings
 from audit.report import deliver as posts
 from audit.report import mail as mails
 from audit.report.deliver import Answer, Outcome
-from audit.service import lock, places, privacy
+from audit.service import ledger, lock, places, privacy
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -60,45 +55,6 @@ class Delivered:
     def changed(self) -> bool:
         """Whether the ledger is not as it was."""
         return bool(self.sent or self.refused or self.unknown or self.due)
-
-
-@dataclass(frozen=True)
-class _Report:
-    cluster: str
-    period: Period
-    run_id: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.cluster}/{self.period.name}"
-
-
-@dataclass(frozen=True)
-class _Due:
-    """A mail to be sent."""
-
-    report: _Report
-    recipient: str
-    wish: mails.Wish
-    message_id: str
-    leave: str  # the state that its row of the ledger is in; empty: there is none
-    corrected: bool  # whether the recipient has an earlier version
-
-    @property
-    def name(self) -> str:
-        return f"{self.report.name} to {self.recipient}"
-
-    @property
-    def key(self) -> dict[str, object]:
-        return {
-            "run_id": self.report.run_id,
-            "report": self.report.name,
-            "recipient": self.recipient,
-        }
-
-
-class _TakenError(Exception):
-    """Another delivery has this mail."""
 
 
 def deliver(
@@ -132,12 +88,12 @@ def deliver(
     due = [
         mail
         for cluster in config.clusters
-        for mail in _due(con, cluster, config, now, failed=failed, unknown=failed and unknown)
+        for mail in ledger.due(con, cluster, config, now, failed=failed, unknown=failed and unknown)
     ]
     if dry_run:
         done.due = [mail.name for mail in due]
         return done
-    claimed = [mail for mail in due if _claim(con, mail, now)]
+    claimed = [mail for mail in due if ledger.claim(con, mail, now)]
     if claimed:
         _Round(con, config, folder, now, done, say).run(claimed)
     return done
@@ -251,198 +207,16 @@ def _note(
         text,
         sender=settings.sender,
         recipient=recipient,
-        message_id=_message_id(settings, [recipient, subject, text, now]),
+        message_id=ledger.message_id(settings, [recipient, subject, text, now]),
         now=now,
     )
     return posts.post(settings, folder).hand_over(message, recipient, lambda: None)
-
-
-# --- what is due -----------------------------------------------------------------------------
 
 
 def _recover(con: Connection, now: int, done: Delivered) -> None:
     for report, recipient in queries.run(con, "delivery_recover", error=_KILLED, now=now).rows():
         done.unknown.append(f"{report} to {recipient}")
         done.failures.append(DeliveryError(f"{report} to {recipient}: {_KILLED}: {_TWICE}"))
-
-
-def _due(
-    con: Connection, cluster: Cluster, config: Config, now: int, *, failed: bool, unknown: bool
-) -> Iterator[_Due]:
-    """What a cluster's recipients have not got yet, oldest report first."""
-    reports = [
-        _Report(cluster.name, Period(name, start, end), run_id)
-        for name, start, end, run_id in queries.run(
-            con, "delivery_reports", cluster=cluster.name, now=now
-        ).iter_rows()
-    ]
-    ends = {report.period.name: report.period.to_time for report in reports}
-    ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
-    for recipient, wish in _recipients(config, cluster).items():
-        own = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
-        last = max((ends.get(period, 0) for period in own["period"]), default=None)
-        for age, report in reversed(list(enumerate(reports))):
-            rows = own.filter(pl.col("period") == report.period.name)
-            begun = last is not None and report.period.to_time > last
-            if rows.is_empty() and age >= config.mail.backlog and not begun:
-                continue
-            leave = _leave(rows, report.run_id, config, failed=failed, unknown=unknown)
-            if leave is None:
-                continue
-            kept = rows.filter(pl.col("run_id") == report.run_id)
-            earlier = rows.filter(
-                (pl.col("run_id") != report.run_id) & pl.col("state").is_in(["sent", "unknown"])
-            )
-            yield _Due(
-                report,
-                kept.item(0, "recipient") if kept.height else recipient,
-                wish,
-                kept.item(0, "message_id")
-                if kept.height
-                else _message_id(
-                    config.mail,
-                    [report.run_id, report.cluster, report.period.name, recipient.lower()],
-                ),
-                leave,
-                corrected=earlier.height > 0,
-            )
-
-
-def _leave(
-    rows: pl.DataFrame, run_id: str, config: Config, *, failed: bool, unknown: bool
-) -> str | None:
-    """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
-
-    Args:
-        rows: of the ledger, about one recipient and period, oldest change first.
-        run_id: of the report as it is now.
-        config: the configuration in force.
-        failed: whether refused ones are due.
-        unknown: whether those that may have arrived are.
-    """
-    again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
-    own = rows.filter(pl.col("run_id") == run_id)
-    if own.height:
-        state = str(own.item(0, "state"))
-        return state if state in again else None
-    arrived = rows.filter(pl.col("state") == "sent")
-    if arrived.height:
-        complete = findings.State.COMPLETE.value
-        better = arrived.item(-1, "report_state") != complete
-        return "" if config.mail.corrections or better else None
-    return "" if all(state in again for state in rows["state"]) else None
-
-
-def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
-    """Who gets a cluster's reports, each once, and what of them."""
-    found: dict[str, tuple[str, mails.Wish]] = {}
-    for entry in config.recipients:
-        if entry.clusters and cluster.name not in entry.clusters:
-            continue
-        if entry.periods and cluster.period not in entry.periods:
-            continue
-        if entry.attach is not None:
-            attach = frozenset[str](entry.attach)
-        else:
-            attach = frozenset() if entry.accounts else mails.Wish().attach
-        wish = mails.Wish(not entry.accounts, entry.accounts, attach, entry.charts)
-        for named in entry.addresses:
-            address = allowed(named, config.mail.domains)
-            known, before = found.get(address.lower(), (address, None))
-            found[address.lower()] = (known, wish if before is None else _both(before, wish))
-    return dict(found.values())
-
-
-def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
-    return mails.Wish(
-        one.whole or other.whole,
-        tuple(dict.fromkeys((*one.accounts, *other.accounts))),
-        one.attach | other.attach,
-        one.charts or other.charts,
-    )
-
-
-def _message_id(settings: Mail, parts: Sequence[object]) -> str:
-    """The id of a mail: the same for the same parts."""
-    assert settings.sender is not None  # config.Mail asks for it
-    domain = settings.message_id_domain or settings.sender.rsplit("@", 1)[1]
-    return f"<{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}@{domain}>"
-
-
-# --- the ledger ------------------------------------------------------------------------------
-
-
-def _claim(con: Connection, mail: _Due, now: int) -> bool:
-    """Makes a mail ours to send; False where another delivery was faster."""
-    if mail.leave == "claimed":
-        return True
-    report = mail.report
-    try:
-        with database.transaction(con):
-            queries.run(
-                con,
-                "delivery_forget",
-                cluster=report.cluster,
-                period=report.period.name,
-                recipient=mail.recipient,
-                run_id=report.run_id,
-            )
-            claimed = queries.run(
-                con,
-                "delivery_claim",
-                **mail.key,
-                cluster=report.cluster,
-                period=report.period.name,
-                message_id=mail.message_id,
-                now=now,
-                leave=mail.leave,
-            )
-    except StoreError as error:
-        if _conflict(error):
-            return False
-        raise
-    return claimed.height == 1
-
-
-def _move(
-    con: Connection,
-    mail: _Due,
-    leave: str,
-    state: str,
-    now: int,
-    *,
-    tried: int = 0,
-    report_state: str | None = None,
-    error: str | None = None,
-) -> None:
-    """Moves a mail from one state to the next, at once and for good.
-
-    Raises:
-        _TakenError: it is not in the state that it is to leave.
-    """
-    try:
-        moved = queries.run(
-            con,
-            "delivery_move",
-            **mail.key,
-            leave=leave,
-            state=state,
-            tried=tried,
-            report_state=report_state,
-            error=error,
-            now=now,
-        )
-    except StoreError as problem:
-        if _conflict(problem):
-            raise _TakenError from problem
-        raise
-    if moved.height != 1:
-        raise _TakenError
-
-
-def _conflict(error: StoreError) -> bool:
-    said = str(error).lower()
-    return "conflict" in said or "duplicate key" in said
 
 
 # --- sending ---------------------------------------------------------------------------------
@@ -455,7 +229,7 @@ class _Draft:
     con: Connection
     config: Config
     folder: Path
-    report: _Report
+    report: ledger.Report
     now: int
 
     @cached_property
@@ -484,7 +258,7 @@ class _Draft:
         except OSError:
             return None
 
-    def letter(self, mail: _Due) -> mails.Letter:
+    def letter(self, mail: ledger.Due) -> mails.Letter:
         """What one recipient gets."""
         wish = mail.wish
         files: list[mails.File] = []
@@ -524,7 +298,7 @@ class _Round:
     say: Say
     drafts: dict[str, _Draft] = field(default_factory=dict)
 
-    def run(self, due: list[_Due]) -> None:
+    def run(self, due: list[ledger.Due]) -> None:
         """Sends all of ``due``, or says why not."""
         settings, why = self.config.mail, ""
         try:
@@ -544,13 +318,13 @@ class _Round:
                 break
         self._stay(due, why)
 
-    def _stay(self, due: list[_Due], why: str) -> None:
+    def _stay(self, due: list[ledger.Due], why: str) -> None:
         """Notes why mails were not sent; they stay due."""
         for mail in due:
             self.done.due.append(mail.name)
             try:
-                _move(self.con, mail, "claimed", "claimed", self.now, error=why)
-            except _TakenError:
+                ledger.move(self.con, mail, "claimed", "claimed", self.now, error=why)
+            except ledger.TakenError:
                 self.done.due.pop()
         others = f" and {len(due) - 1} more" if len(due) > 1 else ""
         self.done.failures.append(
@@ -560,14 +334,14 @@ class _Round:
             )
         )
 
-    def _once(self, post: posts.Post, due: list[_Due]) -> tuple[list[_Due], str, bool]:
+    def _once(self, post: posts.Post, due: list[ledger.Due]) -> tuple[list[ledger.Due], str, bool]:
         """Tries each mail once; gives those put off, why, and whether further tries are vain."""
-        later: list[_Due] = []
+        later: list[ledger.Due] = []
         why = ""
         for number, mail in enumerate(due):
             try:
                 answer = self._send(post, mail)
-            except _TakenError:
+            except ledger.TakenError:
                 continue  # its row is another delivery's
             except ReportError as error:
                 self._stay([mail], f"the mail could not be made: {error}")
@@ -581,7 +355,7 @@ class _Round:
                 self._settled(mail, answer)
         return later, why, False
 
-    def _send(self, post: posts.Post, mail: _Due) -> Answer:
+    def _send(self, post: posts.Post, mail: ledger.Due) -> Answer:
         """One try of one mail, with its row of the ledger kept in step."""
         report = mail.report
         draft = self.drafts.setdefault(
@@ -600,11 +374,11 @@ class _Round:
         def sending() -> None:
             nonlocal begun
             state = draft.standing.state.value
-            _move(self.con, mail, "claimed", "sending", self.now, report_state=state)
+            ledger.move(self.con, mail, "claimed", "sending", self.now, report_state=state)
             begun = True
 
         answer = post.hand_over(message, mail.recipient, sending)
-        _move(
+        ledger.move(
             self.con,
             mail,
             "sending" if begun else "claimed",
@@ -619,7 +393,7 @@ class _Round:
         )
         return answer
 
-    def _settled(self, mail: _Due, answer: Answer) -> None:
+    def _settled(self, mail: ledger.Due, answer: Answer) -> None:
         """Keeps what became of a mail that is not due any more."""
         if answer.outcome is Outcome.SENT:
             self.done.sent.append(mail.name)
