@@ -59,7 +59,8 @@ def plain(compiled: Function) -> Function:
 def _prepare() -> None:
     """Once: finds a place for compiled code, before numba reads where that is, and listens."""
     if "NUMBA_CACHE_DIR" not in os.environ:
-        on_first_compile("compiling kernels for this machine, once: up to a minute")
+        folder = _cache_folder(Path(__file__).parent)
+        os.environ["NUMBA_CACHE_DIR"] = str(_for_these_sources(folder))
     from numba.core import event
 
     class Listener(event.Listener):
