@@ -193,8 +193,15 @@ def test_usage_without_targets_says_so_and_shows_usage_alone() -> None:
     assert "for users" not in text
 
 
-def test_a_database_without_usage_leaves_the_section_out() -> None:
-    text = _Reader(render.render_html(replace(contents(), usages=()))).text
+def test_a_section_without_data_says_so() -> None:
+    idle = replace(pool("idle"), figures=(figure("attempts", 0.0, unit="attempts"),))
+    read = _Reader(render.render_html(replace(contents(idle, pool()), usages=())))
+    text = " ".join(read.text.split())
+    assert "no usage over time was computed" in text
+    assert "Pool idle : 128 CPUs No data: no attempt ended in this pool" in text
+    assert "chart is left out" not in text
+    without = replace(pool(), days=(), widths=())
+    assert "chart is left out" in _Reader(render.render_html(contents(without))).text
     assert "means are over the" not in text
 
 
