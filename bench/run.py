@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import ingest
 import resource_equality
+import simulation
 import usage_history
 import whole_audit
 
@@ -81,6 +82,20 @@ def usage_lines() -> list[Line]:
     ]
 
 
+def simulation_lines() -> list[Line]:
+    return [
+        Line(
+            figure.what,
+            f"{figure.ours:.3f}",
+            "" if figure.theirs is None else f"{figure.theirs:.3f}",
+            f"{figure.value:.2f}" + ("" if figure.theirs is None else " ×"),
+            f"{'≥' if figure.at_least else '≤'} {figure.goal:g}",
+            figure.holds,
+        )
+        for figure in simulation.figures()
+    ]
+
+
 def audit_lines() -> list[Line]:
     real = whole_audit.real_log()
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +119,13 @@ def main() -> int:
     row = "{:<62} {:>9} {:>10}  {:<28} {:>7}  {}"
     print(row.format(*titles), flush=True)
     missed = 0
-    for measure in (ingest_lines, resource_equality_lines, usage_lines, audit_lines):
+    for measure in (
+        ingest_lines,
+        resource_equality_lines,
+        usage_lines,
+        audit_lines,
+        simulation_lines,
+    ):
         for line in measure():
             missed += not line.holds
             print(row.format(*line[:5], "holds" if line.holds else "MISSED"), flush=True)

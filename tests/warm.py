@@ -21,8 +21,11 @@ def run(resources: int) -> None:
     request = one if resources == 1 else np.ones((2, resources), np.int64)
     change = nothing if resources == 1 else nothing.reshape(0, resources)
     work = Workload(
-        *(one, one, one + 1, one, one, request, one * 1.0, no, no, no, no),
-        *(np.ones(resources, np.int64), nothing, change, np.zeros(0, np.bool_)),
+        *(one, one, one + 1, one, one, request),
+        np.zeros(2),
+        *(no, no, no, no),
+        *(np.ones(resources, np.int64), nothing, change),
+        np.zeros(0, np.bool_),
     )
     replay(work, Policy())
     fair_starts(work, Policy())
