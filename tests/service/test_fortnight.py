@@ -1,0 +1,200 @@
+"""Nights in simulated time, disturbed and not: both end with the same database and mails."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.report import charts
+from audit.service import night, status
+from audit.service.timetable import next_after
+from audit.store import database
+from tests.logs import line, log, write
+from tests.service import test_night
+from tests.service.test_night import DAY, STAGES
+from tests.service.test_timetable import epoch
+
+ROOT = Path(__file__).parents[2]
+ZONE = "Europe/Berlin"
+TIMES = "30 2 * * *"  # an hour that one of these nights does not have
+RECIPIENTS = ("anna@example.org", "ben@example.org")
+
+Faults = Mapping[int, str]
+KILLED = (
+    "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
+    "from audit.service import night\nfrom tests.service.test_fortnight import site\n"
+    "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
+    "module, _, attribute = name.rpartition('.')\n"
+    "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
+    "night.run(site(folder), folder, now)\n"
+)
+FULL = (
+    "import resource, sys\nfrom pathlib import Path\n"
+    "from audit.service import night\nfrom tests.service.test_fortnight import site\n"
+    "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    "sys.exit(night.run(site(folder), folder, now).exit_code)\n"
+)
+
+
+def site(folder: Path) -> config.Config:
+    """A cluster with a report and two mails for each day.
+
+    Charts take most of a night, and have no part in this: all get the same picture, here and in
+    the processes that are killed.
+    """
+    charts.svg = lambda *_: '<svg width="9" height="9"/>'
+    base = test_night.site(folder, zone=ZONE, period="day").model_dump()
+    return config.Config.model_validate(
+        {
+            **base,
+            "service": {"times": TIMES},
+            "mail": {"via": "outbox", "sender": "audit@example.org"},
+            "recipients": ({"addresses": RECIPIENTS, "attach": (), "charts": False},),
+        }
+    )
+
+
+def day(begin: int, number: int) -> str:
+    """A day's log: it ends with what ended that day."""
+    lines = [
+        line(
+            number * 100 + job,
+            submit=3600 + job * 900,
+            wait=job % 4 * 60,
+            run=800,
+            user=1 + job % 3,
+        )
+        for job in range(12)
+    ]
+    return log(lines, UnixStartTime=begin + number * DAY, MaxProcs=8)
+
+
+def spend(folder: Path, nights: int, faults: Faults) -> None:
+    """Lets the nights pass; after a fault the machine is up again a few hours later."""
+    begin = epoch("2026-03-20T00:00+00:00")
+    settings = site(folder)
+    (cluster,) = settings.clusters
+    now = begin
+    for number in range(nights):
+        text = day(begin, number)
+        path = write(folder / "logs" / f"{number:02}.swf", text)
+        now = next_after(TIMES, ZONE, begin + (number + 1) * DAY - 3600)
+        fault = faults.get(number)
+        os.utime(path, (now - 7200, now - 7200))
+        if fault is None:
+            assert night.run(settings, folder, now).failures == []
+            continue
+        disturb(folder, settings, now, fault, path)
+        again = now + 5 * 3600
+        entries = status.look(settings, folder, again)
+        due = status.due(settings, cluster, entries.entries, {"c": now})
+        assert due is not None
+        if due <= again:  # the service's catch-up
+            assert night.run(settings, folder, again).failures == []
+
+
+def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: Path) -> None:
+    """One night in which something goes wrong."""
+    words = [str(folder), str(now)]
+    if fault == "down":
+        return
+    if fault == "full disk":
+        code = script(FULL, *words)
+        assert code not in {0, -signal.SIGKILL}
+    elif fault == "half a log":
+        whole = path.read_bytes()
+        path.write_bytes(whole[: -len(whole) // 3])
+        os.utime(path, (now - 5, now - 5))
+        done = night.run(settings, folder, now)
+        assert any("still being written" in said for said in done.warnings)
+        path.write_bytes(whole)
+        os.utime(path, (now + 60, now + 60))
+    elif fault in {"fairaudit-reports/c", "fairaudit-outbox"}:  # cannot be written: it is a file
+        place = folder / fault
+        aside = place.with_name("aside")
+        place.rename(aside)
+        place.write_bytes(b"")
+        assert night.run(settings, folder, now).failures != []
+        place.unlink()
+        aside.rename(place)
+    else:
+        assert script(KILLED, *words, STAGES[fault]) == -signal.SIGKILL
+
+
+def script(text: str, *words: str) -> int:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", text, *words], env=environment, check=False)
+    return done.returncode
+
+
+def left(folder: Path) -> dict[str, object]:
+    """All that people are given, but for when it was made."""
+    found = test_night.content(folder)
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    made = "SELECT * EXCLUDE (ended_at) FROM runs WHERE config_hash IS NOT NULL ORDER BY ALL"
+    found["runs"] = database.fetch(con, made).rows()
+    found["restatements"] = database.fetch(con, "FROM restatements").rows()
+    sent = "SELECT report, recipient, state FROM deliveries ORDER BY ALL"
+    found["deliveries"] = database.fetch(con, sent).rows()
+    con.close()
+    found["mails"] = mails(folder)
+    return found
+
+
+def mails(folder: Path) -> Counter[tuple[str, str]]:
+    letters = [message_from_bytes(path.read_bytes()) for path in folder.glob("*outbox/*.eml")]
+    return Counter((str(letter["To"]), str(letter["Subject"])) for letter in letters)
+
+
+def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
+    folders = {name: tmp_path / name for name in ("calm", "disturbed")}
+    for folder in folders.values():
+        folder.mkdir()
+    spend(folders["calm"], nights, {})
+    spend(folders["disturbed"], nights, faults)
+    # what the last night left undone, the next one does
+    last = epoch("2026-03-20T00:00+00:00") + (nights + 1) * DAY
+    for folder in folders.values():
+        assert night.run(site(folder), folder, last).failures == []
+    calm, disturbed = left(folders["calm"]), left(folders["disturbed"])
+    assert list(calm) == list(disturbed)
+    for name, found in calm.items():
+        assert disturbed[name] == found, name
+    sent = mails(folders["disturbed"])
+    assert set(sent.values()) == {1}
+    assert len(sent) == nights * len(RECIPIENTS)
+    assert not list(folders["disturbed"].glob(".fairaudit.duckdb.*"))
+    shutil.rmtree(tmp_path)
+
+
+def test_three_nights_with_faults(tmp_path: Path) -> None:
+    compare(tmp_path, 3, {0: "half a log", 1: "publishing", 2: "fairaudit-outbox"})
+
+
+@pytest.mark.slow
+def test_a_fortnight_with_faults(tmp_path: Path) -> None:
+    faults = {
+        1: "reading the second log",
+        2: "half a log",
+        3: "storing results",
+        4: "full disk",
+        5: "down",
+        6: "noting the run",
+        7: "drawing",
+        8: "writing a page",  # the night on which clocks leap
+        9: "noting the report",
+        10: "fairaudit-reports/c",
+        11: "publishing",
+        12: "fairaudit-outbox",
+        13: "down",
+    }
+    compare(tmp_path, 14, faults)
