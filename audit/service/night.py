@@ -141,7 +141,6 @@ class _Work:
 
 
 @privacy.private()
-@privacy.private()
 def run(
     config: Config,
     folder: Path,
