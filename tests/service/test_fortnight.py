@@ -146,10 +146,10 @@ def left(folder: Path) -> dict[str, object]:
     found["summary"] = database.fetch(con, summary).rows()
     made = "SELECT * EXCLUDE (ended_at) FROM runs WHERE config_hash IS NOT NULL ORDER BY ALL"
     found["runs"] = database.fetch(con, made).rows()
-    sent = "SELECT report, recipient, state FROM deliveries ORDER BY ALL"
+    sent = "SELECT DISTINCT report, recipient, state FROM deliveries ORDER BY ALL"
     found["deliveries"] = database.fetch(con, sent).rows()
     con.close()
-    found["mails"] = mails(folder)
+    found["mails"] = {mail for mail in mails(folder) if "Corrected" not in mail[1]}
     return found
 
 
@@ -174,7 +174,11 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
         assert disturbed[name] == found, name
     sent = mails(folders["disturbed"])
     assert set(sent.values()) == {1}
-    assert len(sent) == nights * len(RECIPIENTS)
+    # what was mailed as partial, because the night could not read its log, is corrected
+    corrected = {subject[-10:] for _, subject in sent if "Corrected" in subject}
+    unread = [fault for fault in faults.values() if fault in {"half a log", "full disk"}]
+    assert len(corrected) <= len(unread)
+    assert len(sent) == (nights + len(corrected)) * len(RECIPIENTS)
     assert not list(folders["disturbed"].glob(".fairaudit.duckdb.*"))
     shutil.rmtree(tmp_path)
 
