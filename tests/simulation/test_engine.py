@@ -53,6 +53,28 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     compare()
 
 
+@pytest.mark.parametrize("window", [None, 40])
+@pytest.mark.parametrize("resources", [1, 2])
+@pytest.mark.parametrize("order", [Order.fcfs, Order.sjf, Order.lxf])
+def test_long_queues_as_defined(order: Order, resources: int, window: int | None) -> None:
+    # Passes look over blocks of places by their bounds only where many wait.
+    random = np.random.Generator(np.random.PCG64(resources))
+    jobs = []
+    for _ in range(160):
+        occupancy = int(random.integers(0, 60))
+        request = tuple(int(random.integers(0, 12)) for _ in range(resources))
+        estimate = max(1, occupancy + int(random.integers(0, 60)))
+        jobs.append(Job(EPOCH + int(random.integers(0, 30)), occupancy, estimate, request))
+    jobs.sort(key=lambda job: job.arrival)
+    log = Log(tuple(jobs), (20,) * resources)
+    policy = Policy(order, Backfill.easy, window_s=window)
+    want = slow.replay(log, rule(policy))
+    assert starts(log, policy) == [want.start.get(k) for k in range(len(jobs))]
+    policy = Policy(order, Backfill.no_guarantee)
+    want = slow.replay(log, rule(policy))
+    assert starts(log, policy) == [want.start.get(k) for k in range(len(jobs))]
+
+
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
