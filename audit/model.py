@@ -146,6 +146,12 @@ class Order(StrEnum):
     sjf = "sjf"
     lxf = "lxf"
     recorded = "recorded"
+    fairshare = "fairshare"
+    nuwt = "nuwt"
+
+
+BY_OWNER: Final = (Order.fairshare, Order.nuwt)
+"""Orders that go by what an attempt's owner used or waited."""
 
 
 class Backfill(StrEnum):
@@ -190,6 +196,8 @@ class Pool(NamedTuple):
     """Whether a node is given to one attempt at a time; only then do nodes limit who fits."""
     policy: Policy = Policy()
     """The policy that its fair start times assume."""
+    fair_order: Order = Order.fcfs
+    """In which order it would be fair to be served: ``fcfs`` or one of ``BY_OWNER``."""
 
     def capacity_at(self, instant: int) -> int:
         """Amount of the counted resource at ``instant``."""

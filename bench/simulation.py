@@ -30,6 +30,7 @@ import numpy as np
 from audit.model import Backfill, Order, Policy
 from audit.simulation import engine
 from audit.simulation.fair_start import fair_starts
+from audit.simulation.ownership import unowned
 from audit.simulation.workload import NEVER, Workload
 
 TRACES = {  # name: (log, processors, by how much arrivals are drawn together)
@@ -84,6 +85,7 @@ def plain(
     return Workload(
         arrival, never, never, occupancy, estimate, size, np.full(count, np.nan),
         none, none, none, none, np.array([capacity]), nothing, nothing, np.zeros(0, np.bool_),
+        unowned(count),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ a simulation from its snapshot. Nothing here is shared with the package. The oth
 in ``tests.naive``.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -30,6 +31,9 @@ class Job(NamedTuple):
     open: bool = False
     no_estimate: bool = False
     preempted: bool = False
+    owner: str = "ann"
+    charge: int = 1  # usage per second
+    used: int = 1  # runtime · size
 
 
 class Step(NamedTuple):
@@ -55,13 +59,28 @@ class Log(NamedTuple):
         return not fits(self.jobs[k].request, most)
 
 
+class Ranking(NamedTuple):
+    """How ``fairshare`` ranks owners, SPEC §7."""
+
+    interval: int = 7
+    depth: int = 3
+    decay: float = 0.75
+    half_life: int | None = None  # instead of windows
+    operator: str = "absolute"
+    tree: Mapping[str, tuple[str, int | None]] | None = None
+    """Parent ("": the root) and share of each node; share None: fairshare=parent."""
+    recalculation: int = 5
+
+
 class Rule(NamedTuple):
-    """A policy: names as in SPEC §4."""
+    """A policy: names as in SPEC §4; and the order that would be fair."""
 
     order: str
     backfill: str
     depth: int | None = None
     window: int | None = None
+    fair: str = "fcfs"
+    ranking: Ranking = Ranking()
 
 
 class Had(NamedTuple):
@@ -195,7 +214,8 @@ class Pool:
         self.log = log
         self.rule = rule
         self.t = t
-        self.blocked = [log.jobs[k] for k in exist if log.jobs[k].blocked]
+        self.exist = set(exist)
+        self.blocked = [log.jobs[k] for k in self.exist if log.jobs[k].blocked]
         self.running: dict[int, int] = {}  # when it started
         self.arriving: set[int] = set()
         self.queue: list[int] = []
@@ -204,6 +224,7 @@ class Pool:
         self.first_plan: dict[int, int | None] = {}
         self.started: dict[int, int] = {}
         self.disturbed = False  # something ended early or capacity stepped since the last pass
+        self.since: int | None = None  # until when the observed schedule says who used what
 
     # What is free
 
@@ -283,7 +304,88 @@ class Pool:
                     return float("inf") if job.priority is None else -job.priority
             raise ValueError(self.rule.order)
 
+        if self.rule.order in TURNS:
+            turns = {k: TURNS[self.rule.order](self, self.log.jobs[k].owner) for k in self.queue}
+            return sorted(self.queue, key=lambda k: (_last_first(turns[k]), k))
         return sorted(self.queue, key=lambda k: (key(k), k))
+
+    # Owners
+
+    def spans(self) -> Iterable[tuple[Job, int, int, bool]]:
+        """Start and end of all that ran or runs, and whether it has ended by now."""
+        for k, job in enumerate(self.log.jobs):
+            start, end = job.start, job.end
+            before = self.since is not None and start is not None and start < self.since
+            if k in self.started:
+                start = self.started[k]
+                yield job, start, start + job.occupancy, k not in self.running
+            elif (
+                start is not None
+                and end is not None
+                and (before or (job.blocked and k in self.exist))
+            ):
+                gone = end <= self.t if job.blocked else k not in self.running
+                yield job, start, end, gone
+
+    def nuwt(self, owner: str) -> tuple[Fraction]:
+        """Of the attempts that have ended so far; none, or no usage: 0."""
+        ended = [(job, start) for job, start, _, gone in self.spans() if gone]
+        own = [(job, start) for job, start in ended if job.owner == owner]
+        used = sum(job.used for job, _ in own)
+        waited = sum(start - job.arrival for job, start in own)
+        return (Fraction(waited, used) if used else Fraction(0),)
+
+    def priorities(self, owner: str) -> tuple[int, ...]:
+        """The priority vector, from usage up to the last recalculation, in steps of 2^−32."""
+        origin = min(job.arrival for job in self.log.jobs)
+        every = self.rule.ranking.recalculation
+        instant = origin + (self.t - origin) // every * every
+        owners = sorted({job.owner for job in self.log.jobs})
+        used = {name: self.usage(name, instant) for name in owners}
+        tree = self.rule.ranking.tree
+        if tree is None:
+            tree = dict.fromkeys(owners, ("", 0))
+
+        def below(node: str) -> Fraction | float:
+            inner = sum(below(child) for child, (parent, _) in tree.items() if parent == node)
+            return inner + used.get(node, 0)
+
+        def vector(node: str) -> list[int]:
+            if node == "":
+                return []
+            parent, share = tree[node]
+            if share is None:
+                return vector(parent)
+            siblings = [of for above, of in tree.values() if above == parent and of is not None]
+            target = Fraction(share, sum(siblings)) if sum(siblings) else Fraction(0)
+            everyone = below(parent)
+            state = below(node) / everyone if everyone else Fraction(0)
+            of_node = operator(self.rule.ranking.operator, target, min(state, 1))
+            return [*vector(parent), math.floor(of_node * 2**32 + Fraction(1, 2))]
+
+        longest = max(len(vector(node)) for node in tree)
+        own = vector(owner)
+        return (*own, *[0] * (longest - len(own)))
+
+    def usage(self, owner: str, instant: int) -> Fraction | float:
+        """Decayed usage of an owner at an instant, SPEC §7."""
+        ranking = self.rule.ranking
+        own = [(job, a, b) for job, a, b, _ in self.spans() if job.owner == owner]
+        if ranking.half_life is not None:
+            total = 0.0
+            for job, start, end in own:
+                if start < min(end, instant):
+                    old = 2 ** (-(instant - start) / ranking.half_life)
+                    new = 2 ** (-(instant - min(end, instant)) / ranking.half_life)
+                    total += job.charge * (new - old)
+            return total
+        exact = Fraction(0)
+        for i in range(ranking.depth):
+            low, high = instant - (i + 1) * ranking.interval, instant - i * ranking.interval
+            for job, start, end in own:
+                lasts = max(min(end, high) - max(start, low), 0)
+                exact += Fraction(ranking.decay) ** i * job.charge * lasts
+        return exact
 
     # One instant
 
@@ -348,6 +450,40 @@ class Pool:
                 return False
             self.t = t
             self.arrive()
+
+
+TURNS: dict[str, Callable[[Pool, str], tuple[Any, ...]]] = {
+    "fairshare": Pool.priorities,
+    "nuwt": Pool.nuwt,
+}
+
+
+def _last_first(turn: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(-part for part in turn)
+
+
+def operator(name: str, t: Fraction, s: Fraction | float) -> Fraction | float:
+    """F(t, s), [R] eqs. 5–12."""
+    if t == s:
+        return Fraction(0)
+    relative = (t - s) / t if s < t else -(s - t) / s
+    sign = 1 if s < t else -1
+    match name:
+        case "absolute":
+            return t - s
+        case "relative":
+            return relative
+        case "relative_n":
+            return sign * relative**2
+        case "sigmoid":
+            return math.sin(math.pi / 2 * relative)
+        case "sigmoid_n":
+            return sign * math.sqrt(math.sin(math.pi / 2 * abs(relative)))
+        case "combined":
+            return (t - s) / 2 + sign * relative**2 / 2
+        case "slurm":
+            return 2 ** (1 - s / t) - 1 if t else Fraction(-1)
+    raise ValueError(name)
 
 
 # Backfilling, over the ordered queue
@@ -473,9 +609,9 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
     else:
         pool = _snapshot(log, rule, from_time, everyone)
         pool.queue = [k for k in pool.queue if log.jobs[k].arrival < from_time]
-        pool.unplanned = pool.in_order()
         pool.arriving = {k for k in arriving if log.jobs[k].arrival >= from_time}
         pool.arrive()
+        pool.unplanned = pool.in_order()  # nobody has a plan yet
         pool.disturbed = False  # nothing was planned before
     pool.run()
     return Replay(pool.started, pool.first_plan)
@@ -489,6 +625,7 @@ def _queues(log: Log, k: int) -> bool:
 def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
     """running = those with start < t < end; queue = those with start ≥ t, pending ones included."""
     pool = Pool(log, rule, t, exist)
+    pool.since = t
     for k in exist:
         job = log.jobs[k]
         if job.blocked:
@@ -506,6 +643,10 @@ def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
 def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
     """The snapshot at j's arrival; nothing that comes after j exists, j not in it either."""
     pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
+    if rule.fair != "fcfs":  # nor anything whose turn comes after j's
+        turn = TURNS[rule.fair]
+        own = turn(pool, log.jobs[j].owner)
+        pool.queue = [k for k in pool.queue if turn(pool, log.jobs[k].owner) >= own]
     pool.unplanned = pool.in_order()
     return pool
 

@@ -7,10 +7,14 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from audit.metrics.operators import OPERATORS
+from audit.metrics.trees import Tree
+from audit.metrics.usage import HalfLife, Method, Windows
 from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
+from audit.simulation.ownership import Fairshare, Ownership
 from audit.simulation.workload import NEVER, Workload
-from tests.naive_simulation import BLOCKED, Job, Log, Rule, Step, estimate_of
+from tests.naive_simulation import BLOCKED, Job, Log, Ranking, Rule, Step, estimate_of
 
 EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""
@@ -145,6 +149,34 @@ def rule(policy: Policy) -> Rule:
     return Rule(policy.order.value, policy.backfill.value, policy.depth, policy.window_s)
 
 
+TREE = {
+    "physics": ("", 40),
+    "chemistry": ("", 60),
+    "theory": ("physics", 3),
+    "bob": ("chemistry", 2),
+    "cem": ("chemistry", None),
+    "ann": ("theory", 1),
+    "dot": ("", 10),
+}
+"""A share tree: parent and share of each node, None: fairshare=parent."""
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> Ranking:
+    """How owners are ranked: mostly in windows, without a tree only by ``absolute``."""
+    tree = draw(st.sampled_from([None, TREE]))
+    operator = "absolute" if tree is None else draw(st.sampled_from(OPERATORS))
+    return Ranking(
+        draw(st.sampled_from([1, 3, 7])),
+        draw(st.integers(1, 3)),
+        draw(st.sampled_from([0.0, 0.5, 0.75, 2.0])),
+        draw(st.sampled_from([None, None, 2, 30])),
+        operator,
+        tree,
+        draw(st.sampled_from([1, 5, 300])),
+    )
+
+
 _arrivals = st.integers(0, 12)
 _occupancies = st.sampled_from([0, 0, 1, 2, 3, 5, 8, 13])
 _walltimes = st.sampled_from([None, 0, 1, 2, 3, 4, 5, 8, 10, 13, 21])  # overruns among them
@@ -201,6 +233,9 @@ def logs(
                 open=fate in ("open", "pending"),
                 no_estimate=fate in ("open", "pending") and walltime is None,
                 preempted=fate == "preempted",
+                owner=draw(st.sampled_from(["ann", "bob", "bob", "cem", "dot"])),
+                charge=draw(st.sampled_from([0, 1, 1, 2, 5])),
+                used=draw(st.sampled_from([0, 1, 2, 5])),
             )
         )
     steps = () if plain else draw(_steps(capacity))
@@ -226,7 +261,7 @@ def _steps(draw: st.DrawFn, capacity: tuple[int, ...]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def arrays(log: Log) -> Workload:
+def arrays(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 (a NamedTuple)
     """A log as the package takes it."""
     jobs, steps, count = log.jobs, log.steps, len(log.capacity)
 
@@ -255,6 +290,40 @@ def arrays(log: Log) -> Workload:
         step_time=ints([step.time for step in steps]),
         step_change=amounts([step.change for step in steps]),
         step_planned=np.array([step.planned for step in steps], np.bool_),
+        owners=ownership_of(log, ranking),
+    )
+
+
+def ownership_of(log: Log, ranking: Ranking) -> Ownership:
+    """The owners of a log's attempts."""
+    method: Method = Windows(interval_s=ranking.interval, depth=ranking.depth, decay=ranking.decay)
+    if ranking.half_life is not None:
+        method = HalfLife(half_life_s=ranking.half_life)
+    names = sorted({job.owner for job in log.jobs})
+    given = dict.fromkeys(names, ("", 0)) if ranking.tree is None else dict(ranking.tree)
+    nodes = ["", *given]
+    tree = Tree(
+        tuple(nodes),
+        tuple("user" if name in ("ann", "bob", "cem", "dot") else "account" for name in nodes),
+        (None,) * len(nodes),
+        np.array([-1, *(nodes.index(parent) for parent, _ in given.values())], np.int64),
+        np.array([1.0, *(np.nan if of is None else of for _, of in given.values())]),
+    )
+    fairshare = Fairshare(
+        method=method,
+        operator=ranking.operator,
+        tree=tree if ranking.tree else None,
+        recalculation_s=ranking.recalculation,
+    )
+    numbers = [names.index(job.owner) for job in log.jobs]
+    return Ownership(
+        leaf=np.array([nodes.index(job.owner) for job in log.jobs], np.int64),
+        name=np.array(numbers, np.int64),
+        fingerprint=np.array(numbers, np.int64),
+        charge=np.array([job.charge for job in log.jobs], np.float64),
+        used=np.array([job.used for job in log.jobs], np.float64),
+        tree=tree,
+        fairshare=fairshare,
     )
 
 

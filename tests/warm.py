@@ -11,6 +11,7 @@ import numpy as np
 from audit.model import Policy
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
+from audit.simulation.ownership import unowned
 from audit.simulation.workload import Workload
 
 
@@ -26,6 +27,7 @@ def run(resources: int) -> None:
         *(no, no, no, no),
         *(np.ones(resources, np.int64), nothing, change),
         np.zeros(0, np.bool_),
+        unowned(2),
     )
     replay(work, Policy())
     fair_starts(work, Policy())

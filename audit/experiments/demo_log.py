@@ -33,6 +33,7 @@ from audit.experiments.demo_jobs import (
 from audit.model import Backfill, JobState, Order, Policy
 from audit.simulation.check import check_schedule, require_sound
 from audit.simulation.engine import replay
+from audit.simulation.ownership import unowned
 from audit.simulation.workload import NEVER, Workload
 
 FULL_JOBS: Final = 22_000
@@ -143,6 +144,7 @@ def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: i
         step_time=none,
         step_change=none,
         step_planned=none.astype(np.bool_),
+        owners=unowned(count),
     )
     return replay(work, Policy(Order.fcfs, Backfill.easy)).start
 

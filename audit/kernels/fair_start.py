@@ -10,15 +10,20 @@ from typing import Any, NamedTuple
 
 from audit.kernels.free import BEYOND, FIRST, NEVER, Ints
 from audit.kernels.jit import inlined, lean, within
+from audit.kernels.owners import Owners, compare, rate_owner, rate_waits
 from audit.kernels.passes import (
     ALIVE,
+    BY_OWNER,
     CONSERVATIVE,
     END,
+    FAIRSHARE,
     GHOST,
+    HEAD,
     HELD,
     NEXT_END,
     NOBODY,
     NOW,
+    RANK,
     REQUESTS,
     RUNNING,
     STEP,
@@ -31,12 +36,16 @@ from audit.kernels.passes import (
     Rules,
     Space,
     Steps,
-    by_expansion,
+    arrange,
+    close_gaps,
+    ending,
     enqueue,
     follow,
     foresee,
     hold,
+    leave,
     make_stale,
+    open_books,
     plan_waiting,
     release,
     reset,
@@ -271,6 +280,7 @@ def with_blocked(
     for step in range(since, steps.number):
         own.time[count] = steps.time[step]
         own.planned[count] = steps.planned[step]
+        own.job[count] = steps.job[step]
         for x in range(len(resources)):
             own.change[x, count] = steps.change[x, step]
         count += 1
@@ -286,11 +296,13 @@ def with_blocked(
             while place > 0 and own.time[place - 1] > instant:
                 own.time[place] = own.time[place - 1]
                 own.planned[place] = own.planned[place - 1]
+                own.job[place] = own.job[place - 1]
                 for x in range(len(resources)):
                     own.change[x, place] = own.change[x, place - 1]
                 place -= 1
             own.time[place] = instant
             own.planned[place] = False
+            own.job[place] = job if sign < 0 else ending(job)
             for x in range(len(resources)):
                 own.change[x, place] = sign * jobs.request[x, job]
             count += 1
@@ -311,6 +323,26 @@ def holds_too_much(snapshot: Space, steps: Steps, resources: Any) -> bool:
     return False
 
 
+@lean
+def leave_those_behind(
+    space: Space, job: int, jobs: Jobs, rules: Rules, owners: Owners, resources: Any
+) -> None:
+    """Takes from the queue those whose turn, in the fair order, comes after that of ``job``."""
+    at = space.at
+    fair = rules.fair
+    for i in range(at[HEAD], at[TAIL] + 1):
+        waiting = job if i == at[TAIL] else space.queue[WAITING, i]
+        if fair == FAIRSHARE:
+            rate_owner(owners, space.ledger, jobs.owner[waiting], at[NOW])
+        else:
+            rate_waits(owners, space.ledger, jobs.owner[waiting])
+    for i in range(at[HEAD], at[TAIL]):
+        waiting = space.queue[WAITING, i]
+        if compare(space.ledger, jobs.owner[waiting], jobs.owner[job]) < 0:
+            leave(space, i, resources)
+    close_gaps(space, resources)
+
+
 @within
 def fair_start(
     snapshot: Space,
@@ -320,6 +352,7 @@ def fair_start(
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
+    owners: Owners,
     steps_foreseen: bool,
     begun: Ints,
     nothing: Ints,
@@ -333,19 +366,25 @@ def fair_start(
     # its start, and the others go on as if it were not there. Plans that last, others must heed;
     # and where passes look at few, a ghost may not be looked at though it is the only one left.
     conservative = rules.backfill == CONSERVATIVE
+    keeps_books = rules.order >= BY_OWNER
     alone_last = rules.latest_last and not conservative and rules.depth == NEVER
     ghost = job if alone_last else NOBODY
     source = snapshot
-    if conservative:  # the others' plans are the same with and without it
+    if conservative or rules.fair != RANK:
         copy_state(snapshot, plans, resources)
+        source = plans
+    if rules.fair != RANK:
+        open_books(plans, jobs, rules, plans.at[NOW])
+        leave_those_behind(plans, job, jobs, rules, owners, resources)
+    if conservative:  # the others' plans are the same with and without it
         foresee(plans, steps, resources)
-        if rules.expansion:
-            by_expansion(plans, jobs, resources)
+        if keeps_books:
+            open_books(plans, jobs, rules, plans.at[NOW])
+        arrange(plans, jobs, rules, owners, resources)
         for i in range(plans.at[TAIL]):
             plans.plan[i] = UNPLANNED
             plans.dirty[i] = 0
         plan_waiting(plans, jobs, nothing, resources)
-        source = plans
     strict = NEVER
     relaxed = NEVER
     for turn in range(2):  # without it, or with its ghost; then with it
@@ -359,8 +398,10 @@ def fair_start(
             space.at[GHOST] = ghost
         if turn == 1 or ghost == job:
             enqueue(space, job, jobs, rules, resources)
+        if keeps_books:
+            open_books(space, jobs, rules, space.at[NOW])
         while True:
-            follow(space, jobs, steps, rules, begun, nothing, resources)
+            follow(space, jobs, steps, rules, owners, begun, nothing, resources)
             if turn == 0 and space.at[TARGET] == NOBODY:
                 strict = begun[job]  # of the ghost
             if space.at[TARGET] == job or space.at[ALIVE] > 0:
@@ -389,6 +430,7 @@ def fair_starts(
     capacity: Ints,
     steps: Steps,
     rules: Rules,
+    owners: Owners,
     steps_foreseen: bool,
     subject: Bools,
     low: int,
@@ -409,7 +451,7 @@ def fair_starts(
     Args:
         jobs, observed: the attempts.
         capacity: before any step.
-        steps, rules: see ``follow``.
+        steps, rules, owners: see ``follow``.
         steps_foreseen: whether the policy plans ahead, and planned steps may lie ahead.
         subject: whose fair start times are asked for.
         low, high: the range of indices; ``low`` < ``high``.
@@ -443,7 +485,7 @@ def fair_starts(
             mine = steps
             if held:
                 number = with_blocked(steps, since, aside, jobs, observed, own, resources)
-                mine = Steps(own.time, own.change, own.planned, number)
+                mine = Steps(own.time, own.change, own.planned, own.job, number)
                 at[STEP] = 0
             over[j] = holds_too_much(snapshot, mine, resources)
             strict[j], relaxed[j] = fair_start(
@@ -454,6 +496,7 @@ def fair_starts(
                 jobs,
                 mine,
                 rules,
+                owners,
                 steps_foreseen,
                 begun,
                 nothing,

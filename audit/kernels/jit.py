@@ -14,9 +14,12 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+LEAN: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
+"""Neither references are counted nor exceptions raised: callers see to what is divided by."""
 
 on_first_compile: Callable[[str], None] | None = None
 """Called once per process, with a sentence to show, before a kernel is compiled that no cache
@@ -30,17 +33,17 @@ def kernel(function: Function) -> Function:
 
 def lean(function: Function) -> Function:
     """A kernel that allots no memory, and so need not count references to arrays."""
-    return _compiled(function, _nrt=False)
+    return _compiled(function, **LEAN)
 
 
 def inlined(function: Function) -> Function:
     """A lean kernel that becomes part of each kernel that calls it; for what is called most."""
-    return _compiled(function, _nrt=False, forceinline=True)
+    return _compiled(function, **LEAN, forceinline=True)
 
 
 def within(function: Function) -> Function:
     """A lean kernel that is typed and compiled as part of the one that calls it."""
-    return _compiled(function, _nrt=False, inline="always")
+    return _compiled(function, **LEAN, inline="always")
 
 
 def _compiled(function: Function, **options: Any) -> Function:

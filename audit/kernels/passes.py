@@ -25,10 +25,25 @@ from audit.kernels.free import (
     forget_past,
 )
 from audit.kernels.jit import inlined, lean
+from audit.kernels.owners import (
+    SINCE,
+    USED,
+    WAITED,
+    Floats,
+    Ledger,
+    Owners,
+    charge_owner,
+    compare,
+    open_ledger,
+    rate_owner,
+    rate_waits,
+)
 
 Bools = NDArray[np.bool_]
 
 NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)  # backfilling
+RANK, EXPANSION, FAIRSHARE, NUWT = range(4)  # what the order of the queue goes by
+BY_OWNER = FAIRSHARE  # this and those after it
 
 EXPECTED, END, JOB = range(3)  # rows of run; then one row for each resource
 WAITING, ESTIMATE, WIDTH = range(3)  # rows of queue; then one row for each resource
@@ -37,12 +52,13 @@ HELD = 3
 
 # Elements of at: the state, and up to where it goes.
 NOW, RUNNING, NEXT_END, HEAD, TAIL, ALIVE, STEP, FREED = range(8)
-ARRIVING, UNTIL, TARGET, GHOST, ELEMENTS = range(8, 13)
+ARRIVING, UNTIL, TARGET, GHOST, CHARGING, ARRANGED, ELEMENTS = range(8, 15)
 UNPLANNED = -1
 UNKNOWN = -1
 GAP = -1
 HUGE = 1 << 62
 NOBODY = -1
+OUT_OF_ORDER = -(1 << 62)
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
 WIDTHS = 24
@@ -61,6 +77,10 @@ class Jobs(NamedTuple):
     width: Ints
     """Bits of the request of the first resource, at most WIDTHS − 1."""
     request: Ints  # resources × attempts
+    owner: Ints
+    """A node of the share tree (``fairshare``), or a number (``nuwt``)."""
+    charge: Floats
+    """What it uses per second (``fairshare``) or in all (``nuwt``)."""
 
 
 class Steps(NamedTuple):
@@ -69,14 +89,17 @@ class Steps(NamedTuple):
     time: Ints
     change: Ints  # resources × steps
     planned: Bools
+    job: Ints
+    """The blocked attempt that begins with it, ``ending(job)`` of one that ends, or NOBODY."""
     number: int
 
 
 class Rules(NamedTuple):
     """A policy; without a limit ``depth`` and ``window`` are NEVER."""
 
-    expansion: bool
-    """Largest expansion factor first, instead of by rank."""
+    order: int
+    fair: int
+    """What a fair order goes by: FAIRSHARE or NUWT; RANK: arrival."""
     latest_last: bool
     """First come first served."""
     backfill: int
@@ -99,9 +122,10 @@ class Space(NamedTuple):
     bounds: Ints
     times: Ints
     levels: Ints
+    ledger: Ledger
 
 
-def space(resources: int, attempts: int, steps: int) -> Space:
+def space(resources: int, attempts: int, steps: int, ledger: Ledger) -> Space:
     """Room for ``attempts`` of ``resources``, and for ``steps`` planned steps."""
     room = attempts + 2
     breakpoints = 4 * room + 2 * steps + 8
@@ -118,7 +142,14 @@ def space(resources: int, attempts: int, steps: int) -> Space:
         bounds=np.zeros(2, np.int64),
         times=np.zeros(breakpoints, np.int64),
         levels=np.zeros((resources, breakpoints), np.int64),
+        ledger=ledger,
     )
+
+
+@inlined
+def ending(job: int) -> int:
+    """How ``Steps.job`` says that an attempt ends; its own inverse."""
+    return -2 - job
 
 
 @inlined
@@ -262,7 +293,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules, resources: Any) ->
     elif at[TAIL] == queue.shape[1] or at[TAIL] - at[HEAD] > 2 * at[ALIVE] + BLOCK:
         close_gaps(space, resources)
     i = at[TAIL]
-    if not rules.expansion:
+    if rules.order == RANK:
         while i > at[HEAD] and (
             queue[WAITING, i - 1] == GAP or jobs.rank[queue[WAITING, i - 1]] > jobs.rank[job]
         ):
@@ -275,6 +306,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules, resources: Any) ->
     place(space, i, job, jobs, resources)
     at[TAIL] += longer
     at[ALIVE] += 1
+    at[ARRANGED] = OUT_OF_ORDER
 
 
 @inlined
@@ -312,45 +344,109 @@ def begin(
         return False
     for x in range(len(resources)):
         space.free[x] -= jobs.request[x, job]
+    if at[CHARGING] > 0:
+        charge_owner(space.ledger, jobs.owner[job], jobs.charge[job], now)
     end: int = now + jobs.occupancy[job]
     hold(space.run, at, job, now + jobs.estimate[job], end, jobs.request, resources)
     return end == now
 
 
 @lean
-def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
-    """Puts the queue in the order of (waited + estimate)/estimate, largest first; ties by index.
+def arrange(space: Space, jobs: Jobs, rules: Rules, owners: Owners, resources: Any) -> None:
+    """Puts the queue in an order that changes with time, if it may be out of it; ties by index.
 
-    Fractions are compared by their cross-products, which are exact. A merge sort that leaves alone
-    what is in order already, as most is from one pass to the next.
+    Most is in order from one pass to the next, but for those that came last.
     """
-    close_gaps(space, resources)
-    count = space.at[TAIL]
-    now = space.at[NOW]
+    at = space.at
+    now = at[NOW]
+    if rules.order == RANK or at[ALIVE] < 2:
+        return
+    arranged = now
+    if rules.order == FAIRSHARE:
+        arranged = (now - owners.origin) // owners.recalculation
+    elif rules.order == NUWT:
+        arranged = 0
+    if at[ARRANGED] == arranged:
+        return
+    at[ARRANGED] = arranged
+    if at[TAIL] - at[HEAD] > at[ALIVE]:
+        close_gaps(space, resources)
+    head = at[HEAD]
+    count = at[TAIL] - head
     queue = space.queue
+    if rules.order != EXPANSION:
+        for i in range(head, at[TAIL]):
+            owner = jobs.owner[queue[WAITING, i]]
+            if rules.order == FAIRSHARE:
+                rate_owner(owners, space.ledger, owner, now)
+            else:
+                rate_waits(owners, space.ledger, owner)
+    order = space.spare[0]
+    for i in range(count):
+        order[i] = head + i
+    ordered = 1
+    while ordered < count and comes_first(
+        queue[WAITING, head + ordered - 1], queue[WAITING, head + ordered], space, jobs, rules
+    ):
+        ordered += 1
+    if ordered == count:
+        return
+    first = 0
+    if count - ordered <= FEW:
+        first = insert(space, ordered, count, jobs, rules)
+    else:
+        merge(space, count, jobs, rules)
+    for row in range(REQUESTS + len(resources)):
+        rearrange(queue[row], order, space.spare[1], head, first, count)
+    rearrange(space.plan, order, space.spare[1], head, first, count)
+    rearrange(space.dirty, order, space.spare[1], head, first, count)
+    make_stale(space, head + first, at[TAIL])
+
+
+@lean
+def insert(space: Space, ordered: int, count: int, jobs: Jobs, rules: Rules) -> int:
+    """Puts the last few of ``spare[0]`` among the first ``ordered``; gives the first new place."""
+    order = space.spare[0]
+    waiting = space.queue[WAITING]
+    first = count
+    for i in range(ordered, count):
+        moving = order[i]
+        low = 0
+        high = i
+        while low < high:
+            middle = (low + high) // 2
+            if comes_first(waiting[order[middle]], waiting[moving], space, jobs, rules):
+                low = middle + 1
+            else:
+                high = middle
+        for k in range(i, low, -1):
+            order[k] = order[k - 1]
+        order[low] = moving
+        first = min(first, low)
+    return first
+
+
+@lean
+def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
+    """Sorts ``spare[0]`` by merging, which leaves alone what is in order already."""
     order = space.spare[0]
     merged = space.spare[1]
-    for i in range(count):
-        order[i] = i
-    in_order = True
+    waiting = space.queue[WAITING]
     width = 1
     while width < count:
         for low in range(0, count, 2 * width):
             middle = min(low + width, count)
             high = min(low + 2 * width, count)
-            if middle == high or expands_more(
-                queue[WAITING, order[middle - 1]], queue[WAITING, order[middle]], now, jobs
+            if middle == high or comes_first(
+                waiting[order[middle - 1]], waiting[order[middle]], space, jobs, rules
             ):
                 continue
-            in_order = False
             left = low
             right = middle
             for k in range(low, high):
                 if right == high or (
                     left < middle
-                    and expands_more(
-                        queue[WAITING, order[left]], queue[WAITING, order[right]], now, jobs
-                    )
+                    and comes_first(waiting[order[left]], waiting[order[right]], space, jobs, rules)
                 ):
                     merged[k] = order[left]
                     left += 1
@@ -360,29 +456,89 @@ def by_expansion(space: Space, jobs: Jobs, resources: Any) -> None:
             for k in range(low, high):
                 order[k] = merged[k]
         width *= 2
-    if in_order:
-        return
-    for row in range(REQUESTS + len(resources)):
-        rearrange(space.queue[row], order, merged, count)
-    rearrange(space.plan, order, merged, count)
-    rearrange(space.dirty, order, merged, count)
+
+
+@inlined
+def comes_first(one: int, other: int, space: Space, jobs: Jobs, rules: Rules) -> bool:
+    """Whether attempt ``one`` is served before ``other``."""
+    if rules.order == EXPANSION:
+        return expands_more(one, other, space.at[NOW], jobs)
+    turn = compare(space.ledger, jobs.owner[one], jobs.owner[other])
+    return turn > 0 or (turn == 0 and one < other)
 
 
 @inlined
 def expands_more(one: int, other: int, now: int, jobs: Jobs) -> bool:
-    """Whether attempt ``one`` comes before ``other`` by expansion factor."""
+    """Whether attempt ``one`` has the greater (waited + estimate)/estimate; ties by index.
+
+    Fractions are compared by their cross-products, which are exact.
+    """
     left = (now - jobs.arrival[one]) * jobs.estimate[other]
     right = (now - jobs.arrival[other]) * jobs.estimate[one]
     return left > right or (left == right and one < other)
 
 
 @lean
-def rearrange(row: Ints, order: Ints, spare: Ints, count: int) -> None:
-    """Puts the first ``count`` elements of ``row`` into ``order``."""
-    for i in range(count):
+def rearrange(row: Ints, order: Ints, spare: Ints, head: int, first: int, count: int) -> None:
+    """Puts elements ``first`` to ``count``, counted from place ``head``, of ``row`` into order."""
+    for i in range(first, count):
         spare[i] = row[order[i]]
-    for i in range(count):
-        row[i] = spare[i]
+    for i in range(first, count):
+        row[head + i] = spare[i]
+
+
+@lean
+def settle(space: Space, jobs: Jobs, rules: Rules) -> None:
+    """Enters in the ledger what ends now."""
+    at = space.at
+    now = at[NOW]
+    run = space.run
+    for i in range(at[RUNNING]):
+        if run[END, i] <= now:
+            job = run[JOB, i]
+            if rules.order == FAIRSHARE:
+                charge_owner(space.ledger, jobs.owner[job], -jobs.charge[job], now)
+            else:
+                count_ended(space, job, run[END, i], jobs)
+
+
+@lean
+def count_ended(space: Space, job: int, end: int, jobs: Jobs) -> None:
+    """Adds what an attempt waited and used to what its owner did."""
+    sums = space.ledger.sums
+    owner = jobs.owner[job]
+    sums[WAITED, owner] += end - jobs.occupancy[job] - jobs.arrival[job]
+    sums[USED, owner] += jobs.charge[job]
+    space.at[ARRANGED] = OUT_OF_ORDER
+
+
+@lean
+def settle_blocked(space: Space, told: int, time: int, jobs: Jobs, rules: Rules) -> None:
+    """Enters a blocked attempt that begins or ends now; see ``Steps.job``."""
+    now = space.at[NOW]
+    if rules.order == FAIRSHARE:
+        job = told if told >= 0 else ending(told)
+        charge = jobs.charge[job] if told >= 0 else -jobs.charge[job]
+        charge_owner(space.ledger, jobs.owner[job], charge, now)
+    elif told < NOBODY:
+        job = ending(told)
+        gone = time + 1 if jobs.occupancy[job] == 0 else time
+        if gone > space.ledger.state[SINCE]:  # else the observed schedule has counted it
+            count_ended(space, job, time, jobs)
+
+
+@lean
+def open_books(space: Space, jobs: Jobs, rules: Rules, since: int) -> None:
+    """Begins the ledger of a simulation that goes on from the observed schedule at ``since``."""
+    at = space.at
+    open_ledger(space.ledger, since)
+    at[ARRANGED] = OUT_OF_ORDER
+    at[CHARGING] = 0
+    if rules.order == FAIRSHARE:
+        at[CHARGING] = 1
+        for i in range(at[RUNNING]):
+            job = space.run[JOB, i]
+            charge_owner(space.ledger, jobs.owner[job], jobs.charge[job], since)
 
 
 @inlined
@@ -392,6 +548,15 @@ def fits_at(queue: Ints, i: int, free: Ints, resources: Any) -> bool:
         if queue[REQUESTS + x, i] > free[x] and queue[REQUESTS + x, i] > 0:
             return False
     return True
+
+
+@lean
+def any_fits(space: Space, resources: Any) -> bool:
+    """Whether any of those that wait fits in what is free now."""
+    for i in range(space.at[HEAD], space.at[TAIL]):
+        if fits_at(space.queue, i, space.free, resources):
+            return True
+    return False
 
 
 @inlined
@@ -758,6 +923,7 @@ def follow(
     jobs: Jobs,
     steps: Steps,
     rules: Rules,
+    owners: Owners,
     begun: Ints,
     planned: Ints,
     resources: Any,
@@ -770,14 +936,17 @@ def follow(
 
     Args:
         space: the state, in which all that happened before is entered; under ``conservative`` after
-            ``foresee``.
-        jobs, steps, rules: what is simulated.
+            ``foresee``, under ``fairshare`` and ``nuwt`` after ``open_books``.
+        jobs, steps, rules, owners: what is simulated.
         begun: gets the start of each attempt that starts.
         planned: gets the first plan of each attempt, where it has elements.
         resources: see ``kernels.free``.
     """
     at = space.at
     conservative = rules.backfill == CONSERVATIVE
+    keeps_books = rules.order >= BY_OWNER
+    # Whether it is worth asking first if anything can start: the order or a plan would cost more.
+    in_question = not conservative and (rules.order != RANK or rules.backfill == REPLAN)
     while True:
         now = at[NOW]
         news = False
@@ -789,6 +958,8 @@ def follow(
                 rises |= steps.change[x, step] > 0
             at[STEP] += 1
             news = True
+            if keeps_books and steps.job[step] != NOBODY:
+                settle_blocked(space, steps.job[step], steps.time[step], jobs, rules)
             if conservative:
                 forget_past(space.times, space.bounds, now)
                 if not steps.planned[step]:
@@ -809,15 +980,20 @@ def follow(
             if conservative:
                 forget_past(space.times, space.bounds, now)
                 news |= release_plans(space, jobs, resources)
+            if keeps_books:
+                settle(space, jobs, rules)
             release(space.run, at, space.free, now, resources)
-        while at[ARRIVING] < at[UNTIL] and jobs.arrival[at[ARRIVING]] <= now:
-            if jobs.rank[at[ARRIVING]] >= 0:
+        while at[ARRIVING] < at[UNTIL] and (
+            jobs.rank[at[ARRIVING]] < 0 or jobs.arrival[at[ARRIVING]] <= now
+        ):
+            if jobs.rank[at[ARRIVING]] >= 0:  # who is never queued makes no instant either
                 enqueue(space, at[ARRIVING], jobs, rules, resources)
             at[ARRIVING] += 1
         again = at[ALIVE] > 0
         while again:
-            if rules.expansion:
-                by_expansion(space, jobs, resources)
+            if in_question and not any_fits(space, resources):
+                break
+            arrange(space, jobs, rules, owners, resources)
             if conservative:
                 again = pass_conservative(space, jobs, news, begun, planned, resources)
             elif rules.backfill == REPLAN:
@@ -827,6 +1003,8 @@ def follow(
             if again:
                 if conservative:
                     news = release_plans(space, jobs, resources)
+                if keeps_books:
+                    settle(space, jobs, rules)
                 release(space.run, at, space.free, now, resources)
         if at[ALIVE] == 0 and at[ARRIVING] == at[UNTIL]:
             return

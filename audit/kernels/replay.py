@@ -5,8 +5,10 @@ from typing import Any
 from audit.kernels.fair_start import Observed, run_on
 from audit.kernels.free import NEVER, Ints
 from audit.kernels.jit import lean
+from audit.kernels.owners import Owners
 from audit.kernels.passes import (
     ARRIVING,
+    BY_OWNER,
     CONSERVATIVE,
     NOW,
     UNTIL,
@@ -18,6 +20,7 @@ from audit.kernels.passes import (
     enqueue,
     follow,
     foresee,
+    open_books,
     reset,
 )
 
@@ -30,7 +33,9 @@ def replay(
     capacity: Ints,
     steps: Steps,
     rules: Rules,
+    owners: Owners,
     since: int,
+    goes_on: bool,
     space: Space,
     begun: Ints,
     planned: Ints,
@@ -43,8 +48,9 @@ def replay(
         taking_part: who is simulated at all.
         capacity: before any step.
         steps: of the capacity and of blocked attempts.
-        rules: the policy.
+        rules, owners: the policy.
         since: from when on. Who started before it is as observed.
+        goes_on: whether what the observed schedule used before counts.
         space: room for all attempts.
         begun: gets the starts; NEVER: none.
         planned: gets the first planned starts, where it has elements.
@@ -71,4 +77,6 @@ def replay(
             enqueue(space, j, jobs, rules, resources)
     if rules.backfill == CONSERVATIVE:
         foresee(space, steps, resources)
-    follow(space, jobs, steps, rules, begun, planned, resources)
+    if rules.order >= BY_OWNER:
+        open_books(space, jobs, rules, since if goes_on else since - 1)
+    follow(space, jobs, steps, rules, owners, begun, planned, resources)

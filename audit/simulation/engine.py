@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.metrics.population import TAU_S, describe
-from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool
+from audit.model import ATTEMPTS, BY_OWNER, Backfill, Order, Policy, Pool
+from audit.simulation import ownership
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
 if TYPE_CHECKING:
     from audit.kernels.fair_start import Observed
+    from audit.kernels.owners import Ledger, Owners
     from audit.kernels.passes import Jobs, Rules, Steps
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -58,7 +61,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     known = (work.start != NEVER) | work.open
     taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
     steps = kernel_steps(work, work.blocked)
-    jobs = kernel_jobs(work, policy, work.queued & taking_part)
+    whose = whose_turn(work, policy.order)
+    jobs = kernel_jobs(work, policy, work.queued & taking_part, whose.owner)
     if count:
         run(
             jobs,
@@ -67,8 +71,12 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             own(work.capacity),
             steps,
             rules(policy),
+            whose.owners,
             since,
-            passes.space(len(work.capacity), count, steps.number),
+            from_time is not None,
+            passes.space(
+                len(work.capacity), count, steps.number, whose.ledger(count, steps.number)
+            ),
             begun,
             planned,
             resources(work),
@@ -78,7 +86,12 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
 
 def simulate(
-    described: pl.DataFrame, pool: Pool, now: int, policy: Policy, tau_s: int = TAU_S
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    policy: Policy,
+    tau_s: int = TAU_S,
+    fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
     """The schedule that ``policy`` would have made of the attempts of ``pool``.
 
@@ -92,6 +105,7 @@ def simulate(
         now: when the log was taken, epoch s.
         policy: how the pool decides.
         tau_s: of the bounded slowdown, s.
+        fairshare: how owners are ranked; see ``workload``.
 
     Returns:
         Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
@@ -99,7 +113,7 @@ def simulate(
 
     Source: SPEC §4.
     """
-    work, keys = workload(described, pool, now)
+    work, keys = workload(described, pool, now, fairshare)
     made = replay(work, policy)
     placed = keys.with_columns(
         _start=_instants(made.start),
@@ -129,9 +143,53 @@ def simulate(
     return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 
 
-def rules(policy: Policy) -> Rules:
-    """A policy as the kernels take it."""
+class Whose(NamedTuple):
+    """Whose turn it is, as the kernels take it."""
+
+    owner: Ints  # [n]
+    owners: Owners
+    path: Ints
+    half_life: float
+
+    def ledger(self, attempts: int, steps: int) -> Ledger:
+        """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
+        from audit.kernels.owners import ledger
+
+        charged = self.path.max(initial=-1) >= 0
+        changes = 2 * attempts + steps if charged else 0
+        return ledger(self.path, len(self.owners.weights) + 1, changes, self.half_life)
+
+
+def whose_turn(work: Workload, order: Order) -> Whose:
+    """What an order needs to know of owners."""
+    counted = (work.start != NEVER) & ~(work.end == NEVER)
+    owner, owners, path = ownership.kernel_owners(
+        order, work.owners, work.arrival, work.start, work.end, counted
+    )
+    return Whose(own(owner), owners, own(path), ownership.half_life(order, work.owners))
+
+
+def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
+    """A policy, and the order that would be fair, as the kernels take them.
+
+    Raises:
+        SimulationError: they do not go together.
+    """
     from audit.kernels import passes
+
+    goes_by = {
+        Order.lxf: passes.EXPANSION,
+        Order.fairshare: passes.FAIRSHARE,
+        Order.nuwt: passes.NUWT,
+    }
+    fair = goes_by.get(fair_order, passes.RANK)
+    if fair_order not in (Order.fcfs, *BY_OWNER):
+        raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
+    if fair_order in BY_OWNER and policy.order in BY_OWNER and fair_order is not policy.order:
+        raise SimulationError(
+            f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
+            "one of them by something else than owners"
+        )
 
     backfilling = {
         Backfill.none: passes.NONE,
@@ -146,7 +204,8 @@ def rules(policy: Policy) -> Rules:
             f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
         )
     return passes.Rules(
-        policy.order is Order.lxf,
+        goes_by.get(policy.order, passes.RANK),
+        fair,
         policy.order is Order.fcfs,
         backfilling[policy.backfill],
         NEVER if policy.depth is None else policy.depth,
@@ -159,7 +218,7 @@ def resources(work: Workload) -> Any:
     return (0,) if len(work.capacity) == 1 else np.arange(len(work.capacity))
 
 
-def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
+def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
     from audit.kernels.passes import WIDTHS, Jobs
 
@@ -178,12 +237,15 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools) -> Jobs:
         np.where(queued, rank, -1),
         np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
         request,
+        owner,
+        own(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
     )
 
 
 def kernel_steps(work: Workload, taken: Bools) -> Steps:
     """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
-    from audit.kernels.passes import Steps
+    from audit.kernels.jit import plain
+    from audit.kernels.passes import NOBODY, Steps, ending
 
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
@@ -193,7 +255,11 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    return Steps(time[order], np.ascontiguousarray(change[:, order]), planned[order], len(order))
+    which = np.flatnonzero(taken)
+    job = np.concatenate((np.full(len(work.step_time), NOBODY), which, plain(ending)(which)))
+    return Steps(
+        time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
+    )
 
 
 def observation(work: Workload) -> Observed:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from audit import __version__
 from audit.metrics.miss import misses
 from audit.metrics.population import TAU_S, ended
-from audit.model import Backfill, FstStatus, Policy, Pool
-from audit.simulation import engine
+from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool
+from audit.simulation import engine, ownership
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import (
     KEYS,
     NEVER,
@@ -59,6 +60,7 @@ def fair_starts(
     subjects: Ints | None = None,
     threads: int = 1,
     told: Told = lambda done, of: None,
+    fair_order: Order = Order.fcfs,
 ) -> FairStarts:
     """Fair start times from the snapshots of the observed schedule.
 
@@ -74,6 +76,10 @@ def fair_starts(
         subjects: indices of those to compute; None: all.
         threads: how many work on it; the result does not depend on that.
         told: told of progress.
+        fair_order: ``fcfs``: those before j in the snapshot are all that arrived before it. One of
+            ``model.BY_OWNER``: only those of them whose turn, by that order at a, is not after
+            that of j. So it tells what j lost to those behind it in that order and to later
+            arrivals, whatever the turn of these ([S] §6).
 
     Returns:
         NEVER for those that are no subjects, are never queued, or would never start.
@@ -94,9 +100,11 @@ def fair_starts(
     asked = np.zeros(count, np.bool_)
     asked[subjects] = True
     observed = engine.observation(work)
-    jobs = engine.kernel_jobs(work, policy, work.queued)
+    by = policy.order if policy.order in BY_OWNER else fair_order
+    whose = engine.whose_turn(work, by)
+    jobs = engine.kernel_jobs(work, policy, work.queued, whose.owner)
     steps = engine.kernel_steps(work, np.zeros(count, np.bool_))
-    rules = engine.rules(policy)
+    rules = engine.rules(policy, fair_order)
     plans = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
     foresee = bool(plans and work.step_planned.any())
     held = int(work.blocked.sum())
@@ -109,21 +117,24 @@ def fair_starts(
             np.zeros(steps.number + 2 * min(held, room), np.int64),
             np.zeros((number, steps.number + 2 * min(held, room)), np.int64),
             np.zeros(steps.number + 2 * min(held, room), np.bool_),
+            np.zeros(steps.number + 2 * min(held, room), np.int64),
             0,
         )
+        ledger = whose.ledger(room, len(own.time))
         run(
             jobs,
             observed,
             engine.own(work.capacity),
             steps,
             rules,
+            whose.owners,
             foresee,
             asked,
             low,
             high,
-            passes.space(number, room, steps.number),
-            passes.space(number, room, steps.number),
-            passes.space(number, room, steps.number),
+            passes.space(number, room, steps.number, ledger),
+            passes.space(number, room, steps.number, ledger),
+            passes.space(number, room, steps.number, ledger),
             own,
             np.zeros(room + 1, np.int64),
             np.full(count, NEVER),
@@ -155,12 +166,12 @@ def fair_start_times(
     described: pl.DataFrame,
     pool: Pool,
     now: int,
-    policy: Policy | None = None,
     *,
     known: pl.DataFrame | None = None,
     threads: int = 1,
     tau_s: int = TAU_S,
     told: Told = lambda done, of: None,
+    fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
     """Adds the fair start times of every attempt that has ended, and what follows from them.
 
@@ -174,24 +185,24 @@ def fair_start_times(
 
     Args:
         described: columns of ``model.DESCRIBED``, of one pool.
-        pool: see ``workload``.
+        pool: see ``workload``; how it is assumed to decide, and what would be fair.
         now: when the log was taken, epoch s.
-        policy: how the pool is assumed to decide; None: as ``pool`` says.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
         threads: how many work on it; the result does not depend on that.
         tau_s: of the slowdown, s.
         told: told of progress.
+        fairshare: how owners are ranked; see ``workload``.
 
     Returns:
         ``described`` with these columns, in its order.
 
     Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
     """
-    policy = pool.policy if policy is None else policy
-    work, keys = workload(described, pool, now)
+    policy = pool.policy
+    work, keys = workload(described, pool, now, fairshare)
     subject = _subjects(described, keys)
     status = _statuses(work, subject)
-    bases = _Bases(work, keys, described, policy)
+    bases = _Bases(work, keys, described, policy, pool.fair_order)
     strict, relaxed = np.full(len(subject), NEVER), np.full(len(subject), NEVER)
     over = np.zeros(len(subject), np.bool_)
     fit = subject & (status != FstStatus.UNKNOWN_ESTIMATE.value) & work.queued
@@ -209,7 +220,7 @@ def fair_start_times(
         valid = subject & same.to_numpy()
         strict, relaxed = np.where(valid, strict, NEVER), np.where(valid, relaxed, NEVER)
         over &= valid
-    made = fair_starts(work, policy, np.flatnonzero(fit), threads, told)
+    made = fair_starts(work, policy, np.flatnonzero(fit), threads, told, pool.fair_order)
     strict = np.where(fit, made.strict, strict)
     relaxed = np.where(fit, made.relaxed, relaxed)
     over |= made.over_capacity
@@ -314,7 +325,12 @@ class _Bases:
     """Fingerprints of what fair start times depend on."""
 
     def __init__(
-        self, work: Workload, keys: pl.DataFrame, described: pl.DataFrame, policy: Policy
+        self,
+        work: Workload,
+        keys: pl.DataFrame,
+        described: pl.DataFrame,
+        policy: Policy,
+        fair_order: Order,
     ) -> None:
         names = ("submit_time", "job_number", "array_task", "het_offset", "line")
         told = keys.join(
@@ -338,16 +354,26 @@ class _Bases:
             + 4 * work.no_estimate
             + 8 * work.preempted
             + 16 * work.queued,
-            *own,
         ]
-        attempts = _mixed(columns)
+        by_owner = policy.order in BY_OWNER or fair_order in BY_OWNER
+        ranking = ""
+        if by_owner:
+            own += [work.owners.fingerprint, work.owners.charge.view(np.int64)]
+            own.append(work.owners.used.view(np.int64))
+            # recalculations are counted from the first arrival
+            ranking = f"{ownership.said(work.owners)} {work.arrival.min(initial=0)}"
+        attempts = _mixed([*columns, *own])
         # planners look at planned steps however far ahead they are
         foreseen = np.flatnonzero(work.step_planned)
         ahead = (work.step_time[foreseen].tolist(), work.step_change[foreseen].tolist())
-        said = f"{__version__} {policy} {work.capacity.tolist()} {ahead}".encode()
-        constant = np.frombuffer(hashlib.sha256(said).digest()[:8], np.uint64)[0]
+        said = f"{__version__} {policy} {work.capacity.tolist()} {ahead}"
+        said += f" {fair_order.value} {ranking}"
+        constant = np.frombuffer(hashlib.sha256(said.encode()).digest()[:8], np.uint64)[0]
         with np.errstate(over="ignore"):
             context = _in_snapshots(work, attempts)
+            if by_owner:  # all that has ended before counts as well
+                ended = np.where(work.start != NEVER, attempts, np.uint64(0))
+                context = context + _gone(work, ended)
             self.fixed = _mixed([context.view(np.int64), attempts.view(np.int64)]) + constant
         changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
         self.steps = _mixed([work.step_time, *changes, work.step_planned.astype(np.int64)])

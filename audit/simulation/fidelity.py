@@ -6,11 +6,17 @@ import polars as pl
 from audit.metrics import fidelity, population
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
-from audit.simulation.workload import NEVER, Workload, workload
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.simulation.workload import NEVER, workload
 
 
 def model_fidelity(
-    described: pl.DataFrame, pool: Pool, period: Period, now: int, policy: Policy | None = None
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
     """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
 
@@ -24,15 +30,16 @@ def model_fidelity(
         period: the period in question; that of the whole log begins with an empty pool.
         now: when the log was taken, epoch s.
         policy: None: that of ``pool``.
+        fairshare: how owners are ranked; see ``simulation.workload``.
 
     Returns:
         Columns of ``metrics.fidelity.FIDELITY_SCHEMA``.
 
     Source: SPEC §5, *Model fidelity*.
     """
-    whole, keys = workload(described, pool, now)
+    whole, keys = workload(described, pool, now, fairshare)
     held = whole.arrival < (NEVER if period.whole_log else period.to_time)
-    work = _only(whole, int(held.sum()))
+    work = whole.first(int(held.sum()))
     since = None if period.whole_log else period.from_time
     made = replay(work, pool.policy if policy is None else policy, from_time=since)
     start = np.where(work.queued, made.start, NEVER)
@@ -42,12 +49,3 @@ def model_fidelity(
         replayed_start_time=pl.Series(start).replace(NEVER, None)
     )
     return fidelity.fidelity(population.in_period(described, period), replayed)
-
-
-def _only(work: Workload, count: int) -> Workload:
-    """The first ``count`` attempts of a workload, which are in the order of arrival."""
-    own = work._asdict()
-    for name in own:
-        if name != "capacity" and not name.startswith("step_"):
-            own[name] = own[name][:count]
-    return Workload(**own)

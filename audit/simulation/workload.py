@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.model import ATTEMPTS, SEQUENCE, Pool, Standing
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,6 +42,7 @@ class Workload(NamedTuple):
     step_time: Ints  # [S], ascending
     step_change: Ints  # [S] or [S, R]: what is added to what is free
     step_planned: Bools  # [S], known to planners beforehand
+    owners: Ownership  # of the n attempts
 
     @property
     def largest(self) -> Ints:
@@ -57,8 +59,18 @@ class Workload(NamedTuple):
         fitting: Bools = ((request <= self.largest) | (request == 0)).all(1)
         return ~self.blocked & fitting
 
+    def first(self, count: int) -> "Workload":
+        """The first ``count`` attempts."""
+        own = self._asdict()
+        for name in own:
+            if name not in ("capacity", "owners") and not name.startswith("step_"):
+                own[name] = own[name][:count]
+        return Workload(**own | {"owners": self.owners.first(count)})
 
-def workload(described: pl.DataFrame, pool: Pool, now: int) -> tuple[Workload, pl.DataFrame]:
+
+def workload(
+    described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
+) -> tuple[Workload, pl.DataFrame]:
     """The attempts of ``pool`` that a scheduler can meet.
 
     Left out are attempts that never started, that ran in an advance reservation, or whose arrival
@@ -69,10 +81,12 @@ def workload(described: pl.DataFrame, pool: Pool, now: int) -> tuple[Workload, p
     unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1).
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
+        described: columns of ``model.DESCRIBED``, and ``penalty`` where attempts are charged for
+            something else than their size; those of other pools are passed over.
         pool: its capacity, steps, and what else limits who fits: nodes only where they are
             exclusive.
         now: when the log was taken, epoch s.
+        fairshare: how owners are ranked; see ``simulation.ownership`` for what is charged.
 
     Returns:
         The workload, and ``cluster, job_id, attempt`` of its attempts, row for row.
@@ -123,6 +137,7 @@ def workload(described: pl.DataFrame, pool: Pool, now: int) -> tuple[Workload, p
         step_time=times,
         step_change=changes[:, 0] if one else changes,
         step_planned=planned,
+        owners=owners_of(held, fairshare),
     )
     return work, held.select(KEYS)
 

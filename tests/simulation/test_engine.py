@@ -12,7 +12,7 @@ from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
 from audit.simulation.workload import NEVER
 from tests import naive_simulation as slow
-from tests.naive_simulation import Job, Log, Step
+from tests.naive_simulation import Job, Log, Ranking, Step
 from tests.strategies import (
     EPOCH,
     LIMITED,
@@ -24,13 +24,18 @@ from tests.strategies import (
     frame,
     logs,
     policies,
+    rankings,
     rows,
     rule,
 )
 
+PLAIN = Ranking()
 
-def starts(log: Log, policy: Policy, from_time: int | None = None) -> list[int | None]:
-    return known(replay(arrays(log), policy, from_time=from_time).start)
+
+def starts(
+    log: Log, policy: Policy, from_time: int | None = None, ranking: Ranking = PLAIN
+) -> list[int | None]:
+    return known(replay(arrays(log, ranking), policy, from_time=from_time).start)
 
 
 def known(instants: np.ndarray) -> list[int | None]:
@@ -41,10 +46,10 @@ def known(instants: np.ndarray) -> list[int | None]:
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=80)
-    @given(logs(), policies(order, backfill))
-    def compare(log: Log, policy: Policy) -> None:
-        want = slow.replay(log, rule(policy))
-        made = replay(arrays(log), policy)
+    @given(logs(), policies(order, backfill), rankings())
+    def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
+        want = slow.replay(log, rule(policy)._replace(ranking=ranking))
+        made = replay(arrays(log, ranking), policy)
         for k, job in enumerate(log.jobs):
             if not job.blocked:
                 assert known(made.start)[k] == want.start.get(k)
@@ -79,11 +84,11 @@ def test_long_queues_as_defined(order: Order, resources: int, window: int | None
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=80)
-    @given(logs(), policies(order, backfill), st.integers(0, 20))
-    def compare(log: Log, policy: Policy, after: int) -> None:
+    @given(logs(), policies(order, backfill), st.integers(0, 20), rankings())
+    def compare(log: Log, policy: Policy, after: int, ranking: Ranking) -> None:
         instant = EPOCH + after
-        want = slow.replay(log, rule(policy), instant)
-        made = starts(log, policy, instant)
+        want = slow.replay(log, rule(policy)._replace(ranking=ranking), instant)
+        made = starts(log, policy, instant, ranking)
         for k, job in enumerate(log.jobs):
             ran = job.start is not None and job.start < instant
             if not job.blocked and not ran:

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.errors import SimulationError
 from audit.metrics.population import describe
-from audit.model import Backfill, Order, Policy, Pool, Resource
+from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.simulation import fair_start
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.workload import NEVER, Workload
 from tests import naive_simulation as slow
-from tests.naive_simulation import Job, Log
+from tests.naive_simulation import Job, Log, Ranking
 from tests.simulation.test_engine import known, shifted, slow_pool
 from tests.strategies import (
     EPOCH,
@@ -29,6 +30,7 @@ from tests.strategies import (
     logs,
     performed,
     policies,
+    rankings,
     rows,
     rule,
 )
@@ -66,19 +68,48 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=120)
-    @given(logs(), policies(order, backfill), st.booleans())
-    def compare(log: Log, policy: Policy, of_its_own: bool) -> None:
+    @given(logs(), policies(order, backfill), st.booleans(), rankings())
+    def compare(log: Log, policy: Policy, of_its_own: bool, ranking: Ranking) -> None:
         if of_its_own:
             log = own(log, policy)
-        made = fair_starts(arrays(log), policy)
+        made = fair_starts(arrays(log, ranking), policy)
+        as_said = rule(policy)._replace(ranking=ranking)
         for j, job in enumerate(log.jobs):
             if job.blocked or log.exceeds(j):
                 continue
-            assert known(made.strict)[j] == slow.strict(log, rule(policy), j)
-            assert known(made.relaxed)[j] == slow.relaxed(log, rule(policy), j)
+            assert known(made.strict)[j] == slow.strict(log, as_said, j)
+            assert known(made.relaxed)[j] == slow.relaxed(log, as_said, j)
             assert made.over_capacity[j] == over_capacity(log, j)
 
     compare()
+
+
+@pytest.mark.parametrize("fair_order", BY_OWNER)
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_every_fair_order_as_defined(fair_order: Order, backfill: Backfill) -> None:
+    orders = st.sampled_from([Order.fcfs, Order.fcfs, Order.sjf, Order.lxf, fair_order])
+
+    @settings(max_examples=120)
+    @given(logs(), policies(backfill=backfill), orders, rankings())
+    def compare(log: Log, policy: Policy, order: Order, ranking: Ranking) -> None:
+        policy = policy._replace(order=order)
+        made = fair_starts(arrays(log, ranking), policy, fair_order=fair_order)
+        as_said = rule(policy)._replace(ranking=ranking, fair=fair_order.value)
+        for j, job in enumerate(log.jobs):
+            if job.blocked or log.exceeds(j):
+                continue
+            assert known(made.strict)[j] == slow.strict(log, as_said, j)
+            assert known(made.relaxed)[j] == slow.relaxed(log, as_said, j)
+
+    compare()
+
+
+def test_orders_that_do_not_go_together_are_refused() -> None:
+    work = arrays(Log((Job(0, 1, 1, (1,)),), (1,)))
+    with pytest.raises(SimulationError, match="fair_order sjf: one of fcfs, fairshare, nuwt"):
+        fair_starts(work, Policy(), fair_order=Order.sjf)
+    with pytest.raises(SimulationError, match="order nuwt with fair_order fairshare"):
+        fair_starts(work, Policy(Order.nuwt), fair_order=Order.fairshare)
 
 
 @given(logs(), policies(), st.data())
@@ -238,7 +269,9 @@ COLUMNS = ["fst_strict", "fst_relaxed", "fst_status"]
 
 
 def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFrame:
-    return fair_start_times(describe(frame(records), [pool]), pool, NOW, policy, **more)
+    return fair_start_times(
+        describe(frame(records), [pool]), pool._replace(policy=policy), NOW, **more
+    )
 
 
 @settings(max_examples=120)
@@ -420,7 +453,7 @@ def test_each_status_by_hand() -> None:
         ended(later + 4, later + 4, later + 5, 1),
     ]
     described = describe(frame(records), [pool])
-    made = fair_start_times(described, pool, later + 60, Policy()).sort("job_number")
+    made = fair_start_times(described, pool, later + 60).sort("job_number")
     assert made["fst_status"].to_list() == [
         *("final", "reserved", "blocked", "exceeds_capacity"),
         *("final", "preempted_context", "final", "final", "over_capacity"),

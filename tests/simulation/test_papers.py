@@ -57,7 +57,7 @@ def audited(
         )
         ran = begun.with_columns(end_time=pl.col("start_time") + pl.col("occupancy_s"))
         schedule = describe(ran, [pool])
-    made = fair_start_times(schedule, pool, NOW, policy)
+    made = fair_start_times(schedule, pool._replace(policy=policy), NOW)
     return {row["job_id"]: row for row in made.iter_rows(named=True)}
 
 

@@ -1,0 +1,344 @@
+"""What owners have used and waited for, and whose turn that makes it (SPEC §4, *Queue order*).
+
+Under ``fairshare`` an owner is a leaf of a share tree, and each node of the tree keeps an account of
+what was used below it: entries of when its rate of use changed, what had been used by then, and
+how much is used per second from then on. What the observed schedule used up to ``state[SINCE]`` stands
+in the arrays of ``Owners``, node by node in the order of time. What the simulation adds is entered
+in the ``Ledger`` as it happens, as a chain of entries for each node. Either is found again by an
+index that moves little: how far each bound of each node's windows had got.
+
+Under ``nuwt`` an owner's account is what its attempts waited and used that have ended.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels.jit import inlined, lean
+from audit.kernels.operators import priority
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SINCE, SERIAL, TICK, ENTRIES, STATE = range(5)  # elements of state
+TIME, NEXT = range(2)  # rows of when
+VALUE, RATE = range(2)  # rows of amount
+HEAD, LAST, STAMP, RATED, FROM, UNTIL, PLACES = range(7)  # rows of place
+USED, PRIORITY, LINE, SLOPE, WAITED, USED_BEFORE, WAITED_BEFORE, SUMS = range(8)  # rows of sums
+NOTHING = -1
+BEFORE_ALL = -(1 << 62)
+AFTER_ALL = 1 << 62
+ROOT = 0
+GRID = 2.0**32  # priorities closer to each other than half of 1/GRID are equal
+LN_2 = math.log(2.0)
+
+
+class Owners(NamedTuple):
+    """Who they are, how they are ranked, and what the observed schedule says of them."""
+
+    parent: Ints  # [nodes]; −1: the root
+    target: Floats  # [nodes], among siblings
+    operator: int
+    weights: Floats  # [depth], of windows, the latest first
+    interval: int
+    origin: int
+    recalculation: int
+    first: Ints  # [nodes + 1]: where each node's entries begin
+    time: Ints  # [entries], ascending for each node
+    value: Floats  # what had been used (nuwt: waited) by then
+    rate: Floats  # what is used per second from then on (nuwt: what had been used by then)
+
+
+class Ledger(NamedTuple):
+    """What a simulation adds."""
+
+    state: Ints
+    path: Ints  # nodes × levels: from below the root to the node; −1 beyond it
+    when: Ints
+    amount: Floats
+    place: Ints
+    sums: Floats
+    marks: Ints  # 2 × nodes × bounds: the entry that each had got to, simulated and observed
+    keys: Floats  # levels × nodes: what owners are compared by
+    half_life: float  # > 0: instead of windows
+
+
+def ledger(path: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
+    """Room for ``changes`` starts and ends, under windows of so many bounds."""
+    nodes, levels = path.shape
+    entries = changes * (levels + 1) + 1
+    return Ledger(
+        state=np.zeros(STATE, np.int64),
+        path=path,
+        when=np.zeros((2, entries), np.int64),
+        amount=np.zeros((2, entries), np.float64),
+        place=np.zeros((PLACES, nodes), np.int64),
+        sums=np.zeros((SUMS, nodes), np.float64),
+        marks=np.zeros((2, nodes, bounds), np.int64),
+        keys=np.zeros((levels, nodes), np.float64),
+        half_life=half_life,
+    )
+
+
+@lean
+def open_ledger(ledger: Ledger, since: int) -> None:
+    """Empties it: from ``since`` on the simulation says what happens."""
+    state = ledger.state
+    state[SINCE] = since
+    state[SERIAL] += 1
+    state[TICK] = NOTHING
+    state[ENTRIES] = 0
+    for node in range(ledger.place.shape[1]):
+        ledger.place[HEAD, node] = NOTHING
+        ledger.place[LAST, node] = NOTHING
+        ledger.place[UNTIL, node] = BEFORE_ALL
+        ledger.sums[USED, node] = 0.0
+        ledger.sums[WAITED, node] = 0.0
+
+
+@inlined
+def grown(value: float, rate: float, lasts: int, half_life: float) -> float:
+    """What was used ``lasts`` seconds after there was ``value``, ``rate`` more each second."""
+    if half_life > 0.0:
+        ages = lasts / half_life
+        kept: float = value * 2.0**-ages
+        return kept - rate * half_life / LN_2 * math.expm1(-ages * LN_2)
+    return value + rate * lasts
+
+
+@lean
+def charge_node(ledger: Ledger, node: int, charge: float, now: int) -> None:
+    """Lets a node use ``charge`` more per second from ``now`` on."""
+    last = ledger.place[LAST, node]
+    ledger.place[UNTIL, node] = min(ledger.place[UNTIL, node], now)
+    if last != NOTHING and ledger.when[TIME, last] == now:
+        ledger.amount[RATE, last] += charge
+        return
+    entry = ledger.state[ENTRIES]
+    ledger.state[ENTRIES] += 1
+    ledger.when[TIME, entry] = now
+    ledger.when[NEXT, entry] = NOTHING
+    ledger.place[LAST, node] = entry
+    if last == NOTHING:
+        ledger.place[HEAD, node] = entry
+        ledger.amount[VALUE, entry] = 0.0
+        ledger.amount[RATE, entry] = charge
+        for bound in range(ledger.marks.shape[2]):
+            ledger.marks[0, node, bound] = NOTHING
+        return
+    ledger.when[NEXT, last] = entry
+    rate = ledger.amount[RATE, last]
+    lasts = now - ledger.when[TIME, last]
+    ledger.amount[VALUE, entry] = grown(ledger.amount[VALUE, last], rate, lasts, ledger.half_life)
+    ledger.amount[RATE, entry] = rate + charge
+
+
+@lean
+def charge_owner(ledger: Ledger, owner: int, charge: float, now: int) -> None:
+    """Lets an owner, and all above it, use ``charge`` more per second from ``now`` on."""
+    charge_node(ledger, ROOT, charge, now)
+    for level in range(ledger.path.shape[1]):
+        node = ledger.path[owner, level]
+        if node == NOTHING:
+            return
+        charge_node(ledger, node, charge, now)
+
+
+@lean
+def sum_up(first: Ints, time: Ints, value: Floats, rate: Floats, half_life: float) -> None:
+    """Makes the values and rates of ``Owners`` of the changes of rate that stand in ``rate``."""
+    for node in range(len(first) - 1):
+        for entry in range(first[node] + 1, first[node + 1]):
+            lasts = time[entry] - time[entry - 1]
+            value[entry] = grown(value[entry - 1], rate[entry - 1], lasts, half_life)
+            rate[entry] += rate[entry - 1]
+
+
+@inlined
+def observed_by(owners: Owners, ledger: Ledger, node: int, bound: int, instant: int) -> int:
+    """Index of a node's last observed entry at or before ``instant``; NOTHING: there is none.
+
+    Looks from where it was found last time on, in steps that double.
+    """
+    first = owners.first[node]
+    beyond = owners.first[node + 1]
+    if first == beyond or owners.time[first] > instant:
+        return NOTHING
+    low = min(max(ledger.marks[1, node, bound], first), beyond - 1)
+    high = low
+    step = 1
+    if owners.time[low] <= instant:
+        while high < beyond and owners.time[high] <= instant:
+            low = high
+            high = high + step
+            step *= 2
+        high = min(high, beyond)
+    else:
+        while owners.time[low] > instant:
+            high = low
+            low = max(low - step, first)
+            step *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if owners.time[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    ledger.marks[1, node, bound] = low
+    return low
+
+
+@inlined
+def simulated_by(ledger: Ledger, node: int, bound: int, instant: int) -> int:
+    """The same among the entries of the simulation; instants must not go back."""
+    entry = ledger.marks[0, node, bound]
+    if entry == NOTHING:
+        entry = ledger.place[HEAD, node]
+        if entry == NOTHING or ledger.when[TIME, entry] > instant:
+            return NOTHING
+    following = ledger.when[NEXT, entry]
+    while following != NOTHING and ledger.when[TIME, following] <= instant:
+        entry = following
+        following = ledger.when[NEXT, entry]
+    ledger.marks[0, node, bound] = entry
+    return entry
+
+
+@inlined
+def used_by(
+    owners: Owners, ledger: Ledger, node: int, bound: int, instant: int
+) -> tuple[float, float, int]:
+    """What a node had used by ``instant``, by how much that grew, and until when it did so.
+
+    Under a half-life: what is left of it then, and nothing of the others.
+    """
+    since = ledger.state[SINCE]
+    used = 0.0
+    rate = 0.0
+    until = AFTER_ALL
+    observed = min(instant, since)
+    entry = observed_by(owners, ledger, node, bound, observed)
+    following = owners.first[node] if entry == NOTHING else entry + 1
+    if entry != NOTHING:
+        rate = owners.rate[entry]
+        used = grown(owners.value[entry], rate, observed - owners.time[entry], ledger.half_life)
+    if instant < since:
+        until = since
+        if following < owners.first[node + 1]:
+            until = min(until, owners.time[following])
+        return used, rate, until
+    rate = 0.0
+    if ledger.half_life > 0.0:
+        used = grown(used, 0.0, instant - since, ledger.half_life)
+    entry = ledger.place[HEAD, node]
+    if entry == NOTHING:
+        return used, rate, until
+    if ledger.when[TIME, entry] > instant:
+        return used, rate, ledger.when[TIME, entry]
+    entry = simulated_by(ledger, node, bound, instant)
+    rate = ledger.amount[RATE, entry]
+    lasts = instant - ledger.when[TIME, entry]
+    used += grown(ledger.amount[VALUE, entry], rate, lasts, ledger.half_life)
+    following = ledger.when[NEXT, entry]
+    if following != NOTHING:
+        until = ledger.when[TIME, following]
+    return used, rate, until
+
+
+@lean
+def usage(owners: Owners, ledger: Ledger, node: int, instant: int) -> float:
+    """Decayed usage of a node: SPEC §7, ``windows`` (trailing) or ``half_life``.
+
+    Usage in windows grows evenly until one of their bounds meets a change of rate.
+    """
+    place = ledger.place
+    sums = ledger.sums
+    if place[FROM, node] <= instant <= place[UNTIL, node]:
+        line: float = sums[LINE, node] + sums[SLOPE, node] * (instant - place[FROM, node])
+        return line
+    used, rate, until = used_by(owners, ledger, node, 0, instant)
+    if ledger.half_life > 0.0:
+        return used
+    total = 0.0
+    slope = 0.0
+    for i in range(len(owners.weights)):
+        age = (i + 1) * owners.interval
+        before, older, same = used_by(owners, ledger, node, i + 1, instant - age)
+        total += owners.weights[i] * (used - before)
+        slope += owners.weights[i] * (rate - older)
+        until = min(until, same + age)
+        used = before
+        rate = older
+        if before == 0.0 and older == 0.0:  # nothing that old until then
+            break
+    sums[LINE, node] = total
+    sums[SLOPE, node] = slope
+    place[FROM, node] = instant
+    place[UNTIL, node] = until
+    return total
+
+
+@lean
+def rate_owner(owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
+    """Writes the keys of an owner: under ``fairshare``, the priorities on the way to it.
+
+    They are those at the last multiple of the recalculation interval, and computed once for each.
+    """
+    state = ledger.state
+    tick = (now - owners.origin) // owners.recalculation
+    if tick != state[TICK]:
+        state[TICK] = tick
+        state[SERIAL] += 1
+    if ledger.place[RATED, owner] == state[SERIAL]:
+        return
+    ledger.place[RATED, owner] = state[SERIAL]
+    instant = owners.origin + tick * owners.recalculation
+    for level in range(ledger.path.shape[1]):
+        node = ledger.path[owner, level]
+        key = 0.0
+        if node != NOTHING:
+            if ledger.place[STAMP, node] != state[SERIAL]:
+                above = owners.parent[node]
+                if ledger.place[STAMP, above] != state[SERIAL]:  # only the root
+                    ledger.sums[USED, above] = usage(owners, ledger, above, instant)
+                    ledger.place[STAMP, above] = state[SERIAL]
+                ledger.sums[USED, node] = usage(owners, ledger, node, instant)
+                ledger.place[STAMP, node] = state[SERIAL]
+                part = 0.0
+                if ledger.sums[USED, above] > 0.0:
+                    part = min(ledger.sums[USED, node] / ledger.sums[USED, above], 1.0)
+                found = priority(owners.operator, owners.target[node], part)
+                ledger.sums[PRIORITY, node] = np.floor(found * GRID + 0.5)
+            key = ledger.sums[PRIORITY, node]
+        ledger.keys[level, owner] = key
+
+
+@lean
+def rate_waits(owners: Owners, ledger: Ledger, owner: int) -> None:
+    """Writes the key of an owner under ``nuwt``: what it waited for each second of use."""
+    if ledger.place[STAMP, owner] != ledger.state[SERIAL]:
+        entry = observed_by(owners, ledger, owner, 0, ledger.state[SINCE])
+        ledger.sums[WAITED_BEFORE, owner] = 0.0
+        ledger.sums[USED_BEFORE, owner] = 0.0
+        if entry != NOTHING:
+            ledger.sums[WAITED_BEFORE, owner] = owners.value[entry]
+            ledger.sums[USED_BEFORE, owner] = owners.rate[entry]
+        ledger.place[STAMP, owner] = ledger.state[SERIAL]
+    used = ledger.sums[USED_BEFORE, owner] + ledger.sums[USED, owner]
+    waited = ledger.sums[WAITED_BEFORE, owner] + ledger.sums[WAITED, owner]
+    ledger.keys[0, owner] = waited / used if used > 0.0 else 0.0
+
+
+@inlined
+def compare(ledger: Ledger, one: int, other: int) -> int:
+    """1 where the first owner's turn comes before the second's, −1 after it, 0: neither."""
+    if one == other:
+        return 0
+    for level in range(ledger.keys.shape[0]):
+        if ledger.keys[level, one] > ledger.keys[level, other]:
+            return 1
+        if ledger.keys[level, one] < ledger.keys[level, other]:
+            return -1
+    return 0
