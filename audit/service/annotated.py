@@ -128,7 +128,7 @@ def _rest_of_example(line: str, rest: Iterator[str]) -> Iterator[str]:
     if line.endswith("["):
         for following in rest:
             yield following
-            if following == "# ]":
+            if following in ("]", "# ]"):
                 return
 
 
