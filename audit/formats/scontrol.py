@@ -8,8 +8,9 @@
 
 Read are the name, the nodes, how much all of them have together, what a job is billed there and the
 factor of its priority; every other key is passed over. The text may come from anyone: what cannot
-be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``. Sources: scontrol's manual page ("show partition"), slurm.conf's
-("NodeName", ranges in brackets), Slurm 17.11 to 25.05.
+be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``. Sources:
+scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
+"TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
 from __future__ import annotations
