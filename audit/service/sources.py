@@ -73,7 +73,7 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
     in_zone = periods.zone(zone)
     found = []
     day = source.since
-    while (start := periods.day_start(day, in_zone)) <= now:
+    while (start := periods.day_start(day, in_zone)) < now:
         after = day + timedelta(days=source.window_days)
         found.append(Window(day, start, periods.day_start(after, in_zone)))
         day = after
