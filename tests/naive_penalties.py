@@ -1,6 +1,7 @@
 """Penalties as [M] writes them down, in slow plain Python: exact, or to 60 digits under a root."""
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -92,3 +93,66 @@ def of_attempt(
     if name == "pe":
         whole *= available["cpus"] * (pool_nodes or 1)
     return whole
+
+
+# The five rules, [M] §3: by comparing all points of a grid with one another
+
+Point = tuple[Fraction, ...]
+Penalty = Callable[[Point], Fraction]
+TENTHS = [Fraction(i, 10) for i in range(11)]
+EXACT = Fraction(1, 10**40)
+
+
+def keeps(penalty: Penalty, resources: int, levels: Sequence[Fraction] = TENTHS) -> list[bool]:
+    """Rules 1 to 4."""
+    known = {point: penalty(point) for point in itertools.product(levels, repeat=resources)}
+    axes = range(resources)
+
+    def moved(point: Point, x: int, level: Fraction) -> Point:
+        return (*point[:x], level, *point[x + 1 :])
+
+    def others(point: Point, x: int) -> Fraction:
+        return max(point[:x] + point[x + 1 :])
+
+    def inside(point: Point) -> bool:
+        return all(0 < q < 1 for q in point)
+
+    heeded = [
+        any(
+            abs(known[moved(point, x, level)] - known[point]) > EXACT
+            for point in known
+            for level in levels
+        )
+        for x in axes
+    ]
+    grows = all(
+        known[moved(point, x, level)] - known[point] > EXACT
+        for point in known
+        if inside(point)
+        for x in axes
+        for level in levels
+        if point[x] < level < others(point, x)
+    )
+    extremes = all(
+        (abs(known[point] - 1) <= EXACT) == (1 in point)
+        and (abs(known[point]) <= EXACT) == (max(point) == 0)
+        for point in known
+    )
+    affine = all(
+        abs(
+            known[moved(point, x, low)]
+            - 2 * known[moved(point, x, (low + high) / 2)]
+            + known[moved(point, x, high)]
+        )
+        <= 4 * EXACT
+        for point in known
+        for x in axes
+        for low, high in itertools.combinations(levels, 2)
+        if low >= others(point, x) and (low + high) / 2 in levels
+    )
+    homogeneous = all(
+        abs(penalty(tuple(part * q for q in point)) - part * known[point]) <= EXACT
+        for point in known
+        for part in (Fraction(1, 2), Fraction(1, 10))
+    )
+    return [sum(heeded) > 1, grows, extremes, affine and homogeneous]
