@@ -156,3 +156,27 @@ def keeps(penalty: Penalty, resources: int, levels: Sequence[Fraction] = TENTHS)
         for part in (Fraction(1, 2), Fraction(1, 10))
     )
     return [sum(heeded) > 1, grows, extremes, affine and homogeneous]
+
+
+# What the choice of a penalty changes
+
+
+def parts(
+    charged_by: Mapping[str, Sequence[Record]], kind: str, from_time: int, to_time: int, now: int
+) -> dict[str, dict[str | None, Fraction]]:
+    """By penalty, everybody's part of what was used in [from_time, to_time); users alone."""
+    result = {}
+    for name, records in charged_by.items():
+        used: dict[str | None, Fraction] = {}
+        for record in records:
+            if record["start_time"] is None:
+                continue
+            end = now if record["end_time"] is None else record["end_time"]
+            seconds = max(min(end, to_time) - max(record["start_time"], from_time), 0)
+            owner = record[kind]
+            used[owner] = used.get(owner, Fraction()) + Fraction(record["penalty"]) * seconds
+        total = sum(used.values(), Fraction())
+        result[name] = {
+            owner: amount / total if total else Fraction() for owner, amount in used.items()
+        }
+    return result
