@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import ClassVar, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -204,7 +204,7 @@ class Charged(NamedTuple):
     """Attempts with what a second of them is charged, and what had to be assumed."""
 
     attempts: pl.DataFrame
-    """The given frame with ``billing`` (b_j, as it is billed) and ``penalty`` (b_j · u_j)."""
+    """The given frame with ``billing`` (b_j), ``usage_factor`` (u_j) and ``penalty``, b_j · u_j."""
     unknown_partitions: dict[str, int]
     """Attempts that started, by partition that is not known: billed their CPUs."""
     unknown_qos: dict[str, int]
@@ -247,9 +247,8 @@ def charge(
             this = pl.col("partition") == partition
             billing = pl.when(this).then(_billed(own, amounts, flags)).otherwise(billing)
     factor = pl.col("qos").replace_strict(dict(factors), default=1.0, return_dtype=pl.Float64)
-    charged = named.with_columns(billing=billing).with_columns(
-        penalty=pl.col("billing") * factor.fill_null(1.0)
-    )
+    charged = named.with_columns(billing=billing, usage_factor=factor.fill_null(1.0))
+    charged = charged.with_columns(penalty=pl.col("billing") * pl.col("usage_factor"))
     return Charged(
         charged.drop(_column(name) for name in amounts),
         _strangers(attempts, "partition", weights),
@@ -324,9 +323,18 @@ def by_place(place: Ints, charged: pl.DataFrame, places: int, open_end: int) -> 
     return Grouped(offsets, start[chosen], end[chosen], penalty[chosen].astype(np.float64))
 
 
-def fit_phase(
-    method: SlurmUsage, grouped: Grouped, instant: int, seen: Sequence[float]
-) -> tuple[int, int, int]:
+class Fit(NamedTuple):
+    """The phase of the ticks that explains a sample of ``sshare`` best."""
+
+    phase_s: int
+    """The middle one of those that are equally good."""
+    agree: int
+    """How many figures have the whole part that was printed."""
+    equals: int
+    """How many phases are as good."""
+
+
+def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, seen: Sequence[float]) -> Fit:
     """The phase under which usage at ``instant`` is nearest to what ``sshare`` printed.
 
     Every second of one period is tried. A figure agrees where its whole part is the printed one.
@@ -337,25 +345,15 @@ def fit_phase(
         instant: when the sample was taken.
         seen: RawUsage by place; NaN where it is not known.
 
-    Returns:
-        The best phase (the middle of the longest run of equally good ones), how many figures agree
-        under it, and how many phases are as good.
     """
     printed = np.asarray(seen, np.float64)
     known = np.isfinite(printed)
     scores = []
     for phase in range(method.period_s):
-        tried = SlurmUsage(
-            half_life_s=method.half_life_s,
-            period_s=method.period_s,
-            phase_s=phase,
-            reset=method.reset,
-            zone=method.zone,
-        )
-        used = tried.sweep(grouped, np.array([instant]))[0][0][known]
+        used = replace(method, phase_s=phase).sweep(grouped, np.array([instant]))[0][0][known]
         off = np.abs(used - printed[known] - 0.5).clip(0.5) - 0.5
         agree = int((np.floor(used + 1e-9) == printed[known]).sum())
         scores.append((agree, -float(off.sum())))
     best = max(scores)
     good = [phase for phase, score in enumerate(scores) if score == best]
-    return good[len(good) // 2], best[0], len(good)
+    return Fit(good[len(good) // 2], best[0], len(good))
