@@ -433,7 +433,7 @@ def vectors(tree: Tree, priorities: Floats) -> Floats:
     """
     depth = depths(tree)
     above = groups(tree)
-    out = np.zeros((*np.shape(priorities), int(depth.max())))
+    out = np.zeros((*np.shape(priorities), max(1, int(depth.max()))))
     for node in range(1, len(above)):
         out[..., node, :] = out[..., above[node], :]
         if not math.isnan(tree.shares[node]):
