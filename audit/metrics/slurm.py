@@ -314,8 +314,8 @@ def by_place(place: Ints, charged: pl.DataFrame, places: int, open_end: int) -> 
         places: how many there are.
         open_end: when attempts without an end end, for bookings: beyond all instants.
     """
-    start = charged["start_time"].fill_null(-1).to_numpy()
-    chosen = np.flatnonzero((place >= 0) & (start >= 0))
+    chosen = np.flatnonzero((place >= 0) & charged["start_time"].is_not_null().to_numpy())
+    start = charged["start_time"].fill_null(0).to_numpy()
     chosen = chosen[np.argsort(place[chosen], kind="stable")]
     offsets = np.searchsorted(place[chosen], np.arange(places + 1)).astype(np.int64)
     end = charged["end_time"].fill_null(open_end).to_numpy()

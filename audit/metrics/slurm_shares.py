@@ -216,8 +216,8 @@ def fair_tree(tree: Tree, usage: Floats) -> Shares:
     """
     over, level, is_parent = above(tree), level_shares(tree), np.isnan(tree.shares)
     norm = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
+    norm[0] = 0.0  # root competes with nobody
     norm[is_parent] = norm[over[is_parent]]
-    norm[0] = 0.0  # sshare prints so
     effective = _ratio(usage, usage[over])
     effective[0] = 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
