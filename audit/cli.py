@@ -40,6 +40,9 @@ Backfill = StrEnum(
     "Backfill", ["none", "no_guarantee", "easy", "conservative", "conservative_replan"]
 )
 
+Algorithm = StrEnum("Algorithm", ["fair_tree", "classic"])
+ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
+
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A config.toml; without it, its defaults.")
 ]
@@ -374,6 +377,97 @@ def init(
         _say(f"warning: {warning}")
     initial.save(output, initial.write(draft), force=force)
     print(output)
+
+
+@app.command()
+def sshare(
+    sacct: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What 'sacct -X -D -P' prints; else the database."),
+    ] = None,
+    assoc: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What 'sacctmgr -P show assoc' or 'dump' prints."),
+    ] = None,
+    qos: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What 'sacctmgr -P show qos' prints.")
+    ] = None,
+    partitions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What 'scontrol show partition' prints.")
+    ] = None,
+    slurm_conf: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="slurm.conf, or what 'scontrol show config' prints."),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="The instant; without it, the last that is known."),
+    ] = None,
+    half_life: Annotated[
+        str | None, typer.Option(metavar="LENGTH", help="Another half-life, like 14-0.")
+    ] = None,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="Another algorithm than slurm.conf says.")
+    ] = None,
+    phase: Annotated[
+        str | None, typer.Option(metavar="TIME", help="When slurmctld recalculated, once.")
+    ] = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What sshare printed: tells when it recalculated."),
+    ] = None,
+    sample_time: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="When it printed that; without it, --as-of."),
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of sacct's text without header row.")
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="What separates them.")] = None,
+    partition_column: Annotated[
+        bool, typer.Option("--partition-column", "-m", help="Show partitions, as 'sshare -m'.")
+    ] = False,
+    form: Annotated[ShareFormat, typer.Option("--format", help="How to write it.")] = (
+        ShareFormat.psv
+    ),
+    config: ConfigFile = None,
+) -> None:
+    """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
+    from audit.progress import Progress
+    from audit.service import sshare as service
+
+    request = service.Request(
+        sacct=sacct or (),
+        associations=assoc,
+        qos=qos,
+        partitions=partitions,
+        slurm_conf=slurm_conf,
+        as_of=as_of,
+        half_life=half_life,
+        algorithm=service.Algorithm(algorithm.value) if algorithm else None,
+        phase=phase,
+        sample=sample,
+        sample_time=sample_time,
+        cluster=cluster,
+        zone=zone,
+        reading=_reading(columns, separator),
+        by_partition=partition_column,
+    )
+    settings = _config(config)
+    with Progress() as progress:
+        outcome = service.recompute(
+            request, settings, config.parent if config else Path(), progress.update
+        )
+    for fact in outcome.facts:
+        _say(fact)
+    for warning in outcome.warnings:
+        _say(f"warning: {warning}")
+    write = service.psv if form is ShareFormat.psv else service.comma_separated
+    sys.stdout.write(write(outcome))
 
 
 @app.command()

@@ -407,21 +407,6 @@ def _served_before(one: tuple[int, Fraction], other: tuple[int, Fraction]) -> bo
     return one[0] < other[0] or (one[0] == other[0] == 0 and one[1] < other[1])
 
 
-def penalty(
-    request: Record, name: str, available: Mapping[str, int], pool_nodes: int | None
-) -> Fraction:
-    """P of one attempt; ``available`` on a node where ``pool_nodes`` is given, else in the pool."""
-    nodes = 1 if pool_nodes is None else request["nodes"] or 0
-    if nodes == 0:
-        return Fraction()
-    held = {
-        x: min(Fraction(request[x] or 0, nodes * amount), Fraction(1))
-        for x, amount in available.items()
-    }
-    whole = held["cpus"] if name == "cpu" else max(held.values())
-    return whole if pool_nodes is None else whole * min(Fraction(nodes, pool_nodes), Fraction(1))
-
-
 # Fair start times, SPEC §5: what follows once they are known
 
 

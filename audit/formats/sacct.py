@@ -104,9 +104,15 @@ def header(head: bytes, reading: Reading) -> Header:
     )
 
 
-def parse(block: Block, header: Header) -> Parsed:
-    """Takes in whole lines of sacct's text; see the module's docstring."""
-    view = _View(block, header)
+def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
+    """Takes in whole lines of sacct's text; see the module's docstring.
+
+    Args:
+        block: the lines.
+        header: see ``header``.
+        also: names of sacct's columns whose texts are to stand beside ``RECORDS``, as they are.
+    """
+    view = _View(block, header, also)
     layout, begin = _layout(header), 0
     parts: list[Parsed] = []
     for line, stated in view.header_rows():
@@ -146,8 +152,10 @@ def whole(data: bytes, header: Header) -> int:
 class _View:
     """A block made ready: UTF-8 throughout, its columns separated by one byte."""
 
-    def __init__(self, block: Block, header: Header) -> None:
+    def __init__(self, block: Block, header: Header, also: Sequence[str] = ()) -> None:
         self.block = block
+        self.also = also
+        self.schema = pl.Schema([*RECORDS.items(), *((name, pl.String()) for name in also)])
         self.zone = header.entries["zone"]
         self.separator = _layout(header).separator
         text = block.data
@@ -208,7 +216,7 @@ class _View:
         """Takes in the lines from ``begin`` to before ``end``, which have one layout."""
         regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
         texts = pl.concat(regular)
-        good, bad, steps = _sorted_out(texts, layout, self.zone)
+        good, bad, steps = _sorted_out(texts, layout, self.zone, self.also)
         misfits = dict(bad.iter_rows())
         taken = np.zeros(len(self.filled), dtype=np.bool_)
         taken[texts["number"].to_numpy()] = True
@@ -217,7 +225,7 @@ class _View:
         reasons: dict[int, str] = {}
         if len(odd):
             found, reasons = self._odd(odd, taken, begin, layout)
-            more, worse, more_steps = _sorted_out(found, layout, self.zone)
+            more, worse, more_steps = _sorted_out(found, layout, self.zone, self.also)
             good, steps = pl.concat([good, more]), steps + more_steps
             reasons |= dict(worse.iter_rows())
             reasons |= {n: misfits[n] for n in reasons if n in misfits}
@@ -231,7 +239,7 @@ class _View:
         if len(odd) or layout.short:
             records = records.sort("line")
         return Parsed(
-            records.match_to_schema(RECORDS, extra_columns="ignore"),
+            records.match_to_schema(self.schema, extra_columns="ignore"),
             refusals(self.block, numbers, why),
             steps,
         )
@@ -288,13 +296,19 @@ class _View:
 
 
 def _sorted_out(
-    texts: pl.DataFrame, layout: Layout, zone: str
+    texts: pl.DataFrame, layout: Layout, zone: str, also: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """Records, the numbers of lines that are none with their reasons, and how many are steps."""
     ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
     is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
     steps = int(is_step.sum())
-    records = typed(texts.filter(~is_step) if steps else texts, zone)
+    jobs = texts.filter(~is_step) if steps else texts
+    records = typed(jobs, zone)
+    if also:
+        records = records.with_columns(
+            jobs[name] if name in jobs.columns else pl.lit(None, pl.String).alias(name)
+            for name in also
+        )
     bad = records["problem"].is_not_null()
     return records.filter(~bad), records.filter(bad).select("number", "problem"), steps
 

@@ -4,11 +4,13 @@
        Nodes=node[01-04,07],gpu1
        State=UP TotalCPUs=96 TotalNodes=6
        TRES=cpu=96,mem=375G,node=6,gres/gpu=4,gres/gpu:a100=4
+       TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=8.0
 
-Read are the name, the nodes, and how much all of them have together; every other key is passed
-over. The text may come from anyone: what cannot be read is unknown and said, and lists of nodes are
-expanded up to ``MOST_NAMES``. Sources: scontrol's manual page ("show partition"), slurm.conf's
-("NodeName", ranges in brackets), Slurm 17.11 to 25.05.
+Read are the name, the nodes, how much all of them have together, what a job is billed there and the
+factor of its priority; every other key is passed over. The text may come from anyone: what cannot
+be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``. Sources:
+scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
+"TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Final
 
 import polars as pl
 
+from audit.formats import tres as lists
 from audit.formats.fields import LARGEST, MIB, amounts, tres
 
 MOST_NAMES: Final = 1 << 20
@@ -38,7 +41,9 @@ RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 """What is known of a partition's hardware, as config.toml calls it."""
 
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
-_KEY = re.compile(r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES)=(\S*)")
+_KEY = re.compile(
+    r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor)=(\S*)"
+)
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _NAMES = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
@@ -54,6 +59,10 @@ class Partition:
     """Names of its nodes; empty where it has none."""
     total: Mapping[str, int]
     """What its nodes have together, by ``RESOURCES``; what is unknown is left out."""
+    billing_weights: Mapping[str, float] = field(default_factory=dict)
+    """TRESBillingWeights, see ``formats.tres``; empty: jobs are billed their CPUs."""
+    job_factor: int = 1
+    """PriorityJobFactor."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +95,19 @@ def read(text: str) -> Listing:
                 values.setdefault(key, value)
     nodes = _nodes(entries, problems)
     totals = _totals(entries)
-    found = (Partition(name, nodes[name], totals[name]) for name in entries)
+    found = (
+        Partition(
+            name,
+            nodes[name],
+            totals[name],
+            _billing_weights(name, entries[name], problems),
+            _job_factor(entries[name]),
+        )
+        for name in entries
+    )
     named = _CLUSTER.search(before)
-    return Listing(tuple(found), named[1] if named else None, tuple(problems))
+    partitions = tuple(found)
+    return Listing(partitions, named[1] if named else None, tuple(problems))
 
 
 def expand(hostlist: str, most: int = MOST_NAMES) -> frozenset[str] | None:
@@ -226,6 +245,21 @@ def _nodes(
         left -= len(nodes)
         found[name] = nodes
     return found
+
+
+def _billing_weights(
+    name: str, values: Mapping[str, str], problems: list[str]
+) -> Mapping[str, float]:
+    try:
+        return lists.weights(values.get("TRESBillingWeights", ""))
+    except ValueError as error:
+        problems.append(f"partition {name!r}: TRESBillingWeights: {error}: jobs are billed CPUs")
+        return {}
+
+
+def _job_factor(values: Mapping[str, str]) -> int:
+    said = values.get("PriorityJobFactor", "")
+    return int(said) if re.fullmatch(r"[0-9]{1,9}", said) else 1
 
 
 def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int]]:

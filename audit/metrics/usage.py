@@ -25,7 +25,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -142,7 +142,15 @@ class HalfLife:
         return used, total
 
 
-Method = Windows | HalfLife
+class Method(Protocol):
+    """A way to weigh recent use against old: ``Windows``, ``HalfLife``, ``slurm.SlurmUsage``."""
+
+    @property
+    def name(self) -> str:
+        """SPEC's name."""
+
+    def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+        """Each owner's usage, a row per instant, a column per owner; and that of all."""
 
 
 class Usage(NamedTuple):

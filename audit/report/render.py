@@ -82,7 +82,7 @@ def draw(contents: Contents) -> Drawn:
 
     def drawn(group: str, made: Mapping[str, Chart]) -> dict[str, Picture]:
         pictures = {
-            key: _picture(f"chart-{group}-{key.replace('_', '-')}", chart)
+            key: picture(f"chart-{group}-{key.replace('_', '-')}", chart)
             for key, chart in made.items()
         }
         specs.extend(
@@ -103,13 +103,18 @@ def draw(contents: Contents) -> Drawn:
     return Drawn(tuple(pools), tuple(usages), tuple(specs))
 
 
-def _picture(key: str, chart: Chart) -> Picture:
+def picture(key: str, chart: Chart) -> Picture:
+    """Draws the still picture of a chart.
+
+    Raises:
+        ReportError: it has no size.
+    """
     drawn = charts.svg(chart)
     size = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', drawn)
     if size is None:
         raise ReportError(f"chart {chart.key}: vl-convert gave an SVG without a size")
     width, height = (round(float(side)) for side in size.groups())
-    return Picture(key, chart.title, chart.alt, _data_uri("image/svg+xml", drawn), width, height)
+    return Picture(key, chart.title, chart.alt, data_uri("image/svg+xml", drawn), width, height)
 
 
 def script_json(value: object) -> str:
@@ -165,10 +170,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     span = contents.span
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
-    bundle = charts.script() if screen and drawn.specs else ""
-    boot = _text("boot.js")
-    if "</script" in bundle.lower():
-        raise ReportError("the bundled chart script would end its own <script> element")
+    bundle = bundled() if screen and drawn.specs else ""
+    boot = text_of("boot.js")
     end = span.to_time if span.whole_log else span.to_time - 1
     text = (
         _environment()
@@ -187,18 +190,18 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             standing=standing(contents),
             charts=drawn.pools,
             usage_charts=drawn.usages,
-            specs=[{"key": spec["key"], "json": _trusted(spec["json"])} for spec in drawn.specs],
+            specs=[{"key": spec["key"], "json": trusted(spec["json"])} for spec in drawn.specs],
             downloads={
                 pool: [
-                    {"name": file.name, "what": file.what, "uri": _data_uri("text/csv", file.text)}
+                    {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
                     for file in files
                 ]
                 for pool, files in export.files(contents).items()
             },
-            policy=_policy(bundle, boot),
-            bundle=_trusted(bundle),
-            boot=_trusted(boot),
-            css=_trusted(_text("common.css") + _text(f"{medium}.css")),
+            policy=policy(bundle, boot),
+            bundle=trusted(bundle),
+            boot=trusted(boot),
+            css=trusted(text_of("common.css") + text_of(f"{medium}.css")),
             key_figures=tables.KEY_FIGURES,
             nuwt_measures=tables.NUWT_MEASURES,
             population=tables.POPULATION,
@@ -219,14 +222,26 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     return _environment().get_template(template).render(values)
 
 
-def _trusted(text: str) -> "Markup":
+def bundled() -> str:
+    """The charts' script, fit to stand inside its own ``<script>`` element.
+
+    Raises:
+        ReportError: it is not, or could not be made.
+    """
+    bundle = charts.script()
+    if "</script" in bundle.lower():
+        raise ReportError("the bundled chart script would end its own <script> element")
+    return bundle
+
+
+def trusted(text: str) -> "Markup":
     """Text that templates take as it is: our own scripts and styles, and ``script_json``."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
     """A content security policy under which these scripts run and nothing is ever fetched.
 
     Styles may be inline: the charts' library sets them while it draws.
@@ -242,11 +257,13 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _data_uri(kind: str, text: str) -> str:
+def data_uri(kind: str, text: str) -> str:
+    """The address of a text that is inside the page."""
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """A style sheet or script of ``templates/report``."""
     return resources.path(f"templates/report/{name}").read_text(encoding="utf-8").strip()
 
 

@@ -102,12 +102,14 @@ def _keys(
     """
     fields = type(section).model_fields
     comment: list[str] = []
-    for line in lines:
+    rest = iter(lines)
+    for line in rest:
         match = _KEY.fullmatch(line)
         if match is None or match[1] not in fields:
             comment.append(line)
             continue
         key = match[1]
+        shown = [line, *_rest_of_example(line, rest)]
         if explained:
             yield from comment
         comment = []
@@ -116,9 +118,18 @@ def _keys(
         default = fields[key].get_default(call_default_factory=True)
         if given is None or (line.startswith("#") and given == default):
             if explained:
-                yield from _commented([line])
+                yield from _commented(shown)
         else:
             yield from _entry(key, given)
+
+
+def _rest_of_example(line: str, rest: Iterator[str]) -> Iterator[str]:
+    """What follows the first line of a list that has several, as an example may."""
+    if line.endswith("["):
+        for following in rest:
+            yield following
+            if following in ("]", "# ]"):
+                return
 
 
 def _entry(key: str, given: Any) -> Iterator[str]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -311,15 +312,8 @@ def _ingest(work: _Work, cluster: Cluster) -> bool:
     }
     for number, source in enumerate(cluster.sources):
         if source.command is not None:
-            spool = (
-                work.folder
-                / work.config.output.state
-                / f"{places.file_name(cluster.name)}-{number}.log"
-            )
             try:
-                with sources.printed(source, work.folder, spool) as path:
-                    if path.stat().st_size:
-                        _take(work, cluster, source, path)
+                sound = _pull(work, cluster, source, number) and sound
             except AuditError as error:
                 night.failures.append(error)
                 sound = sound and error.exit_code != UNSOUND
@@ -336,6 +330,59 @@ def _ingest(work: _Work, cluster: Cluster) -> bool:
                 night.failures.append(error)
                 sound = sound and error.exit_code != UNSOUND
     return sound
+
+
+def _pull(work: _Work, cluster: Cluster, source: Source, number: int) -> bool:
+    """Takes in what a command prints, window by window where it has some; whether all is sound."""
+    stem = f"{places.file_name(cluster.name)}-{number}"
+    state = work.folder / work.config.output.state
+    if not source.in_windows:
+        watch = partial(work.progress, f"pulling {cluster.name}", 0, 1)
+        with sources.printed(
+            source, work.folder, state / f"{stem}.log", cluster.zone, watch=watch
+        ) as path:
+            if path.stat().st_size:
+                _take(work, cluster, source, path)
+        return True
+    name = sources.identify(source, cluster.zone)
+    known = queries.run(work.con, "pulled", cluster=cluster.name, source=name).rows()
+    pulled = {(start, end): at for start, end, at in known}
+    due = sources.due(source, cluster.zone, work.now, pulled)
+    sound = True
+    for done, window in enumerate(due):
+        watch = partial(work.progress, f"pulling {cluster.name}", done, len(due))
+        watch()
+        spool = state / f"{stem}-{window.day}.log"
+        with sources.printed(
+            source, work.folder, spool, cluster.zone, window, work.now, watch
+        ) as path:
+            try:
+                if path.stat().st_size:
+                    _take(work, cluster, source, path, may_be_empty=True)
+            except LogError as error:  # the other windows may be good; this one is asked for again
+                work.night.failures.append(error)
+                sound = sound and error.exit_code != UNSOUND
+                continue
+        _note_pulled(work, cluster.name, name, window)
+    work.progress(f"pulling {cluster.name}", len(due), len(due))
+    return sound
+
+
+def _note_pulled(work: _Work, cluster: str, source: str, window: sources.Window) -> None:
+    row = {
+        "cluster": cluster,
+        "source": source,
+        "from_time": window.from_time,
+        "to_time": window.to_time,
+        "pulled_at": work.now,
+    }
+    with database.transaction(work.con):
+        database.execute(
+            work.con,
+            "DELETE FROM pulled WHERE cluster = ? AND source = ? AND from_time = ? AND to_time = ?",
+            [cluster, source, window.from_time, window.to_time],
+        )
+        database.insert(work.con, "pulled", pl.DataFrame([row]))
 
 
 def _take_file(
@@ -378,16 +425,19 @@ def _ends_with_line(path: Path) -> bool:
         return log.read(1) in b"\r\n"
 
 
-def _take(work: _Work, cluster: Cluster, source: Source, path: Path) -> str:
+def _take(
+    work: _Work, cluster: Cluster, source: Source, path: Path, *, may_be_empty: bool = False
+) -> str:
     """Takes in one log; gives its input."""
     con, night = work.con, work.night
     reading = Reading(source.columns, source.separator, cluster.zone)
     logs = open_logs([path], source.dialect, reading)
     called = called_by(cluster.name, sorted(clusters(logs[0])), "clusters.name")
     (taken,) = take_in(con, cluster.name, logs, now=work.now, called=called, progress=work.progress)
-    if not taken.known:
+    if not taken.known and (taken.records or not may_be_empty):
         night.read.append(f"{taken.file}: {taken.records:,} records, {taken.refused:,} refused")
-    refuse_beyond(con, cluster.name, logs, work.config.ingest.refused_limit)
+    if taken.records or not may_be_empty:
+        refuse_beyond(con, cluster.name, logs, work.config.ingest.refused_limit)
     return identify(cluster.name, logs[0])
 
 

@@ -51,6 +51,7 @@ def test_the_long_form() -> None:
             "batch",
             numbered(1, 4),
             {"cpus": 64, "nodes": 4, "gpus": 16, "mem_bytes": 250 * GIB},
+            {"cpu": 1.0, "mem": 0.25 / 1024, "gres/gpu": 8.0},
         ),
         Partition(
             "cpuonly",

@@ -15,7 +15,42 @@ _texts = st.text(
 _names = _texts.filter(bool)
 _counts = st.none() | st.integers(1, 1 << 62)
 _amounts = {"cpus": _counts, "nodes": _counts, "gpus": _counts, "mem_bytes": _counts}
-_shares = st.dictionaries(_texts, st.floats(allow_nan=False, allow_infinity=False), max_size=3)
+_targets = st.dictionaries(_texts, st.integers(1, 9), max_size=3).map(
+    lambda parts: {name: part / sum(parts.values()) for name, part in parts.items()}
+)
+_numbers = st.floats(0.1, 1e200)
+
+
+@st.composite
+def _trees(draw: st.DrawFn) -> tuple[config.Share, ...]:
+    """A chain of accounts, with a user below some."""
+    shares: list[config.Share] = []
+    above = None
+    for account in draw(st.lists(_names, unique=True, max_size=3)):
+        shares.append(config.Share(account=account, parent=above, share=draw(_numbers)))
+        if draw(st.booleans()):
+            given = draw(_numbers | st.just("parent"))
+            partition = draw(st.none() | _names)
+            user = draw(_names)
+            share = config.Share(account=account, user=user, share=given, partition=partition)
+            shares.append(share)
+        above = account
+    return tuple(shares)
+
+
+_of_resources = st.builds(config.Weights, cpus=st.none() | _numbers, gpus=st.none() | _numbers)
+_usages = st.one_of(
+    st.builds(config.Usage, users=_targets, accounts=_targets, decay=st.floats(0, 1e300)),
+    st.builds(
+        config.Usage,
+        method=st.sampled_from(["windows", "half_life"]),
+        penalty=st.just("root_weighted"),
+        weights=_of_resources,
+        exempt=st.sampled_from([(), ("gpus",)]),
+        shares=_trees(),
+        slurm_conf=st.none() | _names,
+    ),
+)
 _sources = st.one_of(
     st.builds(
         config.Source,
@@ -48,7 +83,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                     for part in draw(st.lists(st.integers(0, 99), min_size=1, unique=True))
                 ),
                 resource=draw(st.sampled_from(["cpus", "nodes", "gpus"])),
-                capacity=draw(st.builds(config.Amounts, **_amounts)),
+                capacity=draw(st.builds(config.Amounts, **_amounts | {"cpus": st.integers(1)})),
                 steps=tuple(steps),
                 exclusive_nodes=draw(st.booleans()),
                 order=draw(st.sampled_from(["fcfs", "sjf", "lxf", "recorded"])),
@@ -67,9 +102,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
         period=draw(st.sampled_from(["day", "week", "month"])),
         pools=tuple(pools),
         sources=tuple(draw(st.lists(_sources, max_size=2))),
-        usage=config.Usage(
-            users=draw(_shares), accounts=draw(_shares), decay=draw(st.floats(0, 1e300))
-        ),
+        usage=draw(_usages),
     )
 
 

@@ -1,0 +1,144 @@
+"""States and ranks of all nodes of a share tree over time (SPEC §7).
+
+Node 0 is the root; ``parents`` come before their children. ``groups`` names the account among whose
+children a node competes: its parent, but for children of accounts that have no share of their own,
+which compete one level up. ``shared`` marks the nodes that have one.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.kernels.jit import kernel
+from audit.kernels.operators import priority
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FEW = 24  # items that are sorted by moving them one by one
+
+
+@kernel
+def climb(parents: Ints, groups: Ints, shared: Bools, usage: Floats, states: Floats) -> None:
+    """Adds to each node what was used below it, and writes its part of what its siblings used.
+
+    ``usage`` comes with what each node used itself, a row per instant. States of nodes without a
+    share of their own are NaN.
+    """
+    nodes = len(parents)
+    sums = np.empty(nodes)
+    for k in range(usage.shape[0]):
+        for node in range(nodes - 1, 0, -1):
+            usage[k, parents[node]] += usage[k, node]
+        sums[:] = 0.0
+        for node in range(1, nodes):
+            if shared[node]:
+                sums[groups[node]] += usage[k, node]
+        for node in range(nodes):
+            if not shared[node]:
+                states[k, node] = np.nan
+            elif sums[groups[node]] > 0.0:
+                states[k, node] = min(usage[k, node] / sums[groups[node]], 1.0)
+            else:
+                states[k, node] = 0.0
+
+
+@kernel
+def apply(operator: int, targets: Floats, states: Floats, priorities: Floats) -> None:
+    """Writes each node's priority among its siblings; NaN where it has no share of its own."""
+    for k in range(states.shape[0]):
+        for node in range(len(targets)):
+            if np.isnan(targets[node]):
+                priorities[k, node] = np.nan
+            else:
+                priorities[k, node] = priority(operator, targets[node], states[k, node])
+
+
+@kernel
+def sort_falling(keys: Floats, items: Ints) -> None:
+    """Sorts keys, the greatest first, and items with them."""
+    if len(keys) > FEW:
+        order = np.argsort(-keys)
+        keys[:] = keys[order]
+        items[:] = items[order]
+        return
+    for i in range(1, len(keys)):
+        key = keys[i]
+        item = items[i]
+        k = i
+        while k > 0 and keys[k - 1] < key:
+            keys[k] = keys[k - 1]
+            items[k] = items[k - 1]
+            k -= 1
+        keys[k] = key
+        items[k] = item
+
+
+@kernel
+def rank(
+    offsets: Ints, members: Ints, depths: Ints, kinds: Ints, priorities: Floats, ranks: Ints
+) -> None:
+    """Writes each node's rank among those of its kind, by its vector of priorities.
+
+    The children that compete below an account are ``members[offsets[account] :
+    offsets[account + 1]]``. Vectors are compared from the root down, missing components counting
+    as 0; who ties shares the better rank. The root has rank 0.
+
+    Level by level, nodes that tie so far form a class. A class is replaced by its members, whose
+    vectors end here, and their children, and split by their priorities: so every level costs no
+    more than sorting the children of each account, and those of tied accounts together.
+    """
+    nodes = len(depths)
+    items = np.empty(nodes, np.int64)
+    first = np.empty(nodes, np.bool_)  # of its class
+    new_items = np.empty(nodes, np.int64)
+    new_first = np.empty(nodes, np.bool_)
+    keys = np.empty(nodes)
+    before = np.empty(2, np.int64)
+    tied = np.empty(2, np.int64)
+    for k in range(priorities.shape[0]):
+        items[0] = 0
+        first[0] = True
+        count = 1
+        level = 0
+        grown = True
+        while grown:
+            grown = False
+            place = 0
+            begin = 0
+            while begin < count:
+                end = begin + 1
+                while end < count and not first[end]:
+                    end += 1
+                start = place
+                for i in range(begin, end):
+                    node = items[i]
+                    if node != 0:
+                        new_items[place] = node
+                        keys[place] = 0.0
+                        place += 1
+                    if depths[node] == level:
+                        for child in members[offsets[node] : offsets[node + 1]]:
+                            value = priorities[k, child]
+                            new_items[place] = child
+                            keys[place] = 0.0 if np.isnan(value) else value
+                            place += 1
+                if place - start > end - begin or level == 0:
+                    grown = True
+                    sort_falling(keys[start:place], new_items[start:place])
+                for i in range(start, place):
+                    new_first[i] = i == start or keys[i] != keys[i - 1]
+                begin = end
+            items, new_items = new_items, items
+            first, new_first = new_first, first
+            count = place
+            level += 1
+        ranks[k, 0] = 0
+        before[:] = 0
+        tied[:] = 0
+        for i in range(count):
+            if first[i]:
+                before += tied
+                tied[:] = 0
+            ranks[k, items[i]] = before[kinds[items[i]]] + 1
+            tied[kinds[items[i]]] += 1
