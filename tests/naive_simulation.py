@@ -7,7 +7,7 @@ in ``tests.naive``.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -91,6 +91,9 @@ class Had(NamedTuple):
     planned: bool
 
 
+NOBODY = "?"
+"""Who owns what the log names no user for."""
+
 BLOCKED = ("JobHeldUser", "Dependency", "QOSMaxCpuPerUserLimit", "Licenses", "Reservation")
 """Recorded reasons that say hold, dependency, limit, licence and reservation."""
 
@@ -170,6 +173,9 @@ def _job(
         open=is_open,
         no_estimate=is_open and walltime is None,
         preempted=record["state"] == "PREEMPTED",
+        owner=record["user"] or NOBODY,
+        charge=one.size or 0,
+        used=(one.size or 0) * max(occupancy - (record["suspended_s"] or 0), 0),
     )
 
 
@@ -311,7 +317,7 @@ class Pool:
 
     # Owners
 
-    def spans(self) -> Iterable[tuple[Job, int, int, bool]]:
+    def spans(self) -> Iterator[tuple[Job, int, int, bool]]:
         """Start and end of all that ran or runs, and whether it has ended by now."""
         for k, job in enumerate(self.log.jobs):
             start, end = job.start, job.end
@@ -356,9 +362,12 @@ class Pool:
             parent, share = tree[node]
             if share is None:
                 return vector(parent)
-            siblings = [of for above, of in tree.values() if above == parent and of is not None]
-            target = Fraction(share, sum(siblings)) if sum(siblings) else Fraction(0)
-            everyone = below(parent)
+            siblings = {
+                name: of for name, (above, of) in tree.items() if above == parent and of is not None
+            }
+            everything = sum(siblings.values())
+            target = Fraction(share, everything) if everything else Fraction(0)
+            everyone = sum(below(name) for name in siblings)
             state = below(node) / everyone if everyone else Fraction(0)
             of_node = operator(self.rule.ranking.operator, target, min(state, 1))
             return [*vector(parent), math.floor(of_node * 2**32 + Fraction(1, 2))]
@@ -462,7 +471,9 @@ def _last_first(turn: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(-part for part in turn)
 
 
-def operator(name: str, t: Fraction, s: Fraction | float) -> Fraction | float:
+def operator(  # noqa: PLR0911 (one for each)
+    name: str, t: Fraction, s: Fraction | float
+) -> Fraction | float:
     """F(t, s), [R] eqs. 5–12."""
     if t == s:
         return Fraction(0)
@@ -474,15 +485,15 @@ def operator(name: str, t: Fraction, s: Fraction | float) -> Fraction | float:
         case "relative":
             return relative
         case "relative_n":
-            return sign * relative**2
+            return sign * relative * relative
         case "sigmoid":
             return math.sin(math.pi / 2 * relative)
         case "sigmoid_n":
             return sign * math.sqrt(math.sin(math.pi / 2 * abs(relative)))
         case "combined":
-            return (t - s) / 2 + sign * relative**2 / 2
+            return (t - s) / 2 + sign * relative * relative / 2
         case "slurm":
-            return 2 ** (1 - s / t) - 1 if t else Fraction(-1)
+            return math.pow(2, 1 - s / t) - 1 if t else Fraction(-1)
     raise ValueError(name)
 
 

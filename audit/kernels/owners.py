@@ -1,11 +1,12 @@
 """What owners have used and waited for, and whose turn that makes it (SPEC §4, *Queue order*).
 
-Under ``fairshare`` an owner is a leaf of a share tree, and each node of the tree keeps an account of
-what was used below it: entries of when its rate of use changed, what had been used by then, and
-how much is used per second from then on. What the observed schedule used up to ``state[SINCE]`` stands
-in the arrays of ``Owners``, node by node in the order of time. What the simulation adds is entered
-in the ``Ledger`` as it happens, as a chain of entries for each node. Either is found again by an
-index that moves little: how far each bound of each node's windows had got.
+Under ``fairshare`` an owner is a node of a share tree. There is an account of what was used below
+each node, and one of what each node and its siblings used: entries of when the rate of use changed,
+what had been used by then, and how much is used per second from then on. What the observed schedule
+used up to ``state[SINCE]`` stands in the arrays of ``Owners``, account by account in the order of
+time. What the simulation adds is entered in the ``Ledger`` as it happens, as a chain of entries for
+each account. Either is found again by an index that moves little: how far each bound of each
+account's windows had got.
 
 Under ``nuwt`` an owner's account is what its attempts waited and used that have ended.
 """
@@ -30,7 +31,6 @@ USED, PRIORITY, LINE, SLOPE, WAITED, USED_BEFORE, WAITED_BEFORE, SUMS = range(8)
 NOTHING = -1
 BEFORE_ALL = -(1 << 62)
 AFTER_ALL = 1 << 62
-ROOT = 0
 GRID = 2.0**32  # priorities closer to each other than half of 1/GRID are equal
 LN_2 = math.log(2.0)
 
@@ -38,15 +38,14 @@ LN_2 = math.log(2.0)
 class Owners(NamedTuple):
     """Who they are, how they are ranked, and what the observed schedule says of them."""
 
-    parent: Ints  # [nodes]; −1: the root
     target: Floats  # [nodes], among siblings
     operator: int
     weights: Floats  # [depth], of windows, the latest first
     interval: int
     origin: int
     recalculation: int
-    first: Ints  # [nodes + 1]: where each node's entries begin
-    time: Ints  # [entries], ascending for each node
+    first: Ints  # [accounts + 1]: where the entries of each begin
+    time: Ints  # [entries], ascending for each account
     value: Floats  # what had been used (nuwt: waited) by then
     rate: Floats  # what is used per second from then on (nuwt: what had been used by then)
 
@@ -56,27 +55,30 @@ class Ledger(NamedTuple):
 
     state: Ints
     path: Ints  # nodes × levels: from below the root to the node; −1 beyond it
+    siblings: Ints  # [nodes]: the account of what a node and its siblings use
     when: Ints
     amount: Floats
     place: Ints
     sums: Floats
-    marks: Ints  # 2 × nodes × bounds: the entry that each had got to, simulated and observed
+    marks: Ints  # 2 × accounts × bounds: the entry that each had got to, simulated and observed
     keys: Floats  # levels × nodes: what owners are compared by
     half_life: float  # > 0: instead of windows
 
 
-def ledger(path: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
+def ledger(path: Ints, siblings: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
     """Room for ``changes`` starts and ends, under windows of so many bounds."""
     nodes, levels = path.shape
-    entries = changes * (levels + 1) + 1
+    accounts = 2 * nodes
+    entries = changes * levels * 2 + 1
     return Ledger(
         state=np.zeros(STATE, np.int64),
         path=path,
+        siblings=siblings,
         when=np.zeros((2, entries), np.int64),
         amount=np.zeros((2, entries), np.float64),
-        place=np.zeros((PLACES, nodes), np.int64),
-        sums=np.zeros((SUMS, nodes), np.float64),
-        marks=np.zeros((2, nodes, bounds), np.int64),
+        place=np.zeros((PLACES, accounts), np.int64),
+        sums=np.zeros((SUMS, accounts), np.float64),
+        marks=np.zeros((2, accounts, bounds), np.int64),
         keys=np.zeros((levels, nodes), np.float64),
         half_life=half_life,
     )
@@ -90,12 +92,12 @@ def open_ledger(ledger: Ledger, since: int) -> None:
     state[SERIAL] += 1
     state[TICK] = NOTHING
     state[ENTRIES] = 0
-    for node in range(ledger.place.shape[1]):
-        ledger.place[HEAD, node] = NOTHING
-        ledger.place[LAST, node] = NOTHING
-        ledger.place[UNTIL, node] = BEFORE_ALL
-        ledger.sums[USED, node] = 0.0
-        ledger.sums[WAITED, node] = 0.0
+    for account in range(ledger.place.shape[1]):
+        ledger.place[HEAD, account] = NOTHING
+        ledger.place[LAST, account] = NOTHING
+        ledger.place[UNTIL, account] = BEFORE_ALL
+        ledger.sums[USED, account] = 0.0
+        ledger.sums[WAITED, account] = 0.0
 
 
 @inlined
@@ -109,10 +111,10 @@ def grown(value: float, rate: float, lasts: int, half_life: float) -> float:
 
 
 @lean
-def charge_node(ledger: Ledger, node: int, charge: float, now: int) -> None:
-    """Lets a node use ``charge`` more per second from ``now`` on."""
-    last = ledger.place[LAST, node]
-    ledger.place[UNTIL, node] = min(ledger.place[UNTIL, node], now)
+def enter(ledger: Ledger, account: int, charge: float, now: int) -> None:
+    """Enters in an account that ``charge`` more is used per second from ``now`` on."""
+    last = ledger.place[LAST, account]
+    ledger.place[UNTIL, account] = min(ledger.place[UNTIL, account], now)
     if last != NOTHING and ledger.when[TIME, last] == now:
         ledger.amount[RATE, last] += charge
         return
@@ -120,13 +122,13 @@ def charge_node(ledger: Ledger, node: int, charge: float, now: int) -> None:
     ledger.state[ENTRIES] += 1
     ledger.when[TIME, entry] = now
     ledger.when[NEXT, entry] = NOTHING
-    ledger.place[LAST, node] = entry
+    ledger.place[LAST, account] = entry
     if last == NOTHING:
-        ledger.place[HEAD, node] = entry
+        ledger.place[HEAD, account] = entry
         ledger.amount[VALUE, entry] = 0.0
         ledger.amount[RATE, entry] = charge
         for bound in range(ledger.marks.shape[2]):
-            ledger.marks[0, node, bound] = NOTHING
+            ledger.marks[0, account, bound] = NOTHING
         return
     ledger.when[NEXT, last] = entry
     rate = ledger.amount[RATE, last]
@@ -138,35 +140,35 @@ def charge_node(ledger: Ledger, node: int, charge: float, now: int) -> None:
 @lean
 def charge_owner(ledger: Ledger, owner: int, charge: float, now: int) -> None:
     """Lets an owner, and all above it, use ``charge`` more per second from ``now`` on."""
-    charge_node(ledger, ROOT, charge, now)
     for level in range(ledger.path.shape[1]):
         node = ledger.path[owner, level]
         if node == NOTHING:
             return
-        charge_node(ledger, node, charge, now)
+        enter(ledger, node, charge, now)
+        enter(ledger, ledger.siblings[node], charge, now)
 
 
 @lean
 def sum_up(first: Ints, time: Ints, value: Floats, rate: Floats, half_life: float) -> None:
     """Makes the values and rates of ``Owners`` of the changes of rate that stand in ``rate``."""
-    for node in range(len(first) - 1):
-        for entry in range(first[node] + 1, first[node + 1]):
+    for account in range(len(first) - 1):
+        for entry in range(first[account] + 1, first[account + 1]):
             lasts = time[entry] - time[entry - 1]
             value[entry] = grown(value[entry - 1], rate[entry - 1], lasts, half_life)
             rate[entry] += rate[entry - 1]
 
 
 @inlined
-def observed_by(owners: Owners, ledger: Ledger, node: int, bound: int, instant: int) -> int:
-    """Index of a node's last observed entry at or before ``instant``; NOTHING: there is none.
+def observed_by(owners: Owners, ledger: Ledger, account: int, bound: int, instant: int) -> int:
+    """Index of an account's last observed entry at or before ``instant``; NOTHING: there is none.
 
     Looks from where it was found last time on, in steps that double.
     """
-    first = owners.first[node]
-    beyond = owners.first[node + 1]
+    first = owners.first[account]
+    beyond = owners.first[account + 1]
     if first == beyond or owners.time[first] > instant:
         return NOTHING
-    low = min(max(ledger.marks[1, node, bound], first), beyond - 1)
+    low: int = min(max(ledger.marks[1, account, bound], first), beyond - 1)
     high = low
     step = 1
     if owners.time[low] <= instant:
@@ -186,31 +188,31 @@ def observed_by(owners: Owners, ledger: Ledger, node: int, bound: int, instant: 
             low = middle
         else:
             high = middle
-    ledger.marks[1, node, bound] = low
+    ledger.marks[1, account, bound] = low
     return low
 
 
 @inlined
-def simulated_by(ledger: Ledger, node: int, bound: int, instant: int) -> int:
+def simulated_by(ledger: Ledger, account: int, bound: int, instant: int) -> int:
     """The same among the entries of the simulation; instants must not go back."""
-    entry = ledger.marks[0, node, bound]
+    entry: int = ledger.marks[0, account, bound]
     if entry == NOTHING:
-        entry = ledger.place[HEAD, node]
+        entry = ledger.place[HEAD, account]
         if entry == NOTHING or ledger.when[TIME, entry] > instant:
             return NOTHING
     following = ledger.when[NEXT, entry]
     while following != NOTHING and ledger.when[TIME, following] <= instant:
         entry = following
         following = ledger.when[NEXT, entry]
-    ledger.marks[0, node, bound] = entry
+    ledger.marks[0, account, bound] = entry
     return entry
 
 
 @inlined
 def used_by(
-    owners: Owners, ledger: Ledger, node: int, bound: int, instant: int
+    owners: Owners, ledger: Ledger, account: int, bound: int, instant: int
 ) -> tuple[float, float, int]:
-    """What a node had used by ``instant``, by how much that grew, and until when it did so.
+    """What an account had used by ``instant``, by how much that grew, and until when it did so.
 
     Under a half-life: what is left of it then, and nothing of the others.
     """
@@ -219,25 +221,25 @@ def used_by(
     rate = 0.0
     until = AFTER_ALL
     observed = min(instant, since)
-    entry = observed_by(owners, ledger, node, bound, observed)
-    following = owners.first[node] if entry == NOTHING else entry + 1
+    entry = observed_by(owners, ledger, account, bound, observed)
+    following = owners.first[account] if entry == NOTHING else entry + 1
     if entry != NOTHING:
         rate = owners.rate[entry]
         used = grown(owners.value[entry], rate, observed - owners.time[entry], ledger.half_life)
     if instant < since:
         until = since
-        if following < owners.first[node + 1]:
+        if following < owners.first[account + 1]:
             until = min(until, owners.time[following])
         return used, rate, until
     rate = 0.0
     if ledger.half_life > 0.0:
         used = grown(used, 0.0, instant - since, ledger.half_life)
-    entry = ledger.place[HEAD, node]
+    entry = ledger.place[HEAD, account]
     if entry == NOTHING:
         return used, rate, until
     if ledger.when[TIME, entry] > instant:
         return used, rate, ledger.when[TIME, entry]
-    entry = simulated_by(ledger, node, bound, instant)
+    entry = simulated_by(ledger, account, bound, instant)
     rate = ledger.amount[RATE, entry]
     lasts = instant - ledger.when[TIME, entry]
     used += grown(ledger.amount[VALUE, entry], rate, lasts, ledger.half_life)
@@ -248,24 +250,24 @@ def used_by(
 
 
 @lean
-def usage(owners: Owners, ledger: Ledger, node: int, instant: int) -> float:
-    """Decayed usage of a node: SPEC §7, ``windows`` (trailing) or ``half_life``.
+def usage(owners: Owners, ledger: Ledger, account: int, instant: int) -> float:
+    """Decayed usage of an account: SPEC §7, ``windows`` (trailing) or ``half_life``.
 
     Usage in windows grows evenly until one of their bounds meets a change of rate.
     """
     place = ledger.place
     sums = ledger.sums
-    if place[FROM, node] <= instant <= place[UNTIL, node]:
-        line: float = sums[LINE, node] + sums[SLOPE, node] * (instant - place[FROM, node])
+    if place[FROM, account] <= instant <= place[UNTIL, account]:
+        line: float = sums[LINE, account] + sums[SLOPE, account] * (instant - place[FROM, account])
         return line
-    used, rate, until = used_by(owners, ledger, node, 0, instant)
+    used, rate, until = used_by(owners, ledger, account, 0, instant)
     if ledger.half_life > 0.0:
         return used
     total = 0.0
     slope = 0.0
     for i in range(len(owners.weights)):
         age = (i + 1) * owners.interval
-        before, older, same = used_by(owners, ledger, node, i + 1, instant - age)
+        before, older, same = used_by(owners, ledger, account, i + 1, instant - age)
         total += owners.weights[i] * (used - before)
         slope += owners.weights[i] * (rate - older)
         until = min(until, same + age)
@@ -273,10 +275,10 @@ def usage(owners: Owners, ledger: Ledger, node: int, instant: int) -> float:
         rate = older
         if before == 0.0 and older == 0.0:  # nothing that old until then
             break
-    sums[LINE, node] = total
-    sums[SLOPE, node] = slope
-    place[FROM, node] = instant
-    place[UNTIL, node] = until
+    sums[LINE, account] = total
+    sums[SLOPE, account] = slope
+    place[FROM, account] = instant
+    place[UNTIL, account] = until
     return total
 
 
@@ -300,15 +302,15 @@ def rate_owner(owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
         key = 0.0
         if node != NOTHING:
             if ledger.place[STAMP, node] != state[SERIAL]:
-                above = owners.parent[node]
-                if ledger.place[STAMP, above] != state[SERIAL]:  # only the root
-                    ledger.sums[USED, above] = usage(owners, ledger, above, instant)
-                    ledger.place[STAMP, above] = state[SERIAL]
+                every = ledger.siblings[node]
+                if ledger.place[STAMP, every] != state[SERIAL]:
+                    ledger.sums[USED, every] = usage(owners, ledger, every, instant)
+                    ledger.place[STAMP, every] = state[SERIAL]
                 ledger.sums[USED, node] = usage(owners, ledger, node, instant)
                 ledger.place[STAMP, node] = state[SERIAL]
                 part = 0.0
-                if ledger.sums[USED, above] > 0.0:
-                    part = min(ledger.sums[USED, node] / ledger.sums[USED, above], 1.0)
+                if ledger.sums[USED, every] > 0.0:
+                    part = min(ledger.sums[USED, node] / ledger.sums[USED, every], 1.0)
                 found = priority(owners.operator, owners.target[node], part)
                 ledger.sums[PRIORITY, node] = np.floor(found * GRID + 0.5)
             key = ledger.sums[PRIORITY, node]

@@ -149,6 +149,7 @@ class Whose(NamedTuple):
     owner: Ints  # [n]
     owners: Owners
     path: Ints
+    siblings: Ints
     half_life: float
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
@@ -157,16 +158,18 @@ class Whose(NamedTuple):
 
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
-        return ledger(self.path, len(self.owners.weights) + 1, changes, self.half_life)
+        bounds = len(self.owners.weights) + 1
+        return ledger(self.path, self.siblings, bounds, changes, self.half_life)
 
 
 def whose_turn(work: Workload, order: Order) -> Whose:
     """What an order needs to know of owners."""
     counted = (work.start != NEVER) & ~(work.end == NEVER)
-    owner, owners, path = ownership.kernel_owners(
+    owner, owners, path, siblings = ownership.kernel_owners(
         order, work.owners, work.arrival, work.start, work.end, counted
     )
-    return Whose(own(owner), owners, own(path), ownership.half_life(order, work.owners))
+    decay = ownership.half_life(order, work.owners)
+    return Whose(own(owner), owners, own(path), own(siblings), decay)
 
 
 def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
@@ -255,8 +258,9 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    which = np.flatnonzero(taken)
-    job = np.concatenate((np.full(len(work.step_time), NOBODY), which, plain(ending)(which)))
+    which = np.flatnonzero(taken).tolist()
+    told = [NOBODY] * len(work.step_time) + which + [plain(ending)(job) for job in which]
+    job = np.array(told, np.int64)
     return Steps(
         time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
     )

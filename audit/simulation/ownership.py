@@ -67,8 +67,15 @@ class Ownership(NamedTuple):
 
     def first(self, count: int) -> Ownership:
         """Those of the first ``count`` attempts."""
-        own = (self.leaf, self.name, self.fingerprint, self.charge, self.used)
-        return Ownership(*(column[:count] for column in own), self.tree, self.fairshare)
+        return Ownership(
+            self.leaf[:count],
+            self.name[:count],
+            self.fingerprint[:count],
+            self.charge[:count],
+            self.used[:count],
+            self.tree,
+            self.fairshare,
+        )
 
 
 def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
@@ -138,7 +145,7 @@ def unowned(count: int) -> Ownership:
 
 def kernel_owners(
     order: Order, own: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> tuple[Ints, Owners, Ints]:
+) -> tuple[Ints, Owners, Ints, Ints]:
     """Owners as the kernels take them.
 
     Args:
@@ -148,7 +155,8 @@ def kernel_owners(
         counted: whose observed start is known.
 
     Returns:
-        Each attempt's owner; all that is known of them; and the way to each, nodes × levels.
+        Each attempt's owner; all that is known of them; the way to each, nodes × levels; and the
+        account of each and its siblings.
     """
     from audit.kernels.owners import NOTHING
     from audit.kernels.owners import Owners as Known
@@ -158,25 +166,24 @@ def kernel_owners(
     windows = isinstance(method, Windows) and order is Order.fairshare
     weights = [method.decay**i for i in range(method.depth)] if isinstance(method, Windows) else []
     if order is Order.fairshare:
-        owner, tree = own.leaf, own.tree
-        path = paths(tree)
-        history = _used(path, own, start, end, counted, _half_life(method))
-        target, parent = trees.targets(tree), tree.parents
+        owner = own.leaf
+        path, target = paths(own.tree), trees.targets(own.tree)
+        siblings = len(path) + trees.groups(own.tree)
+        history = _used(path, siblings, own, start, end, counted, _half_life(method))
     elif order is Order.nuwt:
         owner = own.name
         count = int(owner.max(initial=-1)) + 1
         path = np.full((count, 1), NOTHING)
         history = _waited(count, own, arrival, start, end, counted)
-        target, parent = np.zeros(count), np.zeros(count, np.int64)
+        target, siblings = np.zeros(count), np.zeros(count, np.int64)
     else:
         owner = np.zeros(len(start), np.int64)
         path = np.full((1, 1), NOTHING)
         history = (np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-        target, parent = np.zeros(1), np.zeros(1, np.int64)
+        target, siblings = np.zeros(1), np.zeros(1, np.int64)
     return (
         owner,
         Known(
-            parent,
             target,
             OPERATORS.index(fairshare.operator),
             np.array(weights if windows else [], np.float64),
@@ -186,6 +193,7 @@ def kernel_owners(
             *history,
         ),
         path,
+        siblings,
     )
 
 
@@ -208,17 +216,12 @@ def said(own: Ownership) -> str:
 def paths(tree: Tree) -> Ints:
     """The nodes on the way to each node, from below the root on; −1 beyond it, nodes × levels.
 
-    Who competes with its account's siblings stands for that account: its way ends there.
+    Who has no share of its own stands where its account does: its way ends there.
     """
-    ways: list[list[int]] = []
-    for node, (above, share) in enumerate(
-        zip(tree.parents.tolist(), tree.shares.tolist(), strict=True)
-    ):
-        if above < 0:
-            ways.append([])
-        else:
-            ways.append(ways[above] + ([] if np.isnan(share) else [node]))
-    levels = max(1, *(len(way) for way in ways))
+    own, ways = trees.shared(tree), list[list[int]]()
+    for node, above in enumerate(trees.groups(tree).tolist()):
+        ways.append((ways[above] if above >= 0 else []) + ([node] if own[node] else []))
+    levels = max(1, *map(len, ways))
     return np.array([way + [-1] * (levels - len(way)) for way in ways], np.int64)
 
 
@@ -240,7 +243,9 @@ def _siblings(names: pl.Series, kind: Kind) -> Tree:
 
 def _placed(held: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
     """The tree, and each attempt's leaf; one without a share is added for whom it does not know."""
-    leaf = trees.leaf_of(tree, held["user"], held["account"], held["partition"])
+    of_accounts = "account" in tree.kinds[1:]
+    account = held["account"] if of_accounts else None
+    leaf = trees.leaf_of(tree, held["user"], account, held["partition"]).nodes
     unknown = leaf < 0
     if not unknown.any():
         return tree, leaf
@@ -255,27 +260,31 @@ def _placed(held: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
 
 
 def _used(
-    path: Ints, own: Ownership, start: Ints, end: Ints, counted: Bools, half_life: float
+    path: Ints,
+    siblings: Ints,
+    own: Ownership,
+    start: Ints,
+    end: Ints,
+    counted: Bools,
+    half_life: float,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """When each node's rate of use changed, as observed; see ``kernels.owners.Owners``."""
+    """When each account's rate of use changed, as observed; see ``kernels.owners.Owners``."""
     from audit.kernels.owners import sum_up
 
-    nodes = len(path)
     ran = np.flatnonzero(counted & (end > start))
-    ways = path[own.leaf[ran]]
-    node, attempt = [np.zeros(len(ran), np.int64)], [ran]
-    for level in range(path.shape[1]):
-        on = ways[:, level] >= 0
-        node.append(ways[on, level])
-        attempt.append(ran[on])
-    at, of = np.concatenate(node), np.concatenate(attempt)
+    account, attempt = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for node in path[own.leaf[ran]].T:
+        on = node >= 0
+        account += [node[on], siblings[node[on]]]
+        attempt += [ran[on]] * 2
+    at, of = np.concatenate(account), np.concatenate(attempt)
     at = np.concatenate((at, at))
     time = np.concatenate((start[of], end[of]))
     change = np.concatenate((own.charge[of], -own.charge[of]))
     order = np.lexsort((time, at))
     at, time = at[order], time[order]
     rate, value = change[order], np.zeros(len(order))
-    first = np.searchsorted(at, np.arange(nodes + 1))
+    first = np.searchsorted(at, np.arange(2 * len(path) + 1))
     sum_up(first, time, value, rate, half_life)
     return first, time, value, rate
 
