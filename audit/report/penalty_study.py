@@ -8,7 +8,7 @@ import polars as pl
 from audit.experiments import penalties
 from audit.experiments.penalties import Figure, Judged
 from audit.metrics import penalty_choice
-from audit.metrics.penalty_rules import RULES, Sample
+from audit.metrics.penalty_rules import RULES, Witness
 from audit.report.study import Cell, Column, Section, Study, Table
 from audit.report.style import Chart
 from audit.report.surface_chart import Panel, surfaces
@@ -18,12 +18,11 @@ SOURCE: Final = (
 )
 
 _ASKED: Final = {
-    1: "it depends on more than one resource",
-    2: "more of a resource costs more even when another is used more (with a part of each, "
-    "not all of any)",
-    3: "it is 1 if and only if all of some resource is used, and 0 if and only if nothing is",
-    4: "it is linear in the resource that is used most, and a λ-th of a request costs λ as much",
-    5: "weights change it, and break no rule that it keeps without them",
+    1: "It depends on more than one resource.",
+    2: "More of a resource costs more, also where another is used more (parts below 1).",
+    3: "It is 1 if and only if all of some resource is used, and 0 if and only if nothing is.",
+    4: "It is linear in the resource that is used most, and a λ-th of a request costs λ as much.",
+    5: "Weights change it, and break no rule that it keeps without them.",
 }
 
 _HELD: Final = ("CPUs", "memory", "GPUs")
@@ -37,7 +36,7 @@ def study() -> Study:
         title="What a second of a job should cost",
         lead=_lead(judged),
         sections=(
-            Section("The five rules", (_rules_in_words(), _rules(judged), _IMPOSSIBLE, _LINE)),
+            Section("The five rules", (_RULES, _asked(), _rules(judged), _IMPOSSIBLE, _LINE)),
             Section("What breaks them", (_BROKEN, _witnesses(judged))),
             Section("Surfaces", (_SURFACES, *(_chart(figure) for figure in penalties.FIGURES))),
             Section("Weights on a maximum", (_MAXIMA, _problems())),
@@ -65,18 +64,28 @@ def _lead(judged: Iterable[Judged]) -> str:
     best = [label for label, number in kept.items() if number == most]
     none = "None of them keeps all five rules of fairness" if most < len(RULES) else "Some keep all"
     return (
-        f"{len(kept)} ways to charge jobs for several resources. {none}; {' and '.join(best)} "
+        f"{len(kept)} ways to charge jobs for several resources. {none}; {', '.join(best)} "
         f"{'keep' if len(best) > 1 else 'keeps'} {most}. With cpu alone, who takes a node's whole "
         "memory and few of its processors is charged for the few."
     )
 
 
-def _rules_in_words() -> str:
-    said = "; ".join(f"({rule}, {RULES[rule]}) {words}" for rule, words in _ASKED.items())
-    return (
-        "A penalty is what a second of a job costs, as a part of everything, from 0 to 1. It is "
-        "made of the parts that the job holds of each resource. Fair penalties keep these rules "
-        f"[M §3]: {said}."
+_RULES: Final = (
+    "A penalty is what a second of a job costs, as a part of everything, from 0 to 1. It is made "
+    "of the parts that the job holds of each resource. [M §3] asks five things of a fair one."
+)
+
+
+def _asked() -> Table:
+    return Table(
+        "asked",
+        "What each rule asks of a penalty",
+        (
+            Column("Rule", "rule", "text"),
+            Column("Name", "name", "text"),
+            Column("A penalty keeps it if", "asks", "text"),
+        ),
+        tuple((str(rule), RULES[rule], words) for rule, words in _ASKED.items()),
     )
 
 
@@ -133,7 +142,7 @@ _BROKEN: Final = (
 
 def _witnesses(judged: Iterable[Judged]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (row.label, verdict.rule, witness.says, "; ".join(map(_sample, witness.samples)))
+        (row.label, str(verdict.rule), witness.says, *_where(witness))
         for row, verdicts, _ in judged
         for verdict in verdicts
         for witness in verdict.witnesses
@@ -143,8 +152,9 @@ def _witnesses(judged: Iterable[Judged]) -> Table:
         "What breaks each rule",
         (
             Column("Penalty", "penalty", "text"),
-            Column("Rule", "rule", "count"),
-            Column("The penalty is", "says", "text"),
+            Column("Rule", "rule", "text"),
+            Column("It is", "says", "text"),
+            Column("Weights", "weights", "text"),
             Column("Held → penalty", "where", "text"),
         ),
         tuple(rows),
@@ -152,14 +162,15 @@ def _witnesses(judged: Iterable[Judged]) -> Table:
     )
 
 
-def _sample(sample: Sample) -> str:
-    held = ", ".join(
-        f"{name} {part:.6g}" for name, part in zip(_HELD, sample.fractions, strict=False)
-    )
-    weights = ""
-    if len(set(sample.weights)) > 1:
-        weights = f" (weights {', '.join(f'{weight:g}' for weight in sample.weights)})"
-    return f"{held}{weights} → {sample.penalty:.6g}"
+def _where(witness: Witness) -> tuple[str, str]:
+    """The weights, and the points with their penalties."""
+    points = [
+        ", ".join(f"{name} {part:.6g}" for name, part in zip(_HELD, of.fractions, strict=False))
+        + f" → {of.penalty:.6g}"
+        for of in witness.samples
+    ]
+    weights = [", ".join(f"{weight:g}" for weight in of.weights) for of in witness.samples]
+    return " and ".join(dict.fromkeys(weights)), "; ".join(points)
 
 
 _SURFACES: Final = (
@@ -186,7 +197,7 @@ def _chart(figure: Figure) -> Chart:
 
 
 _MAXIMA: Final = (
-    "A maximum can be weighted in two ways, and neither does [M §3.1]. Problem A: half of a dear "
+    "A maximum can be weighted in two ways, and both fail [M §3.1]. Problem A: half of a dear "
     "resource costs as much as all of it. Problem B: all of a cheap one costs less than everything."
 )
 
@@ -202,7 +213,7 @@ def _problems() -> Table:
             Column("Weight, cheap", "weight_cheap"),
             Column("Dear held", "dear", "percent"),
             Column("Cheap held", "cheap", "percent"),
-            Column("Penalty", "charged"),
+            Column("Charged", "charged"),
             Column("Rule 3 asks for", "asked", "text"),
         ),
         tuple(
@@ -279,11 +290,11 @@ def _exempting() -> Table:
         "exempt",
         "What GPUs alone cost, beside CPUs and memory",
         (
-            Column("GPUs held", "gpus", "percent"),
+            Column("GPUs held", "gpus", "text"),
             Column("root", "root"),
             Column("root, GPUs exempt", "root_exempt"),
         ),
-        tuple(frame.rows()),
+        tuple((f"{gpus:.0%}", root, exempt) for gpus, root, exempt in frame.iter_rows()),
     )
 
 
@@ -294,5 +305,5 @@ _ERRATA: Final = (
     "Table 1 says that the maximum keeps rule 4. It does in the resource that is used most, which "
     "is what the rule says here; along another resource it bends where that one overtakes.",
     "Rules 2 and 3 contradict each other where all of a resource is used: there the penalty is 1 "
-    "and can grow no more. Rule 2 is therefore asked of requests that take all of nothing.",
+    "and can grow no more. Rule 2 is therefore asked of parts below 1.",
 )
