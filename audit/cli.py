@@ -32,6 +32,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+experiment = typer.Typer(
+    help="Repeat a study of the papers.", no_args_is_help=True, add_completion=False
+)
+app.add_typer(experiment, name="experiment")
 
 Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
 Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
@@ -657,6 +661,20 @@ def doctor(
     if wrong:
         _say(f"fairaudit: {wrong} of {len(findings)} checks failed")
         raise typer.Exit(2)
+
+
+StudyOut = Annotated[Path, typer.Option("--out", help="Folder for the page and its tables.")]
+
+
+@experiment.command()
+def penalties(out: StudyOut = DEFAULT_OUT) -> None:
+    """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
+    from audit.report import charts, penalty_study
+    from audit.service import studies
+
+    charts.prepare()
+    for made in studies.write(penalty_study.study(), out):
+        print(made)
 
 
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:

@@ -114,7 +114,7 @@ def rivals(account: Node) -> list[Node]:
     return found
 
 
-def fair_tree(root: Node) -> dict[str, Seen]:
+def fair_tree(root: Node, *, merged: bool) -> dict[str, Seen]:
     seen: dict[str, Seen] = {}
 
     def level(account: Node, own_norm: float) -> None:
@@ -134,7 +134,7 @@ def fair_tree(root: Node) -> dict[str, Seen]:
     level(root, 0.0)
     count = sum(1 for one in everybody(root) if one.is_user)
     ahead = 0
-    for group in ranking(rivals(root), seen):
+    for group in ranking(rivals(root), seen, merged=merged):
         for user in group:
             seen[user].fairshare = (count - ahead) / count
         ahead += len(group)
@@ -145,7 +145,7 @@ def everybody(node: Node) -> list[Node]:
     return [node, *(one for child in node.children or [] for one in everybody(child))]
 
 
-def ranking(siblings: list[Node], seen: dict[str, Seen]) -> list[list[str]]:
+def ranking(siblings: list[Node], seen: dict[str, Seen], *, merged: bool) -> list[list[str]]:
     """Groups of users that share a rank, the best first."""
 
     def value(one: Node) -> float:
@@ -160,12 +160,16 @@ def ranking(siblings: list[Node], seen: dict[str, Seen]) -> list[list[str]]:
         accounts = [one for one in siblings if not one.is_user and value(one) == fs]
         below: list[list[str]] = []
         if accounts:
-            merged = [
-                child
-                for one in accounts
-                for child in (rivals(one) if one.share is not None else [])
-            ]
-            below = ranking(merged, seen) or [[]]
+            families = [rivals(one) if one.share is not None else [] for one in accounts]
+            if merged:
+                families = [[child for family in families for child in family]]
+            for family in families:
+                ranked = ranking(family, seen, merged=merged) or [[]]
+                # the best of the next account ties with whom was ranked last
+                if below:
+                    below[-1] += ranked[0]
+                    ranked = ranked[1:]
+                below += ranked
         if users:
             groups.append(users + (below[0] if below else []))
             groups += below[1:]

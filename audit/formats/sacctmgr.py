@@ -113,6 +113,8 @@ def associations(text: str, cluster: str | None = None) -> Associations:
             faults.append(
                 Fault(0, f"no association{which}: is it what 'sacctmgr show assoc' says?")
             )
+        elif all(row.user is None and row.account == ROOT for row in rows):
+            faults.append(Fault(rows[0].line, "nothing but root: no account and no user below it"))
         faults += _checked(rows)
     return Associations(tuple(rows), tuple(sorted(faults)))
 

@@ -44,6 +44,9 @@ OPERATORS: Final = (
 )  # fmt: skip
 """Names of the operators, in the order of the codes in ``kernels.operators``."""
 
+ROUNDING: Final = 1e-9
+"""What a digit may lack of the next one and still be it, in digits."""
+
 LARGEST_RESOLUTION: Final = 2**52
 """Beyond it a double does not tell neighbouring digits apart."""
 
@@ -146,6 +149,39 @@ _DISTANCES: Final[dict[str, Callable[[Floats], Floats]]] = {
 """The relative distance at which the operators that depend on it alone give a priority."""
 
 
+def area(name: str, priorities: ArrayLike) -> Floats:
+    """The part of all pairs of target and state that an operator gives at least each priority.
+
+    The area of {(t, s): F(t, s) ≥ p} in the unit square, in closed form: (1 − d)/2 where F depends
+    on the relative distance d alone; (1 − p)²/2 for ``absolute``; c/2 for ``slurm``, with c = s/t
+    from 0 to 1. Below balance 1 − area(−p), because F(s, t) = −F(t, s); but for ``slurm``, where it
+    is 1 − 1/(2c).
+
+    Returns:
+        Areas from 0 to 1 in the shape of ``priorities``: 1 up to −1, 0 from 1 on.
+
+    Raises:
+        ValueError: no such operator.
+    """
+    code(name)
+    p = np.clip(np.asarray(priorities, dtype=np.float64), -1.0, 1.0)
+    if name == "slurm":
+        with np.errstate(divide="ignore"):  # s/t is ∞ at −1
+            ratio = 1.0 - np.log1p(p) / math.log(2.0)
+        return np.where(ratio <= 1, ratio / 2, 1 - 0.5 / np.maximum(ratio, 1.0))
+    size = np.abs(p)
+    if name == "absolute":
+        above = (1 - size) ** 2 / 2
+    elif name == "combined":
+        # ∫ t − x dt from the least target that is given as much, with x as in the inverse.
+        least = np.maximum(2 * size - 1, 0.0)
+        gaps = [(t * t + 8 * size) ** 1.5 - t**3 for t in (least, 1.0)]
+        above = (1 - least**2) / 2 - (gaps[1] - gaps[0]) / 6
+    else:
+        above = (1 - _DISTANCES[name](size)) / 2
+    return np.where(p >= 0, above, 1 - above)
+
+
 def _crossing(name: str, p: Floats, target: float) -> Floats:
     """Where F(target, s) = p, for priorities that lie between F(target, 1) and F(target, 0)."""
     if name == "absolute":
@@ -163,17 +199,17 @@ def _crossing_of_combined(p: Floats, target: float) -> Floats:
     """The same for ½ (t − s) ± ½ ((t − s)/max(t, s))².
 
     Below the target, x = t − s is the positive root of x²/t² + x = 2p. Above it, u = t/s is that of
-    h(u) = t/u − t + (1 − u)² = −2p; h is convex and falls, so that Newton's method, begun at u = t
-    (s = 1), comes up to the root and never passes it.
+    h(u) = t/u − t + (1 − u)² = −2p; h is convex and falls, so that Newton's method, begun where h
+    is too great, comes up to the root and never passes it.
     """
-    if target == 0.0:
+    if target < 1e-100:  # 0, but for less than rounding
         return np.where(p < -0.5, -2.0 * p - 1.0, 0.0)
     above = p < 0
     gap = np.where(above, 0.0, p)
-    states = target - 4.0 * gap / (1.0 + np.sqrt(1.0 + 8.0 * gap / target**2))
+    states = target - 4.0 * gap * target / (target + np.sqrt(target**2 + 8.0 * gap))
     wanted = -2.0 * p[above]
-    u = np.full(wanted.shape, target)
-    for _ in range(60):
+    u = np.maximum(np.maximum(target, 1 - np.sqrt(wanted + target)), target / (wanted + target))
+    for _ in range(400):  # four or five but for targets next to 0: at least, it doubles u
         step = (target / u - target + (1 - u) ** 2 - wanted) / (target / u**2 + 2 * (1 - u))
         u += step
         if not (np.abs(step) > 1e-15 * u).any():
@@ -199,7 +235,7 @@ def digits(priorities: ArrayLike, resolution: int, *, as_published: bool = False
         raise ValueError("priorities: must be from −1 to 1")
     if as_published:
         return np.minimum(np.floor(resolution * (p + 1) / 2), resolution - 1).astype(np.int64)
-    return np.floor((p + 1) / 2 * (resolution - 1) + 1e-9).astype(np.int64)
+    return np.floor((p + 1) / 2 * (resolution - 1) + ROUNDING).astype(np.int64)
 
 
 def effective(digit: ArrayLike, resolution: int, *, as_published: bool = False) -> Floats:

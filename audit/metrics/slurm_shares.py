@@ -14,9 +14,12 @@ all below it, and its siblings those that share an account:
 
 Ranks go depth first, greatest LevelFS first, users before accounts where it is equal. Users that
 tie share the better rank, and a user that ties with an account shares the rank of that account's
-best user. What has fairshare=parent (NaN) is measured against the account above, and counts
-in no ΣS; such a user ranks first in its account, and members of such an account compete with its
-siblings.
+best user. Where accounts tie, Slurm's documentation and SPEC merge their members before descending;
+slurmctld does not: it ranks the next account's best user with the last user of the one before. It
+is slurmctld that ``sshare`` prints, so that is the default here (``merge_tied``).
+
+What has fairshare=parent (NaN) is measured against the account above, and counts in no ΣS; such a
+user ranks first in its account, and members of such an account compete with its siblings.
 
 Sources: Slurm's documentation "Fair Tree Fairshare Algorithm", "Classic Fairshare Algorithm" and
 "Depth Oblivious Fair-share Factor"; observed in 22.05 (docs/sshare.md).
@@ -25,17 +28,14 @@ Sources: Slurm's documentation "Fair Tree Fairshare Algorithm", "Classic Fairsha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.formats.sacctmgr import ROOT, Association
-from audit.metrics.trees import Floats, Ints, Tree
-
-ACCOUNT: Final = "account"
-USER: Final = "user"
+from audit.metrics.trees import Bools, Floats, Ints, Node, Tree, build, groups, leaf_of
 
 _UNSET: Final = 4_294_967_294.0
 """LevelFS of an account with fairshare=parent (Slurm's NO_VAL): it has no members of its own."""
@@ -71,51 +71,36 @@ class Places(NamedTuple):
 
 
 def tree_of(rows: Iterable[Association]) -> Tree:
-    """Associations as a share tree, in the order in which ``sshare`` prints them.
+    """Associations as a share tree (``metrics.trees``).
 
-    Below each account its users come first, then its accounts with all below them, by name.
+    Below each account its users come first, then its accounts, by name; a user's associations for
+    several partitions in the order of ``rows``.
 
     Args:
         rows: of one cluster, without faults (``formats.sacctmgr.associations``).
+
+    Raises:
+        ValueError: there is nothing below root.
     """
-    above: dict[str, list[Association]] = {}
-    top = None
-    for row in rows:
-        if row.user is None and row.account == ROOT:
-            top = row
-        else:
-            parent = row.account if row.user is not None else row.parent or ROOT
-            above.setdefault(parent, []).append(row)
-    names, kinds, partitions, parents, shares = [ROOT], [ACCOUNT], [None], [-1], [1.0]
-    if top is not None and not math.isnan(top.share):
-        shares[0] = top.share
-    waiting: list[tuple[int, Association]] = _below(0, above.get(ROOT, ()))
-    found: list[str | None] = [*partitions]
+    nodes = [
+        Node(row.account, "account", row.share, row.parent)
+        if row.user is None
+        else Node(row.user, "user", row.share, row.account, row.partition)
+        for row in rows
+        if (row.account, row.user) != (ROOT, None)
+    ]
+    return build(sorted(nodes, key=lambda node: (node.kind != "user", node.name)), all_zero=True)
+
+
+def printed(tree: Tree) -> list[int]:
+    """The nodes in the order of ``sshare``: each followed by all below it."""
+    below = _children(tree.parents)
+    order, waiting = [], [0]
     while waiting:
-        parent_node, row = waiting.pop()
-        node = len(names)
-        names.append(row.user if row.user is not None else row.account)
-        kinds.append(USER if row.user is not None else ACCOUNT)
-        found.append(row.partition)
-        parents.append(parent_node)
-        shares.append(row.share)
-        if row.user is None:
-            waiting += _below(node, above.get(row.account, ()))
-    return Tree(
-        tuple(names),
-        tuple(kinds),
-        tuple(found),
-        np.array(parents, np.int64),
-        np.array(shares, np.float64),
-    )
-
-
-def _below(node: int, rows: Sequence[Association]) -> list[tuple[int, Association]]:
-    """Those directly below a node, the last to be taken first."""
-    in_order = sorted(
-        rows, key=lambda row: (row.user is None, row.user or row.account, row.partition or "")
-    )
-    return [(node, row) for row in reversed(in_order)]
+        node = waiting.pop()
+        order.append(node)
+        waiting += reversed(below[node])
+    return order
 
 
 def places(tree: Tree, attempts: pl.DataFrame) -> Places:
@@ -127,55 +112,22 @@ def places(tree: Tree, attempts: pl.DataFrame) -> Places:
         tree: see ``tree_of``.
         attempts: user, account, partition, start_time.
     """
-    nodes = pl.DataFrame(
-        {
-            "node": range(len(tree.names)),
-            "name": tree.names,
-            "is_user": [kind == USER for kind in tree.kinds],
-            "own": tree.partitions,
-            "account": [tree.names[max(parent, 0)] for parent in tree.parents.tolist()],
-        },
-        schema={
-            "node": pl.Int64, "name": pl.String, "is_user": pl.Boolean, "own": pl.String,
-            "account": pl.String,
-        },
-    )  # fmt: skip
-    users = nodes.filter("is_user").select("account", pl.col("name").alias("user"), "own", "node")
-    accounts = nodes.filter(~pl.col("is_user")).select(account="name", its="node")
-    joined = (
-        attempts.select("user", "account", "partition", "start_time")
-        .join(
-            users.filter(pl.col("own").is_not_null()).rename({"own": "partition", "node": "exact"}),
-            ["account", "user", "partition"],
-            "left",
-            maintain_order="left",
-        )
-        .join(
-            users.filter(pl.col("own").is_null()).select("account", "user", "node"),
-            ["account", "user"],
-            "left",
-            maintain_order="left",
-        )
-        .join(accounts, "account", "left", maintain_order="left")
-    )
-    found = pl.coalesce("exact", "node")
-    placed = joined.with_columns(
-        place=pl.coalesce(found, "its", pl.when(pl.col("account").is_not_null()).then(0), -1).cast(
-            pl.Int64
-        ),
-        strange_user=found.is_null() & pl.col("its").is_not_null(),
-        strange_account=pl.col("account").is_not_null() & pl.col("its").is_null(),
-    )
-    started = placed.filter(pl.col("start_time").is_not_null())
+    nodes = leaf_of(tree, attempts["user"], attempts["account"], attempts["partition"]).nodes
+    has_account = attempts["account"].is_not_null()
+    unknown = nodes < 0
+    nodes = np.where(unknown & has_account.to_numpy(), 0, nodes)
+    is_account = np.array([kind == "account" for kind in tree.kinds])
+    started = attempts["start_time"].is_not_null()
 
-    def by_account(which: str) -> dict[str, int]:
-        return dict(sorted(started.filter(which)["account"].value_counts().iter_rows()))
+    def by_account(which: Bools) -> dict[str, int]:
+        names = attempts["account"].filter(started & has_account & pl.Series(which))
+        return dict(sorted(names.value_counts().iter_rows()))
 
     return Places(
-        placed["place"].to_numpy(),
-        by_account("strange_user"),
-        by_account("strange_account"),
-        started["account"].null_count(),
+        nodes,
+        by_account(~unknown & is_account[nodes]),
+        by_account(unknown),
+        int((started & ~has_account).sum()),
     )
 
 
@@ -187,34 +139,25 @@ def summed(tree: Tree, own: Floats) -> Floats:
     return total
 
 
-def above(tree: Tree) -> Ints:
-    """The account that each node is measured against: past those with fairshare=parent."""
-    found = tree.parents.copy()
-    # parents come before their children: the one above a parent is final already
-    for node in range(1, len(found)):
-        parent = int(tree.parents[node])
-        if parent > 0 and math.isnan(tree.shares[parent]):
-            found[node] = found[parent]
-    return found
-
-
 def level_shares(tree: Tree) -> Floats:
     """ΣS of each node's siblings and itself; of root its own."""
     counted = np.nan_to_num(tree.shares, nan=0.0)
-    over = above(tree)
+    over = groups(tree)
     total = np.zeros(len(counted))
     np.add.at(total, over[1:], counted[1:])
     return np.concatenate([counted[:1], total[over[1:]]])
 
 
-def fair_tree(tree: Tree, usage: Floats) -> Shares:
+def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
     """Fair Tree for one instant.
 
     Args:
         tree: the associations.
         usage: of each node with all below it (``summed``), ≥ 0.
+        merge_tied: whether users of accounts that tie are ranked together, as Slurm documents;
+            slurmctld ranks those of one account after those of the other, in the tree's order.
     """
-    over, level, is_parent = above(tree), level_shares(tree), np.isnan(tree.shares)
+    over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     norm = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
     norm[0] = 0.0  # root competes with nobody
     norm[is_parent] = norm[over[is_parent]]
@@ -223,11 +166,17 @@ def fair_tree(tree: Tree, usage: Floats) -> Shares:
     with np.errstate(divide="ignore", invalid="ignore"):
         level_fs = np.where(norm == 0.0, 0.0, norm / effective)
     ranked = level_fs.copy()
-    is_user = np.array([kind == USER for kind in tree.kinds])
+    is_user = np.array([kind == "user" for kind in tree.kinds])
     ranked[is_parent] = np.where(is_user[is_parent], math.inf, _UNSET)
     level_fs[is_parent] = math.nan
     level_fs[0] = math.nan
-    return Shares(norm, _normalised(usage), effective, level_fs, _ranked(over, ranked, is_user))
+    return Shares(
+        norm,
+        _normalised(usage),
+        effective,
+        level_fs,
+        _ranked(over, ranked, is_user, merge_tied=merge_tied),
+    )
 
 
 def classic(
@@ -241,7 +190,7 @@ def classic(
         dampening: FairShareDampeningFactor, > 0.
         depth_oblivious: whether the flag DEPTH_OBLIVIOUS is set.
     """
-    over, level, is_parent = above(tree), level_shares(tree), np.isnan(tree.shares)
+    over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     part = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
     norm_usage = _normalised(usage)
     norm = np.ones(len(part))
@@ -265,7 +214,7 @@ def classic(
 
 
 def _oblivious(
-    over: Ints, is_parent: np.ndarray, norm: Floats, norm_usage: Floats, effective: Floats
+    over: Ints, is_parent: Bools, norm: Floats, norm_usage: Floats, effective: Floats
 ) -> None:
     """Effective usage so that R = R_account · r^k, r the usage against shares among siblings.
 
@@ -298,6 +247,14 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
+def _children(above: Ints) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in above]
+    for node, parent in enumerate(above.tolist()):
+        if parent >= 0:
+            found[parent].append(node)
+    return found
+
+
 class _Level:
     """Siblings in the order in which they are ranked, and how far that is done."""
 
@@ -308,11 +265,9 @@ class _Level:
         self.before = math.nan
 
 
-def _ranked(over: Ints, level_fs: Floats, is_user: np.ndarray) -> Floats:
+def _ranked(over: Ints, level_fs: Floats, is_user: Bools, *, merge_tied: bool) -> Floats:
     """FairShare of each user: rank / users, depth first; NaN of accounts."""
-    children: list[list[int]] = [[] for _ in over]
-    for node in range(1, len(over)):
-        children[over[node]].append(node)
+    children = _children(over)
 
     def sort(nodes: list[int]) -> list[int]:
         return sorted(nodes, key=lambda node: (-level_fs[node], not is_user[node]))
@@ -336,9 +291,12 @@ def _ranked(over: Ints, level_fs: Floats, is_user: np.ndarray) -> Floats:
             factor[node] = rank / users
             untied -= 1
             continue
-        merged = list(children[node])
-        while level.at < len(level.nodes) and level_fs[level.nodes[level.at]] == level_fs[node]:
-            merged += children[level.nodes[level.at]]
+        members = list(children[node])
+        while merge_tied and level.at < len(level.nodes):
+            other = level.nodes[level.at]
+            if level_fs[other] != level_fs[node]:
+                break
+            members += children[other]
             level.at += 1
-        levels.append(_Level(sort(merged), tied=tied))
+        levels.append(_Level(sort(members), tied=tied))
     return factor

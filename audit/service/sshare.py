@@ -33,7 +33,7 @@ from audit.ingest.attempts import resolve
 from audit.ingest.ingest import Opened, Progress, called_by, open_logs
 from audit.metrics import slurm, slurm_shares
 from audit.metrics.slurm import SlurmUsage
-from audit.metrics.slurm_shares import USER, Shares
+from audit.metrics.slurm_shares import Shares
 from audit.metrics.trees import Floats, Tree
 from audit.metrics.usage import Grouped
 from audit.progress import printable
@@ -550,7 +550,7 @@ def _sampled(path: Path, tree: Tree) -> Floats:
     column = {name: place for place, name in enumerate(names)}
     node_of: dict[tuple[str, str], list[int]] = {}
     for node, kind in enumerate(tree.kinds):
-        if kind == USER:
+        if kind == "user":
             key = tree.names[tree.parents[node]], tree.names[node]
             node_of.setdefault(key, []).append(node)
     seen = np.full(len(tree.names), math.nan)
@@ -631,9 +631,9 @@ def _rows(
     limits = {(row.account, row.user, row.partition): row.grp_tres_mins for row in associations}
     depth = [0] * len(tree.names)
     rows = []
-    for node, name in enumerate(tree.names):
-        parent = int(tree.parents[node])
-        is_user = tree.kinds[node] == USER
+    for node in slurm_shares.printed(tree):
+        name, parent = tree.names[node], int(tree.parents[node])
+        is_user = tree.kinds[node] == "user"
         if parent >= 0:
             depth[node] = depth[parent] + 1
         account = tree.names[parent] if is_user else name

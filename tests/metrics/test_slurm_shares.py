@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from audit.formats.sacctmgr import Association
 from audit.metrics.slurm_shares import (
-    above,
     classic,
     fair_tree,
     level_shares,
     places,
+    printed,
     summed,
     tree_of,
 )
@@ -41,7 +41,7 @@ accounts = st.recursive(
 @st.composite
 def roots(draw: st.DrawFn) -> Node:
     """A tree whose nodes have names of their own, and whose accounts have what is used below."""
-    root = Node("root", 1, 0, draw(st.lists(st.one_of(users, accounts), max_size=5)))
+    root = Node("root", 1, 0, draw(st.lists(st.one_of(users, accounts), min_size=1, max_size=5)))
     for number, node in enumerate(naive_slurm.everybody(root)[1:]):
         node.name = f"{'u' if node.is_user else 'a'}{number}"
 
@@ -76,11 +76,11 @@ def same(fast: float, slow: float | None) -> bool:
     return fast == pytest.approx(slow, rel=1e-12)
 
 
-@given(root=roots())
-def test_fair_tree_is_what_its_rules_say(root: Node) -> None:
+@given(root=roots(), merged=st.booleans())
+def test_fair_tree_is_what_its_rules_say(root: Node, merged: bool) -> None:
     tree, used = with_usage(root)
-    found = fair_tree(tree, used)
-    slow = naive_slurm.fair_tree(root)
+    found = fair_tree(tree, used, merge_tied=merged)
+    slow = naive_slurm.fair_tree(root, merged=merged)
     for node, name in list(enumerate(tree.names))[1:]:
         seen = slow[name]
         assert same(found.norm_shares[node], seen.norm_shares), name
@@ -150,8 +150,12 @@ def test_the_tree_stands_in_the_order_of_sshare() -> None:
         ]
     )
     assert tree.names == ("root", "root", "a", "b", "amy", "amy", "zoe", "c")
-    assert tree.partitions == (None, None, None, None, None, "short", None, None)
+    assert tree.partitions == (None, None, None, None, "short", None, None, None)
     assert tree.parents.tolist() == [-1, 0, 0, 0, 3, 3, 3, 3]
+    assert printed(tree) == list(range(8))
+    tree = tree_of([association("b"), association("b", "zoe"), association("c")])
+    assert tree.names == ("root", "b", "c", "zoe")
+    assert printed(tree) == [0, 1, 3, 2]
 
 
 def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
@@ -164,13 +168,12 @@ def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
             association("root", "single", math.nan),
         ]
     )
-    assert tree.names == ("root", "single", "p", "in_p", "q")
-    assert above(tree).tolist() == [-1, 0, 0, 0, 0]
+    assert tree.names == ("root", "single", "p", "q", "in_p")
     assert level_shares(tree).tolist() == [1.0, 8.0, 8.0, 8.0, 8.0]
-    found = fair_tree(tree, np.array([4.0, 0.0, 3.0, 3.0, 1.0]))
-    assert found.level_fs[3:].tolist() == [0.25 / 0.75, 0.75 / 0.25]
+    found = fair_tree(tree, np.array([4.0, 0.0, 3.0, 1.0, 3.0]))
+    assert found.level_fs[3:].tolist() == [0.75 / 0.25, 0.25 / 0.75]
     assert found.fairshare.tolist() == pytest.approx(
-        [math.nan, 1.0, math.nan, 0.5, math.nan], nan_ok=True
+        [math.nan, 1.0, math.nan, math.nan, 0.5], nan_ok=True
     )
 
 
@@ -192,17 +195,40 @@ def test_a_user_that_ties_with_an_account_shares_the_rank_of_its_best_user() -> 
     assert ranks[by_name["low"]] == pytest.approx(1 / 3)
 
 
+def test_accounts_that_tie() -> None:
+    """As the lab of 22.05 ranked them: with share 0 both have LevelFS 0."""
+    tree = tree_of(
+        [
+            association("root", "root"),
+            association("t1", share=0.0),
+            association("t1", "ana"),
+            association("t1", "ben"),
+            association("t2", share=0.0),
+            association("t2", "cyd", 3.0),
+            association("t2", "dot", 1.0),
+            association("t2", "eve", 5.0),
+        ]
+    )
+    assert tree.names == ("root", "root", "t1", "t2", "ana", "ben", "cyd", "dot", "eve")
+    used = np.array([7.0, 0.0, 3.0, 4.0, 1.0, 2.0, 2.0, 1.0, 1.0])
+    users = [1, 4, 5, 6, 7, 8]
+    ranks = fair_tree(tree, used).fairshare[users] * 6
+    assert ranks.tolist() == pytest.approx([6, 5, 4, 2, 1, 4])  # eve with ben
+    ranks = fair_tree(tree, used, merge_tied=True).fairshare[users] * 6
+    assert ranks.tolist() == pytest.approx([6, 4, 3, 2, 1, 5])
+
+
 def test_classic_by_hand() -> None:
     """Slurm's own example: U_E = U_A + (U_E,account − U_A) · S / ΣS; 2^(−U_E/S)."""
     tree = tree_of(
         [association("a", share=1.0), association("b", share=3.0),
          association("a", "x", 1.0), association("a", "y", 1.0)]
     )  # fmt: skip
-    assert tree.names == ("root", "a", "x", "y", "b")
-    found = classic(tree, np.array([10.0, 6.0, 6.0, 0.0, 4.0]))
-    assert found.norm_shares.tolist() == [1.0, 0.25, 0.125, 0.125, 0.75]
-    assert found.effective_usage.tolist() == pytest.approx([1.0, 0.6, 0.6, 0.3, 0.4])
-    assert found.fairshare[2:4].tolist() == pytest.approx([2**-4.8, 2**-2.4])
+    assert tree.names == ("root", "a", "b", "x", "y")
+    found = classic(tree, np.array([10.0, 6.0, 4.0, 6.0, 0.0]))
+    assert found.norm_shares.tolist() == [1.0, 0.25, 0.75, 0.125, 0.125]
+    assert found.effective_usage.tolist() == pytest.approx([1.0, 0.6, 0.4, 0.6, 0.3])
+    assert found.fairshare[3:].tolist() == pytest.approx([2**-4.8, 2**-2.4])
 
 
 def test_deep_trees_are_no_danger() -> None:
