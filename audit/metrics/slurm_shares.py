@@ -180,7 +180,12 @@ def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
 
 
 def classic(
-    tree: Tree, usage: Floats, dampening: float = 1.0, *, depth_oblivious: bool = False
+    tree: Tree,
+    usage: Floats,
+    dampening: float = 1.0,
+    *,
+    depth_oblivious: bool = False,
+    accounts: Floats | None = None,
 ) -> Shares:
     """Classic fairshare (NO_FAIR_TREE) for one instant.
 
@@ -189,10 +194,15 @@ def classic(
         usage: of each node with all below it (``summed``), ≥ 0.
         dampening: FairShareDampeningFactor, > 0.
         depth_oblivious: whether the flag DEPTH_OBLIVIOUS is set.
+        accounts: what figures of accounts are made of instead. slurmctld makes these when a tick
+            begins, and those of users when it is asked for them.
     """
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
     part = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
     norm_usage = _normalised(usage)
+    if accounts is not None:
+        is_account = np.array([kind == "account" for kind in tree.kinds])
+        norm_usage = np.where(is_account, _normalised(accounts), norm_usage)
     norm = np.ones(len(part))
     effective = np.ones(len(part))
     for node in range(1, len(part)):

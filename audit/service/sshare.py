@@ -142,24 +142,22 @@ def recompute(
     warnings += _assumed(site, jobs, charged, placed)
     grouped = slurm.by_place(placed.nodes, charged.attempts, len(tree.names), _OPEN_END)
     method = _method(request, site, zone)
-    ticks = None
+    ticks = request.sample is not None or request.phase is not None
     if request.sample is not None:
         method, said = _fitted(request, method, grouped, tree, at, zone)
         facts.append(said)
-        ticks = method.tick(at)
     elif request.phase is not None:
         method = replace(method, phase_s=instant(request.phase, zone, "--phase"))
-        ticks = method.tick(at)
     else:
         method = replace(method, phase_s=at)
         facts.append("as if slurmctld recalculated just then (--phase or --sample say when it did)")
-    if ticks is not None:
-        facts.append(f"last recalculation at {_shown(ticks, zone)}")
+    if ticks:
+        facts.append(f"last recalculation at {_shown(method.tick(at), zone)}")
     fair_tree = site.conf.fair_tree
     if request.algorithm is not None:
         fair_tree = request.algorithm is Algorithm.fair_tree
     facts.append(_decay_said(method, fair_tree=fair_tree))
-    raw, shares = _figures(tree, grouped, method, at, site.conf, fair_tree=fair_tree)
+    raw, shares = _figures(tree, grouped, method, at, site.conf, fair_tree=fair_tree, ticks=ticks)
     running = _run_minutes(tree, charged.attempts, placed.nodes, jobs, site, method, at)
     columns = tuple(name for name in COLUMNS if fair_tree or name != "LevelFS")
     if request.by_partition:
@@ -574,16 +572,23 @@ def _figures(
     conf: SlurmConf,
     *,
     fair_tree: bool,
+    ticks: bool,
 ) -> tuple[Floats, Shares]:
     """RawUsage at the instant, and what slurmctld had made of it when it last recalculated."""
     tick = method.tick(at)
-    instants = sorted({tick, at})
-    used = slurm_shares.summed(tree, method.sweep(grouped, np.array(instants, np.int64))[0])
-    raw, ticked = used[-1], used[0]
+    before = tick - 1 if ticks else tick  # that tick had booked nothing yet
+    instants = sorted({before, tick, at})
+    swept = slurm_shares.summed(tree, method.sweep(grouped, np.array(instants, np.int64))[0])
+    usage = dict(zip(instants, swept, strict=True))
     if fair_tree:
-        return raw, slurm_shares.fair_tree(tree, ticked)
-    oblivious = "DEPTH_OBLIVIOUS" in conf.flags
-    return raw, slurm_shares.classic(tree, ticked, conf.dampening, depth_oblivious=oblivious)
+        return usage[at], slurm_shares.fair_tree(tree, usage[tick])
+    return usage[at], slurm_shares.classic(
+        tree,
+        usage[at],
+        conf.dampening,
+        depth_oblivious="DEPTH_OBLIVIOUS" in conf.flags,
+        accounts=usage[before],
+    )
 
 
 def _run_minutes(
