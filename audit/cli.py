@@ -39,7 +39,7 @@ app.add_typer(experiment, name="experiment")
 
 Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
 Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
-Order = StrEnum("Order", ["fcfs", "sjf", "lxf", "recorded"])
+Order = StrEnum("Order", ["fcfs", "sjf", "lxf", "recorded", "fairshare", "nuwt"])
 Backfill = StrEnum(
     "Backfill", ["none", "no_guarantee", "easy", "conservative", "conservative_replan"]
 )

@@ -202,7 +202,8 @@ class Pool(_Section):
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
     exclusive_nodes: bool = False
-    order: Literal["fcfs", "sjf", "lxf", "recorded"] = "fcfs"
+    order: Literal["fcfs", "sjf", "lxf", "recorded", "fairshare", "nuwt"] = "fcfs"
+    fair_order: Literal["fcfs", "fairshare", "nuwt"] = "fcfs"
     backfill: Literal["none", "no_guarantee", "easy", "conservative", "conservative_replan"] = (
         "easy"
     )
@@ -214,6 +215,15 @@ class Pool(_Section):
         days = [step.since for step in self.steps]
         if any(later <= earlier for earlier, later in pairwise(days)):
             raise ValueError("steps must be in the order of their days, each day once")
+        return self
+
+    @model_validator(mode="after")
+    def _orders_together(self) -> Pool:
+        if {self.order, self.fair_order} == {"fairshare", "nuwt"}:
+            raise ValueError(
+                f'order = "{self.order}" with fair_order = "{self.fair_order}": take the same, or '
+                'one of them "fcfs"'
+            )
         return self
 
 

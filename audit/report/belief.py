@@ -20,6 +20,8 @@ _ORDERS: Final = {
     "sjf": "shortest walltime first",
     "lxf": "largest expansion factor first",
     "recorded": "by the priorities in the log",
+    "fairshare": "by fairshare",
+    "nuwt": "who waited longest for what they used first",
 }
 _BACKFILLS: Final = {
     "none": "no backfilling",

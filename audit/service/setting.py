@@ -162,6 +162,7 @@ def _pool(
         tuple(sorted(amounts.items())),
         asked.exclusive_nodes,
         policy,
+        Order(asked.fair_order),
     )
     return pool, fact
 
