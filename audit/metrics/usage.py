@@ -210,14 +210,38 @@ def _table(grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
 
 def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
     """The distinct names, sorted, and the attempts of each."""
-    from audit.kernels import usage as kernels
-
     names, codes, counts = _numbered(started["entity"])
     by_name = names.arg_sort().to_numpy()  # null first
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(counts[by_name], out=offsets[1:])
     places = np.empty(len(names), np.int64)
     places[by_name] = offsets[:-1]
+    return names.gather(by_name), _arranged(codes, offsets, places, started, now)
+
+
+def by_number(owners: Ints, count: int, started: pl.DataFrame, now: int) -> Grouped:
+    """Attempts put together by the number of their owner.
+
+    Args:
+        owners: of each attempt, from 0 to below ``count``; −1: it is left out.
+        count: how many owners there are.
+        started: start_time (never null), end_time and penalty of each attempt.
+        now: when open ones end.
+    """
+    codes = np.where(owners < 0, count, owners).astype(np.uint32)
+    counts = np.bincount(codes, minlength=count + 1)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = offsets[:-1].copy()
+    # what is left out comes last, after the last offset
+    return _arranged(codes, offsets[:-1], places, started, now)
+
+
+def _arranged(
+    codes: NDArray[np.uint32], offsets: Ints, places: Ints, started: pl.DataFrame, now: int
+) -> Grouped:
+    """Attempts owner by owner; ``places`` says where those of each code go, and is used up."""
+    from audit.kernels import usage as kernels
+
     start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
     end = np.ascontiguousarray(started["end_time"].fill_null(now).to_numpy(), np.int64)
     penalty = np.ascontiguousarray(started["penalty"].to_numpy(), np.float64)
@@ -225,7 +249,7 @@ def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
     columns = (*side_by_side.T[:2], side_by_side.view(np.float64).T[2])
     grouped = Grouped(offsets, *columns)
     kernels.group_by_owner(codes, start, end, penalty, places, *grouped[1:])
-    return names.gather(by_name), grouped
+    return grouped
 
 
 def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[np.uint32], Ints]:

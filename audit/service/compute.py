@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,7 +15,8 @@ from audit.metrics import performance, population, users
 from audit.metrics.resource_equality import resource_equality
 from audit.metrics.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period
-from audit.service import decayed
+from audit.service import charges, decayed
+from audit.service.fairshare import Fairshare
 from audit.service.setting import Setting
 from audit.simulation.fair_start import Told, fair_start_times
 from audit.simulation.fidelity import model_fidelity
@@ -37,6 +38,8 @@ class Results:
     coverage_result: pl.DataFrame
     fairshare_result: pl.DataFrame
     fidelity_result: pl.DataFrame
+    penalty_result: pl.DataFrame
+    charge_result: pl.DataFrame
 
 
 def compute(
@@ -44,7 +47,7 @@ def compute(
     setting: Setting,
     spans: Mapping[Period, int],
     chosen: config.Config,
-    usage: config.Usage,
+    fairshare: Fairshare,
     known: pl.DataFrame | None = None,
     told: Told = lambda done, of: None,
 ) -> Results:
@@ -55,7 +58,7 @@ def compute(
         setting: its pools, zone and instant.
         spans: the periods to report, each with the seed of its bootstrap.
         chosen: the configuration in force.
-        usage: how usage decays, and its targets.
+        fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
         told: told of how many attempts the fair start times are computed.
 
@@ -73,6 +76,7 @@ def compute(
         resamples=chosen.uncertainty.resamples,
         tolerance_s=metrics.tolerance_s,
     )
+    charged = charges.charged(described, setting, fairshare)
     threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
     jobs, entities, summaries, fidelities = [], [], [], []
     for pool in setting.pools:
@@ -109,6 +113,7 @@ def compute(
             summary = summarise(complete, pool, period, setting.now, setting.zone, seed, options)
             summaries.append(summary.with_columns(**own))
     cluster = pl.lit(setting.cluster)
+    compared = charges.compare(described, setting, fairshare, spans)
     return Results(
         job_result=pl.concat(jobs),
         entity_result=pl.concat(entities).with_columns(cluster=cluster, schedule=pl.lit(OBSERVED)),
@@ -116,18 +121,15 @@ def compute(
             cluster=cluster, schedule=pl.lit(OBSERVED)
         ),
         coverage_result=_coverage(described, setting.zone).with_columns(cluster=cluster),
-        fairshare_result=_fairshare(attempts, setting, spans, usage).with_columns(cluster=cluster),
+        fairshare_result=pl.concat(
+            decayed.histories(charged, setting, period, fairshare).with_columns(
+                period=pl.lit(period.name)
+            )
+            for period in spans
+        ).with_columns(cluster=cluster),
         fidelity_result=pl.concat(fidelities).with_columns(cluster=cluster),
-    )
-
-
-def _fairshare(
-    attempts: pl.DataFrame, setting: Setting, spans: Iterable[Period], usage: config.Usage
-) -> pl.DataFrame:
-    charged = decayed.charged(attempts, setting, usage)
-    return pl.concat(
-        decayed.histories(charged, setting, period, usage).with_columns(period=pl.lit(period.name))
-        for period in spans
+        penalty_result=compared.penalties.with_columns(cluster=cluster),
+        charge_result=compared.charges.with_columns(cluster=cluster),
     )
 
 

@@ -14,7 +14,7 @@ from audit import config, periods, resources
 from audit.errors import AuditError
 from audit.formats import dialects
 from audit.report import render
-from audit.service import decayed, sources
+from audit.service import decayed, fairshare, sources
 from audit.service.setting import Setting
 from audit.store import database, migrations, queries
 
@@ -133,7 +133,7 @@ def _clusters(path: Path) -> list[tuple[str, Callable[[], str], str]]:
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
-    decayed.method(cluster.usage, setting)
+    decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     found = []
     for source in cluster.sources:
         if source.command is None:

@@ -40,6 +40,7 @@ from audit.report import build, contents, findings, render, sandbox
 from audit.service import (
     compute,
     delivery,
+    fairshare,
     history,
     lock,
     places,
@@ -461,11 +462,13 @@ def _compute(work: _Work, cluster: Cluster) -> None:
             con, "computed", cluster=cluster.name
         ).iter_rows()
     }
+    settings = fairshare.read(cluster.usage, work.folder, cluster.name)
     in_force = json.dumps(
         {
             "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
             "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
             "pools": setting.pools,
+            **({"files": settings.in_force} if settings.in_force else {}),
         },
         sort_keys=True,
     )
@@ -488,7 +491,7 @@ def _compute(work: _Work, cluster: Cluster) -> None:
         setting,
         {identity.period: identity.seed for identity in due},
         config,
-        cluster.usage,
+        settings,
         queries.run(con, "known_fair_starts", cluster=cluster.name),
         lambda done, of: work.progress(f"fair start times of {cluster.name}", done, of),
     )

@@ -18,6 +18,7 @@ from audit.store.database import Connection
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fairshare_result", "fidelity_result"),
+    *("penalty_result", "charge_result"),
     *("run_note", "run"),
 )
 WHOLE: Final = ("clusters", "pools", "job_result", "coverage_result")

@@ -23,6 +23,7 @@ from audit.model import Period, Policy, Resource
 from audit.report import build, contents, findings, render, sandbox
 from audit.report.contents import Contents
 from audit.service import compute, privacy, results, spans
+from audit.service.fairshare import Fairshare
 from audit.service.identity import Identity
 from audit.service.inference import Fact
 from audit.service.setting import ASSUMED, one_off
@@ -169,7 +170,7 @@ def _compute(
         setting,
         {period: identity.seed},
         config,
-        usage,
+        Fairshare(usage),
         told=lambda done, of: progress("fair start times", done, of),
     )
     results.replace(con, setting, computed, [identity], {})

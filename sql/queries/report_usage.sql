@@ -1,9 +1,13 @@
 -- Decayed usage of a period by user and account: the part of all that each had as of the last day,
--- and its mean over all days (before its first attempt it had none). Given are those with the most,
--- those furthest from their target, and in "left_out" how many are not given.
+-- and its mean over all days (before its first attempt it had none); targets are of everything,
+-- also in a share tree. Given are those with the most, those furthest from their target, and in
+-- "left_out" how many are not given. "without" counts those who have no target though others have,
+-- and "by_without" is their part of all usage, "total" all usage as of the last day.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
 WITH own AS (
-    SELECT method, entity_kind, entity, as_of, share, usage_fraction, rank
+    SELECT
+        method, entity_kind, entity, parent, partition, as_of, usage, priority, rank,
+        share_of_all AS share, coalesce(usage_of_all, 0) AS fraction
     FROM fairshare_result
     WHERE cluster = $cluster AND period = $period
 ),
@@ -14,25 +18,35 @@ spanned AS (
 ),
 summed AS (
     SELECT
-        method, entity_kind, entity, last_as_of, days,
+        method, entity_kind, entity, parent, partition, last_as_of, days,
         max(share) AS share,
-        coalesce(max(usage_fraction) FILTER (as_of = last_as_of), 0) AS now,
+        coalesce(max(fraction) FILTER (as_of = last_as_of), 0) AS now,
         -- Decimals, so that the sum does not depend on the order of rows.
-        sum(usage_fraction::DECIMAL(20, 18))::DOUBLE / days AS mean,
-        max(rank) FILTER (as_of = last_as_of) AS rank
+        sum(fraction::DECIMAL(20, 18))::DOUBLE / days AS mean,
+        max(priority) FILTER (as_of = last_as_of) AS priority,
+        max(rank) FILTER (as_of = last_as_of) AS rank,
+        max(usage) AS most
     FROM own JOIN spanned USING (method)
-    GROUP BY method, entity_kind, entity, last_as_of, days
+    GROUP BY method, entity_kind, entity, parent, partition, last_as_of, days
 ),
 placed AS (
     SELECT
         *,
         count(entity) OVER kind AS named,
         count(share) OVER kind AS targets,
+        count(DISTINCT share) OVER kind AS different,
         count(*) OVER kind AS entities,
-        row_number() OVER (kind ORDER BY mean DESC, now DESC, entity NULLS LAST) AS place,
-        row_number() OVER (kind ORDER BY abs(mean - share) DESC NULLS LAST, entity) AS away,
-        row_number() OVER (kind ORDER BY mean - share DESC NULLS LAST, entity) AS from_above,
-        row_number() OVER (kind ORDER BY mean - share NULLS LAST, entity) AS from_below
+        count(CASE WHEN rank IS NULL AND mean > 0 THEN entity END) OVER kind AS without,
+        sum(CASE WHEN rank IS NULL THEN mean::DECIMAL(20, 18) END) OVER kind AS by_without,
+        max(most) OVER kind AS greatest,
+        row_number() OVER (kind ORDER BY mean DESC, now DESC, entity NULLS LAST, parent, partition)
+            AS place,
+        row_number() OVER (kind ORDER BY abs(mean - share) DESC NULLS LAST, entity, parent, partition)
+            AS away,
+        row_number() OVER (kind ORDER BY mean - share DESC NULLS LAST, entity, parent, partition)
+            AS from_above,
+        row_number() OVER (kind ORDER BY mean - share NULLS LAST, entity, parent, partition)
+            AS from_below
     FROM summed
     WINDOW kind AS (PARTITION BY method, entity_kind)
 ),
@@ -45,8 +59,9 @@ given AS (
     WHERE place <= $rows OR (share IS NOT NULL AND (away <= $rows OR 1 IN (from_above, from_below)))
 )
 SELECT
-    method, entity_kind, last_as_of, days, named, targets,
+    method, entity_kind, last_as_of, days, named, targets, different, without,
+    coalesce(by_without, 0)::DOUBLE AS by_without, greatest,
     entities - count(*) OVER (PARTITION BY method, entity_kind) AS left_out,
-    above, below, entity, share, now, mean, rank
+    above, below, entity, parent, partition, share, now, mean, priority, rank
 FROM given
 ORDER BY method, entity_kind, place

@@ -12,19 +12,25 @@ SELECT
     usage_fraction,
     priority,
     rank,
-    run_id
+    run_id,
+    partition,
+    share_of_all,
+    usage_of_all
 FROM fairshare_result;
 
 COMMENT ON VIEW fairshare_history IS 'Decayed usage, against targets where some are configured, at the end of each day.';
 COMMENT ON COLUMN fairshare_history.cluster IS 'name of the cluster';
 COMMENT ON COLUMN fairshare_history.as_of IS 'instant of the figures';
-COMMENT ON COLUMN fairshare_history.method IS 'how usage and priority were computed';
+COMMENT ON COLUMN fairshare_history.method IS 'how usage decays, what a second costs, and the operator where there are targets';
 COMMENT ON COLUMN fairshare_history.entity_kind IS 'user or account';
 COMMENT ON COLUMN fairshare_history.entity IS 'user or account';
-COMMENT ON COLUMN fairshare_history.parent IS 'its parent in the share tree';
-COMMENT ON COLUMN fairshare_history.share IS 'target share; 0 to 1';
+COMMENT ON COLUMN fairshare_history.parent IS 'account above it in the share tree; NULL without a tree, and at the top of one';
+COMMENT ON COLUMN fairshare_history.share IS 'target share, in a tree among those with the same parent; 0 to 1; NULL: none';
 COMMENT ON COLUMN fairshare_history.usage IS 'decayed usage; penalty-seconds';
-COMMENT ON COLUMN fairshare_history.usage_fraction IS 'part of all usage; 0 to 1';
-COMMENT ON COLUMN fairshare_history.priority IS 'fairshare priority';
-COMMENT ON COLUMN fairshare_history.rank IS '1 is served first';
+COMMENT ON COLUMN fairshare_history.usage_fraction IS 'part of all usage, in a tree of that of those with the same parent; 0 to 1';
+COMMENT ON COLUMN fairshare_history.priority IS 'fairshare priority by the operator, -1 to 1 (fair_tree and classic as Slurm prints them); NULL: no target';
+COMMENT ON COLUMN fairshare_history.rank IS '1 is served first, in a tree among all of the same kind; ties share the better rank; NULL: no target';
 COMMENT ON COLUMN fairshare_history.run_id IS 'run that computed the row; see runs';
+COMMENT ON COLUMN fairshare_history.partition IS 'the one partition for which a user of the share tree has this share; NULL: all';
+COMMENT ON COLUMN fairshare_history.share_of_all IS 'target share of everything; 0 to 1; NULL: none';
+COMMENT ON COLUMN fairshare_history.usage_of_all IS 'part of all usage; 0 to 1';

@@ -1,0 +1,35 @@
+-- Share trees, and what the choice of a penalty changes.
+
+ALTER TABLE fairshare_result ADD COLUMN partition VARCHAR;
+ALTER TABLE fairshare_result ADD COLUMN share_of_all DOUBLE;
+ALTER TABLE fairshare_result ADD COLUMN usage_of_all DOUBLE;
+
+-- Without trees everybody is beside everybody.
+UPDATE fairshare_result SET share_of_all = share, usage_of_all = usage_fraction;
+
+CREATE TABLE penalty_result (
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    penalty VARCHAR NOT NULL,
+    configured BOOLEAN NOT NULL,       -- whether usage is charged by it
+    entity_kind VARCHAR NOT NULL,
+    entity VARCHAR,                    -- null: the log names none
+    usage DOUBLE NOT NULL,
+    usage_fraction DOUBLE NOT NULL,
+    run_id VARCHAR NOT NULL
+);
+
+-- What a penalty was compared with, and what had to be assumed.
+CREATE TABLE charge_result (
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    resource VARCHAR NOT NULL,
+    available DOUBLE NOT NULL,
+    inferred BOOLEAN NOT NULL,         -- from the most that was in use
+    charged BOOLEAN NOT NULL,          -- whether the configured penalty heeds it
+    attempts BIGINT NOT NULL,          -- that started and occupied part of the period
+    unknown BIGINT NOT NULL,           -- of them with no amount in the log: they count 0
+    clipped BIGINT NOT NULL,           -- of them with more than is available: they count as all
+    run_id VARCHAR NOT NULL
+);
