@@ -124,11 +124,10 @@ def qualities(text: str) -> QosList:
     table = _table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
     faults = table.faults
     found: dict[str, Qos] = {}
-    if not faults:
-        for needed in ("name", "usagefactor"):
-            if needed not in table.columns:
-                faults.append(Fault(1, f"no column {_TITLES[needed]}"))
-    for line, row in [] if faults else table.rows:
+    missing = [name for name in ("name", "usagefactor") if name not in table.columns]
+    if table.columns:
+        faults += [Fault(1, f"no column {_TITLES[name]}") for name in missing]
+    for line, row in [] if missing else table.rows:
         try:
             factor = float(row["usagefactor"] or 1.0)
             priority = int(row.get("priority") or 0)
@@ -207,13 +206,13 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     if table.columns and missing:
         listed = ", ".join(_TITLES[name] for name in missing)
         faults.append(Fault(1, f"no column {listed}; let '{remedy}' write it"))
-    if faults:
+    if missing or not table.columns:
         return [], faults
     rows = []
     parent_of = _parents(table)
     if parent_of is None:
         text = f"the columns do not tell the parents of accounts: let '{remedy}' write it"
-        return [], [Fault(1, text)]
+        return [], [*faults, Fault(1, text)]
     for line, row in table.rows:
         account, user = row["account"].strip(), row["user"].strip() or None
         above_all = user is None and account == ROOT  # sshare prints no share of its own
