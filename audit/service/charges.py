@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.errors import ConfigError
-from audit.metrics import penalty, performance, slurm
+from audit.metrics import penalty, penalty_choice, performance, slurm
 from audit.metrics.summary import KINDS
-from audit.metrics.usage import Windows, usage
+from audit.metrics.usage import Kind, Windows
 from audit.model import Period, Pool
 from audit.service.fairshare import Fairshare
 from audit.service.setting import Setting
@@ -123,10 +123,10 @@ def compare(
         named = pl.lit(period.name).alias("period")
         if len(frames) > 1:
             penalties += [
-                _parts(frame, name, period, setting.now)
-                .with_columns(named, configured=pl.lit(name == own))
-                .select(*PENALTIES, "period")
-                for name, frame in frames.items()
+                _parts(frames, kind, period, setting.now).with_columns(
+                    named, configured=pl.col("penalty") == own, entity_kind=pl.lit(kind)
+                )
+                for kind in KINDS
             ]
         charges += [
             _charges(started, pool, *known[pool.name], period, setting.now, fairshare).with_columns(
@@ -229,25 +229,12 @@ def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
     return found.with_columns(penalty=pl.col("penalty") * factor.fill_null(1.0))
 
 
-def _parts(frame: pl.DataFrame, name: str, period: Period, now: int) -> pl.DataFrame:
-    """Everybody's part of what was used within a period."""
+def _parts(
+    frames: Mapping[str, pl.DataFrame], kind: Kind, period: Period, now: int
+) -> pl.DataFrame:
+    """Everybody's part of what was used within a period, under each penalty."""
     whole = Windows(interval_s=max(period.to_time - period.from_time, 1), depth=1, decay=1.0)
-    found = []
-    for kind in KINDS:
-        used = usage(frame, kind, whole, [period.to_time], now)
-        found.append(
-            pl.DataFrame(
-                {
-                    "penalty": name,
-                    "entity_kind": kind,
-                    "entity": used.entities,
-                    "usage": used.usage[0],
-                    "usage_fraction": used.fraction[0],
-                },
-                schema_overrides={"entity": pl.String},
-            ).filter(pl.col("usage") > 0)
-        )
-    return pl.concat(found)
+    return penalty_choice.compare(frames, kind, whole, period.to_time, now).drop("shift")
 
 
 def _charges(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +43,7 @@ class Fairshare:
     conf: SlurmConf | None = None
     """What slurm.conf says."""
 
-    @property
+    @cached_property
     def tree(self) -> Tree | None:
         """The share tree; None where targets are flat, or there are none."""
         return tree_of(self.associations) if self.associations else None
@@ -125,7 +126,7 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
             wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
         return None if faults else found
 
-    rows = said("associations", lambda text: sacctmgr.associations(text, cluster))
+    rows = said("associations", lambda text: _associations(text, cluster))
     qos = said("qos", sacctmgr.qualities)
     listing = said("partitions", _partitions)
     conf = said("slurm_conf", _conf)
@@ -153,6 +154,16 @@ def _text(path: Path) -> str:
     if len(data) > LARGEST:
         raise OSError(0, f"larger than {LARGEST >> 20} MiB: not what is meant")
     return data.decode("utf-8", errors="backslashreplace")
+
+
+def _associations(text: str, cluster: str) -> tuple[Sequence[Association], Sequence[Fault]]:
+    rows, faults = sacctmgr.associations(text, cluster)
+    if not faults:
+        try:
+            tree_of(rows)
+        except ValueError as error:
+            return (), [Fault(0, line) for line in str(error).splitlines()]
+    return rows, faults
 
 
 def _partitions(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
