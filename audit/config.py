@@ -458,7 +458,7 @@ def _faults_of_penalty(usage: Usage) -> Iterator[_Fault]:
     if len(set(usage.exempt)) == len(get_args(Resource)):
         yield _Fault(
             ("exempt",),
-            "every resource is exempt, so nothing would be charged",
+            "every resource is exempt: leave one whose full use costs everything",
             usage.exempt,
             frozenset({"exempt"}),
         )
@@ -581,6 +581,8 @@ def _faults_of_shares(shares: tuple[Share, ...]) -> Iterator[Misplaced]:
             yield (k, "share"), "only a user competes beside its account", share.share
         if share.user is not None and share.parent is not None:
             yield (k, "parent"), "a user is below its account, and has no parent", share.parent
+        if share.account == "root":
+            yield (k, "account"), "stands for everything: leave it out", share.account
         key = "parent" if share.user is None else "account"
         if share.above is not None and share.above not in accounts:
             near = difflib.get_close_matches(share.above, accounts, n=1, cutoff=0.5)
@@ -624,7 +626,8 @@ def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[_Fault]:
         if usage.exempt and read <= set(usage.exempt):
             yield _Fault(
                 ("usage", "exempt"),
-                f"all that pool {pool.name!r} has is exempt, so nothing there would be charged",
+                f"all that pool {pool.name!r} has is exempt: leave something whose full use costs "
+                "everything",
                 usage.exempt,
             )
 

@@ -203,7 +203,7 @@ BILLING = 'penalty = "billing"\nbilling_weights = { cpus = 1 }\n'
         (
             'penalty = "root"\nexempt = ["gpus", "cpus", "nodes", "mem_bytes"]',
             "exempt",
-            "every resource is exempt",
+            "every resource is exempt: leave one",
         ),
         ('penalty = "billing"', "billing_weights", "penalty 'billing' needs weights"),
         (
@@ -290,6 +290,11 @@ BILLING = 'penalty = "billing"\nbilling_weights = { cpus = 1 }\n'
             "a user is below its account",
         ),
         ('shares = [{ account = "a" }]', "shares[0].share", "is missing"),
+        (
+            'shares = [{ account = "root", share = 1 }]',
+            "shares[0].account",
+            "stands for everything",
+        ),
         ('shares = [{ acount = "a", share = 1 }]', "shares[0].acount", "did you mean"),
         ('associations = ""', "associations", "at least 1 character"),
     ],
@@ -310,12 +315,12 @@ def test_settings_that_switch_fairness_off_are_refused_by_key_path(
         (
             'penalty = "root"\nexempt = ["gpus", "nodes"]',
             "usage.exempt",
-            "all that pool 'all' has is exempt",
+            "all that pool 'all' has is exempt: leave something",
         ),
         (
             'penalty = "root"\nbasis = "node"\nexempt = ["gpus"]',
             "usage.exempt",
-            "all that pool 'all' has is exempt",
+            "all that pool 'all' has is exempt: leave something",
         ),
     ],
 )
