@@ -543,6 +543,7 @@ def simulate(
             settings,
             progress.update,
             lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+            config.parent if config else Path(),
         )
     for warning in outcome.warnings:
         _say(f"warning: {warning}")

@@ -393,7 +393,7 @@ class Pool:
             low, high = instant - (i + 1) * ranking.interval, instant - i * ranking.interval
             for job, start, end in own:
                 lasts = max(min(end, high) - max(start, low), 0)
-                exact += Fraction(ranking.decay) ** i * job.charge * lasts
+                exact += Fraction(ranking.decay) ** i * (job.charge * lasts)
         return exact
 
     # One instant
@@ -489,7 +489,7 @@ def operator(  # noqa: PLR0911 (one for each)
         case "sigmoid":
             return math.sin(math.pi / 2 * relative)
         case "sigmoid_n":
-            return sign * math.sqrt(math.sin(math.pi / 2 * abs(relative)))
+            return sign * math.sqrt(math.sin(math.pi / 2 * abs(float(relative))))
         case "combined":
             return (t - s) / 2 + sign * relative * relative / 2
         case "slurm":

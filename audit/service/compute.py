@@ -15,7 +15,7 @@ from audit.metrics import performance, population, users
 from audit.metrics.resource_equality import resource_equality
 from audit.metrics.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period
-from audit.service import charges, decayed
+from audit.service import charges, decayed, ranking
 from audit.service.fairshare import Fairshare
 from audit.service.setting import Setting
 from audit.simulation.fair_start import Told, fair_start_times
@@ -23,7 +23,7 @@ from audit.simulation.fidelity import model_fidelity
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
-    *("suspended_s", "line", "byte_offset"),
+    *("suspended_s", "line", "byte_offset", "penalty"),
 )
 """Columns of ``DESCRIBED`` that the result of a job does not repeat."""
 
@@ -77,11 +77,12 @@ def compute(
         tolerance_s=metrics.tolerance_s,
     )
     charged = charges.charged(described, setting, fairshare)
+    ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
     jobs, entities, summaries, fidelities = [], [], [], []
     for pool in setting.pools:
         shares = resource_equality(
-            described.filter(pl.col("pool") == pool.name),
+            charged.filter(pl.col("pool") == pool.name),
             setting.now,
             metrics.resource_equality_weights,
             metrics.count_never_started,
@@ -94,6 +95,7 @@ def compute(
             threads=threads,
             tau_s=metrics.tau_s,
             told=told,
+            fairshare=ranked,
         )
         jobs.append(complete.drop(_UNUSED))
         for period, seed in spans.items():
@@ -104,7 +106,7 @@ def compute(
                 for kind in KINDS
             ]
             fidelities.append(
-                model_fidelity(complete, pool, period, setting.now).with_columns(
+                model_fidelity(complete, pool, period, setting.now, fairshare=ranked).with_columns(
                     **own,
                     order=pl.lit(pool.policy.order.value),
                     backfill=pl.lit(pool.policy.backfill.value),

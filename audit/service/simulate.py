@@ -22,12 +22,14 @@ from audit.metrics import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Resource, Standing
 from audit.report import wording
-from audit.service import spans
+from audit.service import charges, fairshare, ranking, spans
+from audit.service.fairshare import Fairshare
 from audit.service.inference import Fact
 from audit.service.runs import name_of
 from audit.service.setting import Setting, configured, one_off
 from audit.simulation import engine
 from audit.simulation.check import check_simulated, require_sound
+from audit.simulation.ownership import EQUAL_SHARES
 from audit.simulation.workload import KEYS
 from audit.store import database, migrations, queries
 
@@ -96,6 +98,7 @@ def simulate(
     chosen: config.Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
+    folder: Path = Path(),
 ) -> Outcome:
     """Simulates each pool of a log under a policy, and writes the schedule if asked to.
 
@@ -108,6 +111,7 @@ def simulate(
             this name in it, if it has any.
         progress: told how far it is.
         inferred: told what was inferred.
+        folder: that of the configuration, which files that it names are relative to.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes.
@@ -122,12 +126,20 @@ def simulate(
         inferred(fact)
     tau_s = chosen.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
+    shares = (
+        fairshare.read(cluster.usage, folder, cluster.name)
+        if cluster
+        else Fairshare(config.Usage())
+    )
+    ranked = ranking.of(shares, setting, policies.values())
+    if ranked is not EQUAL_SHARES:
+        described = charges.charged(described, setting, shares)
     schedules, comparisons = [], []
     for done, pool in enumerate(setting.pools):
         progress("simulating", done, len(setting.pools))
         policy = policies[pool.name]
         own = described.filter(pl.col("pool") == pool.name)
-        made = engine.simulate(own, pool, setting.now, policy, tau_s)
+        made = engine.simulate(own, pool, setting.now, policy, tau_s, ranked)
         require_sound(check_simulated(made, own, pool, setting.now), f"schedule {policy.name!r}")
         schedule = _settled(made, own)
         schedules.append(schedule)
