@@ -125,8 +125,8 @@ def qualities(text: str) -> QosList:
     faults = table.faults
     found: dict[str, Qos] = {}
     missing = [name for name in ("name", "usagefactor") if name not in table.columns]
-    if table.columns:
-        faults += [Fault(1, f"no column {_TITLES[name]}") for name in missing]
+    if table.columns and missing:
+        faults = [Fault(1, f"no column {_TITLES[name]}") for name in missing]
     for line, row in [] if missing else table.rows:
         try:
             factor = float(row["usagefactor"] or 1.0)
@@ -205,7 +205,7 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     missing = [name for name in ("account", "user", "share") if name not in table.columns]
     if table.columns and missing:
         listed = ", ".join(_TITLES[name] for name in missing)
-        faults.append(Fault(1, f"no column {listed}; let '{remedy}' write it"))
+        faults = [Fault(1, f"no column {listed}; let '{remedy}' write it")]
     if missing or not table.columns:
         return [], faults
     rows = []

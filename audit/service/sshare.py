@@ -34,10 +34,11 @@ from audit.ingest.ingest import Opened, Progress, called_by, open_logs
 from audit.metrics import slurm, slurm_shares
 from audit.metrics.slurm import SlurmUsage
 from audit.metrics.slurm_shares import Shares
-from audit.metrics.trees import Floats, Tree
+from audit.metrics.trees import Floats, Ints, Tree
 from audit.metrics.usage import Grouped
 from audit.progress import printable
-from audit.service import spans
+from audit.service import fairshare, spans
+from audit.service.fairshare import Fairshare
 from audit.store import database, queries
 
 Algorithm = StrEnum("Algorithm", ["fair_tree", "classic"])
@@ -51,6 +52,7 @@ COLUMNS: Final = (
 _ALLOCATED: Final = "AllocTRES"
 _OPEN_END: Final = LATEST << 1
 _EXAMPLES: Final = 5
+_MOST: Final = 20
 _FORMULA: Final = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001
 T = TypeVar("T")
 
@@ -127,11 +129,15 @@ def recompute(
     """
     site = _site(request, chosen, folder)
     jobs = _jobs(request, chosen, folder, site, progress)
+    if site.everywhere:
+        names = jobs.attempts["partition"].drop_nulls().unique().sort()
+        site = replace(site, weights=dict.fromkeys(names, site.everywhere))
     zone = periods.zone(jobs.zone)
     at = instant(request.as_of, zone, "--as-of") if request.as_of else jobs.known_to
     warnings = [*site.warnings, *jobs.warnings]
     facts = [f"as of {_shown(at, zone)}" + ("" if request.as_of else ", the last that is known")]
-    if at > jobs.known_to:
+    is_open = pl.col("start_time").is_not_null() & pl.col("end_time").is_null()
+    if at > jobs.known_to and jobs.attempts.filter(is_open).height:
         warnings.append(
             f"the jobs are known up to {_shown(jobs.known_to, zone)} only: what ran then is taken "
             "to run on"
@@ -158,7 +164,10 @@ def recompute(
         fair_tree = request.algorithm is Algorithm.fair_tree
     facts.append(_decay_said(method, fair_tree=fair_tree))
     raw, shares = _figures(tree, grouped, method, at, site.conf, fair_tree=fair_tree, ticks=ticks)
-    running = _run_minutes(tree, charged.attempts, placed.nodes, jobs, site, method, at)
+    billed = {"billing": charged.attempts["billing"].floor()}  # where sacct does not say it
+    running = _run_minutes(
+        tree, charged.attempts, placed.nodes, {**billed, **jobs.amounts}, site.conf, method, at
+    )
     columns = tuple(name for name in COLUMNS if fair_tree or name != "LevelFS")
     if request.by_partition:
         columns = (*columns[:2], "Partition", *columns[2:])
@@ -216,21 +225,22 @@ class _Site:
     associations: tuple[Association, ...]
     factors: Mapping[str, float]
     weights: Mapping[str, Mapping[str, float]]
+    """TRESBillingWeights by partition."""
+    everywhere: Mapping[str, float]
+    """The same for all partitions, where nothing is said of single ones."""
     conf: SlurmConf
     cluster: config.Cluster | None
     warnings: tuple[str, ...] = ()
 
 
-class _Paths(NamedTuple):
-    associations: Path | None
-    qos: Path | None
-    partitions: Path | None
-    slurm_conf: Path | None
-
-
 def _site(request: Request, chosen: config.Config, folder: Path) -> _Site:
+    """What the files of the flags say; where there is none, what the configuration says.
+
+    Raises:
+        UsageError: files are missing or wrong, or nothing says who belongs where.
+    """
     cluster = _cluster(request, chosen)
-    paths = _paths(request, cluster, folder)
+    base = fairshare.read(cluster.usage, folder, cluster.name) if cluster else None
     faults: list[str] = []
     warnings: list[str] = []
 
@@ -241,17 +251,30 @@ def _site(request: Request, chosen: config.Config, folder: Path) -> _Site:
         faults.extend(f"{path}:{fault.line or 1}: {fault.text}" for fault in wrong)
         return found
 
-    conf = read(paths.slurm_conf, lambda text: (found := slurm_conf.read(text), found.faults))
+    conf = read(request.slurm_conf, lambda text: (found := slurm_conf.read(text), found.faults))
     name = request.cluster or (cluster.name if cluster else None)
     if name is None and conf is not None:
         name = conf.cluster
-    rows = read(paths.associations, lambda text: sacctmgr.associations(text, name))
-    factors = read(paths.qos, sacctmgr.qualities)
-    listing = read(paths.partitions, _partitions)
+    rows = read(request.associations, lambda text: sacctmgr.associations(text, name))
+    qos = read(request.qos, sacctmgr.qualities)
+    listed = read(request.partitions, _partitions)
     if faults:
-        more = f"\n  and {len(faults) - 20} more" if len(faults) > 20 else ""
-        raise UsageError("sshare:\n  " + "\n  ".join(faults[:20]) + more)
-    if rows is None:
+        more = f"\n  and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
+        raise UsageError("sshare:\n  " + "\n  ".join(faults[:_MOST]) + more)
+    factors: Mapping[str, float] | None = None
+    if qos is not None:
+        factors = {one.name: one.usage_factor for one in qos}
+    weights: Mapping[str, Mapping[str, float]] | None = listed
+    everywhere: Mapping[str, float] = {}
+    if base is not None:
+        rows = base.associations if rows is None else rows
+        factors = base.factors if factors is None else factors
+        weights = base.partitions if weights is None else weights
+        if conf is None:
+            conf = base.conf or _of_config(base)
+        if not weights:
+            everywhere = _by_base_unit(base.chosen.billing_weights.given)
+    if not rows:
         raise UsageError(
             "sshare: nothing says who belongs to which account: --assoc FILE with what "
             f"'sacctmgr -P show assoc format={sacctmgr.FORMAT}' prints, or "
@@ -263,20 +286,32 @@ def _site(request: Request, chosen: config.Config, folder: Path) -> _Site:
             "without --slurm-conf Slurm's defaults are used: half-life 7 days, recalculated every "
             "5 minutes, no reset, Fair Tree"
         )
-    warnings += [f"{paths.slurm_conf}: {note}" for note in conf.notes]
-    if factors is None:
+    warnings += [f"{request.slurm_conf}: {note}" for note in conf.notes]
+    if not factors:
         warnings.append("without --qos every QOS has usage factor 1")
-    weights = listing if listing is not None else conf.partitions
-    if not weights and listing is None:
+    weights = weights or conf.partitions
+    if not (weights or everywhere):
         warnings.append("without --partitions jobs are billed their CPUs")
-    return _Site(
-        rows,
-        {one.name: one.usage_factor for one in factors or ()},
-        weights,
-        conf,
-        cluster,
-        tuple(warnings),
+    return _Site(rows, factors or {}, weights, everywhere, conf, cluster, tuple(warnings))
+
+
+def _of_config(base: Fairshare) -> SlurmConf | None:
+    """What the configuration says in the place of slurm.conf; None if it is of another method."""
+    if base.chosen.method != "slurm":
+        return None
+    return SlurmConf(
+        half_life_s=base.half_life_s,
+        period_s=base.period_s,
+        reset=base.reset,
+        dampening=base.dampening,
+        flags=base.flags | ({"NO_FAIR_TREE"} if base.chosen.operator == "classic" else set()),
     )
+
+
+def _by_base_unit(weights: Mapping[str, float]) -> dict[str, float]:
+    """Weights by the columns of attempts as Slurm counts these resources."""
+    columns = {column: (name, part) for name, (column, part) in slurm.COUNTED.items()}
+    return {columns[key][0]: weight / columns[key][1] for key, weight in weights.items()}
 
 
 def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
@@ -297,21 +332,6 @@ def _cluster(request: Request, chosen: config.Config) -> config.Cluster | None:
     if request.cluster is not None or len(named) > 1:
         raise UsageError(f"sshare: choose a cluster with --cluster: {', '.join(sorted(named))}")
     return next(iter(named.values()))
-
-
-def _paths(request: Request, cluster: config.Cluster | None, folder: Path) -> _Paths:
-    """Files of the flags, else of the cluster's configuration."""
-    usage = cluster.usage if cluster else None
-
-    def of(asked: Path | None, configured: str | None) -> Path | None:
-        return asked or (folder / configured if configured else None)
-
-    return _Paths(
-        of(request.associations, usage.associations if usage else None),
-        of(request.qos, usage.qos if usage else None),
-        of(request.partitions, usage.partitions if usage else None),
-        of(request.slurm_conf, usage.slurm_conf if usage else None),
-    )
 
 
 def _text(path: Path) -> str:
@@ -348,7 +368,7 @@ def _jobs(
     request: Request, chosen: config.Config, folder: Path, site: _Site, progress: Progress
 ) -> _Jobs:
     wanted = {"cpu", "mem", "node", "billing", "gres/gpu", *site.conf.tres}
-    wanted |= {name for own in site.weights.values() for name in own}
+    wanted |= {name for own in (*site.weights.values(), site.everywhere) for name in own}
     found = (
         _from_files(request, chosen, site, sorted(wanted), progress)
         if request.sacct
@@ -401,7 +421,7 @@ def _from_files(
         warnings.append(
             f"the log has no column {_ALLOCATED}: only CPUs, nodes, GPUs and memory are known"
         )
-        amounts = _counted(attempts, site.weights)
+        amounts = slurm.stored(attempts)
     else:
         amounts = tres.columns(texts, wanted)
     known_to = spans.latest_instant(attempts)
@@ -445,17 +465,7 @@ def _from_database(chosen: config.Config, folder: Path, site: _Site) -> _Jobs:
             "'fairaudit run' reads its logs"
         )
     known_to = spans.latest_instant(attempts)
-    amounts = _counted(attempts, site.weights)
-    return _Jobs(attempts, amounts, known_to or 0, site.cluster.zone)
-
-
-def _counted(
-    attempts: pl.DataFrame, weights: Mapping[str, Mapping[str, float]]
-) -> dict[str, pl.Series]:
-    """What the columns of attempts tell of what each was allocated; also what it is billed."""
-    amounts = slurm.stored(attempts)
-    billed = slurm.charge(attempts, amounts, weights, {}).attempts["billing"]
-    return {**amounts, "billing": billed.floor()}
+    return _Jobs(attempts, slurm.stored(attempts), known_to or 0, site.cluster.zone)
 
 
 def _assumed(
@@ -594,16 +604,16 @@ def _figures(
 def _run_minutes(
     tree: Tree,
     attempts: pl.DataFrame,
-    nodes: np.ndarray,
-    jobs: _Jobs,
-    site: _Site,
+    nodes: Ints,
+    amounts: Mapping[str, pl.Series],
+    conf: SlurmConf,
     method: SlurmUsage,
     at: int,
 ) -> tuple[str, ...]:
     """TRESRunMins: what running jobs may still use up to their walltime, as of the last tick."""
-    names = site.conf.tres
+    names = conf.tres
     left = np.zeros((len(names), len(tree.names)))
-    if site.conf.limits_enforced:
+    if conf.limits_enforced:
         frame = attempts.select(
             "start_time",
             "walltime_s",
@@ -616,8 +626,8 @@ def _run_minutes(
         passed = np.maximum(method.tick(at) - start[runs], 0)
         seconds = np.maximum(walltime - passed, 0) * frame["usage_factor"].to_numpy()[runs]
         for place, name in enumerate(names):
-            if name in jobs.amounts:
-                amount = jobs.amounts[name].fill_null(0.0).to_numpy()[runs]
+            if name in amounts:
+                amount = amounts[name].fill_null(0.0).to_numpy()[runs]
                 np.add.at(left[place], nodes[runs], np.floor(amount * seconds))
     minutes = slurm_shares.summed(tree, left) // 60
     return tuple(
