@@ -19,7 +19,7 @@ from audit.service.sshare import Algorithm, Outcome, Request
 DATA = Path(__file__).parent.parent / "data" / "slurm"
 TAKEN = "2026-11-21T04:06:43"
 TICK = "1795234198"
-"""When slurmctld of the second lab recalculated once."""
+"""When slurmctld of the lab with decay recalculated once."""
 
 
 def request(lab: str = "plain", **changes: Any) -> Request:
@@ -70,6 +70,19 @@ def test_there_are_27_samples() -> None:
 @pytest.mark.parametrize(("at", "printed"), samples(), ids=[at for at, _ in samples()])
 def test_with_decay_it_prints_what_sshare_printed(at: str, printed: str) -> None:
     assert sshare.psv(recompute(request("decay", as_of=at, phase=TICK))) == printed
+
+
+@pytest.mark.parametrize(("at", "printed"), samples("classic"))
+def test_classic_fairshare_too(at: str, printed: str) -> None:
+    """Shares of 0 and of parent, a user below root, associations by partition, running jobs."""
+    found = recompute(request("classic", as_of=at, phase="1795265729"))
+    assert sshare.psv(found) == printed
+
+
+@pytest.mark.parametrize(("at", "printed"), samples("ties"))
+def test_accounts_that_tie_and_those_with_parent(at: str, printed: str) -> None:
+    found = recompute(request("ties", as_of=at, phase="1795264702"))
+    assert sshare.psv(found) == printed
 
 
 def test_with_decay_usage_agrees_to_a_hundredth() -> None:
