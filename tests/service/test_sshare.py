@@ -39,10 +39,9 @@ def recompute(asked: Request) -> Outcome:
     return sshare.recompute(asked, config.Config())
 
 
-def samples() -> list[tuple[str, str]]:
-    parts = re.split(
-        r"^== (\d+)\n", (DATA / "decay" / "sshare_samples.txt").read_text(), flags=re.M
-    )
+def samples(lab: str = "decay") -> list[tuple[str, str]]:
+    whole = (DATA / lab / "sshare_samples.txt").read_text()
+    parts = re.split(r"^== (\d+)\n", whole, flags=re.MULTILINE)
     return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
