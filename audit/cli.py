@@ -678,6 +678,23 @@ def penalties(out: StudyOut = DEFAULT_OUT) -> None:
         print(made)
 
 
+@experiment.command("operators")
+def operators_(out: StudyOut = DEFAULT_OUT) -> None:
+    """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts, operator_study
+    from audit.service import studies
+
+    studies.refuse_unfit(out)
+    jit.on_first_compile = _say
+    charts.prepare()
+    with Progress() as progress:
+        study = operator_study.study(progress=progress.update)
+    for made in studies.write(study, out):
+        print(printable(str(made)))
+
+
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     from audit.formats.dialects import Reading
 

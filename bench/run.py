@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ingest
+import operators
 import resource_equality
 import simulation
 import usage_history
@@ -82,6 +83,22 @@ def usage_lines() -> list[Line]:
     ]
 
 
+def operator_lines() -> list[Line]:
+    got = operators.costs()
+    yardstick = got["subtraction"]
+    return [
+        Line(
+            f"priority operator {name}, ns per evaluation, CPU",
+            f"{got[name]:.1f}",
+            f"{yardstick:.1f}",
+            f"{got[name] / yardstick:.1f} × a subtraction",
+            f"≤ {operators.GOAL:g}",
+            got[name] <= operators.GOAL * yardstick,
+        )
+        for name in operators.OPERATORS
+    ]
+
+
 def simulation_lines() -> list[Line]:
     return [
         Line(
@@ -123,6 +140,7 @@ def main() -> int:
         ingest_lines,
         resource_equality_lines,
         usage_lines,
+        operator_lines,
         audit_lines,
         simulation_lines,
     ):

@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
 from audit import cli, errors
+from audit.experiments import operators
 from audit.store import database
 from tests.logs import busy, write
 from tests.store.test_migrations import VIEWS
@@ -93,3 +95,27 @@ def test_the_notebook_runs(
     assert "Dispersion(uwt=" in said
     assert "fst_strict" in said
     assert "planned_start_time" in said
+
+
+def test_the_example_of_share_trees_runs() -> None:
+    [example] = re.findall(r"```python\n(.*?)```", document("docs/operators.md"), re.S)
+    names: dict[str, Any] = {}
+    exec(compile(example, "docs/operators.md", "exec"), names)
+    ranks = dict(zip(names["tree"].names, names["seen"].ranks[0].tolist(), strict=True))
+    said = re.findall(r"(\w+) (\d)[,\n]", example.split("# ")[-1])
+    assert {name: int(rank) for name, rank in said}.items() <= ranks.items()
+    assert len(said) == 3
+
+
+def test_the_page_of_operators_says_what_the_checker_finds() -> None:
+    page = document("docs/operators.md")
+    keeping = [
+        name
+        for name, verdicts in operators.conformance()
+        if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
+    ]
+    assert len(keeping) == 5
+    assert "| the other five | yes | yes | yes | the same |" in page
+    for name in {"absolute", "combined"} | set(keeping):
+        assert (f"| `{name}` | yes | no | no | its own |" in page) == (name not in keeping)
+    assert "Of 21 printed numbers of bits (fig. 17) one follows" in page

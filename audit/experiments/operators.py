@@ -19,7 +19,7 @@ Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairs
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -72,6 +72,18 @@ PRINTED_ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """[R] §5.4: operators from the least job to the greatest; the last lacks ``absolute``."""
 
+
+@dataclass(frozen=True)
+class Setting:
+    """What the study of job sizes is made with; [R]'s own by default."""
+
+    bits: Sequence[int] = BITS
+    targets: Sequence[float] = TARGETS
+    areas: Mapping[str, tuple[float, float]] = field(default_factory=lambda: AREAS)
+    used_hours: float = USED_HOURS
+    job_hours: float = JOB_HOURS
+
+
 _NEARLY_1: Final = 1e-12  # a state this near to 1 is 1 but for rounding
 
 
@@ -103,7 +115,7 @@ def boundaries(at: Sequence[float] = (0.25, 0.5, 1.0)) -> pl.DataFrame:
         printed_state_0 (what the paper has), agrees.
     """
     rows = []
-    for name, x in itertools.product(OPERATORS, at):
+    for x, name in itertools.product(at, OPERATORS):
         low, high = (float(operators.priority(name, *pair)) for pair in ((0.0, x), (x, 0.0)))
         printed = {
             "absolute": (-x, x),
@@ -192,6 +204,35 @@ def input_density(bits: int, *, as_published: bool) -> pl.DataFrame:
     return pl.concat(parts)
 
 
+def greatest_input_density(setting: Setting | None = None) -> pl.DataFrame:
+    """The greatest input density among the digits of each area of priorities, at all bits.
+
+    Args:
+        setting: bits and areas; [R]'s own if left out.
+
+    Returns:
+        as_published, operator, area, bits, density.
+    """
+    chosen = setting or Setting()
+    rows = [
+        (as_published, name, area, bits, float(-np.diff(operators.area(name, some)).min()))
+        for as_published, bits in itertools.product((True, False), chosen.bits)
+        for area, some in _areas(chosen, bits, as_published=as_published)
+        for name in OPERATORS
+        if len(some) > 1
+    ]
+    columns = ["as_published", "operator", "area", "bits", "density"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[str, Floats]]:
+    """The bounds of the digits whose effective priorities are in each area."""
+    bounds = edges(bits, as_published=as_published)
+    for area, (least, most) in setting.areas.items():
+        first, last = np.searchsorted(bounds[:-1], (least - 1e-12, most + 1e-12))
+        yield area, bounds[first : last + 1]
+
+
 def local_density(bits: int, target: float, *, as_published: bool) -> pl.DataFrame:
     """For one target, the states that share each digit.
 
@@ -243,17 +284,6 @@ def smallest_step(
 # --- job size ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What the study of job sizes is made with; [R]'s own by default."""
-
-    bits: Sequence[int] = BITS
-    targets: Sequence[float] = TARGETS
-    areas: Mapping[str, tuple[float, float]] = field(default_factory=lambda: AREAS)
-    used_hours: float = USED_HOURS
-    job_hours: float = JOB_HOURS
-
-
 SIZES: Final = pl.Schema(
     {
         "as_published": pl.Boolean,
@@ -291,10 +321,7 @@ def job_sizes(
     for done, name in enumerate(OPERATORS):
         progress("job sizes", done, len(OPERATORS))
         for as_published, bits in itertools.product((True, False), chosen.bits):
-            bounds = edges(bits, as_published=as_published)
-            for area, (least, most) in chosen.areas.items():
-                first, last = np.searchsorted(bounds[:-1], (least - 1e-12, most + 1e-12))
-                some = bounds[first : last + 1]
+            for area, some in _areas(chosen, bits, as_published=as_published):
                 of_targets = [
                     _least_jobs(name, some, target, as_published=as_published)
                     for target in chosen.targets

@@ -7,6 +7,16 @@ from audit.report import study
 from audit.report.study import Study
 
 
+def refuse_unfit(out: Path) -> None:
+    """Checks where a study is to go, before the long work.
+
+    Raises:
+        UsageError: something that is no folder is there.
+    """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is no folder; choose another place with --out")
+
+
 def write(made: Study, out: Path) -> tuple[Path, ...]:
     """Writes ``KEY.html`` and ``KEY-TABLE.csv`` for each table into ``out``.
 

@@ -70,7 +70,10 @@ def test_a_table_reads_on_the_page_and_is_whole_in_its_file() -> None:
     page = study.render_html(made)
     for shown in ("0.300", "25.0 %", "yes", "no", "–"):
         assert f">{shown}<" in page
-    assert "1 more rows are left out here" in page
+    assert "1 more row of this table: see <code>sample-of-rows.csv</code>" in page
+    bare = study.render_html(small(shown=0))
+    assert "Some rows: 3 rows in <code>sample-of-rows.csv</code>" in bare
+    assert "<caption>" not in bare
     [file] = study.files(made)
     assert file.name == "sample-of-rows.csv"
     header, *rows = csv.reader(io.StringIO(file.text))
@@ -118,3 +121,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked.write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="file: cannot be written"):
         studies.write(small(), blocked)
+    with pytest.raises(UsageError, match="file: is no folder"):
+        studies.refuse_unfit(blocked)
+    studies.refuse_unfit(tmp_path)
+    studies.refuse_unfit(tmp_path / "new")
