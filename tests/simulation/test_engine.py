@@ -134,6 +134,77 @@ def test_depth_and_window_are_refused_where_they_mean_nothing(backfill: Backfill
             replay(arrays(Log((job(0, 1, 1),), (1,))), policy)
 
 
+def owned(owner: str, arrival: int, occupancy: int, size: int = 1) -> Job:
+    """An attempt that its owner is charged its size for."""
+    used = size * occupancy
+    return Job(
+        arrival, occupancy, occupancy, (size,), owner=owner, charge=size, used=used, open=True
+    )
+
+
+def test_who_used_less_is_served_first_under_fairshare() -> None:
+    # 1   a a a a b c c a    Ann's two come first, then Bob's and Cem's. At 4 Ann has used 4, the
+    #     0 1 2 3 4 5 6 7    others nothing: they go first, by arrival.
+    log = Log(
+        (owned("ann", 0, 4), owned("ann", 0, 1), owned("bob", 1, 1), owned("cem", 2, 2)), (1,)
+    )
+    every_second = Ranking(interval=100, depth=1, recalculation=1)
+    policy = Policy(Order.fairshare, Backfill.none)
+    assert starts(log, policy, ranking=every_second) == [0, 7, 4, 5]
+    assert starts(log, Policy(Order.fcfs, Backfill.none)) == [0, 4, 5, 6]
+
+
+def test_fairshare_looks_at_usage_up_to_the_last_recalculation() -> None:
+    # 1   a a a a A b    Recalculated every 100 s: at 4 nobody has used anything yet.
+    log = Log((owned("ann", 0, 4), owned("ann", 0, 1), owned("bob", 1, 1)), (1,))
+    rarely = Ranking(interval=100, depth=1, recalculation=100)
+    assert starts(log, Policy(Order.fairshare, Backfill.none), ranking=rarely) == [0, 4, 5]
+
+
+def test_old_windows_weigh_less_and_then_nothing() -> None:
+    # 1   a a . . . . . . b x x A B
+    #     0 1 2 3 4 5 6 7 8 9 0 1 2   Ann used 2 long ago, Bob 1 just before x; x holds the pool.
+    jobs = (
+        owned("ann", 0, 2), owned("bob", 8, 1), owned("cem", 9, 2),
+        owned("bob", 9, 1), owned("ann", 10, 1),
+    )  # fmt: skip
+    log = Log(jobs, (1,))
+    for ranking, first in ((Ranking(4, 3, 0.5), "ann"), (Ranking(4, 3, 2.0), "bob")):
+        made = starts(
+            log, Policy(Order.fairshare, Backfill.none), ranking=ranking._replace(recalculation=1)
+        )
+        assert made[3:] == ([12, 11] if first == "ann" else [11, 12])
+    forgotten = Ranking(
+        interval=2, depth=1, recalculation=1
+    )  # at 11, who used something from 9 on?
+    assert starts(log, Policy(Order.fairshare, Backfill.none), ranking=forgotten)[3:] == [11, 12]
+
+
+def test_a_tree_decides_between_accounts_before_users() -> None:
+    # Bob used more than Ann, but of his account's share less than she of hers. Cem has no share of
+    # his own: he stands where his account does, as does Bob, who used all that it did.
+    tree = {
+        "theory": ("", 1), "experiment": ("", 3),
+        "ann": ("theory", 1), "bob": ("experiment", 1), "cem": ("experiment", None),
+    }  # fmt: skip
+    ranking = Ranking(interval=100, depth=1, recalculation=1, operator="relative", tree=tree)
+    ran = owned("ann", 0, 2), owned("bob", 2, 3)
+    waiting = owned("ann", 3, 1), owned("bob", 4, 1), owned("cem", 4, 1)
+    log = Log((*ran, *waiting), (1,))
+    policy = Policy(Order.fairshare, Backfill.none)
+    # at 5 theory has 2/5, its share is 1/4; experiment 3/5 of 3/4, and at 6 still less than that
+    assert starts(log, policy, ranking=ranking) == [0, 2, 7, 5, 6]
+
+
+def test_who_waited_longest_for_what_they_used_is_served_first_under_nuwt() -> None:
+    # 1   a a a a b B A    Bob has waited 3 s for 1 s of use when b ends, Ann nothing.
+    #     0 1 2 3 4 5 6
+    log = Log(
+        (owned("ann", 0, 4), owned("bob", 1, 1), owned("ann", 2, 1), owned("bob", 3, 1)), (1,)
+    )
+    assert starts(log, Policy(Order.nuwt, Backfill.none)) == [0, 4, 6, 5]
+
+
 def test_nothing_to_schedule() -> None:
     for order in Order:
         for backfill in Backfill:

@@ -255,6 +255,24 @@ def test_a_blocked_attempt_is_a_step_for_those_after_it_and_nothing_for_those_be
         assert (made[0], made[2]) == (0, 4)
 
 
+def test_a_fair_order_leaves_out_who_waits_behind() -> None:
+    # 1   d b c c B B B A    Ann comes at 3, when Bob waits, who has used something already. By
+    #     0 1 2 3 4 5 6 7    arrival she is owed a start at 7; by fairshare at 4, for her turn is
+    # before his; by nuwt it is after his, who waited a second for a second of use.
+    history = Job(0, 1, 1, (1,), 0, 1, owner="dot"), Job(0, 1, 1, (1,), 1, 2, owner="bob")
+    c = Job(1, 2, 2, (1,), 2, 4, owner="cem")
+    b, j = Job(2, 3, 3, (1,), 4, 7, owner="bob"), Job(3, 1, 1, (1,), 7, 8, owner="ann")
+    work = arrays(Log((*history, c, b, j), (1,)), Ranking(recalculation=1))
+    found = {
+        order: fair_starts(work, Policy(), fair_order=order) for order in (Order.fcfs, *BY_OWNER)
+    }
+    assert {order: made.strict[4] for order, made in found.items()} == {
+        Order.fcfs: 7,
+        Order.fairshare: 4,
+        Order.nuwt: 7,
+    }
+
+
 def test_whatever_stays_queued_for_ever_lets_nobody_join() -> None:
     grown = Log((Job(0, 1, 1, (2,), 9, 10), Job(1, 1, 1, (1,), 1, 2)), (2,))
     shrunk = grown._replace(steps=(slow.Step(0, (-1,), False),))
@@ -352,7 +370,11 @@ def test_from_night_to_night_as_from_scratch(
     data: st.DataObject,
 ) -> None:
     """Some attempts are corrected, some are new, some were open and are not any more."""
-    pool = data.draw(st.sampled_from(POOLS[:2]))
+    fair_orders = (
+        [Order.fcfs, policy.order] if policy.order in BY_OWNER else [Order.fcfs, *BY_OWNER]
+    )
+    fair_order = data.draw(st.sampled_from(fair_orders))
+    pool = data.draw(st.sampled_from(POOLS[:2]))._replace(fair_order=fair_order)
     tonight = table(before, pool._replace(steps=known_steps), policy)
     after = list(before)
     for k in range(len(after)):
