@@ -679,8 +679,14 @@ def penalties(out: StudyOut = DEFAULT_OUT) -> None:
 
 
 @experiment.command("operators")
-def operators_(out: StudyOut = DEFAULT_OUT) -> None:
+def operators_(
+    out: StudyOut = DEFAULT_OUT,
+    bits: Annotated[
+        int, typer.Option(min=3, max=20, help="Study priorities of 3 to so many bits.")
+    ] = 20,
+) -> None:
     """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
+    from audit.experiments.operators import Setting
     from audit.kernels import jit
     from audit.progress import Progress
     from audit.report import charts, operator_study
@@ -690,7 +696,7 @@ def operators_(out: StudyOut = DEFAULT_OUT) -> None:
     jit.on_first_compile = _say
     charts.prepare()
     with Progress() as progress:
-        study = operator_study.study(progress=progress.update)
+        study = operator_study.study(Setting(bits=range(3, bits + 1)), progress.update)
     for made in studies.write(study, out):
         print(printable(str(made)))
 
