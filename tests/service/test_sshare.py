@@ -88,6 +88,11 @@ def test_classic_fairshare_too(at: str, printed: str) -> None:
     assert sshare.psv(found) == printed
 
 
+def test_depth_oblivious_with_max_tres_and_odd_weights() -> None:
+    ((at, printed),) = samples("oblivious")
+    assert sshare.psv(recompute(request("oblivious", as_of=at, phase="1795266569"))) == printed
+
+
 @pytest.mark.parametrize(("at", "printed"), samples("ties"))
 def test_accounts_that_tie_and_those_with_parent(at: str, printed: str) -> None:
     found = recompute(request("ties", as_of=at, phase="1795264702"))
