@@ -45,7 +45,7 @@ def known(instants: np.ndarray) -> list[int | None]:
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=80)
+    @settings(max_examples=50)
     @given(logs(), policies(order, backfill), rankings())
     def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         want = slow.replay(log, rule(policy)._replace(ranking=ranking))
@@ -83,7 +83,7 @@ def test_long_queues_as_defined(order: Order, resources: int, window: int | None
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=80)
+    @settings(max_examples=50)
     @given(logs(), policies(order, backfill), st.integers(0, 20), rankings())
     def compare(log: Log, policy: Policy, after: int, ranking: Ranking) -> None:
         instant = EPOCH + after

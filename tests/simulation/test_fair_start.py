@@ -67,7 +67,7 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=120)
+    @settings(max_examples=60)
     @given(logs(), policies(order, backfill), st.booleans(), rankings())
     def compare(log: Log, policy: Policy, of_its_own: bool, ranking: Ranking) -> None:
         if of_its_own:
@@ -89,7 +89,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
 def test_every_fair_order_as_defined(fair_order: Order, backfill: Backfill) -> None:
     orders = st.sampled_from([Order.fcfs, Order.fcfs, Order.sjf, Order.lxf, fair_order])
 
-    @settings(max_examples=120)
+    @settings(max_examples=60)
     @given(logs(), policies(backfill=backfill), orders, rankings())
     def compare(log: Log, policy: Policy, order: Order, ranking: Ranking) -> None:
         policy = policy._replace(order=order)
@@ -292,7 +292,7 @@ def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFram
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(rows(), st.sampled_from(POOLS), policies())
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     made = table(records, pool, policy)
@@ -359,7 +359,7 @@ STEPS = (
 """What may have been learned of a pool since the last night; the last lets larger ones queue."""
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(rows(), rows(4), st.sampled_from(STEPS), st.sampled_from(STEPS), policies(), st.data())
 def test_from_night_to_night_as_from_scratch(
     before: Rows,

@@ -7,10 +7,12 @@ import polars as pl
 import pytest
 
 from audit.metrics.population import ended
-from audit.model import Backfill, FstStatus, Order, Policy
+from audit.metrics.usage import HalfLife, Method
+from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy
 from audit.simulation.check import check_simulated, require_sound
 from audit.simulation.engine import replay, simulate
 from audit.simulation.fair_start import fair_start_times, fair_starts
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, workload
 from tests.metrics.test_real_logs import LOGS, described
 
@@ -52,10 +54,32 @@ def test_on_the_policys_own_schedule(real_logs: Path) -> None:
     assert (held.strict[at_once & last] == easy[at_once & last]).all()
 
 
+@pytest.mark.parametrize("order", BY_OWNER)
+@pytest.mark.parametrize("method", [EQUAL_SHARES.method, HalfLife(half_life_s=86_400.0)])
+def test_who_was_not_overtaken_by_later_ones_started_when_fair(
+    real_logs: Path, order: Order, method: Method
+) -> None:
+    # Usage, or waits, that the simulation counted as it went along are those of its schedule.
+    attempts, pool = described(real_logs, "KTH-SP2-1996-2.1-cln")
+    now = int(attempts["end_time"].drop_nulls().to_numpy().max())
+    work, _ = workload(attempts, pool, now, Fairshare(method=method))
+    policy = Policy(order, Backfill.easy)
+    start = replay(work, policy).start
+    own = work._replace(start=start, end=start + work.occupancy)
+    fair = fair_starts(own, policy, threads=2)
+    alone = np.append(work.arrival[1:], NEVER) > start
+    assert alone.sum() > len(start) / 2
+    assert (start > work.arrival)[alone].any()
+    assert (fair.strict[alone] == start[alone]).all()
+
+
+@pytest.mark.parametrize("order", [Order.fcfs, *BY_OWNER])
 @pytest.mark.parametrize("backfill", [Backfill.easy, Backfill.conservative])
 @pytest.mark.parametrize("name", LOGS)
-def test_simulated_schedules_are_sound(real_logs: Path, name: str, backfill: Backfill) -> None:
+def test_simulated_schedules_are_sound(
+    real_logs: Path, name: str, backfill: Backfill, order: Order
+) -> None:
     attempts, pool = described(real_logs, name)
     now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    schedule = simulate(attempts, pool, now, Policy(Order.fcfs, backfill))
+    schedule = simulate(attempts, pool, now, Policy(order, backfill))
     require_sound(check_simulated(schedule, attempts, pool, now))
