@@ -26,6 +26,8 @@ from audit.kernels.free import (
 )
 from audit.kernels.jit import inlined, lean
 from audit.kernels.owners import (
+    DEALT,
+    SEEN,
     SINCE,
     USED,
     WAITED,
@@ -64,6 +66,7 @@ BLOCK = 1 << BLOCK_BITS
 WIDTHS = 24
 FEW = 16  # places that it takes no longer to look at than to bound
 STALE = -1
+MANY = 64  # owners that it takes no longer to sort by comparison
 
 
 class Jobs(NamedTuple):
@@ -394,7 +397,7 @@ def arrange(space: Space, jobs: Jobs, rules: Rules, owners: Owners, resources: A
     first = 0
     if count - ordered <= FEW:
         first = insert(space, ordered, count, jobs, rules)
-    else:
+    elif rules.order == EXPANSION or not deal(space, count, jobs):
         merge(space, count, jobs, rules)
     for row in range(REQUESTS + len(resources)):
         rearrange(queue[row], order, space.spare[1], head, first, count)
@@ -424,6 +427,50 @@ def insert(space: Space, ordered: int, count: int, jobs: Jobs, rules: Rules) -> 
         order[low] = moving
         first = min(first, low)
     return first
+
+
+@lean
+def deal(space: Space, count: int, jobs: Jobs) -> bool:
+    """Sorts ``spare[0]`` by owner; not if they are many, or if two of them tie.
+
+    Attempts of one owner stand by index already, and stay so.
+    """
+    ledger = space.ledger
+    order = space.spare[0]
+    owners = space.spare[1]
+    waiting = space.queue[WAITING]
+    number = 0
+    for i in range(count):
+        owner = jobs.owner[waiting[order[i]]]
+        if ledger.place[SEEN, owner] > 0:
+            ledger.place[SEEN, owner] += 1
+            continue
+        ledger.place[SEEN, owner] = 1
+        k = number
+        while k > 0 and compare(ledger, owner, owners[k - 1]) > 0:
+            owners[k] = owners[k - 1]
+            k -= 1
+        owners[k] = owner
+        number += 1
+        if number == MANY:
+            break
+    sortable = number < MANY
+    for k in range(1, number):
+        sortable &= compare(ledger, owners[k - 1], owners[k]) > 0
+    place = 0
+    for k in range(number):
+        waiters = ledger.place[SEEN, owners[k]]
+        ledger.place[SEEN, owners[k]] = 0
+        ledger.place[DEALT, owners[k]] = place
+        place += waiters
+    if sortable:
+        for i in range(count):
+            owners[i] = order[i]
+        for i in range(count):
+            owner = jobs.owner[waiting[owners[i]]]
+            order[ledger.place[DEALT, owner]] = owners[i]
+            ledger.place[DEALT, owner] += 1
+    return sortable
 
 
 @lean
