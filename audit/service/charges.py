@@ -51,6 +51,7 @@ CHARGES: Final = pl.Schema(
         "attempts": pl.Int64,
         "unknown": pl.Int64,
         "clipped": pl.Int64,
+        "first_start": pl.Int64,
     }
 )
 """Columns of ``charge_result`` that are of the comparison itself."""
@@ -247,8 +248,10 @@ def _charges(
     fairshare: Fairshare,
 ) -> pl.DataFrame:
     """What requests of a period were compared with, and what had to be assumed of them."""
+    mine = pl.col("pool") == pool.name
+    first_start = started.filter(mine).select(pl.col("start_time").min()).item()
     held = started.filter(
-        pl.col("pool") == pool.name,
+        mine,
         pl.col("start_time") < period.to_time,
         pl.col("end_time").fill_null(now) > period.from_time,
     )
@@ -272,6 +275,7 @@ def _charges(
                 "attempts": held.height,
                 "unknown": found.unknown.get(name, 0),
                 "clipped": found.clipped.get(name, 0),
+                "first_start": first_start,
             }
             for name, amount in amounts.items()
         ],
