@@ -88,7 +88,7 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> 
 
 
 def compare(
-    described: pl.DataFrame,
+    with_penalty: pl.DataFrame,
     setting: Setting,
     fairshare: Fairshare,
     periods: Collection[Period],
@@ -98,7 +98,7 @@ def compare(
     Usage is not decayed: it is what the seconds within the period cost.
 
     Args:
-        described: columns of ``model.DESCRIBED``; all attempts of all pools.
+        with_penalty: what ``charged`` gave.
         setting: of the cluster.
         fairshare: the configured penalty.
         periods: which to look at.
@@ -107,13 +107,14 @@ def compare(
         ConfigError: as ``charged``.
     """
     own: str = fairshare.chosen.penalty
-    started = described.filter(pl.col("start_time").is_not_null())
+    charged_ = with_penalty.filter(pl.col("start_time").is_not_null())
+    started = charged_.drop("penalty")
     known = {
         pool.name: amounts_of(pool, started.filter(pl.col("pool") == pool.name), setting.now)
         for pool in setting.pools
     }
     amounts = {name: of for name, (of, _) in known.items()}
-    frames = {own: charged(started, setting, fairshare)}
+    frames = {own: charged_}
     if any(len(of) > 1 for of in amounts.values()):
         others = [name for name in COMPARED if name != own]
         if not all("cpus" in of for of in amounts.values()):
