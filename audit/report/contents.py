@@ -174,6 +174,8 @@ class Fidelity:
     order: str
     backfill: str
     figures: tuple[Figure, ...]  # replayed, start_error_median, wait_correlation, …
+    fair_order: str = "fcfs"
+    """In which order it would be fair to be served."""
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

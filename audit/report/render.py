@@ -308,7 +308,7 @@ def _environment() -> "Environment":
         ),
         (
             belief,
-            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "tolerance"),
+            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
         ),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})

@@ -110,6 +110,7 @@ def compute(
                     **own,
                     order=pl.lit(pool.policy.order.value),
                     backfill=pl.lit(pool.policy.backfill.value),
+                    fair_order=pl.lit(pool.fair_order.value),
                 )
             )
             summary = summarise(complete, pool, period, setting.now, setting.zone, seed, options)
