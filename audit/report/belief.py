@@ -81,6 +81,12 @@ def fair_order(fidelity: Fidelity | None) -> str:
     )
 
 
+def judged(fidelity: Fidelity | None) -> str:
+    """The same in a sentence, with a space behind it."""
+    said = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
+    return said and f"Whose turn it was is judged {said}. "
+
+
 _FAIR_ORDERS: Final = {
     "fairshare": "by fairshare",
     "nuwt": "by how long owners waited for what they used",

@@ -254,6 +254,7 @@ def _fair_start(pool: PoolPart) -> str:
             "would have, had nobody arrived after it. "
         )
     early = wording.percent(pool.figure("preferred_strict_share").value)
+    text += belief.judged(pool.fair_start.fidelity)
     return (
         f"{text}{early} started that much earlier. Over all, the miss per attempt is "
         f"{wording.duration(mean.value)}{_within(mean)}, and {wording.duration(relaxed.value)}"
