@@ -9,10 +9,12 @@ STAMP := .venv/.complete
 DEMO_LOG := $(if $(filter command%,$(origin LOG)),$(LOG),var/demo.swf)
 
 PYTEST_FLAGS ?= -n auto --maxprocesses 4 --dist worksteal
+# Which of them, by their marks; what takes minutes is left to targets of its own.
+TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fresh test-slow check bench lock clean libraries test-programs stale
+.PHONY: help setup demo test test-fresh test-slow test-slurm check bench lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -24,11 +26,16 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's 
 
 test: setup test-programs ## all that a change must pass
 	@$(PY) -m tests.warm
-	@$(PY) -m pytest $(PYTEST_FLAGS)
+	@$(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
 test-slow: setup test-programs ## the tests that take minutes
 	@$(PY) -m tests.warm
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
+
+test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
+	@.ci/slurm-packages
+	@$(PY) -m tests.warm
+	@$(PY) -m pytest -m slurm
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
 	@.ci/test-fresh

@@ -11,6 +11,11 @@ settings.register_profile("search", deadline=None, max_examples=2_000, print_blo
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for minutes begins first; the others go by meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
 @pytest.fixture(scope="session")
 def real_logs() -> Path:
     """The folder of public logs, one folder per kind; never part of the repository."""

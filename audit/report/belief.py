@@ -72,6 +72,27 @@ def policy(fidelity: Fidelity) -> str:
     return f"{order}, {backfill}"
 
 
+def fair_order(fidelity: Fidelity | None) -> str:
+    """What a fair start time rests on where it is another order than that of arrival."""
+    said = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
+    return said and (
+        f"Who would come first is judged {said}, not by arrival: of those queued before an attempt "
+        "only those count whose turn was not after its own when it arrived."
+    )
+
+
+def judged(fidelity: Fidelity | None) -> str:
+    """The same in a sentence, with a space behind it."""
+    said = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
+    return said and f"Whose turn it was is judged {said}. "
+
+
+_FAIR_ORDERS: Final = {
+    "fairshare": "by fairshare",
+    "nuwt": "by how long owners waited for what they used",
+}
+
+
 def good_fit(pool: PoolPart) -> bool:
     """Whether the figures of fair start times need no caveat."""
     return fit(pool.fair_start.fidelity) is Fit.GOOD

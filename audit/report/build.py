@@ -16,6 +16,7 @@ from audit.errors import ReportError
 from audit.metrics import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
+from audit.report import charged
 from audit.report.contents import (
     DEFAULT,
     Breakdown,
@@ -93,6 +94,8 @@ def build(
     pools = queries.run(con, "report_pools", cluster=cluster)
     parts = {name: _breakdowns(summary.filter(pl.col("pool") == name)) for name in pools["pool"]}
     fair = fair_starts(con, cluster, period, schedule, parts)
+    decayed = usages(con, cluster, period, known.item(0, "zone"), options.rows)
+    charges = charged.charges(con, cluster, period)
     return Contents(
         cluster=cluster,
         span=Span(
@@ -116,7 +119,7 @@ def build(
             )
             for pool, resource, capacity in pools.iter_rows()
         ),
-        usages=usages(con, cluster, period, known.item(0, "zone"), options.rows),
+        usages=decayed,
         coverage=replace(
             _coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
             undated=sum(log.refused for log in inputs),
@@ -129,6 +132,11 @@ def build(
         definitions=definitions(),
         provenance=_provenance(con, cluster, period),
         options=options,
+        occupied=charged.occupied(
+            con, cluster, schedule, period, known.item(0, "zone"), charges, decayed
+        ),
+        choice=charged.choice(con, cluster, period, options.rows),
+        charges=charges,
     )
 
 

@@ -11,7 +11,16 @@ import polars as pl
 
 from audit.model import Period
 from audit.periods import day_of, zone
-from audit.report.contents import DecayedUsage, UsageLine, UsageOf, UsageRow, UsageSeries
+from audit.report.contents import (
+    DecayedUsage,
+    OffTarget,
+    OffTargets,
+    Stretch,
+    UsageLine,
+    UsageOf,
+    UsageRow,
+    UsageSeries,
+)
 from audit.report.series import DAYS_DRAWN
 from audit.store import queries
 from audit.store.database import Connection
@@ -20,6 +29,9 @@ LINES: Final = 8
 """At most so many are drawn by themselves."""
 COLUMNS: Final = 4
 """So many panels share the width of a chart."""
+BALANCE: Final = 0.75
+"""Off target is who uses less than this times the target, or more than the target divided by it:
+beyond ±0.25 of the relative operator, which [R] §4 calls balance."""
 
 
 def usages(
@@ -43,7 +55,7 @@ def usages(
             kind: _usage_of(kind, of_method.filter(pl.col("entity_kind") == kind))
             for kind in ("account", "user")
         }
-        drawn = _drawn(kinds["account"], kinds["user"])
+        drawn = drawn_kind(kinds["account"], kinds["user"])
         series = None
         if drawn is not None:
             points = queries.run(
@@ -65,12 +77,57 @@ def usages(
                 kinds["account"],
                 kinds["user"],
                 series,
+                tuple(
+                    _off_targets(con, own, str(method), of.kind, rows, zone_name)
+                    for of in kinds.values()
+                    if of.targets
+                ),
+                nothing=not (of_method["greatest"] > 0).any(),
             )
         )
     return tuple(made)
 
 
-def _drawn(accounts: UsageOf, users: UsageOf) -> str | None:
+def _off_targets(
+    con: Connection, own: Mapping[str, str], method: str, kind: str, rows: int, zone_name: str
+) -> OffTargets:
+    """When users, or accounts, were above or below their targets."""
+    found = queries.run(
+        con, "report_usage_spans", **own, method=method, kind=kind, balance=BALANCE, rows=rows
+    )
+    in_zone = zone(zone_name)
+
+    def day(as_of: int) -> str:  # a figure as of midnight is that of the day which then ended
+        return day_of(as_of - 1, in_zone).isoformat()
+
+    def stretch(row: Mapping[str, int | None], side: str) -> Stretch | None:
+        days, first, last = (row[f"{side}_{name}"] for name in ("days", "first", "last"))
+        if days is None or first is None or last is None:
+            return None
+        return Stretch(day(first), day(last), days)
+
+    return OffTargets(
+        kind,
+        tuple(
+            OffTarget(
+                row["entity"],
+                row["parent"],
+                row["partition"],
+                row["share"],
+                row["days"],
+                row["above"],
+                row["below"],
+                stretch(row, "above"),
+                stretch(row, "below"),
+            )
+            for row in found.iter_rows(named=True)
+        ),
+        found.item(0, "off") if found.height else 0,
+        found.item(0, "entities") if found.height else 0,
+    )
+
+
+def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
     """What the chart is of: accounts, unless there is nothing to tell apart among them."""
     for of in (accounts, users):
         if of.named > 1 or of.targets:
@@ -79,7 +136,7 @@ def _drawn(accounts: UsageOf, users: UsageOf) -> str | None:
 
 
 def _usage_of(kind: str, found: pl.DataFrame) -> UsageOf:
-    columns = ("entity", "share", "now", "mean", "rank")
+    columns = ("entity", "share", "now", "mean", "rank", "priority", "parent", "partition")
     rows = [UsageRow(*row) for row in found.select(columns).iter_rows()]
     ends = {
         end: next((row for row, it in zip(rows, found[end], strict=True) if it), None)
@@ -88,7 +145,21 @@ def _usage_of(kind: str, found: pl.DataFrame) -> UsageOf:
     named, targets, left_out = (
         int(found.item(0, name)) if found.height else 0 for name in ("named", "targets", "left_out")
     )
-    return UsageOf(kind, named, targets, tuple(rows), left_out, ends["above"], ends["below"])
+    more = found.row(0, named=True) if found.height else {}
+    return UsageOf(
+        kind,
+        named,
+        targets,
+        tuple(rows),
+        left_out,
+        ends["above"],
+        ends["below"],
+        int(more.get("different", 0)),
+        int(more.get("without", 0)) if targets else 0,
+        float(more.get("by_without", 0.0)) if targets else 0.0,
+        float(more.get("unused", 0.0)) if targets else 0.0,
+        any(row.parent is not None for row in rows),
+    )
 
 
 def _series(kind: str, points: pl.DataFrame, zone_name: str) -> UsageSeries:
@@ -111,4 +182,7 @@ def _settings(con: Connection, own: Mapping[str, str]) -> Mapping[str, object]:
 
 
 def _agree(method: str, settings: Mapping[str, object]) -> bool:
-    return method == f"{settings.get('method')}:{settings.get('penalty')}"
+    """Whether settings are those that a method's name tells."""
+    told = [str(settings.get(key)) for key in ("method", "penalty", "operator")]
+    named = method.split(":")
+    return named == told[: len(named)]

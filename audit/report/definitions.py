@@ -225,8 +225,10 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
         "CPUs that it occupied. Older seconds count less: with windows, those of each window are "
         "weighted by decay to the power of its age; with a half-life, by 2 to the power of minus "
         "the age in half-lives. The usage fraction is a user's part of everyone's usage. It is "
-        "compared with the target, where one is configured. Rank 1, the lowest usage fraction "
-        "for its target, would be served first by a scheduler that goes by nothing else.",
+        "compared with the target, where one is configured: an operator makes a priority of the "
+        "two, such as target − usage fraction, and rank 1, the highest priority, would be served "
+        "first by a scheduler that goes by nothing else. In a share tree targets and usage are "
+        "compared among those below the same account, level by level.",
         "usage fraction = Σ decay^i · t_i / Σ decay^i · T_i, where t_i are the user's "
         "penalty-seconds in window i (0 is the latest) and T_i everyone's",
         "Bui et al., §2.1, equation 1",

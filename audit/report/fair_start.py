@@ -73,8 +73,8 @@ def _missed(part: Breakdown) -> float:
 def _fidelity(found: pl.DataFrame) -> Fidelity | None:
     if found.is_empty():
         return None
-    order, backfill = found.select("order", "backfill").row(0)
+    order, backfill, fair_order = found.select("order", "backfill", "fair_order").row(0)
     figures = found.filter(pl.col("order") == order, pl.col("backfill") == backfill).select(
         "metric", "value", lower=None, upper=None, unit="unit"
     )
-    return Fidelity(order, backfill, tuple(Figure(*row) for row in figures.iter_rows()))
+    return Fidelity(order, backfill, tuple(Figure(*row) for row in figures.iter_rows()), fair_order)

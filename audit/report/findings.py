@@ -22,8 +22,11 @@ from audit.report.contents import (
     DecayedUsage,
     Entities,
     Figure,
+    OffTarget,
+    PenaltyChoice,
     PoolPart,
 )
+from audit.report.doubts import doubts
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +155,12 @@ def findings(contents: Contents) -> tuple[Finding, ...]:
     ]
     if contents.empty:
         return ()
-    usages = [text for of in contents.usages if (text := _usage(of))]
-    return (*of_pools, *(Finding("Usage and targets", text) for text in usages))
+    of_usage = [
+        Finding("Usage and targets", text) for of in contents.usages if (text := _usage(of))
+    ]
+    if contents.choice is not None and (text := _choice(contents.choice)):
+        of_usage.append(Finding("Choice of penalty", text))
+    return (*of_pools, *of_usage)
 
 
 def _of_pool(pool: PoolPart) -> Iterator[Finding]:
@@ -247,6 +254,7 @@ def _fair_start(pool: PoolPart) -> str:
             "would have, had nobody arrived after it. "
         )
     early = wording.percent(pool.figure("preferred_strict_share").value)
+    text += belief.judged(pool.fair_start.fidelity)
     return (
         f"{text}{early} started that much earlier. Over all, the miss per attempt is "
         f"{wording.duration(mean.value)}{_within(mean)}, and {wording.duration(relaxed.value)}"
@@ -424,11 +432,47 @@ def _usage(of: DecayedUsage) -> str:
         return ""
     targets = wording.plural(kind.targets, kind.kind)
     text = f"Of {targets} with a target, in the mean over the period, {'; '.join(said)}."
+    if off := next(
+        (row for of_kind in of.off if of_kind.kind == kind.kind for row in of_kind.rows), None
+    ):
+        text += f" {_off(kind.kind, off)}"
     return (
         f"{text} To use less than one's target is not to be treated unfairly: one may have asked "
         "for less."
         if kind.below
         else text
+    )
+
+
+def _off(kind: str, row: OffTarget) -> str:
+    """On how many days one was off its target."""
+    sides = [
+        f"{side} it on {wording.count(number)}"
+        for side, number in (("above", row.above), ("below", row.below))
+        if number
+    ]
+    return (
+        f"{kind.capitalize()} {wording.name(row.name)} was off its target on most days: "
+        f"{' and '.join(sides)} of {wording.plural(row.days, 'day')}."
+    )
+
+
+def _choice(of: PenaltyChoice) -> str:
+    """Who is charged more, and who less, when more than the first penalty's resources count."""
+    kind = of.moving
+    if not kind.rows:
+        return (
+            f"It makes no difference whether usage is charged by {' or '.join(of.penalties)}: "
+            "everybody has the same part of it."
+        )
+    most = max(range(len(of.penalties)), key=lambda k: kind.moved[k])
+    row = kind.rows[0]
+    return (
+        f"Charged by {of.penalties[most]} instead of {of.penalties[0]}, "
+        f"{wording.percent(kind.moved[most])} of all usage would count to other {kind.kind}s. "
+        f"Most changes for {kind.kind} {wording.name(row.name)}: "
+        f"{wording.percent(row.parts[row.furthest])} of all usage by "
+        f"{of.penalties[row.furthest]}, {wording.percent(row.parts[0])} by {of.penalties[0]}."
     )
 
 
@@ -468,6 +512,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *_of_coverage(contents.coverage),
         *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
         *(notice for pool in contents.pools for notice in _of_fair_starts(pool, contents)),
+        *(Notice(doubt.grave, doubt.text) for doubt in doubts(contents)),
     ]
     return tuple(sorted(found, key=lambda notice: not notice.grave))
 

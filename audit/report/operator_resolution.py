@@ -456,7 +456,7 @@ def _beside(beside: pl.DataFrame, setting: Setting) -> Table:
 
 
 def _bits(bits: int | None, setting: Setting) -> str:
-    return f"over {max(setting.bits)}" if bits is None else str(bits)
+    return f">\u00a0{max(setting.bits)}" if bits is None else str(bits)  # on one line
 
 
 def _difference(ours: int | None, printed: int) -> str:
@@ -480,7 +480,7 @@ def _differences(beside: pl.DataFrame, setting: Setting) -> tuple[str, ...]:
     k = setting.job_hours / setting.used_hours
     bounds = [2 / (k * k + (1 + s) * k) for s in (1.0, 0.0)]
     return (
-        f"{equal.height} of {areas.height} figures are equal"
+        f"{equal.height} of {areas.height} figures {'is' if equal.height == 1 else 'are'} equal"
         + (f" ({named})" if named else "")
         + f"; the printed one is smaller in {more.height}. It cannot come from (25). The operator "
         "absolute shows it, whose density is 2/r for every number: (25) then asks for r ≥ "

@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.errors import ReportError
 from audit.model import COUNTED
-from audit.report import belief, charts, export, identity, sandbox, tables, wording
+from audit.report import (
+    belief,
+    charts,
+    export,
+    identity,
+    parts_chart,
+    sandbox,
+    tables,
+    wording,
+)
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.findings import findings, notices, standing
 from audit.report.sandbox import Limits
@@ -55,6 +64,7 @@ class Drawn:
 
     pools: tuple[Mapping[str, Picture], ...]
     usages: tuple[Mapping[str, Picture], ...]
+    parts: Mapping[str, Picture]
     specs: tuple[Mapping[str, str], ...]
 
 
@@ -100,7 +110,8 @@ def draw(contents: Contents) -> Drawn:
         for number, of in enumerate(() if contents.empty else contents.usages, start=1)
         for chart in (usage(of),)
     ]
-    return Drawn(tuple(pools), tuple(usages), tuple(specs))
+    parts = drawn("parts", {} if contents.empty else parts_chart.of_contents(contents))
+    return Drawn(tuple(pools), tuple(usages), parts, tuple(specs))
 
 
 def picture(key: str, chart: Chart) -> Picture:
@@ -190,6 +201,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             standing=standing(contents),
             charts=drawn.pools,
             usage_charts=drawn.usages,
+            parts_charts=drawn.parts,
             specs=[{"key": spec["key"], "json": trusted(spec["json"])} for spec in drawn.specs],
             downloads={
                 pool: [
@@ -284,7 +296,7 @@ def _environment() -> "Environment":
             (
                 *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
                 *("resource", "resources", "hours", "value", "bare", "interval", "width"),
-                *("points", "decay"),
+                *("points", "decay", "penalty", "first_upper"),
             ),
         ),
         (
@@ -296,7 +308,7 @@ def _environment() -> "Environment":
         ),
         (
             belief,
-            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "tolerance"),
+            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
         ),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})

@@ -4,8 +4,8 @@ Panels and not lines over one another: eight colours cannot be told apart, and e
 own target. Written as Vega-Lite by hand; ``charts`` draws it.
 """
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
 
 from audit.report import series, wording
 from audit.report.contents import DecayedUsage, UsageLine, UsageSeries
@@ -22,7 +22,7 @@ def usage(of: DecayedUsage) -> Chart | None:
     if of.series is None or not of.series.days:
         return None
     told = of.series
-    labels = _labels(told)
+    labels = names(told.kind, told.lines)
     one = [pair for pair in zip(labels, told.lines, strict=True) if not pair[1].others]
     rest = [pair for pair in zip(labels, told.lines, strict=True) if pair[1].others]
     means = ["weekly means"] if told.weekly else []
@@ -39,16 +39,27 @@ def usage(of: DecayedUsage) -> Chart | None:
 def _panels(told: UsageSeries, lines: list[tuple[str, UsageLine]], days: int) -> Spec:
     layers = [_area(told, [line for _, line in lines], days)]
     if any(line.share is not None for _, line in lines):
-        target = {"field": "target", "aggregate": "mean", "type": "quantitative", "title": None}
-        mark = {"type": "rule", "color": VERMILION, "strokeDash": [5, 3], "strokeWidth": 1.5}
-        layers.append({"mark": mark, "encoding": {"y": target}})
+        layers.append(target(VERMILION))
+    rows = [row for label, line in lines for row in _rows(told, label, line)]
+    return panels(rows, [label for label, _ in lines], layers)
+
+
+def target(color: str) -> Spec:
+    """A dashed line at the rows' only ``target``."""
+    at = {"field": "target", "aggregate": "mean", "type": "quantitative", "title": None}
+    mark = {"type": "rule", "color": color, "strokeDash": [5, 3], "strokeWidth": 1.5}
+    return {"mark": mark, "encoding": {"y": at}}
+
+
+def panels(rows: list[Spec], labels: Sequence[str], layers: list[Spec]) -> Spec:
+    """A small panel for the rows of each label, which they name in ``of``."""
     return {
-        "data": {"values": [row for label, line in lines for row in _rows(told, label, line)]},
+        "data": {"values": rows},
         "facet": {
             "field": "of",
             "type": "nominal",
             "title": None,
-            "sort": [label for label, _ in lines],
+            "sort": list(labels),
             "header": {
                 "labelFont": FONT,
                 "labelFontSize": 11,
@@ -93,6 +104,23 @@ def _rows(told: UsageSeries, label: str, line: UsageLine) -> list[Spec]:
     return rows
 
 
+def days_axis(days: int) -> Spec:
+    """Days from left to right; ``days`` of them in all."""
+    return {
+        "field": "day",
+        "type": "temporal",
+        # UTC on both sides: labels are days already, and must not move with a zone.
+        "timeUnit": "utcyearmonthdate",
+        "scale": {"type": "utc"},
+        "title": None,
+        "axis": {
+            "labelOverlap": True,
+            "tickCount": 3,
+            "format": "%b %Y" if days > 120 else "%-d %b",
+        },
+    }
+
+
 def _area(told: UsageSeries, lines: Iterable[UsageLine], days: int) -> Spec:
     top = max(max(*line.values, line.share or 0.0) for line in lines)
     mark: Spec = (
@@ -108,19 +136,7 @@ def _area(told: UsageSeries, lines: Iterable[UsageLine], days: int) -> Spec:
     return {
         "mark": mark,
         "encoding": {
-            "x": {
-                "field": "day",
-                "type": "temporal",
-                # UTC on both sides: labels are days already, and must not move with a zone.
-                "timeUnit": "utcyearmonthdate",
-                "scale": {"type": "utc"},
-                "title": None,
-                "axis": {
-                    "labelOverlap": True,
-                    "tickCount": 3,
-                    "format": "%b %Y" if days > 120 else "%-d %b",
-                },
-            },
+            "x": days_axis(days),
             "y": {
                 "field": "value",
                 "type": "quantitative",
@@ -132,18 +148,26 @@ def _area(told: UsageSeries, lines: Iterable[UsageLine], days: int) -> Spec:
     }
 
 
-def _labels(told: UsageSeries) -> list[str]:
-    """A title for each panel; no two are the same, or their panels would be one."""
-    labels: list[str] = []
-    for line in told.lines:
-        label = wording.name(line.name, _NAME_LIMIT)
-        if line.others:
-            label = f"{wording.plural(line.others, f'other {told.kind}')} together"
-        known, number = label, 2
-        while label in labels:
-            label, number = f"{known} ({number})", number + 1
-        labels.append(label)
-    return labels
+class Named(Protocol):
+    """A line of a chart: one entity, or several together."""
+
+    @property
+    def name(self) -> str | None:
+        """None: the log names none."""
+
+    @property
+    def others(self) -> int:
+        """How many are together; 0: one."""
+
+
+def names(kind: str, lines: Sequence[Named], limit: int = _NAME_LIMIT) -> list[str]:
+    """What to call each line; no two are the same, or they would be drawn as one."""
+    return wording.told_apart(
+        f"{wording.plural(line.others, f'other {kind}')} together"
+        if line.others
+        else wording.name(line.name, limit)
+        for line in lines
+    )
 
 
 def _alt(told: UsageSeries, labels: list[str]) -> str:

@@ -6,7 +6,7 @@ is unknown reads as an en dash.
 
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -38,6 +38,17 @@ def name(text: str | None, limit: int = _NAME_LIMIT) -> str:
         return shown
     tail = limit // 3
     return f"{shown[: limit - tail - 1]}…{shown[-tail:]}"
+
+
+def told_apart(labels: Iterable[str]) -> list[str]:
+    """Labels, each with a number behind it that would read as an earlier one does."""
+    found: list[str] = []
+    for label in labels:
+        shown, copies = label, 2
+        while shown in found:
+            shown, copies = f"{label} ({copies})", copies + 1
+        found.append(shown)
+    return found
 
 
 def _visible(char: str) -> str:
@@ -136,6 +147,16 @@ def resources(kind: str) -> str:
     ) or name(kind)
 
 
+def first_upper(text: str) -> str:
+    """The text as it begins a title: only its first letter changes."""
+    return text[:1].upper() + text[1:]
+
+
+def penalty(name_: str) -> str:
+    """What a second costs, in words; nothing for a penalty that is not known."""
+    return PENALTIES.get(name_, "")
+
+
 def points(difference: float | None) -> str:
     """A difference of two shares, in points of per cent with its sign."""
     if difference is None:
@@ -147,24 +168,41 @@ def points(difference: float | None) -> str:
 def decay(settings: Mapping[str, object]) -> str:
     """How usage decays, in words; nothing where that is not known."""
     try:
-        if settings["method"] == "half_life":
-            told = f"Usage loses half of its weight in {_days(settings['half_life_days'])}."
-        else:
-            depth = int(str(settings["depth"]))
-            calendar = settings["alignment"] == "calendar"
-            last = "window" if depth == 1 else f"{depth} windows"
-            told = (
-                f"Usage at an instant is that of the last {last} of "
-                f"{_days(settings['interval_days'])}, "
-                f"{'bounded by midnights' if calendar else 'ending at that instant'}"
+        told = f"{_decays(settings)} {PENALTIES[str(settings['penalty'])]}"
+        if settings.get("basis") == "node":
+            told += (
+                " Parts are those of the nodes that the attempt had, times the part of the pool's "
+                "nodes that these are."
             )
-            if depth > 1:
-                weight = f"{float(str(settings['decay'])):g}"
-                told += f"; each weighs {weight} times as much as the next younger one"
-            told += "."
-        return f"{told} {_PENALTIES[str(settings['penalty'])]}"
+        return told
     except (KeyError, ValueError):
         return ""
+
+
+def _decays(settings: Mapping[str, object]) -> str:
+    method = settings["method"]
+    if method == "half_life":
+        return f"Usage loses half of its weight in {_days(settings['half_life_days'])}."
+    if method == "slurm":
+        if settings.get("slurm_conf"):
+            return "Usage is booked and decays as Slurm does it, by the site's slurm.conf."
+        if float(str(settings["half_life_days"])) == 0:
+            return f"Usage is booked as Slurm does it, and forgotten {settings['reset']}."
+        return (
+            "Usage is booked as Slurm does it, and loses half of its weight in "
+            f"{_days(settings['half_life_days'])}."
+        )
+    depth = int(str(settings["depth"]))
+    calendar = settings["alignment"] == "calendar"
+    last = "window" if depth == 1 else f"{depth} windows"
+    told = (
+        f"Usage at an instant is that of the last {last} of {_days(settings['interval_days'])}, "
+        f"{'bounded by midnights' if calendar else 'ending at that instant'}"
+    )
+    if depth > 1:
+        weight = f"{float(str(settings['decay'])):g}"
+        told += f"; each weighs {weight} times as much as the next younger one"
+    return f"{told}."
 
 
 def _days(value: object) -> str:
@@ -172,12 +210,31 @@ def _days(value: object) -> str:
     return f"{number(days)} day{'' if days == 1 else 's'}"
 
 
-_PENALTIES: Final = {
-    "cpu": "A second of an attempt counts as the part of its pool's CPUs that it occupied.",
-    "max": "A second of an attempt counts as the part that it occupied of whichever resource of "
-    "its pool it occupied most.",
+_OF_POOL: Final = "A second of an attempt counts as"
+PENALTIES: Final = {
+    "cpu": f"{_OF_POOL} the part of its pool's CPUs that it occupied.",
+    "max": f"{_OF_POOL} the part that it occupied of whichever resource of its pool it occupied "
+    "most.",
+    "max_capped": f"{_OF_POOL} the greatest of its weighted parts of the pool's resources, 1 at "
+    "most.",
+    "max_scaled": f"{_OF_POOL} the greatest of its weighted parts of the pool's resources, over "
+    "the greatest weight.",
+    "product": f"{_OF_POOL} the product of the parts that it occupied of each of its pool's "
+    "resources.",
+    "product_weighted": f"{_OF_POOL} the weighted geometric mean of the parts that it occupied of "
+    "each resource of its pool.",
+    "sum": f"{_OF_POOL} the mean of the parts that it occupied of each resource of its pool.",
+    "sum_weighted": f"{_OF_POOL} the weighted mean of the parts that it occupied of each resource "
+    "of its pool.",
+    "root": f"{_OF_POOL} what it left nobody else: 1 less the geometric mean of the parts of each "
+    "resource of its pool that it left free.",
+    "root_weighted": f"{_OF_POOL} what it left nobody else: 1 less the weighted geometric mean of "
+    "the parts of each resource of its pool that it left free.",
+    "pe": f"{_OF_POOL} the processors that the greatest of its parts of a resource would be worth "
+    "(Maui's processor equivalent).",
     "billing": "A second of an attempt counts with its billing weight.",
 }
+"""What a second costs, by penalty."""
 
 
 def amount(seconds: float | None, kind: str) -> str:

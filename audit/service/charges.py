@@ -51,6 +51,7 @@ CHARGES: Final = pl.Schema(
         "attempts": pl.Int64,
         "unknown": pl.Int64,
         "clipped": pl.Int64,
+        "first_start": pl.Int64,
     }
 )
 """Columns of ``charge_result`` that are of the comparison itself."""
@@ -87,7 +88,7 @@ def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> 
 
 
 def compare(
-    described: pl.DataFrame,
+    with_penalty: pl.DataFrame,
     setting: Setting,
     fairshare: Fairshare,
     periods: Collection[Period],
@@ -97,7 +98,7 @@ def compare(
     Usage is not decayed: it is what the seconds within the period cost.
 
     Args:
-        described: columns of ``model.DESCRIBED``; all attempts of all pools.
+        with_penalty: what ``charged`` gave.
         setting: of the cluster.
         fairshare: the configured penalty.
         periods: which to look at.
@@ -106,13 +107,14 @@ def compare(
         ConfigError: as ``charged``.
     """
     own: str = fairshare.chosen.penalty
-    started = described.filter(pl.col("start_time").is_not_null())
+    charged_ = with_penalty.filter(pl.col("start_time").is_not_null())
+    started = charged_.drop("penalty")
     known = {
         pool.name: amounts_of(pool, started.filter(pl.col("pool") == pool.name), setting.now)
         for pool in setting.pools
     }
     amounts = {name: of for name, (of, _) in known.items()}
-    frames = {own: charged(started, setting, fairshare)}
+    frames = {own: charged_}
     if any(len(of) > 1 for of in amounts.values()):
         others = [name for name in COMPARED if name != own]
         if not all("cpus" in of for of in amounts.values()):
@@ -247,8 +249,10 @@ def _charges(
     fairshare: Fairshare,
 ) -> pl.DataFrame:
     """What requests of a period were compared with, and what had to be assumed of them."""
+    mine = pl.col("pool") == pool.name
+    first_start = started.filter(mine).select(pl.col("start_time").min()).item()
     held = started.filter(
-        pl.col("pool") == pool.name,
+        mine,
         pl.col("start_time") < period.to_time,
         pl.col("end_time").fill_null(now) > period.from_time,
     )
@@ -272,6 +276,7 @@ def _charges(
                 "attempts": held.height,
                 "unknown": found.unknown.get(name, 0),
                 "clipped": found.clipped.get(name, 0),
+                "first_start": first_start,
             }
             for name, amount in amounts.items()
         ],

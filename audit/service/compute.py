@@ -110,12 +110,13 @@ def compute(
                     **own,
                     order=pl.lit(pool.policy.order.value),
                     backfill=pl.lit(pool.policy.backfill.value),
+                    fair_order=pl.lit(pool.fair_order.value),
                 )
             )
             summary = summarise(complete, pool, period, setting.now, setting.zone, seed, options)
             summaries.append(summary.with_columns(**own))
     cluster = pl.lit(setting.cluster)
-    compared = charges.compare(described, setting, fairshare, spans)
+    compared = charges.compare(charged, setting, fairshare, spans)
     return Results(
         job_result=pl.concat(jobs),
         entity_result=pl.concat(entities).with_columns(cluster=cluster, schedule=pl.lit(OBSERVED)),

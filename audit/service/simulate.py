@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +15,20 @@ import polars as pl
 from audit import __version__, config
 from audit.errors import UsageError
 from audit.formats import swf
-from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
+from audit.ingest.ingest import Progress
 from audit.metrics import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
-from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Resource, Standing
+from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Standing
 from audit.report import wording
 from audit.service import charges, fairshare, ranking, spans
 from audit.service.fairshare import Fairshare
 from audit.service.inference import Fact
-from audit.service.runs import name_of
-from audit.service.setting import Setting, configured, one_off
+from audit.service.opening import Asked, open_log
+from audit.service.setting import Setting
 from audit.simulation import engine
 from audit.simulation.check import check_simulated, require_sound
 from audit.simulation.ownership import EQUAL_SHARES
 from audit.simulation.workload import KEYS
-from audit.store import database, migrations, queries
 
 SUFFIXES: Final = (".swf", ".parquet")
 LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
@@ -40,23 +37,16 @@ LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
 _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
 
 
-@dataclass(frozen=True)
-class Request:
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
     """What ``fairaudit simulate`` was asked for; None lets the configuration or the log decide."""
 
-    logs: Sequence[Path]
     out: Path | None = None
     """Where the schedule goes; by its suffix SWF or Parquet."""
     order: Order | None = None
     backfill: Backfill | None = None
     depth: int | None = None
     window_s: int | None = None
-    dialect: str | None = None
-    reading: Reading = PLAIN
-    cluster: str | None = None
-    pool_size: int | None = None
-    resource: Resource | None = None
-    zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,14 +108,12 @@ def simulate(
     """
     if request.out is not None:
         _refuse_unfit(request.out, request.logs)
-    logs = open_logs(request.logs, request.dialect, request.reading)
-    named, attempts, headers, cluster = _read(logs, request, chosen, progress)
-    setting = _setting(named, attempts, headers, cluster, request)
+    log = open_log(request, chosen, progress)
+    setting, cluster, described = log.setting, log.cluster, log.described
     policies = {pool.name: _policy(pool, request) for pool in setting.pools}
     for fact in (*setting.facts, *_policy_facts(policies, request, cluster)):
         inferred(fact)
     tau_s = chosen.metrics.tau_s
-    described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
     shares = (
         fairshare.read(cluster.usage, folder, cluster.name)
         if cluster
@@ -271,88 +259,6 @@ def _write(out: Path, content: bytes) -> None:
         raise UsageError(f"{out}: cannot be written: {error.strerror or error} (--out)") from error
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _read(
-    logs: Sequence[Opened], request: Request, chosen: config.Config, progress: Progress
-) -> tuple[Fact, pl.DataFrame, Mapping[str, Header], config.Cluster | None]:
-    """What the logs hold, by way of a store that is thrown away, and who is configured for them."""
-    asked, source, called = name_of(logs, request.cluster)
-    cluster = _configured_cluster(chosen, request.cluster, called)
-    named = Fact("cluster", asked, source)
-    if cluster is not None and cluster.name != asked:
-        named = Fact("cluster", cluster.name, "the only one that is configured")
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
-        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
-        try:
-            migrations.migrate(con)
-            take_in(con, named.value, logs, called=called, progress=progress)
-            refuse_beyond(con, named.value, logs, chosen.ingest.refused_limit)
-            attempts = queries.run(con, "attempts", cluster=named.value)
-        finally:
-            con.close()
-    return named, attempts, {log.source.path.name: log.header for log in logs}, cluster
-
-
-def _configured_cluster(
-    chosen: config.Config, asked: str | None, called: str | None
-) -> config.Cluster | None:
-    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
-
-    Raises:
-        UsageError: it has clusters, but not that one, or several to choose from.
-    """
-    if not chosen.clusters:
-        return None
-    clusters = {cluster.name: cluster for cluster in chosen.clusters}
-    listed = ", ".join(clusters)
-    if asked is not None:
-        if asked not in clusters:
-            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
-        return clusters[asked]
-    if called in clusters:
-        return clusters[called]
-    if len(clusters) > 1:
-        raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
-    return chosen.clusters[0]
-
-
-def _setting(
-    named: Fact,
-    attempts: pl.DataFrame,
-    headers: Mapping[str, Header],
-    cluster: config.Cluster | None,
-    request: Request,
-) -> Setting:
-    """The pools: as configured, else as the flags say, else as the log does.
-
-    Raises:
-        UsageError: flags say what the configuration says already.
-    """
-    if cluster is None:
-        resource = request.resource or Resource.cpus
-        return one_off(named, attempts, headers, resource, request.pool_size, request.zone)
-    told = (
-        ("--pool-size", request.pool_size),
-        ("--resource", request.resource),
-        ("--zone", request.zone),
-    )
-    for flag, value in told:
-        if value is not None:
-            raise UsageError(
-                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
-            )
-    setting = configured(cluster, attempts, headers)
-    zone = Fact("time zone", cluster.zone, "config.toml")
-    return Setting(
-        setting.cluster,
-        setting.zone,
-        setting.pools,
-        setting.partition_pool,
-        setting.now,
-        (named, zone, *setting.facts),
-        setting.warnings,
-    )
 
 
 def _policy(pool: Pool, request: Request) -> Policy:

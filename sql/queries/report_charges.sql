@@ -1,6 +1,6 @@
 -- What requests of a period were compared with, and what had to be assumed of them.
 -- parameters: cluster VARCHAR, period VARCHAR
-SELECT pool, resource, available, inferred, charged, attempts, unknown, clipped
+SELECT pool, resource, available, inferred, charged, attempts, unknown, clipped, first_start
 FROM charge_result
 WHERE cluster = $cluster AND period = $period
 ORDER BY pool, resource

@@ -1,23 +1,32 @@
 -- Parts of each resource that users, or accounts, occupied within a period, day by day: resource-
 -- seconds, split exactly at "edges" (ascending). Beyond the "shown" who occupied most of any
 -- resource, all others together (place beyond "shown"). No row for a resource that nobody had.
--- parameters: cluster VARCHAR, schedule VARCHAR, kind VARCHAR, edges BIGINT[], shown BIGINT
+-- "share" is the target at the end of the period.
+-- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, edges BIGINT[], shown BIGINT
 WITH instants AS (
-    SELECT max(greatest(arrival_time, start_time, end_time)) AS now
-    FROM job_result
-    WHERE cluster = $cluster AND schedule = $schedule
+    -- the end of the period, or of what was known of it when it was computed
+    SELECT max(as_of) AS now
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period
 ),
 held AS (
     SELECT
         CASE $kind WHEN 'user' THEN "user" ELSE account END AS entity,
-        start_time, coalesce(end_time, now) AS end_time,
+        start_time, least(coalesce(end_time, now), now) AS end_time,
         cpus, mem_bytes, gpus, nodes
     FROM job_result, instants
     WHERE cluster = $cluster AND schedule = $schedule AND start_time IS NOT NULL
         AND start_time < $edges[-1] AND coalesce(end_time, now) > $edges[1]
 ),
 spans AS (
-    SELECT unnest($edges[:-2]) AS first, unnest($edges[2:]) AS last
+    SELECT unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last
+),
+targets AS (
+    SELECT entity, sum(share_of_all) AS share
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period AND entity_kind = $kind
+        AND as_of = (SELECT now FROM instants)
+    GROUP BY entity
 ),
 cut AS (
     SELECT
@@ -62,11 +71,14 @@ ranked AS (
 SELECT
     least(number, $shown + 1) AS place,
     min(used.entity) FILTER (number <= $shown) AS entity,
-    count(DISTINCT used.entity) FILTER (number > $shown) AS others,
+    (SELECT greatest(max(number) - $shown, 0) FROM ranked) AS others,
+    min(share) FILTER (number <= $shown) AS share,
     resource, first,
     sum(occupied)::DOUBLE AS occupied,
     any_value(total)::DOUBLE AS total,
     any_value(of_all)::DOUBLE AS of_all
-FROM used JOIN ranked ON ranked.entity IS NOT DISTINCT FROM used.entity
+FROM used
+JOIN ranked ON ranked.entity IS NOT DISTINCT FROM used.entity
+LEFT JOIN targets ON targets.entity = used.entity
 GROUP BY ALL
 ORDER BY place, resource, first

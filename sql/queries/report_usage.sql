@@ -2,7 +2,8 @@
 -- and its mean over all days (before its first attempt it had none); targets are of everything,
 -- also in a share tree. Given are those with the most, those furthest from their target, and in
 -- "left_out" how many are not given. "without" counts those who have no target though others have,
--- and "by_without" is their part of all usage, "total" all usage as of the last day.
+-- and "by_without" is their part of all usage; "unused" is what of all targets is of those who used
+-- nothing.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
 WITH own AS (
     SELECT
@@ -39,6 +40,8 @@ placed AS (
         count(CASE WHEN rank IS NULL AND mean > 0 THEN entity END) OVER kind AS without,
         sum(CASE WHEN rank IS NULL THEN mean::DECIMAL(20, 18) END) OVER kind AS by_without,
         max(most) OVER kind AS greatest,
+        sum(CASE WHEN mean = 0 THEN share::DECIMAL(20, 18) END) OVER kind AS unused,
+        sum(share::DECIMAL(20, 18)) OVER kind AS promised,
         row_number() OVER (kind ORDER BY mean DESC, now DESC, entity NULLS LAST, parent, partition)
             AS place,
         row_number() OVER (kind ORDER BY abs(mean - share) DESC NULLS LAST, entity, parent, partition)
@@ -61,6 +64,7 @@ given AS (
 SELECT
     method, entity_kind, last_as_of, days, named, targets, different, without,
     coalesce(by_without, 0)::DOUBLE AS by_without, greatest,
+    coalesce(unused::DOUBLE / nullif(promised::DOUBLE, 0), 0) AS unused,
     entities - count(*) OVER (PARTITION BY method, entity_kind) AS left_out,
     above, below, entity, parent, partition, share, now, mean, priority, rank
 FROM given

@@ -1,10 +1,21 @@
--- Usage fractions over time of the users, or accounts, who used most, and of all others together
--- (place beyond "shown", with their number). Beyond "days" days each point is the mean of seven.
+-- Parts of all usage over time of the users, or accounts, who used most, and of all others together
+-- (place beyond "shown", with their number). Beyond "days" days each point is the mean of seven. Of
+-- accounts in a share tree those that have no others below them, so that none is counted twice.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
-WITH own AS (
-    SELECT as_of, entity, share, usage_fraction::DECIMAL(20, 18) AS fraction
+WITH above AS (
+    SELECT DISTINCT parent
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period AND method = $method
+        AND entity_kind = 'account' AND parent IS NOT NULL
+),
+own AS (
+    SELECT
+        as_of, entity, sum(share_of_all) AS share,
+        sum(coalesce(usage_of_all, 0)::DECIMAL(20, 18)) AS fraction
     FROM fairshare_result
     WHERE cluster = $cluster AND period = $period AND method = $method AND entity_kind = $kind
+        AND ($kind <> 'account' OR entity IS NULL OR entity NOT IN (SELECT parent FROM above))
+    GROUP BY as_of, entity
 ),
 instants AS (
     SELECT as_of, row_number() OVER (ORDER BY as_of) - 1 AS number, count(*) OVER () AS instants

@@ -31,5 +31,6 @@ CREATE TABLE charge_result (
     attempts BIGINT NOT NULL,          -- that started and occupied part of the period
     unknown BIGINT NOT NULL,           -- of them with no amount in the log: they count 0
     clipped BIGINT NOT NULL,           -- of them with more than is available: they count as all
+    first_start BIGINT,                -- when the first attempt of all started, as far as is known
     run_id VARCHAR NOT NULL
 );

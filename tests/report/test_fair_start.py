@@ -378,3 +378,15 @@ def test_the_worked_example_is_that_of_the_definition() -> None:
 def test_rows_say_which_fair_start_time_they_are_of() -> None:
     rows = series.misses(pool(), "missed_{}_share", str)
     assert {row["of"] for row in rows} == {"strict", "relaxed"}
+
+
+@pytest.mark.parametrize(
+    ("order", "said"), [("fairshare", "by fairshare"), ("nuwt", "by how long owners waited")]
+)
+def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) -> None:
+    fidelity = Fidelity("fcfs", "easy", (), order)
+    assert said in belief.fair_order(fidelity)
+    assert said in belief.judged(fidelity)
+    for by_arrival in (None, Fidelity("fcfs", "easy", ())):
+        assert belief.fair_order(by_arrival) == ""
+        assert belief.judged(by_arrival) == ""

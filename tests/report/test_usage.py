@@ -57,6 +57,9 @@ def _add(
         usage=pl.col("usage_fraction") * 100,
         priority=None,
     )
+    frame = frame.with_columns(
+        partition=None, share_of_all=pl.col("share"), usage_of_all=pl.col("usage_fraction")
+    )
     frame = frame.select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
     marked = {"cluster": "demo", "period": period, "run_id": "run-1"}
     database.insert(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit import config
+from audit import cli, config
 from audit.errors import AuditError, LogError, UsageError
 from audit.formats.dialects import Reading
 from audit.service import night, sshare
@@ -320,3 +320,22 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
     reading = Reading(tuple(header.split("\x1f")), "\x1f")
     found = recompute(request(sacct=[tmp_path / "sacct.txt"], reading=reading))
     assert raw(found) == raw(recompute(request()))
+
+
+# the command -------------------------------------------------------------------------------------
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = DATA / "plain"
+    files = {
+        "sacct": "sacct.txt", "assoc": "assoc.psv", "qos": "qos.psv",
+        "partitions": "partitions.txt", "slurm-conf": "config.txt",
+    }  # fmt: skip
+    flags = [text for flag, name in files.items() for text in (f"--{flag}", str(folder / name))]
+    monkeypatch.setattr("sys.argv", ["fairaudit", "sshare", *flags, "--as-of", TAKEN])
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    said = capfd.readouterr()
+    assert done.value.code == 0
+    assert said.out == (folder / "sshare.psv").read_text()
+    assert "Fair Tree, no decay" in said.err

@@ -27,6 +27,8 @@ VIEWS = {
     "summary": """cluster pool schedule period metric dimension dimension_value value lower upper
         unit attempts run_id""",
     "fidelity": "cluster pool period order backfill metric value unit run_id",
+    "studies": """study log pool setting metric dimension dimension_value value lower upper unit
+        attempts""",
     "coverage": "cluster day records refused state",
     "refused_records": "cluster file line byte_offset reason text refused_at replayed_at",
     "restatements": """cluster period metric dimension dimension_value old_value new_value because

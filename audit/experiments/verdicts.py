@@ -1,0 +1,122 @@
+"""Whether a paper's conclusion holds on a log, decided by a stated comparison.
+
+Two figures are compared by their difference and its 95 % interval, a paired bootstrap: both are of
+the same attempts under two schedules, a resample draws the units (users) for both alike, and the
+interval is of the difference itself (``metrics.uncertainty``). It is much narrower than those of
+the two figures are apart.
+
+    greater   yes: the whole interval lies above 0 · no: none of it does · else undecided
+    near      yes: the whole interval lies within ± margin · no: all of it outside · else undecided
+
+Where there is no interval (fewer than two units), nothing is decided.
+
+Source: SPEC §5, *Uncertainty*; for ``near``, D. J. Schuirmann, A comparison of the two one-sided
+tests procedure and the power approach for assessing the equivalence of average bioavailability
+(1987).
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import Resamples
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Holds(StrEnum):
+    """Whether a claim holds."""
+
+    yes = "yes"
+    no = "no"
+    undecided = "undecided"
+
+
+class Verdict(NamedTuple):
+    """What a log says to a claim of a paper."""
+
+    claim: str
+    """What the paper concludes, in our words."""
+    holds: Holds
+    because: str
+    """What was compared, the figures and their interval."""
+    source: str
+    """Paper and section, such as ``[S §5]``."""
+
+
+class Estimate(NamedTuple):
+    """A figure with its 95 % interval; without one where there are fewer than two units."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+
+    def __str__(self) -> str:
+        """Such as ``120 [80.4, 160]``: four significant digits; no interval is said so."""
+        if self.lower is None or self.upper is None:
+            return f"{self.value:,.4g} (no interval)"
+        return f"{self.value:,.4g} [{self.lower:,.4g}, {self.upper:,.4g}]"
+
+
+def mean_difference(
+    units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
+) -> Estimate:
+    """Mean of ``one`` − mean of ``other`` over the same attempts.
+
+    Args:
+        units: the number of each attempt's unit (its user), < ``resamples.units``.
+        one, other: the figure of each attempt under two schedules.
+        resamples: of the units.
+
+    Raises:
+        ValueError: there are no attempts.
+    """
+    return mean(units, one.astype(np.float64) - other.astype(np.float64), resamples)
+
+
+def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
+    """The mean of ``values``, one per attempt; arguments and errors as ``mean_difference``."""
+    if len(values) == 0:
+        raise ValueError("no attempts: there is no mean")
+    present = np.flatnonzero(np.bincount(units))
+    sums = np.bincount(units, values)[present].astype(np.float64)
+    counts = np.bincount(units)[present].astype(np.float64)
+    interval = resamples.ratio(present, sums, counts)
+    return Estimate(exact_sum(values.astype(np.float64)) / len(values), *interval)
+
+
+def greater(difference: Estimate) -> Holds:
+    """Whether one figure is greater than another, by their difference one − other."""
+    if difference.lower is None or difference.upper is None:
+        return Holds.undecided
+    if difference.lower > 0:
+        return Holds.yes
+    return Holds.no if difference.upper <= 0 else Holds.undecided
+
+
+def near(difference: Estimate, margin: float) -> Holds:
+    """Whether two figures differ by no more than ``margin`` ≥ 0, by their difference."""
+    if difference.lower is None or difference.upper is None:
+        return Holds.undecided
+    if -margin <= difference.lower and difference.upper <= margin:
+        return Holds.yes
+    apart = difference.lower > margin or difference.upper < -margin
+    return Holds.no if apart else Holds.undecided
+
+
+def every(parts: Iterable[Holds]) -> Holds:
+    """Whether all parts of a claim hold: no where one does not; of none, undecided."""
+    found = list(parts)
+    if Holds.no in found:
+        return Holds.no
+    return Holds.yes if found and set(found) == {Holds.yes} else Holds.undecided
+
+
+def opposite(holds: Holds) -> Holds:
+    """Whether the contrary holds."""
+    return {Holds.yes: Holds.no, Holds.no: Holds.yes}.get(holds, Holds.undecided)

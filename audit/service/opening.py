@@ -1,0 +1,155 @@
+"""Logs as a what-if or a study reads them: by way of a store that is thrown away."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from audit import config
+from audit.errors import UsageError
+from audit.formats.dialects import PLAIN, Header, Reading
+from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
+from audit.metrics import population
+from audit.model import Resource
+from audit.service.inference import Fact
+from audit.service.runs import name_of
+from audit.service.setting import Setting, configured, one_off
+from audit.store import database, migrations, queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Which logs, and what was said of them; None lets the configuration or the log decide."""
+
+    logs: Sequence[Path]
+    dialect: str | None = None
+    reading: Reading = PLAIN
+    cluster: str | None = None
+    pool_size: int | None = None
+    resource: Resource | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """What logs hold of a cluster."""
+
+    described: pl.DataFrame
+    """Columns of ``model.DESCRIBED``: all attempts of all pools."""
+    setting: Setting
+    """Pools, zone and instant."""
+    cluster: config.Cluster | None
+    """The cluster in the configuration, if it has any."""
+    sha256: tuple[str, ...]
+    """Of the logs' decompressed bytes, sorted."""
+
+
+def open_log(
+    asked: Asked,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+) -> Log:
+    """Reads logs, and tells what must be known of their cluster.
+
+    Args:
+        asked: which logs, and what was said of them.
+        chosen: the configuration in force. Pools, steps and policies are those of the cluster of
+            this name in it, if it has any.
+        progress: told how far it is.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+    """
+    logs = open_logs(asked.logs, asked.dialect, asked.reading)
+    named, attempts, headers, cluster = _read(logs, asked, chosen, progress)
+    setting = _setting(named, attempts, headers, cluster, asked)
+    described = population.describe(
+        attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+    )
+    return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
+
+
+def _read(
+    logs: Sequence[Opened], asked: Asked, chosen: config.Config, progress: Progress
+) -> tuple[Fact, pl.DataFrame, Mapping[str, Header], config.Cluster | None]:
+    """What the logs hold, by way of a store that is thrown away, and who is configured for them."""
+    name, source, called = name_of(logs, asked.cluster)
+    cluster = _configured_cluster(chosen, asked.cluster, called)
+    named = Fact("cluster", name, source)
+    if cluster is not None and cluster.name != name:
+        named = Fact("cluster", cluster.name, "the only one that is configured")
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
+        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
+        try:
+            migrations.migrate(con)
+            take_in(con, named.value, logs, called=called, progress=progress)
+            refuse_beyond(con, named.value, logs, chosen.ingest.refused_limit)
+            attempts = queries.run(con, "attempts", cluster=named.value)
+        finally:
+            con.close()
+    return named, attempts, {log.source.path.name: log.header for log in logs}, cluster
+
+
+def _configured_cluster(
+    chosen: config.Config, asked: str | None, called: str | None
+) -> config.Cluster | None:
+    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
+
+    Raises:
+        UsageError: it has clusters, but not that one, or several to choose from.
+    """
+    if not chosen.clusters:
+        return None
+    clusters = {cluster.name: cluster for cluster in chosen.clusters}
+    listed = ", ".join(clusters)
+    if asked is not None:
+        if asked not in clusters:
+            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
+        return clusters[asked]
+    if called in clusters:
+        return clusters[called]
+    if len(clusters) > 1:
+        raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
+    return chosen.clusters[0]
+
+
+def _setting(
+    named: Fact,
+    attempts: pl.DataFrame,
+    headers: Mapping[str, Header],
+    cluster: config.Cluster | None,
+    asked: Asked,
+) -> Setting:
+    """The pools: as configured, else as the flags say, else as the log does.
+
+    Raises:
+        UsageError: flags say what the configuration says already.
+    """
+    if cluster is None:
+        resource = asked.resource or Resource.cpus
+        return one_off(named, attempts, headers, resource, asked.pool_size, asked.zone)
+    told = (
+        ("--pool-size", asked.pool_size),
+        ("--resource", asked.resource),
+        ("--zone", asked.zone),
+    )
+    for flag, value in told:
+        if value is not None:
+            raise UsageError(
+                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
+            )
+    setting = configured(cluster, attempts, headers)
+    zone = Fact("time zone", cluster.zone, "config.toml")
+    return Setting(
+        setting.cluster,
+        setting.zone,
+        setting.pools,
+        setting.partition_pool,
+        setting.now,
+        (named, zone, *setting.facts),
+        setting.warnings,
+    )
