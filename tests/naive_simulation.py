@@ -311,8 +311,9 @@ class Pool:
             raise ValueError(self.rule.order)
 
         if self.rule.order in TURNS:
-            turns = {k: TURNS[self.rule.order](self, self.log.jobs[k].owner) for k in self.queue}
-            return sorted(self.queue, key=lambda k: (_last_first(turns[k]), k))
+            owner = {k: self.log.jobs[k].owner for k in self.queue}
+            turns = {name: TURNS[self.rule.order](self, name) for name in set(owner.values())}
+            return sorted(self.queue, key=lambda k: (_last_first(turns[owner[k]]), k))
         return sorted(self.queue, key=lambda k: (key(k), k))
 
     # Owners

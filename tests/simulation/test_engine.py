@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.metrics.population import describe
-from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
+from audit.model import BY_OWNER, DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
 from audit.simulation.workload import NEVER
 from tests import naive_simulation as slow
@@ -78,6 +78,26 @@ def test_long_queues_as_defined(order: Order, resources: int, window: int | None
     policy = Policy(order, Backfill.no_guarantee)
     want = slow.replay(log, rule(policy))
     assert starts(log, policy) == [want.start.get(k) for k in range(len(jobs))]
+
+
+@pytest.mark.parametrize(
+    ("order", "number"), [(Order.fairshare, 5), (Order.nuwt, 5), (Order.nuwt, 80)]
+)
+def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: int) -> None:
+    # Few are sorted by owner, unless two of them tie; many by comparing attempts.
+    random = np.random.Generator(np.random.PCG64(number))
+    arrivals = sorted(random.integers(0, 30, 90).tolist())
+    jobs = []
+    for arrival in arrivals:
+        size, occupancy = int(random.integers(1, 5)), int(random.integers(0, 20))
+        job = owned(f"{random.integers(0, number):02}", EPOCH + arrival, occupancy, size)
+        jobs.append(job._replace(estimate=max(1, 2 * occupancy)))
+    log = Log(tuple(jobs), (6,))
+    ranking = Ranking(interval=20, recalculation=5)
+    policy = Policy(order, Backfill.easy)
+    want = slow.replay(log, rule(policy)._replace(ranking=ranking))
+    made = starts(log, policy, ranking=ranking)
+    assert made == [want.start.get(k) for k in range(len(jobs))]
 
 
 @pytest.mark.parametrize("order", list(Order))
