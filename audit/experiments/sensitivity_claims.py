@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.experiments.cells import studied
 from audit.experiments.sensitivity import Base, Plane, Point, Sweep, planes, sweeps
 from audit.experiments.verdicts import Estimate, Holds, Verdict, every, greater
 from audit.metrics.quantiles import nearest_rank
@@ -333,3 +334,27 @@ def _ranks(rows: Floats) -> Floats:
     above = (rows[:, :, np.newaxis] < rows[:, np.newaxis, :]).sum(2)
     centred: Floats = (below - above).astype(np.float64)
     return centred
+
+
+def rows(pool: str, found: Answers) -> pl.DataFrame:
+    """Each setting's mean response by group, with its interval, and what the pool did.
+
+    Args:
+        pool: its name.
+        found: what the settings came to.
+
+    Returns:
+        Columns of ``cells.STUDIED``.
+    """
+    made: list[tuple[object, ...]] = []
+    for point, sums in found.of.items():
+        for group, label in enumerate(found.labels):
+            if (drawn := responses(found, [point], [group])[0]).value >= 0:  # not NaN
+                attempts = int(sums.attempts[group].sum())
+                of = ("group", label, *drawn.estimate(), "s", attempts)
+                made.append((pool, point.label, "response_mean", *of))
+        attempts = int(sums.attempts.sum())
+        for metric, value in (("utilization", sums.utilization), ("loss_of_capacity", sums.loss)):
+            of_pool = ("all", None, value, None, None, "1", attempts)
+            made.append((pool, point.label, metric, *of_pool))
+    return studied(made)
