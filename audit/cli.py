@@ -11,7 +11,7 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import typer
 
@@ -21,6 +21,7 @@ from audit.progress import printable
 
 if TYPE_CHECKING:
     from audit.config import Config
+    from audit.experiments.sensitivity import By
     from audit.formats.dialects import Reading
 
 DEFAULT_OUT = Path("fairaudit-out")
@@ -699,6 +700,89 @@ def operators_(
         study = operator_study.study(Setting(bits=range(3, bits + 1)), progress.update)
     for made in studies.write(study, out):
         print(printable(str(made)))
+
+
+GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
+
+
+@experiment.command()
+def sensitivity(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    out: StudyOut = DEFAULT_OUT,
+    db: Annotated[
+        Path | None, typer.Option(help="Database to add to, instead of sensitivity.duckdb.")
+    ] = None,
+    group_by: Annotated[
+        GroupBy | None,
+        typer.Option(help="What makes a group; without it, account or width class."),
+    ] = None,
+    groups: Annotated[
+        int, typer.Option(min=2, max=6, help="So many groups; the smallest become one.")
+    ] = 6,
+    backfill: Annotated[
+        Backfill | None,
+        typer.Option(help="Who may start before others; without it, easy or as configured."),
+    ] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
+    ] = None,
+    resource: Annotated[
+        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="How many work on it.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
+    from audit import model
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts
+    from audit.service import sensitivity as service
+    from audit.service import studies
+
+    jit.on_first_compile = _say
+    charts.prepare()
+    request = studies.Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+        threads=threads,
+    )
+    plan = service.plan(
+        cast("By | None", group_by.value if group_by else None),
+        groups,
+        model.Backfill(backfill.value) if backfill else None,
+    )
+    with Progress() as progress:
+        made = studies.conduct(
+            service.KEY,
+            request,
+            _config(config),
+            plan,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for file in made:
+        print(printable(str(file)))
 
 
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:

@@ -7,6 +7,7 @@ the two figures are apart.
 
     greater   yes: the whole interval lies above 0 · no: none of it does · else undecided
     near      yes: the whole interval lies within ± margin · no: all of it outside · else undecided
+    between   the same within two limits, of a ratio for example
 
 Where there is no interval (fewer than two units), nothing is decided.
 
@@ -15,15 +16,15 @@ tests procedure and the power approach for assessing the equivalence of average 
 (1987).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.quantiles import exact_sum
-from audit.metrics.uncertainty import Resamples
+from audit.metrics.quantiles import exact_sum, nearest_rank
+from audit.metrics.uncertainty import LOWER, UPPER, Resamples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,23 +91,75 @@ def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
     return Estimate(exact_sum(values.astype(np.float64)) / len(values), *interval)
 
 
-def greater(difference: Estimate) -> Holds:
+def estimate(
+    units: Ints,
+    terms: Mapping[str, Floats | Ints],
+    of: Callable[[Mapping[str, Floats]], Floats],
+    resamples: Resamples,
+) -> Estimate | None:
+    """A figure made of several sums over the same attempts.
+
+    Args:
+        units: as for ``mean_difference``.
+        terms: what is summed, by name; one element per attempt.
+        of: makes the figure of the sums, element by element; NaN where it is not defined.
+        resamples: of the units; those for which the figure is not defined are left out.
+
+    Returns:
+        None where the figure itself is not defined.
+    """
+    totals = {name: np.array([exact_sum(of_.astype(np.float64))]) for name, of_ in terms.items()}
+    value = float(of(totals)[0])
+    if np.isnan(value):
+        return None
+    present = np.flatnonzero(np.bincount(units))
+    if len(present) < 2:
+        return Estimate(value, None, None)
+    by_unit = [np.bincount(units, of_)[present].astype(np.float64) for of_ in terms.values()]
+    drawn = of(dict(zip(terms, resamples.sums(present, *by_unit), strict=True)))
+    ascending = np.sort(drawn[~np.isnan(drawn)])
+    return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
+
+
+def ratio(
+    units: Ints, above: Floats | Ints, below: Floats | Ints, resamples: Resamples
+) -> Estimate | None:
+    """Σ above / Σ below of what is ≥ 0; ∞ where only the latter is 0, None where both are.
+
+    Arguments as for ``mean_difference``. In resamples both being 0 counts as 1.
+    """
+    made = estimate(units, {"above": above, "below": below}, _ratio, resamples)
+    return made if above.any() or below.any() else None
+
+
+def _ratio(sums: Mapping[str, Floats]) -> Floats:
+    above, below = sums["above"], sums["below"]
+    safe = np.where(below > 0, below, 1.0)
+    made: Floats = np.where(below > 0, above / safe, np.where(above > 0, np.inf, 1.0))
+    return made
+
+
+def between(figure: Estimate | None, low: float, high: float) -> Holds:
+    """Whether a figure lies in [low, high]."""
+    if figure is None or figure.lower is None or figure.upper is None:
+        return Holds.undecided
+    if low <= figure.lower and figure.upper <= high:
+        return Holds.yes
+    return Holds.no if figure.lower > high or figure.upper < low else Holds.undecided
+
+
+def greater(difference: Estimate | None) -> Holds:
     """Whether one figure is greater than another, by their difference one − other."""
-    if difference.lower is None or difference.upper is None:
+    if difference is None or difference.lower is None or difference.upper is None:
         return Holds.undecided
     if difference.lower > 0:
         return Holds.yes
     return Holds.no if difference.upper <= 0 else Holds.undecided
 
 
-def near(difference: Estimate, margin: float) -> Holds:
+def near(difference: Estimate | None, margin: float) -> Holds:
     """Whether two figures differ by no more than ``margin`` ≥ 0, by their difference."""
-    if difference.lower is None or difference.upper is None:
-        return Holds.undecided
-    if -margin <= difference.lower and difference.upper <= margin:
-        return Holds.yes
-    apart = difference.lower > margin or difference.upper < -margin
-    return Holds.no if apart else Holds.undecided
+    return between(difference, -margin, margin)
 
 
 def every(parts: Iterable[Holds]) -> Holds:

@@ -278,7 +278,7 @@ def _save(frame: pl.DataFrame, file: Path) -> None:
     """
     draft = file.with_suffix(".part")
     try:
-        frame.write_ipc(draft)
+        frame.write_ipc(draft, compression="zstd")
         draft.replace(file)
     except OSError as error:
         raise _unwritable(file.parent, error) from error

@@ -114,7 +114,28 @@ def simulate(
     Source: SPEC §4.
     """
     work, keys = workload(described, pool, now, fairshare)
-    made = replay(work, policy)
+    return as_schedule(described, pool, work, keys, replay(work, policy), policy.name, tau_s)
+
+
+def as_schedule(
+    described: pl.DataFrame,
+    pool: Pool,
+    work: Workload,
+    keys: pl.DataFrame,
+    made: Replay,
+    name: str,
+    tau_s: int = TAU_S,
+) -> pl.DataFrame:
+    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``.
+
+    Args:
+        described: what the workload was made of.
+        pool: its pool.
+        work, keys: as ``workload`` gave them.
+        made: the starts.
+        name: of the schedule.
+        tau_s: of the bounded slowdown, s.
+    """
     placed = keys.with_columns(
         _start=_instants(made.start),
         _arrival=pl.Series(work.arrival),
@@ -136,9 +157,7 @@ def simulate(
         .then("end_time"),
     )
     only = pool._replace(name=pool.name)
-    schedule = describe(
-        attempts.select(ATTEMPTS.names()), [only], schedule=policy.name, tau_s=tau_s
-    )
+    schedule = describe(attempts.select(ATTEMPTS.names()), [only], schedule=name, tau_s=tau_s)
     plans = placed.select(*KEYS, PLANNED)
     return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 

@@ -1,0 +1,294 @@
+"""A workload as a few numbers: what each class of attempts asks for, and when it arrives ([B] §3).
+
+A class is a label (``workload_classes``) in one part of the week (``weekly_clock``). Its arrivals
+are a renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
+distribution. The log is read as a circle: one gap leads from its last arrival to its first, so the
+mean gap is the length of the part by the number of arrivals. Occupancies are of such a distribution
+as well; [B] calls them runtimes. Sizes, walltimes and users are short tables.
+
+What the model does not know: that arrivals of a session follow each other, that classes swell and
+fade together, that users come and go. ``synthetic`` makes logs of it, and the study of workloads
+shows what that costs.
+
+Who never started, is open, or has no size is left out, and counted. Users are told apart by rank,
+never by name; a class by group bears its group's name.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import product
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.errors import LogError
+from audit.experiments import hyper_exponential, workload_classes
+from audit.experiments.hyper_exponential import Fit
+from audit.experiments.weekly_clock import PARTS, WeeklyClock, weekly_clock
+from audit.metrics.fidelity import rank_correlation
+from audit.metrics.quantiles import exact_sum
+from audit.model import Pool, Standing
+from audit.periods import day_of
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Shares = tuple[tuple[int, float], ...]
+
+LISTED: Final = 12
+"""So many sizes and users of a class are told apart."""
+QUANTILES: Final = 20
+"""So many walltimes of a class stand for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """Attempts of one label in one part of the week."""
+
+    label: str
+    part: str
+    """One of ``weekly_clock.PARTS``."""
+    attempts: int
+    hours: float
+    """How long the part lasted in all."""
+    mean_size: float
+    mean_occupancy_s: float
+    used: float
+    """Of all size-seconds of the workload, 0 to 1."""
+    gaps: Fit
+    """Between arrivals, on the clock of the part."""
+    occupancies: Fit
+    sizes: Shares
+    """Ascending sizes and their shares, which add up to 1 and have the mean of all."""
+    walltimes: Shares
+    """Ascending walltimes in s, and their shares of those that have one: in twentieths."""
+    with_walltime: float
+    """Share of the attempts that have one, 0 to 1."""
+    foresight: float
+    """Spearman correlation of walltimes and occupancies, −1 to 1; 0 where there is none."""
+    users: Shares
+    """Ranks of users and their shares; 0 stands for all other users."""
+
+    @property
+    def rate(self) -> float:
+        """Arrivals per hour of its part of the week."""
+        return self.attempts / self.hours
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The workload of a pool."""
+
+    cluster: str
+    by: str
+    """One of ``workload_classes.TECHNIQUES``."""
+    resource: str
+    """What sizes count."""
+    capacity: int
+    zone: str
+    first_day: date
+    days: int
+    """Whole days, from the first arrival's to the last one's."""
+    users: int
+    left_out: int
+    """Attempts of the log that are none of the model's."""
+    classes: tuple[Class, ...]
+
+    @property
+    def attempts(self) -> int:
+        """Of all classes."""
+        return sum(of.attempts for of in self.classes)
+
+    @property
+    def load(self) -> float:
+        """Offered load: mean size-seconds that arrive per second, by the capacity."""
+        clock = self.clock()
+        work = exact_sum(
+            np.array([of.attempts * of.mean_size * of.mean_occupancy_s for of in self.classes])
+        )
+        return work / (self.capacity * float(clock.edges[-1] - clock.edges[0]))
+
+    def clock(self) -> WeeklyClock:
+        """The clock of the days that it was made of."""
+        return weekly_clock(self.first_day, self.days, ZoneInfo(self.zone))
+
+
+def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """The attempts of a pool that a model is made of, by arrival.
+
+    Args:
+        described: columns of ``model.DESCRIBED``.
+        pool: whose.
+    """
+    return described.filter(
+        pl.col("pool") == pool.name,
+        pl.col("standing") == Standing.ENDED,
+        pl.col("size") > 0,
+    ).sort("arrival_time", maintain_order=True)
+
+
+def model(
+    described: pl.DataFrame,
+    pool: Pool,
+    cluster: str,
+    zone: ZoneInfo,
+    by: str,
+    seed: int,
+    clusters: int | None = None,
+) -> Model:
+    """The model of what a pool was asked for.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; those of other pools are left aside.
+        pool: whose workload.
+        cluster: its name.
+        zone: whose clock tells peak hours.
+        by: one of ``workload_classes.TECHNIQUES``.
+        seed: of k-means and of the bootstraps (PCG64).
+        clusters: how many, where classes are clusters; None chooses.
+
+    Raises:
+        LogError: no attempt has ended.
+        ValueError: there is no such technique.
+    """
+    own = population(described, pool)
+    if own.is_empty():
+        raise LogError(
+            f"pool {pool.name!r}: no attempt has ended, so there is no workload; give a longer log"
+        )
+    arrival = own["arrival_time"].to_numpy()
+    first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
+    days = (last - first) // timedelta(days=1) + 1
+    clock = weekly_clock(first, days, zone)
+    label = workload_classes.labels(own, by, seed, clusters)
+    rank, users = _ranks(own)
+    placed = own.select("arrival_time", "size", "occupancy_s", "walltime_s").with_columns(
+        label=label,
+        part=pl.Series(clock.part_of(arrival)),
+        reading=pl.Series(clock.reading(arrival)),
+        user=rank,
+    )
+    work = float((own["size"] * own["occupancy_s"]).sum())
+    classes = []
+    for number, (name, part) in enumerate(product(_order(label, by), PARTS)):
+        of = placed.filter(pl.col("label") == name, pl.col("part") == PARTS.index(part))
+        if of.height:
+            lasted = clock.seconds(part)
+            classes.append(_class(of, (name, part), lasted, work, seed + 2 * number))
+    return Model(
+        cluster=cluster,
+        by=by,
+        resource=pool.resource.value,
+        capacity=pool.largest,
+        zone=zone.key,
+        first_day=first,
+        days=days,
+        users=users,
+        left_out=described.filter(pl.col("pool") == pool.name).height - own.height,
+        classes=tuple(classes),
+    )
+
+
+def gaps(readings: Ints, lasted: int) -> Ints:
+    """Gaps between arrivals on the clock of their part, the last one leading round to the first.
+
+    Args:
+        readings: when they arrived, s, ascending, in [0, ``lasted``); one at least.
+        lasted: length of the part in all, s.
+    """
+    return np.diff(readings, append=readings[0] + lasted)
+
+
+def most_frequent(values: Ints) -> Shares:
+    """Values and their shares: the ``LISTED`` − 2 most frequent, and what the others come to.
+
+    The others stand as the two whole numbers around their mean, in the shares that keep it. So the
+    mean of the table is that of the values.
+    """
+    found, counts = np.unique(values, return_counts=True)
+    if len(found) <= LISTED:
+        shares = {int(v): int(n) / len(values) for v, n in zip(found, counts, strict=True)}
+    else:
+        by_count = np.argsort(-counts, kind="stable")
+        kept, others = by_count[: LISTED - 2], by_count[LISTED - 2 :]
+        shares = {int(found[k]): int(counts[k]) / len(values) for k in kept}
+        many = int(counts[others].sum())
+        below, over = divmod(int((found[others] * counts[others]).sum()), many)
+        for value, part in ((below, 1 - over / many), (below + 1, over / many)):
+            if part:
+                shares[value] = shares.get(value, 0.0) + part * many / len(values)
+    return tuple(sorted(shares.items()))
+
+
+def _class(of: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, seed: int) -> Class:
+    size, occupancy = of["size"].to_numpy(), of["occupancy_s"].to_numpy()
+    walltime = of["walltime_s"].drop_nulls()
+    return Class(
+        label=key[0],
+        part=key[1],
+        attempts=of.height,
+        hours=lasted / 3600,
+        mean_size=int(size.sum()) / of.height,
+        mean_occupancy_s=int(occupancy.sum()) / of.height,
+        used=int((size * occupancy).sum()) / work if work else 0.0,
+        gaps=hyper_exponential.fit(gaps(of["reading"].to_numpy(), lasted), seed),
+        occupancies=hyper_exponential.fit(occupancy, seed + 1),
+        sizes=most_frequent(size),
+        walltimes=_walltimes(walltime.to_numpy()),
+        with_walltime=len(walltime) / of.height,
+        foresight=_foresight(of.filter(pl.col("walltime_s").is_not_null())),
+        users=_users(of["user"].to_numpy()),
+    )
+
+
+def _walltimes(walltime: Ints) -> Shares:
+    """Values at the middles of ``QUANTILES`` equal parts of the walltimes, equal ones as one."""
+    ordered = np.sort(walltime)
+    if not len(ordered):
+        return ()
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    values, counts = np.unique(
+        ordered[np.ceil(middles * len(ordered)).astype(np.int64) - 1], return_counts=True
+    )
+    return tuple((int(v), int(n) / QUANTILES) for v, n in zip(values, counts, strict=True))
+
+
+def _foresight(of: pl.DataFrame) -> float:
+    """Spearman correlation of walltimes and occupancies, with average ranks."""
+    found = rank_correlation(of["walltime_s"].to_numpy(), of["occupancy_s"].to_numpy())
+    return min(max(found or 0.0, -1.0), 1.0)
+
+
+def _users(ranks: Ints) -> Shares:
+    """The most active users, and all others as rank 0."""
+    found, counts = np.unique(ranks, return_counts=True)
+    kept = np.argsort(-counts, kind="stable")[: LISTED - 1]
+    shares = {int(found[k]): int(counts[k]) / len(ranks) for k in kept}
+    others = len(ranks) - int(counts[kept].sum())
+    if others:
+        shares[0] = shares.get(0, 0.0) + others / len(ranks)
+    return tuple(sorted(shares.items()))
+
+
+def _ranks(own: pl.DataFrame) -> tuple[pl.Series, int]:
+    """The rank of each attempt's user by number of attempts, from 1, and how many users there are.
+
+    Who is not known by name is one user.
+    """
+    ranked = own.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
+    ranked = ranked.sort("jobs", "first", "user", descending=[True, False, False], nulls_last=True)
+    ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    found = own.select("user").join(
+        ranked, on="user", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return found["rank"], ranked.height
+
+
+def _order(label: pl.Series, by: str) -> list[str]:
+    """All labels: sizes from narrow to wide, groups and clusters by name, ``others`` last."""
+    found = label.unique().to_list()
+    if by == "size":
+        return sorted(found, key=lambda name: int(name.split("-")[0]))
+    return sorted(found, key=lambda name: (name == workload_classes.OTHERS, len(name), name))
