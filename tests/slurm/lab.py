@@ -403,10 +403,10 @@ class Cluster:
     tick_s: ClassVar[int] = 60
     """Usage and priorities are recalculated so often (PriorityCalcPeriod); seconds."""
 
-    def last_tick(self) -> float:
+    def last_tick(self) -> int:
         """When usage and priorities were last recalculated (epoch s); 0 before the first time."""
         noted = self.folder / "state" / "priority_last_decay_ran"
-        return noted.stat().st_mtime if noted.exists() else 0.0
+        return int.from_bytes(noted.read_bytes()[:8], "big") if noted.exists() else 0
 
     def wait_for_tick(self, after: float) -> None:
         """Waits until usage has been recalculated after an instant (epoch s)."""

@@ -32,6 +32,7 @@ ZONE: Final = "America/St_Johns"
 STATES: Final = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
 ROOT: Final = Path(__file__).parents[2]
 MIB: Final = 1 << 20
+QUIET_S: Final = 2
 
 QUALITIES: Final = (
     ("modify", "qos", "normal", "set", "priority=100"),
@@ -138,8 +139,10 @@ def _follow(lab: Lab, near: Cluster, far: Cluster, folder: Path, subtests: pytes
     with subtests.test("sshare with decay, at many instants"):
         compare_shares(far, folder / "far", [*sampling.quiet(), after["far"]])
     with subtests.test("sshare from the database"):
-        for sample in after.values():
-            site.compare_shares(sample)
+        site.compare_shares(after["near"], "--phase", after["near"].tick)
+        # with decay, usage itself tells when it is recalculated
+        (site.folder / "sample").write_text(after["far"].text)
+        site.compare_shares(after["far"], "--sample", "sample")
 
     # Settings change. Usage that `near` has goes on; `far` forgets its own, as what was billed by
     # other weights is not billed anew.
@@ -155,10 +158,12 @@ def _follow(lab: Lab, near: Cluster, far: Cluster, folder: Path, subtests: pytes
         far.submit("list", "-c9", "--qos=high", run=f"sleep {beyond + 4:.0f}"),
         far.submit("news", "-c2", "--mem=30G", run=f"sleep {beyond + 2:.0f}"),
     ]
-    for cluster, jobs in ((near, fresh), (far, lasting)):
-        for job in jobs:
-            cluster.wait_for(job, "COMPLETED", 90)
-    near.wait_for_tick(time.time())
+    for job in fresh:
+        near.wait_for(job, "COMPLETED")
+    ended = time.time()
+    for job in lasting:
+        far.wait_for(job, "COMPLETED", 90)
+    near.wait_for_tick(ended)
 
     with subtests.test("sshare after a change: classic, other shares"):
         compare_shares(near, folder / "near-changed", [Sample.quiet(near)])
@@ -337,10 +342,9 @@ since = {since}
             con.close()
         return found.rows(named=True)
 
-    def compare_shares(self, sample: Sample) -> None:
+    def compare_shares(self, sample: Sample, *ticks: object) -> None:
         """`fairaudit sshare`, from the published database, prints what sshare printed."""
-        (self.folder / "sample").write_text(sample.text)
-        words = ("--cluster", sample.cluster, "--as-of", sample.at, "--sample", "sample")
+        words = ("--cluster", sample.cluster, "--as-of", sample.at, *ticks)
         said = fairaudit(
             *("sshare", "--config", self.config, *words), folder=self.folder, conf=Path("none")
         )
@@ -470,7 +474,7 @@ class Sample:
     cluster: str
     at: int
     text: str
-    tick: float
+    tick: int
     """When usage had last been recalculated."""
 
     @classmethod
@@ -486,12 +490,14 @@ class Sample:
     def quiet(cls, cluster: Cluster) -> Sample:
         """One in whose last seconds nothing happened; nothing may run."""
         time.sleep(QUIET_S)
-        while (sample := cls.of(cluster)).at - sample.tick <= QUIET_S:
+        while not (sample := cls.of(cluster)).off_tick:
             time.sleep(1)
         return sample
 
-
-QUIET_S: Final = 2
+    @property
+    def off_tick(self) -> bool:
+        """Whether usage was neither recalculated just then nor about to be."""
+        return QUIET_S < self.at - self.tick < Cluster.tick_s - QUIET_S
 
 
 class Sampling:
@@ -525,8 +531,7 @@ class Sampling:
         found = [
             sample
             for sample in self._samples
-            if sample.at - sample.tick > QUIET_S
-            and not any(0 <= sample.at - event <= QUIET_S for event in events)
+            if sample.off_tick and not any(0 <= sample.at - event <= QUIET_S for event in events)
         ]
         running = [
             sample
@@ -561,7 +566,7 @@ def compare_shares(
     Args:
         cluster: whose.
         folder: for what Slurm's programs print now.
-        samples: what it printed; the last one tells when usage is recalculated.
+        samples: what it printed, at several instants.
         since: when usage was reset (epoch s), if it was.
     """
     files = described(cluster, folder)
@@ -570,8 +575,7 @@ def compare_shares(
     text = cluster.run("sacct", *words.split(), f"--starttime={first}", "--endtime=now")
     (folder / "sacct").write_text(text)
     for sample in samples:
-        (folder / f"sample-{sample.at}").write_text(sample.text)
-    for sample in samples:
+        (folder / f"sample-{sample.at}").write_text(sample.text)  # for who looks into a failure
         request = sshare.Request(
             sacct=(folder / "sacct",),
             associations=files["assoc"],
@@ -580,8 +584,7 @@ def compare_shares(
             slurm_conf=files["conf"],
             zone="UTC",
             as_of=str(sample.at),
-            sample=folder / f"sample-{samples[-1].at}",
-            sample_time=str(samples[-1].at),
+            phase=str(sample.tick),
         )
         ours = sshare.psv(sshare.recompute(request, config.Config()))
         assert ours.splitlines() == sample.text.splitlines()
