@@ -632,6 +632,31 @@ def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[_Fault]:
             )
 
 
+def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[_Fault]:
+    """Settings by which a queue, or what is fair, cannot be ordered."""
+    for k, pool in enumerate(pools):
+        for key in ("order", "fair_order"):
+            if getattr(pool, key) != "fairshare":
+                continue
+            where = ("pools", k, key)
+            if usage.operator == "classic":
+                yield _Fault(
+                    where, 'needs another usage.operator than "classic", such as "slurm"', "classic"
+                )
+            if usage.alignment == "calendar" and usage.method == "windows":
+                yield _Fault(where, 'needs usage.alignment "trailing"', usage.alignment)
+            if usage.method == "slurm" and usage.half_life_days == 0:
+                yield _Fault(where, "needs a half-life: a reset alone orders nothing", 0)
+            targets = usage.users or usage.accounts or usage.has_tree
+            if usage.operator != "absolute" and not targets:
+                yield _Fault(
+                    where,
+                    f"needs shares for usage.operator {usage.operator!r} (usage.shares, "
+                    'associations, users or accounts); without any, "absolute" goes by usage alone',
+                    usage.operator,
+                )
+
+
 class Cluster(_Section):
     """One cluster: its pools, its logs, its periods."""
 
@@ -665,7 +690,11 @@ class Cluster(_Section):
 
     @model_validator(mode="after")
     def _pools_have_what_is_charged(self) -> Cluster:
-        if found := list(_faults_of_pools(self.usage, self.pools)):
+        found = [
+            *_faults_of_pools(self.usage, self.pools),
+            *_faults_of_orders(self.usage, self.pools),
+        ]
+        if found:
             raise _refusal("Cluster", found)
         return self
 

@@ -330,6 +330,37 @@ def test_pools_must_have_what_is_charged(tmp_path: Path, usage: str, key: str, s
     assert said in found
 
 
+@pytest.mark.parametrize("key", ["order", "fair_order"])
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ('operator = "relative"', "needs shares for usage.operator 'relative'"),
+        ('alignment = "calendar"', 'needs usage.alignment "trailing"'),
+        (
+            'operator = "classic"\nshares = [{ account = "a", share = 1 }]',
+            'needs another usage.operator than "classic"',
+        ),
+        (
+            'method = "slurm"\npenalty = "billing"\nbilling_weights = { cpus = 1.0 }\n'
+            'half_life_days = 0\nreset = "yearly"',
+            "needs a half-life: a reset alone orders nothing",
+        ),
+    ],
+)
+def test_a_queue_by_fairshare_needs_settings_that_order(
+    tmp_path: Path, usage: str, said: str, key: str
+) -> None:
+    pool = f'[[clusters.pools]]\nname = "all"\ncapacity = {{ cpus = 4 }}\n{key} = "fairshare"'
+    (found,) = usage_refusal(tmp_path, usage, pool)
+    assert found.startswith(f"  clusters[0].pools[0].{key}: {said}")
+
+
+def test_a_queue_and_what_is_fair_go_by_one_kind_of_owner(tmp_path: Path) -> None:
+    pool = '[[clusters.pools]]\nname = "all"\norder = "nuwt"\nfair_order = "fairshare"'
+    (found,) = usage_refusal(tmp_path, "", pool)
+    assert 'order = "nuwt" with fair_order = "fairshare"' in found
+
+
 def test_parts_of_nodes_need_their_number(tmp_path: Path) -> None:
     pool = '[[clusters.pools]]\nname = "all"\ncapacity = { cpus = 4 }'
     (found,) = usage_refusal(tmp_path, 'basis = "node"', pool)
