@@ -17,7 +17,7 @@ which an attempt arrived, or something was used.
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §5 and §6.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,10 +25,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.experiments.cells import studied
+from audit.experiments.drawn import Drawn, combined, ratio
 from audit.experiments.sensitivity import Base, Plane, Point, Sweep, planes, sweeps
 from audit.experiments.verdicts import Estimate, Holds, Verdict, every, greater
-from audit.metrics.quantiles import nearest_rank
-from audit.metrics.uncertainty import LOWER, UPPER, Resamples
+from audit.metrics.uncertainty import Resamples
 
 Floats = NDArray[np.float64]
 
@@ -128,24 +128,10 @@ def _table(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
     )
 
 
-class Drawn(NamedTuple):
-    """A figure, and the same figure of each resample; NaN where a resample has none of it."""
-
-    value: float
-    resamples: Floats
-
-    def estimate(self) -> Estimate:
-        """With its interval; without one where hardly a resample has the figure."""
-        known = np.sort(self.resamples[~np.isnan(self.resamples)])
-        if len(known) < 2:
-            return Estimate(self.value, None, None)
-        return Estimate(self.value, nearest_rank(known, LOWER), nearest_rank(known, UPPER))
-
-
 def responses(found: Answers, points: Sequence[Point], groups: Sequence[int]) -> list[Drawn]:
     """The mean response of some groups taken together, for each setting, s; resampled by user."""
     return [
-        _drawn(
+        ratio(
             found.users,
             found.of[point].response[list(groups)].sum(0),
             found.of[point].attempts[list(groups)].sum(0),
@@ -154,30 +140,11 @@ def responses(found: Answers, points: Sequence[Point], groups: Sequence[int]) ->
     ]
 
 
-def _drawn(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
-    """Σ above / Σ below over units, and of each resample of them."""
-    units = np.flatnonzero(below > 0)
-    total = below.sum()
-    value = float(above.sum() / total) if total > 0 else float("nan")
-    if len(units) < 2:
-        return Drawn(value, np.full(len(resamples.weights), np.nan))
-    over, under = resamples.sums(units, above[units], below[units])
-    ratio = np.full(len(over), np.nan)
-    np.divide(over, under, out=ratio, where=under > 0)
-    return Drawn(value, ratio)
-
-
 def change(values: Sequence[float], of: Sequence[Drawn]) -> Drawn:
     """The rise of the least-squares line over ``values``, from the first to the last."""
     x = np.array(values, np.float64) - np.mean(values)
     weights = (values[-1] - values[0]) * x / np.sum(x**2)
-    return _combined(of, lambda figures: np.tensordot(weights, figures, 1))
-
-
-def _combined(of: Sequence[Drawn], make: Callable[[Floats], Floats]) -> Drawn:
-    """A figure of several figures, resample by resample."""
-    value = make(np.array([one.value for one in of]))
-    return Drawn(float(value), np.asarray(make(np.stack([one.resamples for one in of]))))
+    return combined(of, lambda figures: np.tensordot(weights, figures, 1))
 
 
 class Change(NamedTuple):
@@ -218,7 +185,7 @@ def moves_more(base: Base, claim: str, one: Change, others: Sequence[Change], of
     """Does a setting move the dominant group's response more than each of the others?"""
     found = []
     for other in others:
-        apart = _combined(
+        apart = combined(
             [one.dominant, other.dominant], lambda both: np.abs(both[0]) - np.abs(both[1])
         )
         found.append((other.sweep.key, apart.estimate()))
@@ -240,9 +207,9 @@ def utilization_follows(base: Base, found: Answers, points: Sequence[Point]) -> 
     how well the pool was filled is the loss of capacity, which is decided too.
     """
     sums = [found.of[point] for point in dict.fromkeys(points)]
-    response = [_drawn(found.days, one.day_response, one.day_attempts) for one in sums]
-    used = [_drawn(found.days, one.used, one.capacity) for one in sums]
-    kept = [_drawn(found.days, one.capacity - one.lost, one.capacity) for one in sums]
+    response = [ratio(found.days, one.day_response, one.day_attempts) for one in sums]
+    used = [ratio(found.days, one.used, one.capacity) for one in sums]
+    kept = [ratio(found.days, one.capacity - one.lost, one.capacity) for one in sums]
     of = "[B §5.1.1, §5.3]"
     return [
         Verdict(
@@ -268,7 +235,7 @@ def _follows(response: Sequence[Drawn], figure: Sequence[Drawn]) -> tuple[Holds,
             Holds.no,
             f"it is {low:.4f} in all {len(levels)} settings, while the response is {varied}",
         )
-    correlation = _combined([*response, *figure], _rank_correlations).estimate()
+    correlation = combined([*response, *figure], _rank_correlations).estimate()
     return (
         greater(correlation),
         f"rank correlation over {len(levels)} settings: {correlation}; it is {low:.4f} to "
