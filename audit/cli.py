@@ -20,9 +20,13 @@ from audit.errors import AuditError, LockedError
 from audit.progress import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from audit.config import Config
     from audit.experiments.sensitivity import By
     from audit.formats.dialects import Reading
+    from audit.service import studies
+    from audit.service.opening import Log
 
 DEFAULT_OUT = Path("fairaudit-out")
 
@@ -666,6 +670,35 @@ def doctor(
 
 
 StudyOut = Annotated[Path, typer.Option("--out", help="Folder for the page and its tables.")]
+StudyLogs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
+StudyDatabase = Annotated[
+    Path | None,
+    typer.Option("--db", help="Database to add the results to, instead of a new one in --out."),
+]
+StudyPoolSize = Annotated[
+    int | None, typer.Option("--pool-size", min=1, help="Capacity of the pool, in --resource.")
+]
+StudyResource = Annotated[
+    Resource | None, typer.Option("--resource", help="What sizes count (else: cpus).")
+]
+StudyZone = Annotated[
+    str | None, typer.Option("--zone", help="The cluster's time zone, like Europe/Berlin.")
+]
+StudyColumns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns of a log without header row: JobID,User,…"),
+]
+StudySeparator = Annotated[
+    str | None,
+    typer.Option("--separator", help="What separates them; without it, it is found out."),
+]
+StudyDialect = Annotated[
+    str | None, typer.Option("--dialect", help="Dialect of the logs; without it, it is detected.")
+]
+StudyCluster = Annotated[str | None, typer.Option("--cluster", help="Name of the cluster.")]
+StudyThreads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="How many work on it; else one per core.")
+]
 
 
 @experiment.command()
@@ -783,6 +816,83 @@ def sensitivity(
         )
     for file in made:
         print(printable(str(file)))
+
+
+@experiment.command("grid")
+def grid_(
+    logs: StudyLogs,
+    out: StudyOut = DEFAULT_OUT,
+    db: StudyDatabase = None,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Simulate the first so many that started.")
+    ] = 5_000,
+    loads: Annotated[
+        str, typer.Option(help="Offered loads, as shares of the capacity.")
+    ] = "0.70,0.80,0.90,0.95,0.98",
+    widest: Annotated[
+        int, typer.Option(help="Upper end of the last bounded width class, a power of two.")
+    ] = 128,
+    pool: Annotated[str | None, typer.Option(help="Which pool; else the busiest.")] = None,
+    pool_size: StudyPoolSize = None,
+    resource: StudyResource = None,
+    zone: StudyZone = None,
+    columns: StudyColumns = None,
+    separator: StudySeparator = None,
+    dialect: StudyDialect = None,
+    cluster: StudyCluster = None,
+    threads: StudyThreads = None,
+    config: ConfigFile = None,
+) -> None:
+    """How unfair each queue order and backfilling is, at each load; after Sabin and Sadayappan."""
+    from audit import model
+    from audit.errors import UsageError
+    from audit.service import grid, studies
+
+    if widest & (widest - 1) or widest < 1:
+        raise UsageError(f"--widest {widest}: not a power of two")
+    settings = _config(config)
+    options = grid.Options(
+        pool, attempts, grid.loads(loads), widest, settings.uncertainty.resamples
+    )
+    request = studies.Request(
+        logs=logs,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+        out=out,
+        database=db,
+        threads=threads,
+    )
+    _conduct("grid", request, settings, lambda log, seed: grid.plan(log, seed, options))
+
+
+def _conduct(
+    key: str, request: studies.Request, settings: Config, plan: Callable[[Log, int], studies.Plan]
+) -> None:
+    """Makes a study of logs, showing how far it is, and says where it is."""
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts
+    from audit.service import studies
+
+    studies.refuse_unfit(request.out)
+    jit.on_first_compile = _say
+    charts.prepare()
+    with Progress() as progress:
+        files = studies.conduct(
+            key,
+            request,
+            settings,
+            plan,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+            lambda warning: progress.say(f"warning: {warning}"),
+        )
+    for made in files:
+        print(printable(str(made)))
 
 
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:

@@ -14,7 +14,7 @@ from audit.errors import UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
 from audit.metrics import population
-from audit.model import Resource
+from audit.model import Pool, Resource
 from audit.service.inference import Fact
 from audit.service.runs import name_of
 from audit.service.setting import Setting, configured, one_off
@@ -153,3 +153,18 @@ def _setting(
         (named, zone, *setting.facts),
         setting.warnings,
     )
+
+
+def largest_pool(log: Log, name: str | None = None) -> Pool:
+    """The pool called ``name``; without a name, the one in which most attempts ended.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    pools = {pool.name: pool for pool in log.setting.pools}
+    if name is not None:
+        if name not in pools:
+            raise UsageError(f"--pool: there is no pool {name!r}; there is: {', '.join(pools)}")
+        return pools[name]
+    counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
+    return max(log.setting.pools, key=lambda pool: counts.get(pool.name, 0))

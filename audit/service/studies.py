@@ -76,6 +76,7 @@ def conduct(
     plan: Callable[[Log, int], Plan],
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
+    warned: Callable[[str], None] = lambda text: None,
 ) -> tuple[Path, ...]:
     """Makes a study of logs: its page, its tables, and its rows in a database.
 
@@ -85,7 +86,8 @@ def conduct(
         chosen: the configuration in force.
         plan: what to do with a log; its second argument is the seed of all that is random.
         progress: told how far it is.
-        inferred: told what was inferred, and warnings.
+        inferred: told what was inferred.
+        warned: told what is wrong with the logs.
 
     Returns:
         The files, the page first and the database last.
@@ -99,6 +101,8 @@ def conduct(
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
             inferred(fact)
+    for warning in log.setting.warnings:
+        warned(warning)
     seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
     planned = plan(log, seed)
     target = request.database or request.out / f"{key}.duckdb"
