@@ -895,6 +895,100 @@ def _conduct(
         print(printable(str(made)))
 
 
+@experiment.command()
+def workload(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    out: StudyOut = DEFAULT_OUT,
+    db: Annotated[
+        Path | None, typer.Option(help="Database to add to, instead of workload.duckdb.")
+    ] = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=1, max=50, help="How many classes k-means makes; without it, 2 to 9."),
+    ] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
+    ] = None,
+    resource: Annotated[
+        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="How many work on it.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Who asks for what, and when: a log as a small model, from which others can be drawn."""
+    from audit import model
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts
+    from audit.service import studies
+    from audit.service import workload as service
+
+    studies.refuse_unfit(out)
+    jit.on_first_compile = _say
+    charts.prepare()
+    request = studies.Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+        threads=threads,
+    )
+    with Progress() as progress:
+        made = service.study(
+            request,
+            _config(config),
+            clusters,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for file in made:
+        print(printable(str(file)))
+
+
+@experiment.command()
+def synthetic(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="Made by `workload`.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=".swf, or .psv for sacct's text.")],
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="So many jobs; without it, as long as the model's.")
+    ] = None,
+    machine: Annotated[
+        float, typer.Option(help="How many times as large, and as busy, the machine is.")
+    ] = 1.0,
+    intensity: Annotated[
+        float, typer.Option(help="How many times as often jobs arrive on the same machine.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
+) -> None:
+    """A made-up log that is like a real one, as short or as large as it is needed."""
+    from audit.kernels import jit
+    from audit.service import workload as service
+
+    jit.on_first_compile = _say
+    wanted = service.Wanted(
+        model=model, out=out, seed=seed, jobs=jobs, intensity=intensity, machine=machine
+    )
+    _say(service.make_log(wanted))
+
+
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     from audit.formats.dialects import Reading
 

@@ -18,11 +18,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit import __version__
 from audit.errors import UsageError
 from audit.experiments.demo_log import easy
 from audit.experiments.hyper_exponential import HyperExponential
 from audit.experiments.weekly_clock import weekly_clock
 from audit.experiments.workload_model import Class, Model, Shares
+from audit.formats import sacct_writing, swf
 from audit.model import ATTEMPTS, JobState
 from audit.periods import zone
 
@@ -41,6 +43,12 @@ DRAWN: Final = pl.Schema(
     }
 )
 """One row per attempt, by arrival."""
+
+SACCT: Final = (
+    *("JobID", "Cluster", "User", "Account", "Partition", "State", "Submit", "Eligible", "Start"),
+    *("End", "ElapsedRaw", "Timelimit", "ReqTRES", "AllocTRES"),
+)
+"""Columns of a synthetic log as sacct prints it."""
 
 _MINUTE: Final = 60
 
@@ -99,8 +107,8 @@ def log(
         machine: how many times as large the pool is, > 0, and as frequent arrivals are besides.
 
     Returns:
-        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are ``user1``, ``user2``, … by
-        rank; the account is the class where classes are groups.
+        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are called by their rank; the
+        account is the class where classes are groups.
 
     Raises:
         UsageError: an argument is out of range, or the pool is smaller than an attempt.
@@ -127,6 +135,39 @@ def log(
 def capacity(model: Model, machine: float = 1.0) -> int:
     """Amount of the counted resource of a pool ``machine`` times as large, rounded down; ≥ 1."""
     return max(1, int(model.capacity * machine))
+
+
+def to_swf(made: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
+    """A synthetic log as SWF: what ``log`` gave for these arguments."""
+    origin = made["submit_time"].min()
+    frame, comments = swf.numbered(made)
+    notes = [*comments, "Note: users are ranks by number of jobs"]
+    entries = {
+        "Version": "2.2",
+        "Computer": f"synthetic: like {model.cluster}",
+        "Conversion": f"none: drawn from a workload model (classes by {model.by}, seed {seed}) by "
+        f"fairaudit {__version__}, scheduled by fcfs with EASY backfilling",
+        "MaxJobs": str(made.height),
+        "MaxRecords": str(made.height),
+        "Preemption": "No",
+        "UnixStartTime": str(origin or 0),
+        "TimeZoneString": model.zone,
+        "MaxProcs": str(capacity(model, machine)),
+    }
+    return swf.write(frame, entries, notes)
+
+
+def to_sacct(made: pl.DataFrame) -> bytes:
+    """A synthetic log as sacct prints it, with a header row; times in epoch seconds.
+
+    Args:
+        made: what ``log`` gave.
+    """
+    return sacct_writing.write(
+        made.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
+        SACCT,
+        zone=None,
+    )
 
 
 def _days(model: Model, jobs: int, faster: float) -> int:
@@ -215,7 +256,7 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
         job_id=number.cast(pl.String),
         job_number=number,
         attempt=pl.lit(1, pl.Int64),
-        user=pl.format("user{}", "user"),
+        user=pl.col("user").cast(pl.String),
         account=pl.col("label") if model.by == "group" else pl.lit(None, pl.String),
         state=pl.lit(str(JobState.COMPLETED)),
         submit_time="arrival_time",

@@ -1,0 +1,199 @@
+"""``fairaudit experiment workload`` and ``synthetic``: models of logs ([B] §3), logs of models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from audit import config
+from audit.errors import UsageError
+from audit.experiments import model_files, synthetic, workload_claims, workload_model
+from audit.experiments.cells import Cell
+from audit.experiments.workload_claims import Likeness, Traits
+from audit.experiments.workload_classes import TECHNIQUES
+from audit.experiments.workload_model import Model
+from audit.ingest.ingest import Progress
+from audit.model import Pool
+from audit.report import workload_study
+from audit.report.workload_study import Modelled, Studied
+from audit.service import privacy, studies
+from audit.service.inference import Fact
+from audit.service.opening import Log
+from audit.service.studies import Made, Plan
+
+KEY: Final = "workload"
+SUFFIXES: Final = (".swf", ".psv", ".txt")
+"""Of synthetic logs: SWF, and sacct's text."""
+
+_FRAME: Final = pl.Schema(
+    {"draw": pl.Int64, "model": pl.String, **dict.fromkeys(Traits._fields, pl.Float64)}
+)
+"""What a cell gives: the model's text and the log's traits, then those of what was drawn."""
+
+
+@privacy.private()
+def study(
+    request: studies.Request,
+    chosen: config.Config,
+    clusters: int | None = None,
+    progress: Progress = lambda what, done, of: None,
+    inferred: Callable[[Fact], None] = lambda fact: None,
+) -> tuple[Path, ...]:
+    """Models a log's workload: the page, its tables, the models' files, and rows in a database.
+
+    Args:
+        request: which logs, and where to put what is made.
+        chosen: the configuration in force.
+        clusters: how many k-means makes, ≥ 1; None chooses.
+        progress: told how far it is.
+        inferred: told what was inferred, and warnings.
+
+    Returns:
+        The files, the page first and the models last.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+        KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
+    """
+    texts: dict[str, str] = {}
+    plan = _plan(clusters, texts)
+    files = studies.conduct(KEY, request, chosen, plan, progress, inferred)
+    models = []
+    for name, text in texts.items():
+        target = request.out / name
+        _write(target, text.encode(), "--out")
+        privacy.share(target, with_group=chosen.output.shared_with_group)
+        models.append(target)
+    return (*files, *models)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What synthetic log is wanted; see ``experiments.synthetic.log``."""
+
+    model: Path
+    out: Path
+    seed: int = 0
+    jobs: int | None = None
+    intensity: float = 1.0
+    machine: float = 1.0
+
+
+@privacy.private()
+def make_log(wanted: Wanted) -> str:
+    """Writes a synthetic log, whole or not at all.
+
+    Returns:
+        What was made, in words.
+
+    Raises:
+        UsageError: the model cannot be read, the log not written, or an argument is out of range.
+    """
+    suffix = wanted.out.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(
+            f"{wanted.out}: name a file that ends in .swf, or in .psv or .txt for sacct's text"
+        )
+    if wanted.out.is_dir() or not wanted.out.parent.is_dir():
+        raise UsageError(f"{wanted.out}: name a file in a folder that exists")
+    try:
+        text = wanted.model.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{wanted.model}: cannot be read: {error}") from error
+    if wanted.out.exists() and wanted.out.samefile(wanted.model):
+        raise UsageError(f"{wanted.out}: is the model itself; name another file")
+    model = model_files.from_toml(text, wanted.model.name)
+    made = synthetic.log(model, wanted.seed, wanted.jobs, wanted.intensity, wanted.machine)
+    if made.is_empty():
+        raise UsageError(f"{wanted.model.name}: nothing arrives in so short a time; ask for --jobs")
+    if suffix == ".swf":
+        content = synthetic.to_swf(made, model, wanted.seed, wanted.machine)
+    else:
+        content = synthetic.to_sacct(made)
+    _write(wanted.out, content, "OUT")
+    capacity = synthetic.capacity(model, wanted.machine)
+    return f"{wanted.out}: {made.height:,} jobs on {capacity:,} {model.resource}"
+
+
+def _plan(clusters: int | None, texts: dict[str, str]) -> Callable[[Log, int], Plan]:
+    """What to do with a log; ``texts`` gets the models' files by name."""
+
+    def of(log: Log, seed: int) -> Plan:
+        pools = [
+            pool
+            for pool in log.setting.pools
+            if workload_model.population(log.described, pool).height
+        ]
+        if not pools:
+            raise UsageError("workload: no attempt of the log has ended; give a longer log")
+        cells = [
+            Cell(f"{pool.name}, by {by}", _compute(log, pool, by, seed, clusters))
+            for pool in pools
+            for by in TECHNIQUES
+        ]
+
+        def finish(frames: Sequence[pl.DataFrame]) -> Made:
+            studied, rows = [], []
+            for number, pool in enumerate(pools):
+                own = frames[number * len(TECHNIQUES) : (number + 1) * len(TECHNIQUES)]
+                models = tuple(_modelled(frame) for frame in own)
+                studied.append(Studied(pool, log.described, models))
+                prefix = f"{number + 1}-" if len(pools) > 1 else ""
+                for one in models:
+                    name = workload_study.file_name(one.model, prefix)
+                    texts[name] = model_files.to_toml(one.model)
+                    rows.append(workload_claims.rows(pool.name, one.model, one.likeness))
+            return Made(workload_study.study(log.setting.cluster, studied, seed), pl.concat(rows))
+
+        return Plan(f"clusters {clusters}", cells, finish)
+
+    return of
+
+
+def _compute(
+    log: Log, pool: Pool, by: str, seed: int, clusters: int | None
+) -> Callable[[], pl.DataFrame]:
+    def compute() -> pl.DataFrame:
+        setting = log.setting
+        model = workload_model.model(
+            log.described, pool, setting.cluster, setting.zone, by, seed, clusters
+        )
+        traits = [workload_claims.of_log(log.described, pool, model)]
+        traits += workload_claims.drawn(model, seed)
+        text = model_files.to_toml(model)
+        return pl.DataFrame(
+            [(number, None if number else text, *of) for number, of in enumerate(traits)],
+            schema=_FRAME,
+            orient="row",
+        )
+
+    return compute
+
+
+def _modelled(frame: pl.DataFrame) -> Modelled:
+    """A model and its likeness, of what its cell gave."""
+    of_log, *drawn = (Traits(*row) for row in frame.select(Traits._fields).iter_rows())
+    model: Model = model_files.from_toml(frame["model"][0], "the model")
+    return Modelled(model, Likeness(of_log, tuple(drawn)), workload_claims.decide(model))
+
+
+def _write(out: Path, content: bytes, flag: str) -> None:
+    """Puts a file in place in one step.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    draft = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(out)
+    except OSError as error:
+        said = error.strerror or error
+        raise UsageError(f"{out}: cannot be written: {said} ({flag})") from error
+    finally:
+        draft.unlink(missing_ok=True)
