@@ -989,6 +989,70 @@ def synthetic(
     _say(service.make_log(wanted))
 
 
+@experiment.command("users")
+def users_(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    out: StudyOut = DEFAULT_OUT,
+    db: Annotated[
+        Path | None, typer.Option(help="Database to add to, instead of users.duckdb.")
+    ] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
+    ] = None,
+    resource: Annotated[
+        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="How many work on it.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """How six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, and TS."""
+    from audit import model
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts
+    from audit.service import studies
+    from audit.service import users as service
+
+    jit.on_first_compile = _say
+    charts.prepare()
+    request = studies.Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+        threads=threads,
+    )
+    with Progress() as progress:
+        made = studies.conduct(
+            service.KEY,
+            request,
+            _config(config),
+            service.plan,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for file in made:
+        print(printable(str(file)))
+
+
 def _reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     from audit.formats.dialects import Reading
 
