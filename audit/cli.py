@@ -559,6 +559,121 @@ def simulate(
 
 
 @app.command()
+def whatif(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    order: Annotated[Order | None, typer.Option(help="Another order of the queue.")] = None,
+    backfill: Annotated[
+        Backfill | None, typer.Option(help="Others may start before those ahead.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Look at so many of the queue at a time.")
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
+    ] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=SHARE,…", help="Other shares of users or accounts."),
+    ] = None,
+    half_life: Annotated[
+        float | None, typer.Option(min=0.001, metavar="DAYS", help="Usage is halved in so long.")
+    ] = None,
+    walltimes: Annotated[
+        str | None,
+        typer.Option(metavar="exact|FACTOR", help="Nobody asks for more than so many run times."),
+    ] = None,
+    capacity: Annotated[
+        str | None, typer.Option(metavar="N|+N|-N", help="Another size of the pool, as counted.")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="N|+N|-N", help="Other nodes, and all that they hold.")
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PARTITION=N", help="The partition may hold so much at one time."),
+    ] = None,
+    without_user: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="This user's jobs never come.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
+    out: StudyOut = DEFAULT_OUT,
+    db: Annotated[
+        Path | None, typer.Option(help="Database to add to, instead of whatif.duckdb.")
+    ] = None,
+    pool_size: Annotated[
+        int | None, typer.Option(min=1, help="Capacity of the pool today, in --resource.")
+    ] = None,
+    resource: Annotated[
+        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="What separates them; without it, it is found out.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="How many work on it.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Who would win and who would lose if something were changed?"""
+    from audit import model
+    from audit.experiments.whatif import Change
+    from audit.kernels import jit
+    from audit.progress import Progress
+    from audit.report import charts
+    from audit.service import studies
+    from audit.service import whatif as service
+
+    change = Change(
+        order=model.Order(order.value) if order else None,
+        backfill=model.Backfill(backfill.value) if backfill else None,
+        depth=depth,
+        window_s=window,
+        targets=service.shares(targets),
+        half_life_s=None if half_life is None else half_life * 86_400,
+        walltimes=service.walltimes(walltimes),
+        capacity=service.amount(capacity, "--capacity"),
+        nodes=service.amount(nodes, "--nodes"),
+        limits=service.limits(limit or []),
+        without=tuple(without_user or ()),
+    )
+    settings = _config(config)
+    plan = service.plan(change, pool, settings, config.parent if config else Path())
+    jit.on_first_compile = _say
+    charts.prepare()
+    request = studies.Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        reading=_reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=model.Resource(resource.value) if resource else None,
+        zone=zone,
+        threads=threads,
+    )
+    with Progress() as progress:
+        made = studies.conduct(
+            service.KEY,
+            request,
+            settings,
+            plan,
+            progress.update,
+            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+        )
+    for file in made:
+        print(printable(str(file)))
+
+
+@app.command()
 def sql(
     query: Annotated[
         str | None,
