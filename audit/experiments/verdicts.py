@@ -16,6 +16,7 @@ tests procedure and the power approach for assessing the equivalence of average 
 (1987).
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -58,10 +59,18 @@ class Estimate(NamedTuple):
     upper: float | None
 
     def __str__(self) -> str:
-        """Such as ``120 [80.4, 160]``: four significant digits; no interval is said so."""
+        """Such as ``120.0 [80.41, 160.2]``; where there is no interval, it says so."""
         if self.lower is None or self.upper is None:
-            return f"{self.value:,.4g} (no interval)"
-        return f"{self.value:,.4g} [{self.lower:,.4g}, {self.upper:,.4g}]"
+            return f"{_digits(self.value)} (no interval)"
+        return f"{_digits(self.value)} [{_digits(self.lower)}, {_digits(self.upper)}]"
+
+
+def _digits(value: float) -> str:
+    """Four significant digits, without an exponent; whole numbers from 1,000 on."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    behind = 3 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{min(max(behind, 0), 9)}f}".replace("-", "−")
 
 
 def mean_difference(

@@ -26,7 +26,7 @@ from audit.experiments.grid import (
     load_name,
 )
 from audit.experiments.grid_claims import Decided
-from audit.experiments.verdicts import Holds
+from audit.experiments.verdicts import Holds, every
 from audit.model import Order
 from audit.report import wording
 from audit.report.grid_chart import Axes, Bar, bars
@@ -65,7 +65,7 @@ def study(of: Found) -> Study:
     looked = _lookup(of.figures)
     return Study(
         key="grid",
-        title=f"How unfair each policy is: {of.log}",
+        title=f"Policies and their unfairness: {of.log}",
         lead=_lead(of),
         sections=(
             Section("What [S] concludes, and what this log says", (_DECIDED, _verdicts(of))),
@@ -95,7 +95,7 @@ def _lead(of: Found) -> str:
         f"{len(held[holds])} {word}"
         for holds, word in (
             (Holds.yes, "hold"),
-            (Holds.no, "do not"),
+            (Holds.no, "do not hold"),
             (Holds.undecided, "cannot be decided"),
         )
         if held[holds]
@@ -124,13 +124,30 @@ def _verdicts(of: Found) -> Table:
             Column("No.", "number", "text"),
             Column("Conclusion", "claim", "text"),
             Column("Holds here", "holds", "text"),
+            *(Column(f"By {grid_claims.TITLES[name]}", name, "text") for name in _JUDGED),
             Column("In", "source", "text"),
         ),
         tuple(
-            (str(number), of_.claim, of_.holds.value, of_.source) for number, of_, _ in of.decided
+            (
+                str(one.number),
+                one.verdict.claim,
+                one.verdict.holds.value,
+                *(_by(one, metric) for metric in _JUDGED),
+                one.verdict.source,
+            )
+            for one in of.decided
         ),
-        note="Why: below, under the number.",
+        note="By a metric: what the comparisons by it alone would decide.",
     )
+
+
+_JUDGED: Final = grid_claims.DECIDING
+
+
+def _by(one: Decided, metric: str) -> str | None:
+    """What the comparisons by one metric come to; None: there is none."""
+    held = [found.holds for found in one.comparisons if found.decides and found.metric == metric]
+    return every(held).value if held else None
 
 
 def _about(of: Found) -> list[str]:
@@ -273,7 +290,7 @@ def _bar(
 def _axis(metric: str, of: Found) -> tuple[str, int]:
     """What the axis of a metric says, and how many of its units make one of the axis."""
     if metric in (RE, RAQFM):
-        return f"{wording.first_upper(_resource(of))}-hours per attempt", 3_600
+        return f"{wording.resource(_resource(of))}-hours per attempt", 3_600
     return "Hours", 3_600
 
 
@@ -316,7 +333,7 @@ def _combinations(of: Found, looked: _Lookup) -> Table:
         for point in of.grid.values
         if not point.exact
     ]
-    hours = f"{_resource(of)}·s"
+    unit = f"{wording.resource(_resource(of))}·s"
     return Table(
         "combinations",
         "Mean unfairness and wait of an attempt under each combination",
@@ -326,8 +343,8 @@ def _combinations(of: Found, looked: _Lookup) -> Table:
             Column("Backfilling", "backfill", "text"),
             Column("Miss, strict", "miss_strict_s", "duration"),
             Column("Miss, relaxed", "miss_relaxed_s", "duration"),
-            Column(f"Resource equality, {hours}", "re_unfairness", "count"),
-            Column(f"RAQFM, {hours}", "raqfm_unfairness", "count"),
+            Column(f"Resource equality, {unit}", "re_unfairness", "count"),
+            Column(f"RAQFM, {unit}", "raqfm_unfairness", "count"),
             Column("Wait", "wait_s", "duration"),
         ),
         tuple(rows),
@@ -430,7 +447,9 @@ def _correlations(of: Found) -> Table:
             ),
         ),
         tuple(rows),
-        note="From and to: 95 % intervals, users drawn for a subset and the whole alike.",
+        note="From and to: 95 % intervals, users drawn for a subset and the whole alike. A resample "
+        "holds fewer different users than the log, so its rankings are noisier: the intervals "
+        "reach low rather than high.",
     )
 
 
@@ -476,8 +495,9 @@ def _comparisons(of: Found) -> Table:
             Column("Holds", "holds", "text"),
             Column("Decides", "decides", "yes_no"),
         ),
-        tuple(sorted(rows, key=lambda row: (str(row[0]), not row[-1]))),
-        note="Those that decide stand first.",
+        tuple(sorted(rows, key=lambda row: not row[-1])),
+        note="Those that decide stand first; at single loads nothing is decided.",
+        shown=sum(bool(row[-1]) for row in rows),
     )
 
 
