@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.metrics.population import describe
-from audit.model import BY_OWNER, DESCRIBED, Backfill, Order, Policy, Pool, Resource
+from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
 from audit.simulation.workload import NEVER
 from tests import naive_simulation as slow
