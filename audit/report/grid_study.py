@@ -55,6 +55,8 @@ class Found(NamedTuple):
     top_width: int
 
 
+_HOUR_S: Final = 3_600
+
 _Value = tuple[float | None, float | None, float | None]
 _Lookup = Mapping[tuple[str, str, str | None], _Value]
 """Value, lower and upper by setting, metric and width class (None: all)."""
@@ -216,9 +218,9 @@ def _charts(of: Found, looked: _Lookup, metric: str, number: int | None) -> tupl
     panels = [f"Load {load_name(load)}" for load in loads]
     orders = [order.value for order in ORDERS]
     fills = [fill.value for fill in BACKFILLS]
-    y, size = _axis(metric, of)
+    y = _axis(metric, of)
     overall = [
-        _bar(looked, panel, Point(load, order, fill), metric, None, size, fill.value, order.value)
+        _bar(looked, panel, Point(load, order, fill), metric, None, fill.value, order.value)
         for panel, load in zip(panels, loads, strict=True)
         for fill in BACKFILLS
         for order in ORDERS
@@ -231,7 +233,6 @@ def _charts(of: Found, looked: _Lookup, metric: str, number: int | None) -> tupl
             Point(load, Order.fcfs, fill),
             metric,
             label,
-            size,
             wording.width(label),
             fill.value,
         )
@@ -278,20 +279,19 @@ def _bar(
     point: Point,
     metric: str,
     label: str | None,
-    size: int,
     group: str,
     of_series: str,
 ) -> Bar:
     found = looked[point.name, METRICS[metric], label]
-    value, lower, upper = (None if x is None else x / size for x in found)
+    value, lower, upper = (None if x is None else x / _HOUR_S for x in found)
     return Bar(panel, group, of_series, value or 0.0, lower, upper)
 
 
-def _axis(metric: str, of: Found) -> tuple[str, int]:
-    """What the axis of a metric says, and how many of its units make one of the axis."""
-    if metric in (RE, RAQFM):
-        return f"{wording.resource(_resource(of))}-hours per attempt", 3_600
-    return "Hours", 3_600
+def _axis(metric: str, of: Found) -> str:
+    """What the axis of a metric says."""
+    return (
+        f"{wording.resource(_resource(of))}-hours per attempt" if metric in (RE, RAQFM) else "Hours"
+    )
 
 
 def _resource(of: Found) -> str:
@@ -447,9 +447,9 @@ def _correlations(of: Found) -> Table:
             ),
         ),
         tuple(rows),
-        note="From and to: 95 % intervals, users drawn for a subset and the whole alike. A resample "
-        "holds fewer different users than the log, so its rankings are noisier: the intervals "
-        "reach low rather than high.",
+        note="From and to: 95 % intervals, users drawn for a subset and the whole alike. A "
+        "resample holds fewer different users than the log, so its rankings are noisier: the "
+        "intervals reach low rather than high.",
     )
 
 
