@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from audit.metrics import operators, slurm_shares, trees
 from audit.metrics.trees import NO_SHARE, Tree
-from audit.metrics.usage import Kind, Method, Usage, by_number, usage
+from audit.metrics.usage import Kind, Method, Usage, by_number, numbered, usage
 from audit.model import Period
 from audit.periods import day_edges
 
@@ -67,6 +67,9 @@ OF_SLURM: Final = ("fair_tree", "classic")
 """Operators that are algorithms of Slurm, and need a tree."""
 
 DEFAULT_OPERATOR: Final = "absolute"
+
+BLOCK: Final = 512
+"""So many instants of a tree are worked on at a time: what they need then stays in the cache."""
 
 
 def history(
@@ -203,7 +206,7 @@ def tree_history(
     if started["start_time"].has_nulls():
         started = started.filter(pl.col("start_time").is_not_null())
     whole, guests = _with_users(tree, started)
-    leaves = trees.leaf_of(whole, started["user"], started["account"], started["partition"]).nodes
+    leaves = _leaves(whole, started)
     # slurmctld books at once what has ended: an attempt that is open at ``now`` has not
     open_end = now + 1 if method.name == "slurm" else now
     grouped = by_number(leaves, len(whole.names), started, open_end)
@@ -215,18 +218,17 @@ def tree_history(
     )
     outside = strangers.outside
     total = own.sum(axis=1) + outside
-    judged = _judged(whole, own, outside, operator, dampening)
-    rows = _rows(whole, judged, at, total)
+    called = label or method.name
+    rows = _rows(whole, own, at, total, outside, operator, dampening, called)
     if guests.any():
         first = np.full(len(whole.names), np.iinfo(np.int64).max)
         np.minimum.at(first, leaves[leaves >= 0], started["start_time"].to_numpy()[leaves >= 0])
         there = ~guests | (first < at[:, np.newaxis])
         rows = rows.filter(there[:, 1:].ravel())
     if strangers.rows.height:
-        rows = pl.concat([rows, strangers.of_all(at, total)]).sort("as_of", maintain_order=True)
-    return rows.select(pl.lit(label or method.name).alias("method"), pl.all()).select(
-        *HISTORY_SCHEMA
-    )
+        more = strangers.of_all(at, total, called)
+        rows = pl.concat([rows, more]).sort("as_of", maintain_order=True)
+    return rows
 
 
 def day_ends(period: Period, in_zone: ZoneInfo, now: int) -> list[int]:
@@ -254,6 +256,16 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
         np.hstack([used.usage, nothing])[:, order],
         used.total,
     )
+
+
+def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
+    """The node of each attempt, −1 for none: looked up once for each combination of names."""
+    by = ["user", "account"]
+    if any(partition is not None for partition in tree.partitions):
+        by.append("partition")
+    distinct, codes, _ = numbered(started.select(by))
+    partition = distinct["partition"] if "partition" in by else None
+    return trees.leaf_of(tree, distinct["user"], distinct["account"], partition).nodes[codes]
 
 
 _USER: Final[tuple[trees.Kind]] = ("user",)
@@ -301,84 +313,116 @@ def _with_users(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
     return whole, np.arange(len(whole.names)) >= len(tree.names)
 
 
-class _Judged(NamedTuple):
-    """What becomes of all nodes; see ``trees.History``."""
+class _Shape:
+    """What stays the same about a tree at all instants, for the kernels."""
 
-    usage: Floats
-    states: Floats
-    priorities: Floats
-    ranks: Ints
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.above = trees.groups(tree)
+        self.shared = trees.shared(tree)
+        self.depths = trees.depths(tree)
+        self.targets = trees.targets(tree)
+        self.members = np.argsort(self.above, kind="stable")[1:]  # the root is nobody's
+        counts = np.bincount(self.above[1:], minlength=len(self.above))
+        self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.users = np.array([kind == "user" for kind in tree.kinds])
+
+    def history(self, own: Floats, operator: str) -> trees.History:
+        """The same as ``trees.history``, but that ``own`` becomes the usage of it."""
+        from audit.kernels import trees as kernels
+
+        states, priorities = np.empty_like(own), np.empty_like(own)
+        ranks = np.empty(own.shape, np.int64)
+        kernels.climb(self.tree.parents, self.above, self.shared, own, states)
+        kernels.apply(operators.code(operator), self.targets, states, priorities)
+        kinds = self.users.astype(np.int64)
+        kernels.rank(self.offsets, self.members, self.depths, kinds, priorities, ranks)
+        return trees.History(own, states, priorities, ranks)
+
+    def slurm_history(
+        self, own: Floats, outside: Floats, operator: str, dampening: float
+    ) -> trees.History:
+        """FairShare in the place of priorities; ``outside`` was used below the root alone."""
+        used, states, _, ranks = self.history(own, "slurm")
+        factor = np.full(used.shape, np.nan)
+        for k in range(len(used)):
+            of_all = used[k].copy()
+            of_all[0] += outside[k]
+            factor[k] = (
+                slurm_shares.fair_tree(self.tree, of_all)
+                if operator == "fair_tree"
+                else slurm_shares.classic(self.tree, of_all, dampening)
+            ).fairshare
+        for members in (self.users,) if operator == "fair_tree" else (self.users, ~self.users):
+            mine = members & (np.arange(len(members)) > 0)
+            ranks[:, mine] = _side_by_side(factor[:, mine])
+        factor[:, 0] = np.nan
+        return trees.History(used, states, factor, ranks)
 
 
-def _judged(tree: Tree, own: Floats, outside: Floats, operator: str, dampening: float) -> _Judged:
-    """Priorities and ranks of all nodes at all instants."""
-    if operator not in OF_SLURM:
-        return _Judged(*trees.history(tree, own, operator))
-    used, states, _, ranks = trees.history(tree, own, "slurm")
-    factor = np.full(used.shape, np.nan)
-    for k in range(len(used)):
-        of_all = used[k].copy()
-        of_all[0] += outside[k]
-        shares = (
-            slurm_shares.fair_tree(tree, of_all)
-            if operator == "fair_tree"
-            else slurm_shares.classic(tree, of_all, dampening)
-        )
-        factor[k] = shares.fairshare
-    kinds = np.array([kind == "user" for kind in tree.kinds])
-    kinds_ranked = (kinds,) if operator == "fair_tree" else (kinds, ~kinds)
-    for members in kinds_ranked:
-        mine = members.copy()
-        mine[0] = False
-        ranks[:, mine] = _side_by_side(factor[:, mine])
-    factor[:, 0] = np.nan
-    return _Judged(used, states, factor, ranks)
-
-
-def _rows(tree: Tree, judged: _Judged, at: Ints, total: Floats) -> pl.DataFrame:
-    """A row for each node but the root at each instant."""
-    count = len(tree.names) - 1
-    node = np.tile(np.arange(1, count + 1, dtype=np.uint32), len(at))
-    names = pl.Series(tree.names, dtype=pl.String)
-    above = [tree.names[parent] if parent > 0 else None for parent in tree.parents]
-    target = trees.targets(tree)
-    of_all = _down(tree, target)
-
-    def of(values: Sequence[object] | Floats, dtype: pl.DataType | type[pl.DataType]) -> pl.Series:
-        return pl.Series(values, dtype=dtype).gather(node)
-
-    everything = np.divide(
-        judged.usage, total[:, np.newaxis], out=np.zeros_like(judged.usage),
-        where=total[:, np.newaxis] > 0,
-    )  # fmt: skip
-    missing = {"share": target, "share_of_all": of_all}
-    return pl.DataFrame(
+def _rows(
+    tree: Tree,
+    own: Floats,
+    at: Ints,
+    total: Floats,
+    outside: Floats,
+    operator: str,
+    dampening: float,
+    label: str,
+) -> pl.DataFrame:
+    """A row for each node but the root at each instant; ``own`` is used up."""
+    shape = _Shape(tree)
+    nodes = pl.DataFrame(
         {
-            "as_of": np.repeat(at, count),
-            "entity_kind": of(tree.kinds, pl.String),
-            "entity": names.gather(node),
-            "parent": of(above, pl.String),
-            "usage": judged.usage[:, 1:].ravel(),
-            "usage_fraction": pl.Series(judged.states[:, 1:].ravel()).fill_nan(None),
-            "priority": pl.Series(judged.priorities[:, 1:].ravel()).fill_nan(None),
-            "rank": judged.ranks[:, 1:].ravel(),
-            "partition": of(tree.partitions, pl.String),
-            "usage_of_all": everything[:, 1:].ravel(),
-            **{
-                name: pl.Series(values).fill_nan(None).gather(node)
-                for name, values in missing.items()
-            },
-        }
+            "method": [label] * (len(tree.names) - 1),
+            "entity_kind": tree.kinds[1:],
+            "entity": tree.names[1:],
+            "parent": [tree.names[parent] if parent else None for parent in tree.parents[1:]],
+            "partition": tree.partitions[1:],
+            "share": _known(shape.targets[1:]),
+            "share_of_all": _known(_down(shape)[1:]),
+        },
+        schema_overrides={"parent": pl.String, "partition": pl.String},
     )
+    there = np.where(total > 0, total, np.inf)[:, np.newaxis]
+    parts = []
+    for first in range(0, max(len(at), 1), BLOCK):
+        block = slice(first, first + BLOCK)
+        judged = (
+            shape.slurm_history(own[block], outside[block], operator, dampening)
+            if operator in OF_SLURM
+            else shape.history(own[block], operator)
+        )
+        columns = {
+            "as_of": pl.Series(np.repeat(at[block], nodes.height)),
+            **{name: _repeated(nodes[name], len(at[block])) for name in nodes.columns},
+            "usage": pl.Series(judged.usage[:, 1:].ravel()),
+            "usage_fraction": _known(judged.states[:, 1:].ravel()),
+            "priority": _known(judged.priorities[:, 1:].ravel()),
+            "rank": pl.Series(judged.ranks[:, 1:].ravel()),
+            "usage_of_all": pl.Series((judged.usage[:, 1:] / there[block]).ravel()),
+        }
+        parts.append(pl.DataFrame({name: columns[name] for name in HISTORY_SCHEMA}))
+    return pl.concat(parts)
 
 
-def _down(tree: Tree, target: Floats) -> Floats:
+def _repeated(values: pl.Series, times: int) -> pl.Series:
+    """The values again and again, held in memory once."""
+    return pl.concat([values] * times, rechunk=False) if times else values.clear()
+
+
+def _known(values: Floats) -> pl.Series:
+    """Null where there is no number."""
+    series = pl.Series(values)
+    return series.fill_nan(None) if np.isnan(values).any() else series
+
+
+def _down(shape: _Shape) -> Floats:
     """Each node's part of everything: the product of the targets on its way from the root."""
-    above = trees.groups(tree)
-    found = target.copy()
+    found = shape.targets.copy()
     found[0] = 1.0
     for node in range(1, len(found)):  # parents come first
-        found[node] *= found[above[node]]
+        found[node] *= found[shape.above[node]]
     return found
 
 
@@ -392,29 +436,19 @@ class _Strangers(NamedTuple):
     outside: Floats
     """What was used at each instant under no account of the tree."""
 
-    def of_all(self, at: Ints, total: Floats) -> pl.DataFrame:
-        """Rows of ``HISTORY_SCHEMA`` but for ``method``."""
+    def of_all(self, at: Ints, total: Floats, label: str) -> pl.DataFrame:
+        """Rows of ``HISTORY_SCHEMA``."""
         there = self.first_start < at[:, np.newaxis]
         k, column = np.nonzero(there)
         used = self.usage[k, column]
         part = np.divide(used, total[k], out=np.zeros_like(used), where=total[k] > 0)
-        empty = {
-            name: pl.lit(None, dtype)
-            for name, dtype in HISTORY_SCHEMA.items()
-            if name not in ("method", "as_of", "usage", "usage_of_all", *self.rows.columns)
-        }
-        return (
-            self.rows[column.astype(np.uint32)]
-            .with_columns(as_of=at[k], usage=used, usage_of_all=part, **empty)
-            .select(name for name in _ROW if name in HISTORY_SCHEMA)
+        found = self.rows[column.astype(np.uint32)].with_columns(
+            as_of=at[k], usage=used, usage_of_all=part, method=pl.lit(label)
         )
-
-
-_ROW: Final = (
-    "as_of", "entity_kind", "entity", "parent", "usage", "usage_fraction", "priority", "rank",
-    "partition", "usage_of_all", "share", "share_of_all",
-)  # fmt: skip
-"""Columns in the order in which ``_rows`` makes them."""
+        return found.select(
+            name if name in found.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in HISTORY_SCHEMA.items()
+        )
 
 
 def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:

@@ -25,7 +25,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -210,7 +210,8 @@ def _table(grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
 
 def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
     """The distinct names, sorted, and the attempts of each."""
-    names, codes, counts = _numbered(started["entity"])
+    distinct, codes, counts = numbered(started.select("entity"))
+    names = distinct["entity"]
     by_name = names.arg_sort().to_numpy()  # null first
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(counts[by_name], out=offsets[1:])
@@ -252,20 +253,28 @@ def _arranged(
     return grouped
 
 
-def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[np.uint32], Ints]:
-    """The distinct values, the number of each element's among them, and how often each occurs.
+def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], Ints]:
+    """The distinct rows, the number of each row among them, and how often each occurs.
 
-    By hashes, which takes half as long as polars' categories do. Should two values share one, which
+    By hashes, which takes half as long as polars' categories do. Should two rows share one, which
     is seen by comparing, another seed tells them apart.
     """
     from audit.kernels import usage as kernels
 
-    codes = np.empty(len(values), np.uint32)
-    firsts, counts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    codes = np.empty(values.height, np.uint32)
+    firsts, counts = np.empty(values.height, np.int64), np.empty(values.height, np.int64)
     for seed in itertools.count():
-        hashes = values.hash(seed).to_numpy().view(np.int64)
+        hashes = values.to_series(0).hash(seed).to_numpy().view(np.int64)
+        for column in values.get_columns()[1:]:
+            hashes = hashes * _ODD + column.hash(seed).to_numpy().view(np.int64)
         count = kernels.number(hashes, codes, firsts, counts)
-        distinct = values.gather(firsts[:count])
-        if not distinct.gather(codes).ne_missing(values).any():
+        distinct = values[firsts[:count]]
+        if not any(
+            distinct[name].gather(codes).ne_missing(values[name]).any() for name in values.columns
+        ):
             return distinct, codes, counts[:count]
     raise AssertionError("unreachable")
+
+
+_ODD: Final = np.int64(-7_046_029_254_386_353_131)
+"""Spreads the hashes of several columns (2⁶⁴ over the golden ratio); products wrap around."""
