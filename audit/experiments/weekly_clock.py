@@ -36,6 +36,8 @@ class WeeklyClock:
     """Epoch s, ascending; one more than there are pieces."""
     part: Ints
     """Index into ``PARTS`` of each piece."""
+    day: Ints
+    """The day of each piece: 0, 1, …; every day begins with a piece of its own."""
 
     def seconds(self, part: str) -> int:
         """How long a part of the week lasted in all, s."""
@@ -44,6 +46,11 @@ class WeeklyClock:
     def part_of(self, instants: Ints) -> Ints:
         """Index into ``PARTS`` of the part that each epoch second, inside the days, is in."""
         found: Ints = self.part[self._piece(instants)]
+        return found
+
+    def day_of(self, instants: Ints) -> Ints:
+        """The day, from 0, that each epoch second is in."""
+        found: Ints = self.day[self._piece(instants)]
         return found
 
     def reading(self, instants: Ints) -> Ints:
@@ -89,16 +96,20 @@ def weekly_clock(first: date, days: int, zone: ZoneInfo) -> WeeklyClock:
     """
     edges: list[int] = []
     parts: list[int] = []
+    of_days: list[int] = []
     for number in range(days):
         day = first + timedelta(days=number)
         edges.append(day_start(day, zone))
         if day.weekday() >= _SATURDAY:
             parts.append(PARTS.index("weekend"))
+            of_days.append(number)
             continue
         edges += [_at(day, hour, zone) for hour in PEAK_HOURS]
         parts += [PARTS.index(part) for part in ("off_peak", "peak", "off_peak")]
+        of_days += [number] * 3
     edges.append(day_start(first + timedelta(days=days), zone))
-    return WeeklyClock(np.array(edges, np.int64), np.array(parts, np.int64))
+    columns = (np.array(column, np.int64) for column in (edges, parts, of_days))
+    return WeeklyClock(*columns)
 
 
 def _at(day: date, hour: int, zone: ZoneInfo) -> int:

@@ -14,28 +14,28 @@ distribution", two parts are decided, over the classes with enough arrivals to b
              refused in a class where it is above 9.21 (χ² of two parameters, 1 %; the true bound
              is smaller, as one of them is at the edge of its range). Yes: in classes with 95 % of
              the arrivals; no: in classes with at most 5 %
-    match    the mean distance of the classes, weighted by arrivals, lies below ``MARGIN``. The
-             distance of a class is known to ± 1.36/√n (Kolmogorov, 95 %)
+    match    the mean distance of the classes, weighted by arrivals, lies below ``MARGIN``, by its
+             interval over resampled days
 """
 
 import math
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.experiments import synthetic, workload_classes, workload_model
+from audit.experiments import hyper_exponential, synthetic, workload_model
 from audit.experiments.cells import studied
 from audit.experiments.demo_log import easy
+from audit.experiments.drawn import Drawn
 from audit.experiments.hyper_exponential import FEW
 from audit.experiments.verdicts import Estimate, Holds, Verdict, near
-from audit.experiments.weekly_clock import PARTS, WeeklyClock
-from audit.experiments.workload_model import Class, Model
+from audit.experiments.weekly_clock import PARTS
+from audit.experiments.workload_model import Class, Model, Placed
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
+from audit.metrics.uncertainty import Resamples
 from audit.model import Pool
-from audit.periods import day_of, zone
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +47,6 @@ MARGIN: Final = 0.1
 SOURCE: Final = "[B] §3.3"
 
 _REFUSED: Final = 9.21
-_KOLMOGOROV: Final = 1.36
 
 
 class Traits(NamedTuple):
@@ -133,7 +132,9 @@ def traits(attempts: pl.DataFrame, model: Model) -> Traits:
         load=int((size * occupancy).sum()) / (model.capacity * lasted),
         peak=int(peak.sum()) / count if count else 0.0,
         gap_variation=_variation(gap),
-        day_dispersion=_dispersion(_by_day(arrival, clock, model)),
+        day_dispersion=_dispersion(
+            np.bincount(clock.day_of(arrival), minlength=model.days).astype(np.float64)
+        ),
         wait_mean_s=_mean(waits),
         wait_median_s=nearest_rank(waits, MEDIAN),
     )
@@ -154,32 +155,59 @@ def week(arrivals: pl.Series, model: Model) -> Floats:
     return found
 
 
-def gaps(described: pl.DataFrame, pool: Pool, model: Model, of: Class) -> Ints:
-    """The gaps that a class by size was fitted to, s, ascending.
-
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        pool: whose.
-        model: of this pool, by size.
-        of: one of its classes.
-    """
-    own = workload_model.population(described, pool)
-    clock = model.clock()
-    arrival = own["arrival_time"].to_numpy()
-    inside = (workload_classes.by_size(own) == of.label).to_numpy()
-    inside &= clock.part_of(arrival) == PARTS.index(of.part)
-    lasted = clock.seconds(of.part)
-    return np.sort(workload_model.gaps(clock.reading(arrival[inside]), lasted))
-
-
 def fitted(model: Model) -> tuple[Class, ...]:
     """The classes with enough arrivals to be fitted."""
     return tuple(of for of in model.classes if of.attempts >= FEW)
 
 
-def decide(model: Model) -> tuple[Verdict, ...]:
-    """Whether [B]'s conclusion about arrivals holds; see the module's docstring."""
-    return (_better(model), _match(model))
+def distance(placed: Placed, model: Model, seed: int) -> Estimate | None:
+    """How far gaps between arrivals are from what was fitted to them, on the whole.
+
+    The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
+    are of days, as arrivals of a day depend on each other; the fits stay.
+
+    Args:
+        placed: the attempts.
+        model: made of them.
+        seed: of the resamples (PCG64).
+
+    Returns:
+        None where no class has enough arrivals to be fitted.
+    """
+    of = fitted(model)
+    if not of:
+        return None
+    resamples = Resamples(placed.days, seed)
+    weights = resamples.weights.astype(np.float64)
+    far, many = np.zeros(len(weights)), np.zeros(len(weights))
+    for one in of:
+        attempts = workload_model.of_class(placed, one.label, one.part)
+        gap = attempts["gap_s"].to_numpy()
+        edges = hyper_exponential.grid(int(gap.max()))
+        place = np.searchsorted(edges, gap, side="right") - 1
+        width = len(edges) - 1
+        cells = np.bincount(
+            attempts["day"].to_numpy() * width + place, minlength=placed.days * width
+        )
+        counts = weights @ cells.reshape(placed.days, width).astype(np.float64)
+        number = counts.sum(axis=1)
+        shares = np.cumsum(counts[:, :-1], axis=1) / np.maximum(number, 1.0)[:, None]
+        far += number * np.abs(shares - one.gaps.distribution.cdf(edges[1:-1])).max(axis=1)
+        many += number
+    value = sum(one.attempts * one.gaps.distance for one in of) / sum(one.attempts for one in of)
+    if placed.days < 2:
+        return Estimate(value, None, None)
+    return Drawn(value, np.where(many > 0, far / np.maximum(many, 1.0), np.nan)).estimate()
+
+
+def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
+    """Whether [B]'s conclusion about arrivals holds; see the module's docstring.
+
+    Args:
+        model: of the workload.
+        apart: what ``distance`` gave for it.
+    """
+    return (_better(model), _match(model, apart))
 
 
 def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
@@ -233,36 +261,19 @@ def _better(model: Model) -> Verdict:
     )
 
 
-def _match(model: Model) -> Verdict:
-    of = fitted(model)
+def _match(model: Model, apart: Estimate | None) -> Verdict:
     claim = "two hyper-exponential phases match the gaps between arrivals"
-    if not of:
+    if apart is None:
         return Verdict(claim, Holds.undecided, f"no class has {FEW} arrivals", SOURCE)
-    distance = pooled(
-        [one.attempts for one in of],
-        [one.gaps.distance for one in of],
-    )
-    passed = sum((one.gaps.p_value or 0.0) >= 0.05 for one in of)
+    of = fitted(model)
+    told = sum((one.gaps.p_value or 0.0) < 0.05 for one in of)
     return Verdict(
         claim,
-        near(distance, MARGIN),
-        f"mean distance of the distributions {distance}, to be below {MARGIN:g}; the bootstrap "
-        f"tells {len(of) - passed} of {len(of)} classes by {model.by} from their fits (p < 0.05)",
+        near(apart, MARGIN),
+        f"mean distance of the distributions {apart}, to be below {MARGIN:g}; the bootstrap tells "
+        f"{told} of {len(of)} classes by {model.by} from their fits (p < 0.05)",
         SOURCE,
     )
-
-
-def pooled(counts: Sequence[int], distances: Sequence[float]) -> Estimate:
-    """The mean of the classes' distances, weighted by arrivals, and how far off it may be.
-
-    Args:
-        counts: arrivals of each class, ≥ 1; one class at least.
-        distances: Kolmogorov–Smirnov distances, 0 to 1.
-    """
-    weights = np.array(counts, np.float64) / sum(counts)
-    mean = exact_sum(weights * np.array(distances))
-    off = exact_sum(weights * np.array([_KOLMOGOROV / math.sqrt(count) for count in counts]))
-    return Estimate(mean, max(mean - off, 0.0), min(mean + off, 1.0))
 
 
 def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:
@@ -271,18 +282,10 @@ def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:
         fits[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
     )
     walltime = fits["walltime_s"].fill_null(fits["occupancy_s"]).to_numpy()
-    return (easy(arrival, size, occupancy, walltime, capacity) - arrival).astype(np.float64)
-
-
-def _by_day(arrival: Ints, clock: WeeklyClock, model: Model) -> Floats:
-    """How many arrived on each day of the model."""
-    in_zone = zone(model.zone)
-    # every day begins with a piece of its own
-    day = np.array([day_of(int(edge), in_zone).toordinal() for edge in clock.edges[:-1]])
-    piece = np.searchsorted(clock.edges, arrival, side="right") - 1
-    counts = np.bincount(day[piece] - day[0], minlength=model.days)
-    found: Floats = counts.astype(np.float64)
-    return found
+    waits: Floats = (easy(arrival, size, occupancy, walltime, capacity) - arrival).astype(
+        np.float64
+    )
+    return waits
 
 
 def _variation(values: Floats) -> float | None:

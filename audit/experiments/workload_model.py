@@ -129,24 +129,39 @@ def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
     ).sort("arrival_time", maintain_order=True)
 
 
-def model(
+@dataclass(frozen=True)
+class Placed:
+    """The attempts of a pool, each in its class."""
+
+    attempts: pl.DataFrame
+    """By arrival: label, part (index into ``PARTS``), day (from 0), reading (of the part's clock,
+    s), gap_s (to the next of the class, see ``gaps``), size, occupancy_s, walltime_s, user (rank).
+    """
+    by: str
+    clock: WeeklyClock
+    first_day: date
+    days: int
+    zone: str
+    users: int
+    left_out: int
+
+
+def place(
     described: pl.DataFrame,
     pool: Pool,
-    cluster: str,
     zone: ZoneInfo,
     by: str,
     seed: int,
     clusters: int | None = None,
-) -> Model:
-    """The model of what a pool was asked for.
+) -> Placed:
+    """Puts each attempt of a pool into its class.
 
     Args:
         described: columns of ``model.DESCRIBED``; those of other pools are left aside.
         pool: whose workload.
-        cluster: its name.
         zone: whose clock tells peak hours.
         by: one of ``workload_classes.TECHNIQUES``.
-        seed: of k-means and of the bootstraps (PCG64).
+        seed: of k-means.
         clusters: how many, where classes are clusters; None chooses.
 
     Raises:
@@ -162,43 +177,75 @@ def model(
     first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
     days = (last - first) // timedelta(days=1) + 1
     clock = weekly_clock(first, days, zone)
-    label = workload_classes.labels(own, by, seed, clusters)
     rank, users = _ranks(own)
-    placed = own.select("arrival_time", "size", "occupancy_s", "walltime_s").with_columns(
-        label=label,
+    placed = own.select("size", "occupancy_s", "walltime_s").with_columns(
+        label=workload_classes.labels(own, by, seed, clusters),
         part=pl.Series(clock.part_of(arrival)),
+        day=pl.Series(clock.day_of(arrival)),
         reading=pl.Series(clock.reading(arrival)),
         user=rank,
     )
-    work = float((own["size"] * own["occupancy_s"]).sum())
-    classes = []
-    for number, (name, part) in enumerate(product(_order(label, by), PARTS)):
-        of = placed.filter(pl.col("label") == name, pl.col("part") == PARTS.index(part))
-        if of.height:
-            lasted = clock.seconds(part)
-            classes.append(_class(of, (name, part), lasted, work, seed + 2 * number))
-    return Model(
-        cluster=cluster,
+    return Placed(
+        attempts=placed.with_columns(gap_s=gaps(clock)),
         by=by,
-        resource=pool.resource.value,
-        capacity=pool.largest,
-        zone=zone.key,
+        clock=clock,
         first_day=first,
         days=days,
+        zone=zone.key,
         users=users,
         left_out=described.filter(pl.col("pool") == pool.name).height - own.height,
+    )
+
+
+def model(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
+    """The model of what a pool was asked for.
+
+    Args:
+        placed: its attempts.
+        pool: whose workload.
+        cluster: its name.
+        seed: of the bootstraps (PCG64).
+    """
+    attempts = placed.attempts
+    work = float((attempts["size"] * attempts["occupancy_s"]).sum())
+    classes = []
+    keys = product(_order(attempts["label"], placed.by), PARTS)
+    for number, (label, part) in enumerate(keys):
+        of = of_class(placed, label, part)
+        if of.height:
+            lasted = placed.clock.seconds(part)
+            classes.append(_class(of, (label, part), lasted, work, seed + 2 * number))
+    return Model(
+        cluster=cluster,
+        by=placed.by,
+        resource=pool.resource.value,
+        capacity=pool.largest,
+        zone=placed.zone,
+        first_day=placed.first_day,
+        days=placed.days,
+        users=placed.users,
+        left_out=placed.left_out,
         classes=tuple(classes),
     )
 
 
-def gaps(readings: Ints, lasted: int) -> Ints:
-    """Gaps between arrivals on the clock of their part, the last one leading round to the first.
+def of_class(placed: Placed, label: str, part: str) -> pl.DataFrame:
+    """The attempts of one class, by arrival; ``part`` is one of ``PARTS``."""
+    return placed.attempts.filter(pl.col("label") == label, pl.col("part") == PARTS.index(part))
 
-    Args:
-        readings: when they arrived, s, ascending, in [0, ``lasted``); one at least.
-        lasted: length of the part in all, s.
+
+def gaps(clock: WeeklyClock) -> pl.Expr:
+    """Gaps to the next arrival of the class on the clock of its part, s.
+
+    The last one leads round to the first, so those of a class add up to the length of its part. Of
+    label, part and reading, by arrival.
     """
-    return np.diff(readings, append=readings[0] + lasted)
+    lasted = {number: clock.seconds(part) for number, part in enumerate(PARTS)}
+    reading, key = pl.col("reading"), ["label", "part"]
+    round_ = reading.first().over(key) + pl.col("part").replace_strict(
+        lasted, return_dtype=pl.Int64
+    )
+    return reading.shift(-1).over(key).fill_null(round_) - reading
 
 
 def most_frequent(values: Ints) -> Shares:
@@ -233,7 +280,7 @@ def _class(of: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, see
         mean_size=int(size.sum()) / of.height,
         mean_occupancy_s=int(occupancy.sum()) / of.height,
         used=int((size * occupancy).sum()) / work if work else 0.0,
-        gaps=hyper_exponential.fit(gaps(of["reading"].to_numpy(), lasted), seed),
+        gaps=hyper_exponential.fit(of["gap_s"].to_numpy(), seed),
         occupancies=hyper_exponential.fit(occupancy, seed + 1),
         sizes=most_frequent(size),
         walltimes=_walltimes(walltime.to_numpy()),

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
 from audit.experiments import synthetic, workload_claims, workload_classes, workload_model
+from audit.experiments.hyper_exponential import Fit
 from audit.experiments.verdicts import Verdict
 from audit.experiments.weekly_clock import PARTS
 from audit.experiments.workload_claims import Likeness
@@ -114,7 +116,7 @@ def _parts(
         *((_TITLES[one.model.by], _technique(of, one, prefix)) for one in of.models),
         (
             "Gaps between arrivals",
-            (_GAPS, _curves(of, by_size.model, prefix), _fits(of, prefix)),
+            (_GAPS, _curves(of, by_size.model, prefix), *_fits(of, prefix)),
         ),
         (
             "Drawn logs beside the log",
@@ -217,6 +219,7 @@ def _bars(model: Model, prefix: str) -> Chart:
     return workload_chart.by_class(key, title, alt, rows, list(labels.values()))
 
 
+_PARTS: Final = {"peak": "peak", "off_peak": "off-peak", "weekend": "weekend"}
 _NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
 
 
@@ -256,7 +259,7 @@ def _classes(model: Model, prefix: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             labels[of.label],
-            PART_NAMES[of.part],
+            _PARTS[of.part],
             of.attempts,
             of.rate,
             of.mean_size,
@@ -289,63 +292,73 @@ def _classes(model: Model, prefix: str) -> Table:
 # --- fits ----------------------------------------------------------------------------------------
 
 
-def _fits(of: Studied, prefix: str) -> Table:
+def _fits(of: Studied, prefix: str) -> tuple[Table, Table]:
+    """The gaps of classes by size for the page; all fits for the file."""
     rows: list[tuple[Cell, ...]] = []
     for modelled in of.models:
         labels = _labels(modelled.model)
         for one in modelled.model.classes:
-            for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies)):
-                law = fit.distribution
-                rows.append(
-                    (
-                        f"{labels[one.label]}, {PART_NAMES[one.part]}",
-                        modelled.model.by,
-                        what,
-                        one.attempts,
-                        law.share,
-                        law.short_s,
-                        law.long_s,
-                        law.variation,
-                        fit.distance,
-                        fit.exponential_distance,
-                        fit.p_value,
-                        fit.gain,
-                    )
-                )
-    return Table(
-        f"{prefix}fits",
-        "Hyper-exponential fits",
-        (
-            Column("Class", "class", "text"),
-            Column("By", "by", "text"),
-            Column("Of", "of", "text"),
-            Column("Values", "values", "count"),
-            Column("p", "p"),
-            Column("Short mean", "short_s", "duration"),
-            Column("Long mean", "long_s", "duration"),
-            Column("Variation", "variation"),
-            Column("Distance", "distance"),
-            Column("Exponential", "exponential_distance"),
-            Column("p-value", "p_value"),
-            Column("Log-likelihood gain", "gain"),
+            key = (f"{labels[one.label]}, {_PARTS[one.part]}", modelled.model.by)
+            rows += [
+                (*key, what, one.attempts, *_fit(fit), fit.gain)
+                for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies))
+            ]
+    return (
+        Table(
+            f"{prefix}gaps",
+            "Gaps between arrivals of the classes by size",
+            (Column("Class", "class", "text"), Column("Gaps", "values", "count"), *_FIT),
+            tuple((row[0], *row[3:-1]) for row in rows if row[1:3] == ("size", "gaps")),
+            note=(
+                "p is the share of the short phase; both means are the same where it is an "
+                "exponential distribution. Without a p-value: too few values, not fitted."
+            ),
         ),
-        tuple(rows),
-        note=(
-            "p is the share of the short phase; both means are the same where it is an exponential "
-            "distribution. Without a p-value: too few values, not fitted."
+        Table(
+            f"{prefix}fits",
+            "All fits",
+            (
+                Column("Class", "class", "text"),
+                Column("By", "by", "text"),
+                Column("Of", "of", "text"),
+                Column("Values", "values", "count"),
+                *_FIT,
+                Column("Log-likelihood gain", "gain"),
+            ),
+            tuple(rows),
+            shown=0,
         ),
     )
+
+
+def _fit(fit: Fit) -> tuple[Cell, ...]:
+    """Cells of the columns ``_FIT``."""
+    law = fit.distribution
+    shape = (law.share, law.short_s, law.long_s, law.variation)
+    return (*shape, fit.distance, fit.exponential_distance, fit.p_value)
+
+
+_FIT: Final = (
+    Column("p", "p"),
+    Column("Short mean", "short_s", "duration"),
+    Column("Long mean", "long_s", "duration"),
+    Column("Variation", "variation"),
+    Column("Distance", "distance"),
+    Column("Exponential", "exponential_distance"),
+    Column("p-value", "p_value"),
+)
 
 
 def _curves(of: Studied, model: Model, prefix: str) -> Chart:
     labels = _labels(model)
     chosen = sorted(workload_claims.fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
+    placed = workload_model.place(of.described, of.pool, ZoneInfo(model.zone), model.by, 0)
     rows: list[Spec] = []
     panels = []
     for one in chosen:
         panel = f"{labels[one.label]}, {PART_NAMES[one.part]}"
         panels.append(panel)
-        rows += _curve(of, model, one, panel)
+        rows += _curve(workload_model.of_class(placed, one.label, one.part), one, panel)
     worst = max(chosen, key=lambda one: one.gaps.distance, default=None)
     said = (
         f"The greatest distance from the fit is {worst.gaps.distance:.2f}, of {labels[worst.label]}"
@@ -361,8 +374,8 @@ def _curves(of: Studied, model: Model, prefix: str) -> Chart:
     return workload_chart.gaps(f"{prefix}gaps".replace("-", "_"), title, alt, rows, panels)
 
 
-def _curve(of: Studied, model: Model, one: Class, panel: str) -> list[Spec]:
-    seconds = workload_claims.gaps(of.described, of.pool, model, one)
+def _curve(attempts: pl.DataFrame, one: Class, panel: str) -> list[Spec]:
+    seconds = np.sort(attempts["gap_s"].to_numpy())
     at = np.unique(np.round(np.geomspace(1, max(float(seconds[-1]), 2.0), _POINTS)))
     mean = one.gaps.distribution.mean_s
     # a whole number of seconds in the log stands for half a second more and less
@@ -402,7 +415,7 @@ def _likeness(of: Studied, prefix: str) -> Table:
             values = [value for value in one.likeness.values(name) if value is not None]
             row += [one.likeness.mean(name), min(values, default=None), max(values, default=None)]
         rows.append(tuple(row))
-    columns = [Column("", "trait", "text"), Column("Log", "log")]
+    columns = [Column("Figure", "trait", "text"), Column("Log", "log")]
     for one in of.models:
         by = one.model.by
         columns += [

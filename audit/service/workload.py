@@ -14,6 +14,7 @@ from audit import config
 from audit.errors import UsageError
 from audit.experiments import model_files, synthetic, workload_claims, workload_model
 from audit.experiments.cells import Cell
+from audit.experiments.verdicts import Estimate
 from audit.experiments.workload_claims import Likeness, Traits
 from audit.experiments.workload_classes import TECHNIQUES
 from audit.experiments.workload_model import Model
@@ -31,9 +32,14 @@ SUFFIXES: Final = (".swf", ".psv", ".txt")
 """Of synthetic logs: SWF, and sacct's text."""
 
 _FRAME: Final = pl.Schema(
-    {"draw": pl.Int64, "model": pl.String, **dict.fromkeys(Traits._fields, pl.Float64)}
+    {
+        "model": pl.String,
+        **dict.fromkeys(("distance", "lower", "upper"), pl.Float64),
+        **dict.fromkeys(Traits._fields, pl.Float64),
+    }
 )
-"""What a cell gives: the model's text and the log's traits, then those of what was drawn."""
+"""What a cell gives: the model, the distance of its fits and the log's traits; then the traits of
+what was drawn."""
 
 
 @privacy.private()
@@ -160,14 +166,14 @@ def _compute(
 ) -> Callable[[], pl.DataFrame]:
     def compute() -> pl.DataFrame:
         setting = log.setting
-        model = workload_model.model(
-            log.described, pool, setting.cluster, setting.zone, by, seed, clusters
-        )
+        placed = workload_model.place(log.described, pool, setting.zone, by, seed, clusters)
+        model = workload_model.model(placed, pool, setting.cluster, seed)
+        apart = workload_claims.distance(placed, model, seed)
         traits = [workload_claims.of_log(log.described, pool, model)]
         traits += workload_claims.drawn(model, seed)
-        text = model_files.to_toml(model)
+        head = (model_files.to_toml(model), *(apart or (None, None, None)))
         return pl.DataFrame(
-            [(number, None if number else text, *of) for number, of in enumerate(traits)],
+            [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],
             schema=_FRAME,
             orient="row",
         )
@@ -179,7 +185,10 @@ def _modelled(frame: pl.DataFrame) -> Modelled:
     """A model and its likeness, of what its cell gave."""
     of_log, *drawn = (Traits(*row) for row in frame.select(Traits._fields).iter_rows())
     model: Model = model_files.from_toml(frame["model"][0], "the model")
-    return Modelled(model, Likeness(of_log, tuple(drawn)), workload_claims.decide(model))
+    value, lower, upper = frame.select("distance", "lower", "upper").row(0)
+    apart = None if value is None else Estimate(value, lower, upper)
+    verdicts = workload_claims.decide(model, apart)
+    return Modelled(model, Likeness(of_log, tuple(drawn)), verdicts)
 
 
 def _write(out: Path, content: bytes, flag: str) -> None:
