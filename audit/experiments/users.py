@@ -7,7 +7,8 @@ The whole log is replayed, beginning with an empty pool, under
 
 once with exact estimates, as in [K §5.2], and once with the log's own. Measured are the mean wait,
 response and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: its distribution, mean
-UWT, population deviation and F (``metrics.users``).
+UWT, population deviation and F (``metrics.users``). TS depends on chance, so it is run with
+several seeds; its figures are those of the first.
 
 Conventions: figures are of attempts that have ended in the log, or of which only the start is
 unknown, and that every policy starts; the same attempts under all policies. What was blocked, or
@@ -65,6 +66,14 @@ ESTIMATES: Final[Mapping[Estimates, str]] = {
     "own": "the log's estimates",
 }
 
+SEEDS: Final = 5
+"""TS is run with so many; the others do not depend on chance."""
+
+RUNS: Final = tuple(
+    (name, number) for name in POLICIES for number in range(SEEDS if name == TS else 1)
+)
+"""Policy, and number of the seed; the schedules of one pool with one kind of estimates."""
+
 _COLUMNS: Final = (
     *KEYS,
     *("user", "standing", "size", "arrival_time", "end_time", "wait_s", "runtime_s"),
@@ -80,22 +89,21 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
 
 
 def cells(described: pl.DataFrame, pool: Pool, now: int, seed: int) -> list[Cell]:
-    """The cells of one pool: each policy with each kind of estimates, in this order of loops.
+    """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
     Args:
         described: columns of ``model.DESCRIBED``; all attempts of ``pool``.
         pool: its capacity; its own policy does not matter.
         now: when the log was taken, epoch s.
-        seed: of the tabu search.
+        seed: of the first tabu search; each further one has the next.
     """
-    search = Search(seed=seed)
     return [
         Cell(
-            f"{pool.name}: {name}, {ESTIMATES[estimates]}",
-            partial(_schedule, described, pool, now, estimates, name, search),
+            f"{pool.name}: {name}, {ESTIMATES[estimates]}" + f", seed {number + 1}" * (number > 0),
+            partial(_schedule, described, pool, now, estimates, name, Search(seed=seed + number)),
         )
         for estimates in ESTIMATES
-        for name in POLICIES
+        for name, number in RUNS
     ]
 
 
@@ -135,7 +143,9 @@ class Compared(NamedTuple):
     pool: Pool
     estimates: Estimates
     outcomes: Mapping[str, Outcome]
-    """By policy."""
+    """By policy; TS with its first seed."""
+    seeds: tuple[Outcome, ...]
+    """TS with each of its seeds."""
     left_out: int
     """Attempts that some policy never starts."""
     units: Ints  # [n], each attempt's user
@@ -154,7 +164,7 @@ def compared(
     Args:
         pool: whose.
         estimates: what they were planned with.
-        frames: of the cells, in the order of ``POLICIES``.
+        frames: of the cells, in the order of ``RUNS``.
         seed: of the resamples.
 
     Raises:
@@ -170,10 +180,12 @@ def compared(
     first = of_users.counted(of_users.by_entity(numbered, "user"))
     number = dict(numbered.select("user", "unit").unique().iter_rows())
     users = tuple(first["entity"].to_list())
+    made = [(run, _outcome(_of(frame, common))) for run, frame in zip(RUNS, frames, strict=True)]
     return Compared(
         pool,
         estimates,
-        {name: _outcome(_of(frame, common)) for name, frame in zip(POLICIES, frames, strict=True)},
+        {name: outcome for (name, number), outcome in made if number == 0},
+        tuple(outcome for (name, _), outcome in made if name == TS),
         max(frame.height for frame in frames) - common.height,
         units,
         users,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Final
 
 from audit.experiments import users, users_claims
@@ -20,18 +21,20 @@ SOURCE: Final = (
 _FAR: Final = 3
 """A policy this many times above all others is left out of charts, as [K] leaves out FCFS."""
 
-_FIGURES: Final = {
-    "wait_mean": ("Mean wait", "duration"),
-    "response_mean": ("Mean response", "duration"),
-    "bounded_slowdown_mean": ("Mean bounded slowdown", "number"),
-    "uwt": ("UWT", "number"),
-    "nuwt_deviation": ("Deviation of NUWT", "number"),
-    "nuwt_f": ("F", "number"),
-    "nuwt_q1": ("Lower quartile of NUWT", "number"),
-    "nuwt_median": ("Median NUWT", "number"),
-    "nuwt_q3": ("Upper quartile of NUWT", "number"),
-    "nuwt_pooled": ("Σ wait / Σ area", "number"),
-}
+_OVER_ATTEMPTS: Final = (
+    Column("Mean wait", "wait_mean", "duration"),
+    Column("Mean response", "response_mean", "duration"),
+    Column("Mean bounded slowdown", "bounded_slowdown_mean", "number"),
+)
+_OVER_USERS: Final = (
+    Column("UWT", "uwt", "number"),
+    Column("Deviation", "nuwt_deviation", "number"),
+    Column("F", "nuwt_f", "number"),
+    Column("Lower quartile", "nuwt_q1", "number"),
+    Column("Median", "nuwt_median", "number"),
+    Column("Upper quartile", "nuwt_q3", "number"),
+    Column("Σ wait / Σ area", "nuwt_pooled", "number"),
+)
 
 
 def study(log: str, found: Sequence[Compared], seed: int) -> Study:
@@ -56,7 +59,13 @@ def study(log: str, found: Sequence[Compared], seed: int) -> Study:
             sections.append(
                 Section(
                     f"{before}With {ESTIMATES[of.estimates]}",
-                    (_text(of), *_charts(of, prefix), _figures(of, prefix), _intervals(of, prefix)),
+                    (
+                        _text(of),
+                        *_charts(of, prefix),
+                        *_figures(of, prefix),
+                        _SEEDS,
+                        _seeds(of, prefix),
+                    ),
                 )
             )
     how = tabu.DEFAULT
@@ -75,7 +84,7 @@ def study(log: str, found: Sequence[Compared], seed: int) -> Study:
             (
                 "Tabu search",
                 f"each {how.every_s} s, {how.turns} iterations for each that waits, tabu list of "
-                f"{how.tabu}, PCG64({seed})",
+                f"{how.tabu}, PCG64; {users.SEEDS} seeds from {seed} on",
             ),
             ("Intervals", "95 %, percentile bootstrap, 1,000 resamples of users, PCG64"),
         ),
@@ -88,19 +97,17 @@ def _lead(found: Sequence[Compared], decided: Sequence[Sequence[Verdict]]) -> st
     number = {holds: sum(one.holds is holds for one in verdicts) for holds in Holds}
     of = found[0]
     waits = {name: users.mean_of(outcome.wait) for name, outcome in of.outcomes.items()}
+    waits[TS] = fmean(users.mean_of(outcome.wait) for outcome in of.seeds)
     least = min(waits, key=lambda name: waits[name])
-    uwts = {
-        name: outcome.dispersion.uwt
-        for name, outcome in of.outcomes.items()
-        if outcome.dispersion.uwt is not None
-    }
     said = (
         f"Of {len(verdicts)} comparisons behind the conclusions of [K], {number[Holds.yes]} come "
         f"out as there, {number[Holds.no]} do not, {number[Holds.undecided]} cannot be decided. "
         f"With {ESTIMATES[of.estimates]}, attempts wait least under {least} "
         f"({wording.duration(waits[least])} on average)"
     )
-    if uwts:
+    if of.users:
+        uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in of.outcomes.items()}
+        uwts[TS] = fmean(outcome.dispersion.uwt or 0.0 for outcome in of.seeds)
         fairest = min(uwts, key=lambda name: uwts[name])
         said += f"; users' mean NUWT is least under {fairest} ({wording.number(uwts[fairest])})"
     return said + "."
@@ -234,44 +241,74 @@ def _titled(title: str, note: str) -> str:
     return f"{title} ({note.rstrip('.')})" if note else title
 
 
-def _figures(of: Compared, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name in of.outcomes:
-        known = {one.metric: one.estimate.value for one in users.figures(of, name)}
-        rows.append((name, *(known.get(metric) for metric in _FIGURES)))
-    return Table(
-        f"{prefix}{of.estimates}",
-        f"Six policies with {ESTIMATES[of.estimates]}",
-        (
-            Column("Policy", "policy", "text"),
-            *(
-                Column(title, metric, "duration" if kind == "duration" else "number")
-                for metric, (title, kind) in _FIGURES.items()
+def _figures(of: Compared, prefix: str) -> list[Table]:
+    known = {name: users.figures(of, name) for name in of.outcomes}
+    made = []
+    for key, caption, columns in (
+        ("performance", "Means over attempts", _OVER_ATTEMPTS),
+        ("nuwt", "NUWT over users", _OVER_USERS),
+    ):
+        rows: list[tuple[Cell, ...]] = []
+        for name, figures in known.items():
+            values = {one.metric: one.estimate.value for one in figures}
+            rows.append((name, *(values.get(column.name) for column in columns)))
+        titled = (Column("Policy", "policy", "text"), *columns)
+        said = f"{caption}, with {ESTIMATES[of.estimates]}"
+        made.append(Table(f"{prefix}{of.estimates}-{key}", said, titled, tuple(rows)))
+    titles = {column.name: column.title for column in (*_OVER_ATTEMPTS, *_OVER_USERS)}
+    made.append(
+        Table(
+            f"{prefix}{of.estimates}-intervals",
+            f"All figures with their 95 % intervals, with {ESTIMATES[of.estimates]}",
+            (
+                Column("Policy", "policy", "text"),
+                Column("Figure", "figure", "text"),
+                Column("Value", "value", "number"),
+                Column("From", "lower", "number"),
+                Column("To", "upper", "number"),
+                Column("Unit", "unit", "text"),
             ),
-        ),
-        tuple(rows),
+            tuple(
+                (name, titles[one.metric], *one.estimate, one.unit)
+                for name, figures in known.items()
+                for one in figures
+            ),
+            shown=0,
+        )
     )
+    return made
 
 
-def _intervals(of: Compared, prefix: str) -> Table:
-    rows = [
-        (name, _FIGURES[one.metric][0], *one.estimate, one.unit)
-        for name in of.outcomes
-        for one in users.figures(of, name)
-    ]
+_SEEDS: Final = (
+    "Which attempt TS tries to move next is drawn by chance. So that no conclusion rests on one "
+    "draw, it is run with several seeds: charts and tables above show the first, conclusions are "
+    "decided with each, and the page's first lines speak of their mean."
+)
+
+
+def _seeds(of: Compared, prefix: str) -> Table:
     return Table(
-        f"{prefix}{of.estimates}-intervals",
-        f"The same with their 95 % intervals ({ESTIMATES[of.estimates]})",
+        f"{prefix}{of.estimates}-seeds",
+        f"{TS} with other seeds, and {ESTIMATES[of.estimates]}",
         (
-            Column("Policy", "policy", "text"),
-            Column("Figure", "figure", "text"),
-            Column("Value", "value", "number"),
-            Column("From", "lower", "number"),
-            Column("To", "upper", "number"),
-            Column("Unit", "unit", "text"),
+            Column("Seed", "seed", "text"),
+            *_OVER_ATTEMPTS,
+            Column("UWT", "uwt", "number"),
+            Column("Deviation", "nuwt_deviation", "number"),
+            Column("Median NUWT", "nuwt_median", "number"),
         ),
-        tuple(rows),
-        shown=0,
+        tuple(
+            (
+                str(number),
+                users.mean_of(one.wait),
+                users.mean_of(one.response),
+                users.mean_of(one.slowdown),
+                one.dispersion.uwt,
+                one.dispersion.deviation,
+                one.dispersion.median,
+            )
+            for number, one in enumerate(of.seeds, start=1)
+        ),
     )
 
 

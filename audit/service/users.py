@@ -9,7 +9,7 @@ import polars as pl
 from audit.errors import UsageError
 from audit.experiments import users
 from audit.experiments.cells import Cell
-from audit.experiments.users import ESTIMATES, POLICIES
+from audit.experiments.users import ESTIMATES, RUNS
 from audit.report import users_study
 from audit.service.opening import Log
 from audit.service.studies import Made, Plan
@@ -31,7 +31,7 @@ def plan(log: Log, seed: int) -> Plan:
     def finish(frames: Sequence[pl.DataFrame]) -> Made:
         waiting = iter(frames)
         found = [
-            users.compared(pool, estimates, [next(waiting) for _ in POLICIES], seed)
+            users.compared(pool, estimates, [next(waiting) for _ in RUNS], seed)
             for pool in pools
             for estimates in ESTIMATES
         ]
