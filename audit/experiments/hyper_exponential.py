@@ -35,6 +35,8 @@ LEAST_S: Final = 0.1
 """No phase has a smaller mean, s: whole seconds do not tell it from that."""
 FEW: Final = 20
 """Fewer values are not fitted: they get the exponential distribution of their mean."""
+NO_GAIN: Final = 0.1
+"""A fit whose log-likelihood gains less than this is the exponential distribution."""
 RESAMPLES: Final = 99
 """Of the bootstrap: its smallest p-value is one in a hundred."""
 
@@ -121,7 +123,7 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
     found, likelihood = _climb(np.repeat(counts[None], len(starts), axis=0), edges, starts)
     flat_likelihood = float(_log_likelihood(counts[None], edges, np.array([flat]))[0])
     best = int(np.argmax(likelihood))
-    if likelihood[best] <= flat_likelihood:  # no more variation than an exponential one has
+    if likelihood[best] < flat_likelihood + NO_GAIN:  # varies no more than an exponential one
         chosen, gain = flat, 0.0
     else:
         chosen = HyperExponential(*(float(value) for value in found[best]))
