@@ -262,10 +262,9 @@ def _panels(
         "encoding": {
             "x": {
                 "field": "x",
-                "type": "quantitative",
+                "type": "ordinal",
                 "title": None,
-                "scale": {"zero": False, "nice": False},
-                "axis": {"tickMinStep": 0.1, "tickCount": 9},
+                "axis": {"labelAngle": 0, "labelOverlap": True},
             },
             "y": {"field": "y", "type": "quantitative", "title": None, "axis": {"format": "+.0%"}},
             "color": {"field": "group", "type": "nominal", "scale": scale, "legend": legend},

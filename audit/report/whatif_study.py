@@ -98,7 +98,7 @@ def _says(of: Compared, several: bool) -> str:
     overall = of.parts.filter(pl.col("dimension") == "all", pl.col("measure") == "wait_mean")
     begin = f"Pool {wording.name(of.pool)}: " if several else ""
     if overall.is_empty():
-        return f"{begin}no attempt ended in both schedules."
+        return f"{begin}{'no' if several else 'No'} attempt ended in both schedules."
     row = overall.row(0, named=True)
     counted = {outcome: _number(of, "account", outcome) for outcome in Outcome}
     wide = [
@@ -119,7 +119,7 @@ def _says(of: Compared, several: bool) -> str:
         else " No width class would clearly wait longer."
     )
     return (
-        f"{begin}the mean wait would go from {wording.duration(row['today'])} to "
+        f"{begin}{'the' if several else 'The'} mean wait would go from {wording.duration(row['today'])} to "
         f"{wording.duration(row['changed'])}. In waiting, "
         f"{wording.plural(counted[Outcome.gains], 'account')} would win, "
         f"{wording.count(counted[Outcome.loses])} lose; for "
@@ -169,7 +169,9 @@ def _all(of: Compared, prefix: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for row in of.parts.filter(pl.col("dimension") == "all").iter_rows(named=True):
         title, kind = _TITLES[row["measure"]]
-        rows.append((title, *(_in_words(row[name], kind) for name in _FIGURES), row["outcome"]))
+        levels = (_in_words(row[name], kind) for name in ("today", "changed"))
+        apart = (_apart(row[name], kind) for name in ("difference", "lower", "upper"))
+        rows.append((title, *levels, *apart, row["outcome"]))
     return Table(
         f"{prefix}all",
         "All attempts that ended in both schedules",
@@ -180,13 +182,17 @@ def _all(of: Compared, prefix: str) -> Table:
             Column("Difference", "difference", "text"),
             Column("From", "lower", "text"),
             Column("To", "upper", "text"),
-            Column("It", "outcome", "text"),
+            Column("Outcome", "outcome", "text"),
         ),
         tuple(rows),
     )
 
 
-_FIGURES: Final = ("today", "changed", "difference", "lower", "upper")
+def _apart(value: float | None, kind: CellKind) -> str:
+    """A difference; of shares, in points of per cent."""
+    if kind == "percent" and value is not None:
+        return f"{wording.points(value)} points"
+    return _in_words(value, kind)
 
 
 def _in_words(value: float | None, kind: CellKind) -> str:
@@ -228,8 +234,8 @@ def _pool(of: Compared, prefix: str) -> Table:
     )
 
 
-_SHOWN: Final = ("wait_mean", "miss_strict_mean", "re_unfairness")
-"""Measures that the page shows of each part; the file has all."""
+_SHOWN: Final = {"wait_mean": "Wait", "miss_strict_mean": "Miss", "re_unfairness": "RE"}
+"""Measures that the page shows of each part, all as means; the file has all measures."""
 
 
 def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
@@ -248,18 +254,20 @@ def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
             cells += [None, None, None] if row is None else [row[name] for name in _THREE]
         rows.append(tuple(cells))
     columns = [Column(title, dimension, "text"), Column("Attempts", "attempts", "count")]
-    for measure in _SHOWN:
-        says, kind = _TITLES[measure]
+    for measure, says in _SHOWN.items():
+        kind = _TITLES[measure][1]
         columns += [
             Column(f"{says}, today", f"{measure}_today", kind),
             Column("after", f"{measure}_changed", kind),
-            Column("it", f"{measure}_outcome", "text"),
+            Column("outcome", f"{measure}_outcome", "text"),
         ]
     return Table(
         f"{prefix}{dimension.replace('_', '-')}",
         f"Who wins and who loses, by {title.lower()}",
         tuple(columns),
         tuple(rows),
+        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in resource "
+        "equality (RE), in resource·s.",
         shown=_ROWS,
     )
 
@@ -282,7 +290,7 @@ def _measures(of: Compared, prefix: str) -> Table:
             Column("To", "upper"),
             Column("Unit", "unit", "text"),
             Column("Attempts", "attempts", "count"),
-            Column("It", "outcome", "text"),
+            Column("Outcome", "outcome", "text"),
         ),
         tuple(of.parts.select(of.parts.columns).iter_rows()),
         shown=0,
