@@ -14,7 +14,7 @@ TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fresh test-slow test-slurm check bench lock clean libraries test-programs stale
+.PHONY: help setup demo test test-fresh test-slow test-slurm check bench studies lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -48,6 +48,9 @@ check: setup ## style, types and which module may import which
 
 bench: setup ## measure speed against the yardsticks
 	@$(PY) bench/run.py
+
+studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
+	@$(PY) bench/studies.py $(STUDIES)
 
 lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_FLAGS=--upgrade
 	@.ci/lock $(LOCK_FLAGS)
