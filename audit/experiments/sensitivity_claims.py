@@ -144,7 +144,8 @@ def change(values: Sequence[float], of: Sequence[Drawn]) -> Drawn:
     """The rise of the least-squares line over ``values``, from the first to the last."""
     x = np.array(values, np.float64) - np.mean(values)
     weights = (values[-1] - values[0]) * x / np.sum(x**2)
-    return combined(of, lambda figures: np.tensordot(weights, figures, 1))
+    # from the first: where nothing differs, nothing changes, not even by rounding
+    return combined(of, lambda figures: np.tensordot(weights, figures - figures[0], 1))
 
 
 class Change(NamedTuple):
@@ -229,7 +230,7 @@ def _follows(response: Sequence[Drawn], figure: Sequence[Drawn]) -> tuple[Holds,
     lengths = [one.value for one in response]
     if not min(lengths) < max(lengths):
         return Holds.undecided, "the dominant group's mean response is the same in all settings"
-    varied = f"{min(lengths):,.4g} to {max(lengths):,.4g} s"
+    varied = f"{min(lengths):,.0f} to {max(lengths):,.0f} s"
     if not low < high:
         return (
             Holds.no,

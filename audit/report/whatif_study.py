@@ -118,8 +118,9 @@ def _says(of: Compared, several: bool) -> str:
         if losing
         else " No width class would clearly wait longer."
     )
+    the = "the" if several else "The"
     return (
-        f"{begin}{'the' if several else 'The'} mean wait would go from {wording.duration(row['today'])} to "
+        f"{begin}{the} mean wait would go from {wording.duration(row['today'])} to "
         f"{wording.duration(row['changed'])}. In waiting, "
         f"{wording.plural(counted[Outcome.gains], 'account')} would win, "
         f"{wording.count(counted[Outcome.loses])} lose; for "
@@ -266,8 +267,8 @@ def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
         f"Who wins and who loses, by {title.lower()}",
         tuple(columns),
         tuple(rows),
-        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in resource "
-        "equality (RE), in resource·s.",
+        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in "
+        "resource equality (RE), in resource·s.",
         shown=_ROWS,
     )
 
