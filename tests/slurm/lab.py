@@ -170,7 +170,8 @@ class Lab:
     def __enter__(self) -> Self:
         try:
             self._start()
-        except BaseException:
+        except BaseException as error:
+            error.add_note(self.logs())
             self.stop()
             raise
         return self
@@ -181,6 +182,8 @@ class Lab:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None:
+            error.add_note(self.logs())
         self.stop()
 
     def _start(self) -> None:
@@ -310,6 +313,15 @@ class Lab:
         made.start()
         return made
 
+    def logs(self) -> str:
+        """The last lines of each daemon's log."""
+        found = sorted(self.folder.rglob("*.log"))
+        ends = {path: path.read_text(errors="replace").splitlines()[-8:] for path in found}
+        return "\n".join(
+            "\n  ".join([str(path.relative_to(self.folder)), *lines])
+            for path, lines in ends.items()
+        )
+
     def stop(self) -> None:
         """Ends all jobs and daemons, the last started first."""
         for cluster in self.clusters:
@@ -350,12 +362,21 @@ class Cluster:
         (self.folder / "gres.conf").write_text(
             f"NodeName={','.join(self.node_names)} Name=gpu File={self.folder}/gpu[0-3]\n"
         )
+        (self.folder / "cgroup.conf").write_text(f"CgroupPlugin={self._without_cgroups()}\n")
         self.lab.daemon("slurmctld", "-D", conf=self.conf)
         until("slurmctld answers", lambda: self.lab.succeeds("scontrol", "ping", conf=self.conf))
         for node in self.node_names:
             (self.folder / f"spool-{node}").mkdir()
             self.lab.daemon("slurmd", "-D", "-N", node, conf=self.conf)
         until("all nodes are idle", lambda: self.states() == ["idle"] * self.nodes)
+
+    def _without_cgroups(self) -> str:
+        """The plugin that asks nothing of the machine: where there are no cgroups slurmd runs too.
+
+        Unless it is told, slurmd looks for their file system, though nothing here uses them.
+        """
+        year, month = map(int, self.run("slurmd", "-V").split()[-1].split(".")[:2])
+        return "disabled" if (year, month) >= (23, 11) else "cgroup/v1"
 
     def _write(self) -> None:
         ctld, *ports = self._ports
