@@ -42,6 +42,7 @@ RESAMPLES: Final = 99
 
 _SETTLED: Final = 1e-7  # relative change of the parameters below which a fit has come to rest
 _ROUNDS: Final = 1_000
+_ROUNDS_AGAIN: Final = 200  # from the fit on, which is near
 _TINY: Final = 1e-300
 
 
@@ -170,20 +171,23 @@ def _starts(seconds: Ints, mean: float) -> Floats:
     )
 
 
-def _climb(counts: Floats, edges: Floats, starts: Floats) -> tuple[Floats, Floats]:
+def _climb(
+    counts: Floats, edges: Floats, starts: Floats, rounds: int = _ROUNDS
+) -> tuple[Floats, Floats]:
     """The parameters of the greatest likelihood of each row of counts, and that likelihood.
 
     Args:
         counts: values in each interval, (rows, intervals).
         edges: of the intervals.
         starts: p, a, b to begin with, (rows, 3).
+        rounds: at the most.
 
     Returns:
         p, a, b with a ≤ b, (rows, 3); log-likelihoods, (rows,).
     """
     found = starts.copy()
     moving = np.arange(len(found))
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         was = found[moving]
         now = _round(counts[moving], edges, was)
         found[moving] = now
@@ -247,7 +251,7 @@ def _p_value(
         start = np.array([0.5, of.short_s * 0.7, of.long_s * 1.3])
     else:
         start = np.array(of)
-    found, _ = _climb(counts, edges, np.repeat(start[None], resamples, axis=0))
+    found, _ = _climb(counts, edges, np.repeat(start[None], resamples, axis=0), _ROUNDS_AGAIN)
     far = sum(
         _distance(HyperExponential(*(float(value) for value in row)), drawn, edges) >= distance
         for row, drawn in zip(found, counts, strict=True)

@@ -128,7 +128,7 @@ def _best_number(points: NDArray[np.float64], different: int, seed: int) -> int:
     scores = {
         number: float(silhouette_score(points, _k_means(points, number, seed)))
         for number in CLUSTERS
-        if number < min(different, len(points))
+        if number <= different and number < len(points)
     }
     return max(scores, key=lambda number: (scores[number], -number), default=1)
 

@@ -67,5 +67,5 @@ def test_instants_are_the_way_back_from_readings(offsets: list[int]) -> None:
     instants = clock.edges[0] + np.array(offsets)
     for number, part in enumerate(PARTS):
         own = instants[clock.part_of(instants) == number]
-        back = clock.instants(part, clock.reading(own) + 0.999)
+        back = clock.instants(part, clock.reading(own).astype(np.float64) + 0.5)
         assert back.tolist() == own.tolist()
