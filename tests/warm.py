@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 from audit.model import Policy
+from audit.simulation import tabu
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.ownership import unowned
@@ -31,6 +32,7 @@ def run(resources: int) -> None:
     )
     replay(work, Policy())
     fair_starts(work, Policy())
+    tabu.replay(work)
 
 
 if __name__ == "__main__":
