@@ -36,8 +36,8 @@ from audit.metrics.trees import Tree
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.usage import HalfLife, Kind
 from audit.model import Backfill, FstStatus, Order, Policy, Pool
-from audit.simulation.check import Capacity, check_schedule, require_sound
-from audit.simulation.engine import PLANNED, Replay, as_schedule, replay
+from audit.simulation.check import check_replay, require_sound
+from audit.simulation.engine import Replay, as_schedule, replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Ints, Workload, workload
@@ -298,7 +298,7 @@ def played(scenario: Scenario, now: int, tau_s: int = TAU_S) -> Played:
     whole, keys = workload(scenario.attempts, pool, now, scenario.fairshare)
     work = limited(whole, keys, scenario)
     made = replay(work, policy)
-    _require_possible(work, keys, made, policy)
+    require_sound(check_replay(work, *made), f"schedule {policy.name!r}")
     schedule = as_schedule(scenario.attempts, pool, work, keys, made, policy.name, tau_s)
     last = schedule.select(pl.max_horizontal("end_time", "start_time").max()).item()
     measured = resource_equality(schedule, max(now, int(last or now)))
@@ -328,25 +328,6 @@ def limited(work: Workload, keys: pl.DataFrame, scenario: Scenario) -> Workload:
             step_change=np.column_stack([change, np.zeros(len(change), np.int64)]),
         )
     return work
-
-
-def _require_possible(work: Workload, keys: pl.DataFrame, made: Replay, policy: Policy) -> None:
-    count = len(work.capacity)
-    names = tuple(f"resource_{number}" for number in range(count))
-    request = work.request.reshape(len(work.arrival), count)
-    asked = keys.with_columns(
-        *(pl.Series(name, request[:, number]) for number, name in enumerate(names)),
-        arrival_time=pl.Series(work.arrival),
-        occupancy_s=pl.Series(np.where(work.open, -1, work.occupancy)).replace(-1, None),
-        blocked=pl.Series(work.blocked),
-    )
-    end = np.where((made.start == NEVER) | work.open, NEVER, made.start + work.occupancy)
-    rows = keys.with_columns(start_time=_instants(made.start), end_time=_instants(end))
-    if policy.backfill is Backfill.conservative:
-        rows = rows.with_columns(_instants(made.planned).alias(PLANNED))
-    change = work.step_change.reshape(len(work.step_time), count)
-    capacity = Capacity(names, work.capacity, work.step_time, change, work.step_planned)
-    require_sound(check_schedule(rows, asked, capacity), f"schedule {policy.name!r}")
 
 
 def _judged(
