@@ -1012,35 +1012,21 @@ def _conduct(
 
 @experiment.command()
 def workload(
-    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")],
+    logs: StudyLogs,
     out: StudyOut = DEFAULT_OUT,
-    db: Annotated[
-        Path | None, typer.Option(help="Database to add to, instead of workload.duckdb.")
-    ] = None,
+    db: StudyDatabase = None,
     clusters: Annotated[
         int | None,
         typer.Option(min=1, max=50, help="How many classes k-means makes; without it, 2 to 9."),
     ] = None,
-    pool_size: Annotated[
-        int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")
-    ] = None,
-    resource: Annotated[
-        Resource | None, typer.Option(help="What sizes count; without it, cpus.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Columns of a log without header row: JobID,User,…")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="What separates them; without it, it is found out.")
-    ] = None,
-    dialect: Annotated[
-        str | None, typer.Option(help="Dialect of the logs; without it, it is detected.")
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="How many work on it.")] = None,
+    pool_size: StudyPoolSize = None,
+    resource: StudyResource = None,
+    zone: StudyZone = None,
+    columns: StudyColumns = None,
+    separator: StudySeparator = None,
+    dialect: StudyDialect = None,
+    cluster: StudyCluster = None,
+    threads: StudyThreads = None,
     config: ConfigFile = None,
 ) -> None:
     """Who asks for what, and when: a log as a small model, from which others can be drawn."""
