@@ -17,7 +17,7 @@ operator is applied node by node, and ranks go by the vectors of priorities from
 ``parent`` is the account above, null at the top. ``share_of_all`` and ``usage_of_all`` are parts of
 everything; without a tree they are the same. Slurm's own algorithms (``metrics.slurm_shares``) put
 FairShare in the place of the priority: ``fair_tree`` has none for accounts, which rank as by the
-operator ``slurm``.
+operator ``slurm``, and takes usage_fraction as a part of all that the account used.
 
 An entity has a row at T if it has a target, or if an attempt of its own started before T: what
 happened after T changes no row at T.
@@ -348,11 +348,13 @@ class _Shape:
         for k in range(len(used)):
             of_all = used[k].copy()
             of_all[0] += outside[k]
-            factor[k] = (
-                slurm_shares.fair_tree(self.tree, of_all)
-                if operator == "fair_tree"
-                else slurm_shares.classic(self.tree, of_all, dampening)
-            ).fairshare
+            if operator == "fair_tree":
+                shares = slurm_shares.fair_tree(self.tree, of_all)
+                # of all that the account used: also by users without a share of their own
+                states[k, self.shared] = shares.effective_usage[self.shared]
+            else:
+                shares = slurm_shares.classic(self.tree, of_all, dampening)
+            factor[k] = shares.fairshare
         for members in (self.users,) if operator == "fair_tree" else (self.users, ~self.users):
             mine = members & (np.arange(len(members)) > 0)
             ranks[:, mine] = _side_by_side(factor[:, mine])

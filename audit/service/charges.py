@@ -220,7 +220,7 @@ def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
     if not chosen.billing_weights.given:
         amounts = slurm.stored(described)
         billed = slurm.charge(described, amounts, fairshare.partitions, factors, fairshare.flags)
-        return billed.attempts.drop("billing")
+        return billed.attempts.select(*described.columns, "penalty")
     billing = penalty.Billing(
         weights=chosen.billing_weights.given, max_tres="MAX_TRES" in fairshare.flags
     )
