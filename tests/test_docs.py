@@ -41,6 +41,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "sql",
         "doctor",
         "verify",
+        "whatif",
     }
     for name in commands:
         assert f"fairaudit {name}" in readme
