@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Event, current_thread, main_thread
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -36,6 +36,9 @@ from audit.service.opening import Asked, Log, open_log
 from audit.service.service import stopped_by_signals
 from audit.service.workplace import replacing
 from audit.store import database, migrations, publish
+
+STOPPING: Final = "finishing what is under way (once more stops at once)"
+"""Said when a signal asks a study to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +190,10 @@ def run_cells(
                 working[pool.submit(compute, number)] = number
             if not working:
                 break
-            for future in wait(working, return_when=FIRST_COMPLETED).done:
+            if stop.is_set():
+                told(STOPPING, done, len(cells))
+            # wakes up now and then, or it would learn of a signal only from the next cell
+            for future in wait(working, timeout=1, return_when=FIRST_COMPLETED).done:
                 frames[working.pop(future)] = future.result()
                 done += 1
                 told(what, done, len(cells))
@@ -205,10 +211,12 @@ def refuse_unfit(out: Path) -> None:
     """Checks where a study is to go, before the long work.
 
     Raises:
-        UsageError: something that is no folder is there.
+        UsageError: something that is no folder is there, or nothing can be written there.
     """
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is no folder; choose another place with --out")
+    if out.exists() and not os.access(out, os.W_OK | os.X_OK):
+        raise UsageError(f"{out}: cannot be written; choose another place with --out")
 
 
 def write(made: Study, out: Path) -> tuple[Path, ...]:

@@ -85,14 +85,23 @@ def test_an_error_in_a_cell_ends_it_and_keeps_the_others(tmp_path: Path) -> None
 def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) -> None:
     did: list[str] = []
 
+    told: list[str] = []
+    heard = threading.Event()
+
+    def tell(what: str, done: int, of: int) -> None:
+        told.append(what)
+        if what == studies.STOPPING:
+            heard.set()
+
     def interrupted() -> pl.DataFrame:
         os.kill(os.getpid(), number)
+        assert heard.wait(30)  # it is said while the cell is still at work
         return cell("b", did).compute()
 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i")
+        studies.run_cells(cells, tmp_path, "i", told=tell)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")
