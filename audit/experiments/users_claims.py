@@ -118,20 +118,20 @@ def decide(found: Compared) -> list[Verdict]:
 def _with_each_seed(
     found: Compared, decider: Callable[[Compared, str], Verdict], measure: str
 ) -> Verdict:
-    """A verdict on TS: what it is with the first seed, unless another seed says otherwise."""
+    """A verdict on TS: what it is with its typical seed, unless another seed says otherwise."""
     verdicts = [
         decider(found._replace(outcomes={**found.outcomes, TS: outcome}), measure)
         for outcome in found.seeds
     ]
-    first = verdicts[0]
-    said = [verdict.holds for verdict in verdicts]
+    verdict = decider(found, measure)
+    said = [one.holds for one in verdicts]
     if len(set(said)) == 1:
-        return first
+        return verdict
     counted = ", ".join(
         f"{holds.value} with {said.count(holds)}" for holds in Holds if holds in said
     )
-    return first._replace(
-        holds=Holds.undecided, because=f"{first.because}; of {len(said)} seeds {counted}"
+    return verdict._replace(
+        holds=Holds.undecided, because=f"{verdict.because}; of {len(said)} seeds {counted}"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Final
 
 from audit.experiments import users, users_claims
@@ -95,19 +94,18 @@ def study(log: str, found: Sequence[Compared], seed: int) -> Study:
 def _lead(found: Sequence[Compared], decided: Sequence[Sequence[Verdict]]) -> str:
     verdicts = [verdict for claims in decided for verdict in claims]
     number = {holds: sum(one.holds is holds for one in verdicts) for holds in Holds}
+    verb = "does" if number[Holds.no] == 1 else "do"
     of = found[0]
     waits = {name: users.mean_of(outcome.wait) for name, outcome in of.outcomes.items()}
-    waits[TS] = fmean(users.mean_of(outcome.wait) for outcome in of.seeds)
     least = min(waits, key=lambda name: waits[name])
     said = (
         f"Of {len(verdicts)} comparisons behind the conclusions of [K], {number[Holds.yes]} come "
-        f"out as there, {number[Holds.no]} do not, {number[Holds.undecided]} cannot be decided. "
-        f"With {ESTIMATES[of.estimates]}, attempts wait least under {least} "
+        f"out as there, {number[Holds.no]} {verb} not, {number[Holds.undecided]} cannot be "
+        f"decided. With {ESTIMATES[of.estimates]}, attempts wait least under {least} "
         f"({wording.duration(waits[least])} on average)"
     )
     if of.users:
         uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in of.outcomes.items()}
-        uwts[TS] = fmean(outcome.dispersion.uwt or 0.0 for outcome in of.seeds)
         fairest = min(uwts, key=lambda name: uwts[name])
         said += f"; users' mean NUWT is least under {fairest} ({wording.number(uwts[fairest])})"
     return said + "."
@@ -281,15 +279,15 @@ def _figures(of: Compared, prefix: str) -> list[Table]:
 
 _SEEDS: Final = (
     "Which attempt TS tries to move next is drawn by chance. So that no conclusion rests on one "
-    "draw, it is run with several seeds: charts and tables above show the first, conclusions are "
-    "decided with each, and the page's first lines speak of their mean."
+    "draw, it is run with several seeds: charts and tables above show the one with the median UWT, "
+    "conclusions are decided with each."
 )
 
 
 def _seeds(of: Compared, prefix: str) -> Table:
     return Table(
         f"{prefix}{of.estimates}-seeds",
-        f"{TS} with other seeds, and {ESTIMATES[of.estimates]}",
+        f"{TS} with each seed, and {ESTIMATES[of.estimates]}",
         (
             Column("Seed", "seed", "text"),
             *_OVER_ATTEMPTS,

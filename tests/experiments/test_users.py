@@ -201,6 +201,18 @@ def test_what_depends_on_the_seed_is_undecided() -> None:
     assert verdict.because.endswith(f"of {SEEDS} seeds yes with {SEEDS - 1}, no with 1")
 
 
+def test_ts_is_shown_with_the_seed_of_the_median_uwt() -> None:
+    log = attempts([("a", 0, 1_000, 1), ("b", 10, 10_000, 1), ("c", 20, 100, 1)], 2)
+    [one, *_] = compare(log, 1).seeds
+    seeds = [
+        one._replace(dispersion=one.dispersion._replace(uwt=uwt))
+        for uwt in (9.0, 1.0, 4.0, 7.0, 2.0)
+    ]
+    assert users.typical(seeds) is seeds[2]
+    waits = [one._replace(wait=one.wait + more) for more in (5, 1, 3)]
+    assert users.typical(waits) is waits[2]
+
+
 def test_with_one_user_nothing_is_decided() -> None:
     log = attempts([("a", 0, 1_000, 1), ("a", 10, 10_000, 1), ("a", 20, 100, 1)], 1)
     found = users_claims.decide(compare(log, 1))
@@ -249,7 +261,7 @@ def test_figures_are_those_of_the_slow_schedules(episode: list[Attempt]) -> None
     made[TS] = naive_tabu.replay(log, naive_tabu.Search(seed=3)).start
     for name, start in made.items():
         waits = [start[k] - job.arrival for k, job in enumerate(jobs)]
-        outcome = found.outcomes[name]
+        outcome = found.seeds[0] if name == TS else found.outcomes[name]
         assert outcome.wait.tolist() == waits
         assert outcome.response.tolist() == [
             w + job.occupancy for w, job in zip(waits, jobs, strict=True)
