@@ -115,9 +115,12 @@ def changed(today: Scenario, change: Change) -> Scenario:
         attempts = asking_for(attempts, change.walltimes)
     limits = dict(today.limits)
     for partition, most in change.limits.items():
-        if not (today.attempts["partition"] == partition).any():
+        known = today.attempts["partition"].drop_nulls().unique().sort().to_list()
+        if partition not in known:
+            listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
             raise UsageError(
-                f"--limit {partition}={most}: pool {pool.name!r} has no such partition"
+                f"--limit {partition}={most}: pool {pool.name!r} has no such partition; "
+                + (f"it has {listed}" if known else "the log names none")
             )
         limits[partition] = most
     ranked = today.fairshare
