@@ -107,9 +107,10 @@ def occupied(
         schedule=schedule,
         period=period.name,
         kind=kind,
+        resources=resources,
         edges=edges,
         shown=LINES,
-    ).filter(pl.col("resource").is_in(resources))
+    )
     resources = [name for name in resources if name in set(found["resource"])]
     if len(resources) < 2:
         return None

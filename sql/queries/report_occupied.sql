@@ -1,8 +1,8 @@
 -- Parts of each resource that users, or accounts, occupied within a period, day by day: resource-
--- seconds, split exactly at "edges" (ascending). Beyond the "shown" who occupied most of any
--- resource, all others together (place beyond "shown"). No row for a resource that nobody had.
+-- seconds, split exactly at "edges" (ascending). Beyond the "shown" who occupied most of any of
+-- "resources", all others together (place beyond "shown"). No row for a resource that nobody had.
 -- "share" is the target at the end of the period.
--- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, edges BIGINT[], shown BIGINT
+-- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, resources VARCHAR[], edges BIGINT[], shown BIGINT
 WITH instants AS (
     -- the end of the period, or of what was known of it when it was computed
     SELECT max(as_of) AS now
@@ -55,7 +55,7 @@ used AS (
         sum(occupied) OVER (PARTITION BY resource) AS total,
         sum(occupied) OVER (PARTITION BY resource, first) AS of_all
     FROM long
-    WHERE occupied > 0
+    WHERE occupied > 0 AND list_contains($resources, resource)
 ),
 ranked AS (
     SELECT

@@ -11,7 +11,7 @@ import pytest
 from audit.metrics.fairshare import HISTORY_SCHEMA
 from audit.model import Period
 from audit.report import charts, wording
-from audit.report.contents import DecayedUsage
+from audit.report.contents import DecayedUsage, Stretch
 from audit.report.decayed import LINES, usages
 from audit.report.definitions import definitions
 from audit.report.usage_chart import usage as chart
@@ -45,7 +45,13 @@ def _add(
     targets = targets or {}
     days = max(len(values) for values in fractions.values())
     rows = [
-        (_FROM + (days - len(values) + at + 1) * _DAY, name, targets.get(name), value, at + 1)
+        (
+            _FROM + (days - len(values) + at + 1) * _DAY,
+            name,
+            targets.get(name),
+            value,
+            at + 1 if not targets or name in targets else None,
+        )
         for name, values in fractions.items()
         for at, value in enumerate(values)
     ]
@@ -246,3 +252,118 @@ def test_the_worked_example_is_that_of_the_equation() -> None:
         ("anna", "0", "35", "55", "31.25", "26.9 %"),
         ("ben", "55", "60", "0", "85", "73.1 %"),
     )
+
+
+# --- above and below the target ------------------------------------------------------------------
+
+
+def test_stretches_above_and_below_the_target(con: Connection) -> None:
+    # physics: above 0.75/0.75 never; below 0.5625 on days 2, 3; maths: above 1/3 on days 2 to 4.
+    _add(
+        con,
+        "account",
+        {"physics": [0.9, 0.5, 0.4, 0.6], "maths": [0.1, 0.5, 0.6, 0.4], "art": [0.0] * 4},
+        {"physics": 0.75, "maths": 0.25},
+    )
+    (off,) = _read(con).off
+    assert (off.kind, off.off, off.entities) == ("account", 2, 2)
+    maths, physics = off.rows
+    assert (maths.name, maths.days, maths.above, maths.below) == ("maths", 4, 3, 1)
+    assert maths.longest_above == Stretch("2026-10-02", "2026-10-04", 3)
+    assert maths.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
+    assert (physics.name, physics.above, physics.below) == ("physics", 0, 2)
+    assert physics.longest_above is None
+    assert physics.longest_below == Stretch("2026-10-02", "2026-10-03", 2)
+
+
+def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.0, 1.0, 0.0, 0.0], "ben": [1.0, 0.0, 0.0, 1.0]}, {"anna": 0.5})
+    (off,) = _read(con).off
+    (anna,) = off.rows
+    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # on day 3 nobody had any
+    assert anna.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
+    assert anna.longest_above == Stretch("2026-10-02", "2026-10-02", 1)
+
+
+def test_who_is_at_its_target_is_not_listed(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.5, 0.4], "ben": [0.5, 0.6]}, {"anna": 0.5, "ben": 0.5})
+    (off,) = _read(con).off
+    assert (off.rows, off.off) == ((), 0)
+    assert _read(con, rows=1).users.different == 1
+
+
+def test_without_targets_nobody_is_off(con: Connection) -> None:
+    _add(con, "user", {"anna": [1.0]})
+    made = _read(con)
+    assert made.off == ()
+    assert not made.nothing
+    assert made.users.without == 0
+
+
+def test_what_targets_say_of_whom(con: Connection) -> None:
+    used = {"anna": [0.2, 0.2], "ben": [0.3, 0.5], "idle": [0.0, 0.0], None: [0.5, 0.3]}
+    _add(con, "user", used, {"anna": 0.25, "idle": 0.75})
+    users = _read(con).users
+    assert (users.targets, users.different) == (2, 2)
+    assert users.unused == pytest.approx(0.75)
+    assert users.without == 1  # ben; who is not named is nobody
+    assert users.by_without == pytest.approx(0.8)
+
+
+def test_nobody_used_anything(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.0, 0.0]}, {"anna": 1.0})
+    made = _read(con)
+    assert made.nothing
+    assert made.off[0].rows == ()
+
+
+def test_accounts_of_a_tree_are_drawn_once(con: Connection) -> None:
+    rows = [
+        ("science", None, 0.7, 0.9, 1.0, 0.9),
+        ("physics", "science", 0.5, 0.6, 0.35, 0.54),
+        ("maths", "science", 0.5, 0.4, 0.35, 0.36),
+        ("art", None, 0.3, 0.1, 0.3, 0.1),
+        ("alien", None, None, None, None, 0.0),
+    ]
+    frame = pl.DataFrame(
+        [
+            {
+                "as_of": _FROM + day * _DAY,
+                "method": "windows:cpu:absolute",
+                "entity_kind": "account",
+                "entity": name,
+                "parent": parent,
+                "share": share,
+                "usage_fraction": fraction,
+                "usage": 100 * of_all,
+                "priority": None if share is None else 0.25,
+                "rank": None if share is None else 1,
+                "share_of_all": share_of_all,
+                "usage_of_all": of_all,
+                "cluster": "demo",
+                "period": "2026-10",
+                "run_id": "run-1",
+            }
+            for day in (1, 2)
+            for name, parent, share, fraction, share_of_all, of_all in rows
+        ]
+    )
+    database.insert(con, "fairshare_result", frame)
+    made = _read(con)
+    assert made.accounts.tree
+    assert [(row.name, row.parent, row.share, row.now) for row in made.accounts.rows] == [
+        ("science", None, 1.0, 0.9),
+        ("physics", "science", 0.35, 0.54),
+        ("maths", "science", 0.35, 0.36),
+        ("art", None, 0.3, 0.1),
+        ("alien", None, None, 0.0),
+    ]
+    assert made.accounts.rows[0].priority == 0.25
+    assert made.series is not None
+    drawn = {line.name: (line.share, line.values[0]) for line in made.series.lines}
+    assert drawn == {
+        "physics": (0.35, 0.54),
+        "maths": (0.35, 0.36),
+        "art": (0.3, 0.1),
+        "alien": (None, 0.0),
+    }

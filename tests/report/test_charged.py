@@ -1,0 +1,318 @@
+"""Resources and penalties: from the rows of the database to records, charts and sentences."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from audit.model import OBSERVED, Period
+from audit.report import charged, charts, findings, parts_chart, render
+from audit.report.contents import (
+    Charge,
+    Occupied,
+    OccupiedLine,
+    PenaltyChoice,
+    PenaltyOf,
+    PenaltyRow,
+)
+from audit.report.decayed import LINES, usages
+from audit.store import database, migrations
+from audit.store.database import Connection
+from tests.report.sample import HOSTILE, contents, usage
+from tests.report.test_usage import _add
+
+_FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
+_PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
+_ZONE = "Europe/Berlin"
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    con = database.open_store(tmp_path / "audit.duckdb")
+    migrations.migrate(con)
+    try:
+        yield con
+    finally:
+        con.close()
+
+
+def add(con: Connection, table: str, *rows: Mapping[str, object]) -> None:
+    """Adds rows of the period to a table."""
+    own = {"cluster": "demo", "run_id": "run-1"}
+    period = {} if table == "job_result" else {"period": "2026-10"}
+    database.insert(con, table, pl.DataFrame([{**own, **period, **row} for row in rows]))
+
+
+def charge(resource: str, **changes: object) -> dict[str, object]:
+    return {
+        "pool": "batch",
+        "resource": resource,
+        "available": 8.0,
+        "inferred": False,
+        "charged": resource == "cpus",
+        "attempts": 10,
+        "unknown": 0,
+        "clipped": 0,
+        "first_start": _FROM,
+        **changes,
+    }
+
+
+def job(user: str | None, start: float, end: float | None, **amounts: int) -> dict[str, object]:
+    """An attempt from and to, in days of the period."""
+    return {
+        "pool": "batch",
+        "schedule": OBSERVED,
+        "job_id": f"{user} {start}",
+        "attempt": 1,
+        "standing": "ended",
+        "user": user,
+        "account": None if user is None else f"of {user}",
+        "start_time": int(_FROM + start * _DAY),
+        "end_time": None if end is None else int(_FROM + end * _DAY),
+        **dict.fromkeys(("cpus", "mem_bytes", "gpus", "nodes"), 0),
+        **amounts,
+    }
+
+
+def occupied(con: Connection) -> Occupied | None:
+    known = charged.charges(con, "demo", _PERIOD)
+    of = usages(con, "demo", _PERIOD, _ZONE, 10)
+    return charged.occupied(con, "demo", OBSERVED, _PERIOD, _ZONE, known, of)
+
+
+def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.7], "ben": [0.3]}, {"anna": 0.5, "ben": 0.5})
+    add(con, "charge_result", charge("cpus"), charge("gpus"), charge("mem_bytes"))
+    jobs = (
+        job("anna", -1, 1, cpus=2),  # a day of it before the period
+        job("anna", 1, 1.5, cpus=2),
+        job("ben", 1, 2, gpus=1, cpus=1),
+        job("ben", 3.5, 9, gpus=1),  # half a day of it within what is known
+        job("cem", 0, None, nodes=3),
+    )
+    add(con, "job_result", *jobs)
+    # usage is known up to the end of the first day alone, where `_add` put it
+    made = occupied(con)
+    assert made is None  # until then nobody had a GPU
+    _add(con, "account", {"x": [1.0] * 4})
+    made = occupied(con)
+    assert made is not None
+    assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # nobody had memory
+    assert made.days == ("2026-10-01", "2026-10-02", "2026-10-03", "2026-10-04")
+    assert [(line.name, line.share, line.others) for line in made.lines] == [
+        ("ben", None, 0),
+        ("anna", None, 0),
+    ]
+    ben, anna = made.lines
+    assert anna.parts == pytest.approx((3 / 4, 0.0))  # 2 · 1 + 2 · 0.5 of 4 cpu-days
+    assert ben.parts == pytest.approx((1 / 4, 1.0))
+    assert anna.over_time[0] == pytest.approx((1.0, 0.5, 0.0, 0.0))
+    assert ben.over_time == ((0.0, 0.5, 0.0, 0.0), (0.0, 1.0, 0.0, 1.0))
+
+
+def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
+    names = [f"u{at:02}" for at in range(LINES + 3)]
+    _add(con, "user", {name: [1 / (LINES + 3)] * 4 for name in names}, {names[0]: 0.25})
+    add(con, "charge_result", charge("cpus"), charge("gpus", inferred=True))
+    add(con, "job_result", *(job(n, 0, 1, cpus=20 - k, gpus=1) for k, n in enumerate(names)))
+    made = occupied(con)
+    assert made is not None
+    assert [line.name for line in made.lines] == [*names[:LINES], None]
+    assert made.lines[-1].others == 3
+    assert made.lines[0].share == 0.25
+    for k in range(2):
+        assert sum(line.parts[k] for line in made.lines) == pytest.approx(1.0)
+
+
+def test_one_resource_alone_is_no_section(con: Connection) -> None:
+    _add(con, "user", {"anna": [1.0]})
+    add(con, "charge_result", charge("cpus"))
+    add(con, "job_result", job("anna", 0, 1, cpus=2))
+    assert occupied(con) is None
+    assert charged.choice(con, "demo", _PERIOD, 10) is None
+
+
+def penalty(name: str, kind: str, entity: str | None, part: float) -> dict[str, object]:
+    return {
+        "penalty": name,
+        "configured": name == "root",
+        "entity_kind": kind,
+        "entity": entity,
+        "usage": part * 100,
+        "usage_fraction": part,
+    }
+
+
+def test_who_moves_most_comes_first(con: Connection) -> None:
+    told = {"anna": (0.1, 0.5, 0.6), "ben": (0.7, 0.4, 0.2), None: (0.2, 0.1, 0.2)}
+    add(
+        con,
+        "penalty_result",
+        *(
+            penalty(name, "user", who, part)
+            for who, parts in told.items()
+            for name, part in zip(("cpu", "max", "root"), parts, strict=True)
+        ),
+        *(penalty(name, "account", "x", 1.0) for name in ("cpu", "max", "root")),
+    )
+    made = charged.choice(con, "demo", _PERIOD, 2)
+    assert made is not None
+    assert (made.penalties, made.configured) == (("cpu", "max", "root"), "root")
+    assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 2), ("ben", 2)]
+    assert made.users.rows[0].shift == pytest.approx(0.5)
+    assert made.users.left_out == 1
+    assert made.users.moved == pytest.approx((0.0, 0.4, 0.5))
+    assert made.accounts.rows == ()
+    assert made.moving is made.users
+
+
+# --- what is said and drawn ----------------------------------------------------------------------
+
+
+def choice(names: tuple[str | None, ...] = ("anna", "ben")) -> PenaltyChoice:
+    rows = tuple(PenaltyRow(name, (0.1 * at, 0.5, 0.6), 2) for at, name in enumerate(names))
+    return PenaltyChoice(
+        ("cpu", "max", "root"),
+        "cpu",
+        PenaltyOf("account", (), 1, (0.0, 0.0, 0.0)),
+        PenaltyOf("user", rows, 3, (0.0, 0.4, 0.5)),
+    )
+
+
+def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupied:
+    lines = tuple(
+        OccupiedLine(name, 0, 0.25, (0.4, 0.1), ((0.5, 0.3), (0.0, 0.2))) for name in names
+    )
+    others = OccupiedLine(None, 3, None, (0.2, 0.8), ((0.0, 0.4), (1.0, 0.6)))
+    days = ("2026-10-01", "2026-10-02")
+    return Occupied("account", ("cpus", "gpus"), days, weekly=False, lines=(*lines, others))
+
+
+def known(*, inferred: bool = False) -> tuple[Charge, ...]:
+    return (
+        Charge("batch", "cpus", 128.0, False, True, 10, 0, 0, None),
+        Charge("batch", "gpus", 8.0, inferred, False, 10, 0, 0, None),
+    )
+
+
+def test_the_page_says_who_occupied_what_and_what_penalties_change() -> None:
+    made = replace(
+        contents(), occupied=of_resources(), choice=choice(), charges=known(inferred=True)
+    )
+    page = render.render_html(made)
+    for text in (
+        "Who used how much of what",
+        "What the choice of a penalty changes",
+        "3 other accounts together",
+        "How much there is of GPUs is not configured",
+        "Nothing changes for any account.",
+        "3 more users are left out here",
+        '<td class="num">+60.0</td>',
+    ):
+        assert text in page, text
+    (finding,) = [
+        found for found in findings.findings(made) if found.subject == "Choice of penalty"
+    ]
+    assert finding.text == (
+        "Charged by root instead of cpu, 50.0 % of all usage would count to other users. Most "
+        "changes for user anna: 60.0 % of all usage by root, 0.0 % by cpu."
+    )
+
+
+def test_one_resource_is_said_to_leave_nothing_to_compare() -> None:
+    page = render.render_html(replace(contents(), charges=known()[:1]))
+    assert "one resource alone is known" in page
+    assert "Who used how much of what" not in page
+
+
+def test_where_nothing_moves_it_is_said() -> None:
+    still = PenaltyOf("user", (), 2, (0.0, 0.0))
+    made = replace(
+        contents(),
+        choice=PenaltyChoice(("cpu", "max"), "cpu", replace(still, kind="account"), still),
+        charges=known(),
+    )
+    (finding,) = [
+        found for found in findings.findings(made) if found.subject == "Choice of penalty"
+    ]
+    assert "makes no difference whether usage is charged by cpu or max" in finding.text
+    assert parts_chart.penalties(made.choice) is None
+
+
+def test_charts_have_shapes_and_dashes_beside_colours() -> None:
+    made = replace(contents(), occupied=of_resources(), choice=choice(), charges=known())
+    drawn = parts_chart.of_contents(made)
+    assert set(drawn) == {"occupied", "occupied_over_time", "penalties"}
+    dots = drawn["occupied"].spec["layer"][0]
+    assert dots["encoding"]["shape"]["scale"]["range"] == ["circle", "square"]
+    ticks = drawn["occupied"].spec["layer"][1]["data"]["values"]
+    assert ticks == [{"of": "physics", "part": 0.25}, {"of": "maths", "part": 0.25}]
+    (panels,) = drawn["occupied_over_time"].spec["vconcat"]
+    assert panels["facet"]["sort"] == ["physics", "maths"]
+    assert "strokeDash" in panels["spec"]["layer"][0]["encoding"]
+    assert "physics 40.0 % of the CPUs, 10.0 % of the GPUs" in drawn["occupied"].alt
+    assert "anna 0.0 % by cpu, 60.0 % by root" in drawn["penalties"].alt
+    for chart in drawn.values():
+        ElementTree.fromstring(charts.svg(chart))
+
+
+def test_hostile_names_stay_text() -> None:
+    names = (*HOSTILE, None)
+    made = replace(contents(), occupied=of_resources(names), choice=choice(names), charges=known())
+    page = render.render_html(made)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    for chart in parts_chart.of_contents(made).values():
+        labels = {row["of"] for row in _rows(chart.spec)}
+        assert all(label.isprintable() for label in labels)
+        tags = {
+            element.tag.rpartition("}")[2]
+            for element in ElementTree.fromstring(charts.svg(chart)).iter()
+        }
+        assert tags <= {"svg", "g", "path", "rect", "text", "line", "title", "defs", "clipPath"}
+    titles = parts_chart.occupied(of_resources(names))
+    assert titles is not None
+    assert len({row["of"] for row in _rows(titles.spec)}) == len(names) + 1
+
+
+def _rows(spec: object) -> Iterator[dict[str, str]]:
+    """All rows of data in a specification."""
+    if isinstance(spec, dict):
+        for key, value in spec.items():
+            if key == "values":
+                yield from value
+            else:
+                yield from _rows(value)
+    elif isinstance(spec, list):
+        for item in spec:
+            yield from _rows(item)
+
+
+def test_shares_below_accounts_show_where_they_stand() -> None:
+    of = usage()
+    rows = tuple(
+        replace(row, parent="<b>science", partition="gpu", priority=-0.5)
+        for row in of.accounts.rows
+    )
+    told = replace(
+        of,
+        settings={**of.settings, "operator": "sigmoid"},
+        accounts=replace(of.accounts, rows=rows, tree=True),
+    )
+    page = render.render_html(replace(contents(), usages=(told,)))
+    assert '<span class="muted">of <bdi>&lt;b&gt;science</bdi></span>' in page
+    assert '<span class="muted">in <bdi>gpu</bdi></span>' in page
+    assert "Priority now" in page
+    assert "−0.500" in page
+    assert "in the share tree each account divides" in page
+
+
+def test_specifications_are_json() -> None:
+    made = replace(contents(), occupied=of_resources(), choice=choice(), charges=known())
+    for chart in parts_chart.of_contents(made).values():
+        json.dumps(chart.spec, allow_nan=False)
