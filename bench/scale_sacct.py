@@ -1,7 +1,8 @@
 """A big sacct log, fast: `python bench/scale_sacct.py OUT.psv [--records N] [--seed N]`.
 
-For measuring how fast logs are read, not for auditing: values are plausible, waits are drawn. The
-columns are those that a site would ask for, SubmitLine included; 1 M records are 0.3 GB.
+For measuring how fast logs are read, not for auditing: what arrives is drawn from a workload model
+(workload.toml), and so are the waits, which are not simulated. The columns are those that a site
+would ask for, SubmitLine included; 1 M records are 0.3 GB.
 """
 
 import argparse
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from big_workload import big_workload
 
 RECORDS = 1_000_000
-START = 1_700_000_000
 COLUMNS = (
     "JobID|Cluster|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|ElapsedRaw|Suspended|"
     "Timelimit|NNodes|ReqCPUS|AllocCPUS|ReqMem|ReqTRES|AllocTRES|Priority|Reason|ExitCode|NodeList|"
@@ -27,21 +28,22 @@ def _choice(rng: np.random.Generator, values: list[str], n: int, p: list[float])
 def scale_sacct(records: int = RECORDS, seed: int = 0) -> bytes:
     """`sacct -X -D -P` of ``records`` jobs, one in 12 s; one in fifty never started."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    submit = START + np.sort(rng.integers(0, 12 * records, records))
+    drawn = big_workload(records, seed)
+    submit = drawn["arrival_time"].to_numpy()
     wait = np.where(rng.random(records) < 0.6, rng.lognormal(7.5, 1.8, records), 0).astype(np.int64)
-    run = np.minimum(rng.lognormal(7, 2, records), 259_200).astype(np.int64)
+    run = drawn["occupancy_s"].to_numpy()
     never = rng.random(records) < 0.02
-    cpus = 1 << rng.integers(0, 9, records)
+    cpus = drawn["size"].to_numpy()
     gpus = np.where(rng.random(records) < 0.1, rng.integers(1, 9, records), 0)
-    limit = np.maximum(run, 60) * rng.integers(1, 9, records) // 600 * 600 + 600
+    limit = drawn["walltime_s"].fill_null(3_600).to_numpy()
     is_array = rng.random(records) < 0.2
     frame = pl.DataFrame(
         {
             "number": np.arange(1, records + 1),
             "is_array": is_array,
             "task": rng.integers(0, 500, records),
-            "user": rng.zipf(1.5, records) % 800 + 1,
-            "account": rng.integers(1, 40, records),
+            "user": drawn["user"],
+            "account": drawn["label"].cast(pl.Int64),
             "partition": _choice(
                 rng, ["batch", "long", "gpu", "short"], records, [0.6, 0.1, 0.1, 0.2]
             ),

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
 
+from audit.experiments import model_files
 from audit.experiments.demo_jobs import start_of_log
 from audit.experiments.demo_log import demo_log
 from audit.formats import swf
@@ -66,5 +68,8 @@ def test_the_big_log_is_swf_from_end_to_end(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = records(out.read_bytes())
     assert rows.height == 5000
+    model = model_files.from_toml((BENCH / "workload.toml").read_text(), "workload.toml")
+    wide = sum(of.attempts * of.mean_size for of in model.classes) / model.attempts
+    assert rows["cpus"].mean() == pytest.approx(wide, rel=0.1)
     never = rows.filter(pl.col("start_time").is_null())
     assert 0.005 < never.height / rows.height < 0.1

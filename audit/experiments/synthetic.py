@@ -123,13 +123,18 @@ def log(
             f"model has attempts of {widest}: take a larger one (--machine)"
         )
     faster = intensity * machine
-    days = None if jobs is None else _days(model, jobs, faster)
-    drawn = draw(model, seed, days, faster)
-    while jobs is not None and drawn.height < jobs:
-        days = (days or 0) * 5 // 4 + 7
-        drawn = draw(model, seed, days, faster)
-    drawn = drawn.head(jobs) if jobs is not None else drawn
+    drawn = draw(model, seed, None, faster) if jobs is None else first(model, seed, jobs, faster)
     return _scheduled(drawn, model, size)
+
+
+def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
+    """The first ``jobs`` ≥ 1 of a workload that goes on for ever; else as ``draw``."""
+    whole = model.clock()
+    lasted = float(whole.edges[-1] - whole.edges[0]) / 86_400
+    days = int(jobs * lasted / (model.attempts * intensity) * 1.02) + 8
+    while (drawn := draw(model, seed, days, intensity)).height < jobs:
+        days = days * 5 // 4 + 7
+    return drawn.head(jobs)
 
 
 def capacity(model: Model, machine: float = 1.0) -> int:
@@ -168,14 +173,6 @@ def to_sacct(made: pl.DataFrame) -> bytes:
         SACCT,
         zone=None,
     )
-
-
-def _days(model: Model, jobs: int, faster: float) -> int:
-    """How many days about so many attempts take, and some more."""
-    whole = model.clock()
-    lasted = float(whole.edges[-1] - whole.edges[0]) / 86_400
-    each = model.attempts / lasted * faster
-    return int(jobs / each * 1.02) + 8
 
 
 def _arrivals(
