@@ -167,39 +167,26 @@ _WHOLE: Final = (
 
 
 def _all(of: Compared, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for row in of.parts.filter(pl.col("dimension") == "all").iter_rows(named=True):
-        title, kind = _TITLES[row["measure"]]
-        levels = (_in_words(row[name], kind) for name in ("today", "changed"))
-        apart = (_apart(row[name], kind) for name in ("difference", "lower", "upper"))
-        rows.append((title, *levels, *apart, row["outcome"]))
+    held = of.parts.filter(pl.col("dimension") == "all")
+    found = {row["measure"]: row for row in held.iter_rows(named=True)}
+    rows = (
+        ("Today", "today"),
+        ("After", "changed"),
+        ("Difference", "difference"),
+        ("… from", "lower"),
+        ("… to", "upper"),
+        ("Outcome", "outcome"),
+    )
     return Table(
         f"{prefix}all",
         "All attempts that ended in both schedules",
         (
-            Column("Measure", "measure", "text"),
-            Column("Today", "today", "text"),
-            Column("After", "changed", "text"),
-            Column("Difference", "difference", "text"),
-            Column("From", "lower", "text"),
-            Column("To", "upper", "text"),
-            Column("Outcome", "outcome", "text"),
+            Column("", "figure", "text"),
+            *(Column(_TITLES[name][0], name, _TITLES[name][1]) for name in found),
         ),
-        tuple(rows),
+        tuple((title, *(row[name] for row in found.values())) for title, name in rows),
+        note="Difference with its 95 % interval; of shares, in points.",
     )
-
-
-def _apart(value: float | None, kind: CellKind) -> str:
-    """A difference; of shares, in points of per cent."""
-    if kind == "percent" and value is not None:
-        return f"{wording.points(value)} points"
-    return _in_words(value, kind)
-
-
-def _in_words(value: float | None, kind: CellKind) -> str:
-    if kind == "duration":
-        return wording.duration(value)
-    return wording.percent(value) if kind == "percent" else wording.number(value)
 
 
 def _pool(of: Compared, prefix: str) -> Table:
@@ -208,27 +195,21 @@ def _pool(of: Compared, prefix: str) -> Table:
         ("Loss of capacity", "loss_of_capacity", "percent"),
         ("First arrival to last end", "span_s", "duration"),
         ("Mean NUWT of users (UWT)", "uwt", "number"),
-        ("Median NUWT of users", "nuwt_median", "number"),
-        ("Deviation of NUWT", "nuwt_deviation", "number"),
+        ("Median", "nuwt_median", "number"),
+        ("Deviation", "nuwt_deviation", "number"),
         ("Attempts that ended", "attempts", "count"),
-        ("Attempts that would never start", "never_started", "count"),
+        ("That never start", "never_started", "count"),
     )
-
-    def said(whole: Whole, name: str, kind: CellKind) -> str:
-        value = getattr(whole, name)
-        return wording.count(value) if kind == "count" else _in_words(value, kind)
-
     return Table(
         f"{prefix}pool",
         "The pool and its users",
         (
-            Column("Figure", "figure", "text"),
-            Column("Today", "today", "text"),
-            Column("After", "changed", "text"),
+            Column("", "schedule", "text"),
+            *(Column(title, name, kind) for title, name, kind in shown),
         ),
         tuple(
-            (title, said(of.today, name, kind), said(of.after, name, kind))
-            for title, name, kind in shown
+            (title, *(getattr(whole, name) for _, name, _ in shown))
+            for title, whole in (("Today", of.today), ("After", of.after))
         ),
         note="Utilization and loss of capacity are between the first and the last arrival; UWT "
         "leaves out users with one job.",
@@ -451,19 +432,19 @@ def _fidelity(of: Compared, prefix: str) -> Table:
     titles: dict[str, tuple[str, CellKind]] = {
         "replayed": ("Attempts compared", "count"),
         "start_error_median": ("Median error of the start", "duration"),
-        "start_error_p90": ("90th percentile of the error", "duration"),
+        "start_error_p90": ("90th percentile", "duration"),
         "wait_correlation": ("Rank correlation of the waits", "number"),
-        "mean_wait_error": ("How much longer the replay lets wait, on average", "duration"),
+        "mean_wait_error": ("Mean wait, longer by", "duration"),
     }
-    rows: list[tuple[Cell, ...]] = []
-    for metric, value, _ in of.fidelity.iter_rows():
-        title, kind = titles[metric]
-        rows.append((title, wording.count(value) if kind == "count" else _in_words(value, kind)))
+    values = dict(of.fidelity.select("metric", "value").iter_rows())
     return Table(
         f"{prefix}fidelity",
-        f"The replay of {of.today_policy} against the observed log",
-        (Column("Figure", "figure", "text"), Column("Value", "value", "text")),
-        tuple(rows),
+        "The replay of today's policy against the observed log",
+        (
+            Column("Policy", "policy", "text"),
+            *(Column(title, name, kind) for name, (title, kind) in titles.items()),
+        ),
+        ((of.today_policy, *(values.get(name) for name in titles)),),
     )
 
 
