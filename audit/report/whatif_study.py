@@ -161,8 +161,8 @@ def _parts(of: Compared, prefix: str) -> list[tuple[str, tuple[str | Table | Cha
 
 _WHOLE: Final = (
     "Both columns are replays of the same arrivals from an empty pool: one under today's policy, "
-    "one after the change. Neither is the observed log. Less is better in every row of the first "
-    "table."
+    "one after the change. Neither is the observed log. Less is better in every column of the "
+    "first table."
 )
 
 
@@ -181,7 +181,7 @@ def _all(of: Compared, prefix: str) -> Table:
         f"{prefix}all",
         "All attempts that ended in both schedules",
         (
-            Column("", "figure", "text"),
+            Column("Figure", "figure", "text"),
             *(Column(_TITLES[name][0], name, _TITLES[name][1]) for name in found),
         ),
         tuple((title, *(row[name] for row in found.values())) for title, name in rows),
@@ -204,7 +204,7 @@ def _pool(of: Compared, prefix: str) -> Table:
         f"{prefix}pool",
         "The pool and its users",
         (
-            Column("", "schedule", "text"),
+            Column("Replay", "schedule", "text"),
             *(Column(title, name, kind) for title, name, kind in shown),
         ),
         tuple(
@@ -450,8 +450,8 @@ def _fidelity(of: Compared, prefix: str) -> Table:
 
 _READ: Final = (
     "Who gains has the whole 95 % interval of the difference on the better side, who loses on the "
-    "worse; unclear is in between, the same is without any difference. With many accounts, one in "
-    "forty that neither gains nor loses will seem to do either.",
+    "worse; unclear is in between, the same is without any difference. With many accounts, about "
+    "one in twenty that neither gains nor loses will seem to.",
     "A fair start time is judged in each schedule by the policy that made it: a miss after the "
     "change is what an attempt lost to later arrivals under the changed policy. Resource equality "
     "knows no policy.",
