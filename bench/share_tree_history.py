@@ -1,10 +1,10 @@
-"""Daily history of a share tree over five years against one polars pass over the same rows, in turns.
+"""Daily history of a share tree over five years against one polars pass over the rows, in turns.
 
-Goal (issue 6): from the frame of a million attempts to the rows of ``fairshare_history`` (penalties,
-decayed usage, states, priorities and ranks of 2,000 users and their accounts at 1,826 midnights: 3.8
-million rows), at most ten times the CPU of one pass. The pass is that of ``usage_history``:
-``DataFrame.group_by("user")`` with Σ cpus · (end − start). CPU is user + system of the whole
-process, all threads. Undecayed usage of each user must be what the pass says.
+Goal (issue 6): from the frame of a million attempts to the rows of ``fairshare_history``
+(penalties, decayed usage, states, priorities and ranks of 2,000 users and their accounts at 1,826
+midnights: 3.8 million rows), at most ten times the CPU of one pass. The pass is that of
+``usage_history``: ``DataFrame.group_by("user")`` with Σ cpus · (end − start). CPU is user + system
+of the whole process, all threads. Undecayed usage of each user must be what the pass says.
 """
 
 import statistics

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from audit.metrics import performance, users
-from audit.metrics.penalty import Hardware, relative_penalty
+from audit.metrics.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.population import describe
 from audit.metrics.resource_equality import overall, resource_equality
 from audit.metrics.usage import Windows, usage
@@ -112,6 +113,7 @@ def definitions() -> tuple[Definition, ...]:
         _fair_start(),
         _nuwt(attempts),
         _machine(attempts),
+        _penalties(),
         _decayed(attempts),
     )
 
@@ -204,6 +206,45 @@ def _machine(attempts: pl.DataFrame) -> Definition:
                 ("Utilization", wording.percent(performance.utilization(did))),
                 ("Loss of capacity", wording.percent(performance.loss_of_capacity(did))),
                 ("Mean queue (CPUs)", wording.number(performance.queued_mean(did))),
+            ),
+            "",
+        ),
+    )
+
+
+def _penalties() -> Definition:
+    """What the same job costs, by penalty; [M] §1's has a tenth of the CPUs and all memory."""
+    shown = ("cpu", "max", "sum", "root")
+    requests = (
+        ("A tenth of the CPUs, all of the memory", 0.1, 1.0),
+        ("A tenth of both", 0.1, 0.1),
+        ("A tenth of the CPUs alone", 0.1, 0.0),
+    )
+    return Definition(
+        "Penalty",
+        "What each second of an attempt costs, from the parts that it held of each resource of its "
+        "pool. By CPUs alone, who takes all memory and leaves the CPUs idle pays next to nothing, "
+        "though nobody else can use them. The others heed every resource that the pool is known to "
+        "have: the greatest part, the mean of all, or what is left to nobody else.",
+        "with q_x the part of resource x and r resources:  cpu = q_cpus;  max = max q_x;  "
+        "sum = Σ q_x / r;  root = 1 − (Π (1 − q_x))^(1/r)",
+        "Klusáček, Rudová and Jaroš, §1, formulas 2, 3, 9 and 11",
+        Example(
+            "Cost of a second of three attempts",
+            ("Attempt", *shown),
+            tuple(
+                (
+                    what,
+                    *(
+                        wording.number(
+                            of_fractions(
+                                name, {"cpus": np.array([cpus]), "mem_bytes": np.array([memory])}
+                            ).tolist()[0]
+                        )
+                        for name in shown
+                    ),
+                )
+                for what, cpus, memory in requests
             ),
             "",
         ),
