@@ -160,12 +160,18 @@ def plan(
                 pl.concat(_rows(one, said) for one in found),
             )
 
-        scenarios = [(pair.after.pool, pair.after.fairshare, pair.after.limits) for pair in pairs]
-        asked = f"{change._replace(targets=dict(change.targets), limits=dict(change.limits))}"
-        ranked = [pair.today.fairshare for pair in pairs]
-        return Plan(f"{asked} {only} {ranked} {scenarios}", cells, finish)
+        asked = change._replace(targets=dict(change.targets), limits=dict(change.limits))
+        said = _configured(log, folder)
+        return Plan(f"{asked} {only} {said.chosen} {said.in_force}", cells, finish)
 
     return of
+
+
+def _configured(log: Log, folder: Path) -> Fairshare:
+    """How usage is charged and compared today; the defaults where nothing is configured."""
+    if log.cluster is None:
+        return Fairshare(config.Usage())
+    return fairshare.read(log.cluster.usage, folder, log.cluster.name)
 
 
 def _pools(log: Log, only: str | None) -> list[Pool]:
@@ -189,11 +195,7 @@ def _pair(log: Log, pool: Pool, change: Change, chosen: config.Config, folder: P
     }
     ranked = EQUAL_SHARES
     if by_owner:
-        said = (
-            fairshare.read(log.cluster.usage, folder, log.cluster.name)
-            if log.cluster
-            else Fairshare(config.Usage())
-        )
+        said = _configured(log, folder)
         policy = pool.policy._replace(order=min(by_owner))
         ranked = ranking.of(said, log.setting, [policy])
         described = charges.charged(described, log.setting, said)

@@ -222,3 +222,14 @@ def test_sensitivity_needs_two_groups(tmp_path: Path, capsys: pytest.CaptureFixt
     alone = write(tmp_path / "one.swf", busy(1))
     assert run("experiment", "sensitivity", alone, "--out", tmp_path / "out") == 2
     assert "there are not two groups" in capsys.readouterr().err
+
+
+def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
+    out, chosen = tmp_path / "out", tmp_path / "config.toml"
+    kept = []
+    for days in (7, 3):
+        text_ = CONFIG.replace("half_life_days = 7", f"half_life_days = {days}")
+        chosen.write_text(text_, encoding="utf-8")
+        assert run("whatif", log, "--targets", "1=1", "--config", chosen, "--out", out) == 0
+        kept += [folder.name for folder in (out / ".whatif.cells").iterdir()]
+    assert len(set(kept)) == 2
