@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -334,6 +334,22 @@ class Lab:
                 process.kill()
                 process.wait()
         self._daemons.clear()
+        for pid in self._strays():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _strays(self) -> list[int]:
+        """What daemons left behind: jobs' steps, which outlive those that started them.
+
+        They are known by the lab's folder in their environment.
+        """
+        mark = f"SLURM_CONF={self.folder}/".encode()
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (place / "environ").read_bytes():
+                    found.append(int(place.name))
+        return found
 
 
 @dataclass
@@ -440,13 +456,9 @@ class Cluster:
     def end_jobs(self) -> None:
         """Cancels what is left, and waits until none of it runs."""
         with suppress(RuntimeError, TimeoutError, subprocess.TimeoutExpired):
-            self.run("scancel", "--state=PENDING", *_users())
-            self.run("scancel", *_users())
+            if jobs := self.run("squeue", "--noheader", "--format=%A").split():
+                self.run("scancel", *jobs)
             until("no job is left", lambda: not self.active(), 20)
-
-
-def _users() -> Sequence[str]:
-    return ("--user=" + ",".join(USERS),)
 
 
 def _show(folder: Path) -> None:
