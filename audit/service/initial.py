@@ -32,7 +32,7 @@ MOST_TEXT: Final = 1 << 26
 _UNNAMED = "cluster"
 """What the cluster is called while its name is not known."""
 
-_TARGETS = "To fill in where there are targets, like {{ {0} = 2.0, {1} = 1.0 }}."
+_TARGETS = "To fill in where there are targets, like {{ {0} = 0.6, {1} = 0.4 }}."
 _PEAK = "each run takes the peak in use"
 
 

@@ -15,7 +15,7 @@ from audit.metrics import population
 from audit.metrics.fairshare import tree_history
 from audit.metrics.slurm import SlurmUsage
 from audit.model import Period
-from audit.service import charges, decayed, fairshare, night
+from audit.service import charges, decayed, fairshare, night, verification
 from audit.service.fairshare import Fairshare
 from audit.service.setting import Setting, configured
 from audit.store import database, queries
@@ -228,3 +228,41 @@ def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
     assert isinstance(failure, ConfigError)
     assert "clusters.usage.associations of cluster 'c'" in str(failure)
     assert done.reports == []
+
+
+def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "decay", tmp_path, dirs_exist_ok=True)
+    settings = site(
+        tmp_path,
+        name="lab",
+        zone="UTC",
+        period="day",
+        usage={
+            "method": "half_life",
+            "half_life_days": 0.01,
+            "penalty": "root",
+            "operator": "sigmoid",
+            "associations": "assoc.psv",
+        },
+        pools=({"name": "all", "capacity": {"cpus": 64, "gpus": 8, "mem_bytes": 1 << 38}},),
+        sources=({"files": "sacct.txt"},),
+    )
+    done = night.run(settings, tmp_path, NOW)
+    assert done.failures == []
+    (report,) = done.reports
+    page = report.read_text(encoding="utf-8")
+    for text in (
+        "half_life:root:sigmoid",
+        "in the share tree each account divides",
+        "Above and below target",
+        "Who used how much of what",
+        "What the choice of a penalty changes",
+        '<span class="muted">of <bdi>phys_theory</bdi></span>',
+    ):
+        assert text in page, text
+    verdict = verification.verify(report, None, settings, tmp_path)
+    assert verdict.same, verdict.text
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")
+    con.close()
+    assert moved["penalty"].to_list() == ["root"]
