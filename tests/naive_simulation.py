@@ -412,7 +412,7 @@ class Pool:
     def edges_of_blocked(self) -> set[int]:
         edges = set()
         for job in self.blocked:
-            if job.start is not None and job.end is not None and job.start < job.end:
+            if job.start is not None and job.end is not None:
                 edges |= {job.start, job.end}
         return edges
 
