@@ -97,8 +97,7 @@ def replay(
     if count == 0:
         return Searched(begun, planned, 0, 0, 0)
     since = int(work.arrival.min())
-    # What took no time takes nothing from what is free, and so makes no instant either.
-    steps = engine.kernel_steps(work, work.blocked & (work.end > work.start))
+    steps = engine.kernel_steps(work, work.blocked)
     jobs = engine.kernel_jobs(work, POLICY, work.queued, engine.own(work.owners.name))
     jobs = jobs._replace(charge=engine.own(work.owners.used))
     rules = engine.rules(POLICY)
