@@ -12,7 +12,14 @@ from audit.store.database import Connection
 
 NAMES = [path.stem for path in resources.files("sql/queries", ".sql")]
 CHECKS = [path.stem for path in resources.files("sql/checks", ".sql")]
-EXAMPLES = {"VARCHAR": "x", "BIGINT": 1, "DOUBLE": 1.0, "BOOLEAN": False, "VARCHAR[]": ["x"]}
+EXAMPLES = {
+    "VARCHAR": "x",
+    "BIGINT": 1,
+    "DOUBLE": 1.0,
+    "BOOLEAN": False,
+    "VARCHAR[]": ["x"],
+    "BIGINT[]": [1, 2],
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
