@@ -87,6 +87,7 @@ MpiDefault=none
 JobAcctGatherType=jobacct_gather/linux
 ReturnToService=2
 KillWait=2
+MinJobAge=3600
 SlurmdParameters=config_overrides
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
@@ -314,8 +315,8 @@ class Lab:
         return made
 
     def logs(self) -> str:
-        """The last lines of each daemon's log."""
-        found = sorted(self.folder.rglob("*.log"))
+        """The last lines of each of Slurm's logs."""
+        found = sorted([*self.folder.glob("*.log"), *self.folder.glob("*/slurm*.log")])
         ends = {path: path.read_text(errors="replace").splitlines()[-8:] for path in found}
         return "\n".join(
             "\n  ".join([str(path.relative_to(self.folder)), *lines])
