@@ -138,7 +138,8 @@ def test_comments_stand_above_the_first_of_several_pools() -> None:
     assert second == (
         'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\n'
         "capacity = {}\n"
-        'exclusive_nodes = false\norder = "fcfs"\nbackfill = "easy"'
+        'exclusive_nodes = false\norder = "fcfs"\nfair_order = "fcfs"\n'
+        'backfill = "easy"'
     )
 
 
