@@ -25,7 +25,6 @@ class Search(NamedTuple):
     every: int = 300
     turns: int = 2
     tabu: int = 10
-    most: int | None = None
 
 
 class Measures(NamedTuple):
@@ -68,8 +67,6 @@ class Tabu(Pool):
         best = {k: start for k, start in self.plan.items() if start is not None}
         tabu: list[int] = []
         rounds = self.search.turns * len(best)
-        if self.search.most is not None:
-            rounds = min(rounds, self.search.most)
         for _ in range(rounds):
             # The plan in the order of its starts; ties: arrival, submit, sequence.
             free = [k for k in sorted(best, key=lambda k: (best[k], k)) if k not in tabu]

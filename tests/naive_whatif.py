@@ -8,6 +8,19 @@ from typing import Any
 Row = Mapping[str, Any]
 
 
+def cut_short(row: dict[str, Any], limit: int) -> dict[str, Any]:
+    """An attempt under a walltime limit of its partition."""
+    asked, lasted = row["walltime_s"], row["occupancy_s"]
+    now = {**row, "walltime_s": limit if asked is None else min(asked, limit)}
+    if lasted is not None and lasted > limit:
+        now["occupancy_s"] = limit
+        if row["start_time"] is not None:
+            now["end_time"] = row["start_time"] + limit
+        for name in ("suspended_s", "runtime_s"):
+            now[name] = None if row[name] is None else min(row[name], limit)
+    return now
+
+
 def walltime(asked: int | None, occupancy: int | None, factor: Fraction) -> int | None:
     """No more than so many run times, no more than before."""
     if asked is None or occupancy is None:

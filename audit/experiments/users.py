@@ -88,23 +88,28 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
     return described.with_columns(walltime_s=walltime)
 
 
-def cells(described: pl.DataFrame, pool: Pool, now: int, seed: int) -> list[Cell]:
+def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
     """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
     Args:
         described: columns of ``model.DESCRIBED``; all attempts of ``pool``.
         pool: its capacity; its own policy does not matter.
         now: when the log was taken, epoch s.
-        seed: of the first tabu search; each further one has the next.
+        search: how TS searches; its seed is that of the first run, each further one has the next.
     """
     return [
         Cell(
             f"{pool.name}: {name}, {ESTIMATES[estimates]}" + f", seed {number + 1}" * (number > 0),
-            partial(_schedule, described, pool, now, estimates, name, Search(seed=seed + number)),
+            partial(_schedule, described, pool, now, estimates, name, nth(search, number)),
         )
         for estimates in ESTIMATES
         for name, number in RUNS
     ]
+
+
+def nth(search: Search, number: int) -> Search:
+    """The search of TS's run of this number, from 0 on."""
+    return search._replace(seed=search.seed + number)
 
 
 def _schedule(

@@ -74,6 +74,8 @@ class Change(NamedTuple):
     """Everything that the pool has grows with them."""
     limits: Mapping[str, int] = {}
     """The most of the counted resource that a partition's attempts may hold at one time."""
+    walltime_limits: Mapping[str, int] = {}
+    """The longest that a partition's attempts may ask for, and run, s ≥ 1."""
     without: tuple[str, ...] = ()
     """Users whose attempts never come."""
 
@@ -113,16 +115,11 @@ def changed(today: Scenario, change: Change) -> Scenario:
             raise UsageError("--without-user: nobody would be left")
     if change.walltimes is not None:
         attempts = asking_for(attempts, change.walltimes)
-    limits = dict(today.limits)
-    for partition, most in change.limits.items():
-        known = today.attempts["partition"].drop_nulls().unique().sort().to_list()
-        if partition not in known:
-            listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
-            raise UsageError(
-                f"--limit {partition}={most}: pool {pool.name!r} has no such partition; "
-                + (f"it has {listed}" if known else "the log names none")
-            )
-        limits[partition] = most
+    if change.walltime_limits:
+        _refuse_strange(change.walltime_limits, today, "--max-walltime")
+        attempts = cut_short(attempts, change.walltime_limits)
+    _refuse_strange(change.limits, today, "--limit")
+    limits = {**dict(today.limits), **change.limits}
     ranked = today.fairshare
     if change.targets:
         ranked = retargeted(ranked, today.attempts, change.targets)
@@ -134,6 +131,17 @@ def changed(today: Scenario, change: Change) -> Scenario:
         ranked,
         tuple(sorted(limits.items())),
     )
+
+
+def _refuse_strange(limits: Mapping[str, int], today: Scenario, flag: str) -> None:
+    known = today.attempts["partition"].drop_nulls().unique().sort().to_list()
+    strange = next((partition for partition in limits if partition not in known), None)
+    if strange is not None:
+        listed = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
+        raise UsageError(
+            f"{flag} {strange}: pool {today.pool.name!r} has no such partition; "
+            + (f"it has {listed}" if known else "the log names none")
+        )
 
 
 def _policy(today: Policy, change: Change) -> Policy:
@@ -164,6 +172,33 @@ def asking_for(attempts: pl.DataFrame, factor: Fraction) -> pl.DataFrame:
     better = pl.min_horizontal("walltime_s", pl.max_horizontal(enough, pl.lit(1)))
     known = pl.col("walltime_s").is_not_null() & pl.col("occupancy_s").is_not_null()
     return attempts.with_columns(walltime_s=pl.when(known).then(better).otherwise("walltime_s"))
+
+
+def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame:
+    """Attempts under walltime limits of their partitions.
+
+    Who asks for more, or for nothing known, asks for the limit; who runs longer ends at it, and
+    what was left of it is not done. An attempt that was still running asks for no more either, and
+    keeps what it has run.
+
+    Args:
+        attempts: columns of ``model.DESCRIBED``.
+        limits: by partition, s ≥ 1; other partitions have none.
+    """
+    given = {"partition": list(limits), "_limit": list(limits.values())}
+    known = pl.DataFrame(given, schema={"partition": pl.String, "_limit": pl.Int64})
+    held = attempts.join(known, on="partition", how="left", maintain_order="left")
+    limit = pl.col("_limit")
+    cut = (pl.col("occupancy_s") > limit).fill_null(False)
+    asked = pl.when(limit.is_not_null()).then(pl.min_horizontal("walltime_s", limit))
+    return held.with_columns(
+        walltime_s=asked.otherwise("walltime_s"),
+        end_time=pl.when(cut).then(pl.col("start_time") + limit).otherwise("end_time"),
+        **{
+            name: pl.when(cut & (pl.col(name) > limit)).then(limit).otherwise(name)
+            for name in ("occupancy_s", "suspended_s", "runtime_s")
+        },
+    ).select(attempts.columns)
 
 
 def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
@@ -551,6 +586,28 @@ def outcome(value: float, lower: float | None, upper: float | None) -> Outcome:
     if upper < 0:
         return Outcome.gains
     return Outcome.loses if lower > 0 else Outcome.unclear
+
+
+class Cut(NamedTuple):
+    """What a change takes away from attempts that it leaves in."""
+
+    attempts: int
+    share: float
+    """Of Σ occupancy · size of all, today."""
+
+
+def cut(today: Scenario, after: Scenario) -> Cut:
+    """What walltime limits take away from attempts that would have run longer."""
+    right = after.attempts.select(*KEYS, _after="occupancy_s")
+    both = today.attempts.join(right, on=KEYS, how="left", nulls_equal=True)
+    lost = (pl.col("occupancy_s") - pl.col("_after")).fill_null(0)
+    area = pl.col("size").fill_null(0)
+    of, gone, count = both.select(
+        (pl.col("occupancy_s") * area).sum().alias("of"),
+        (lost * area).sum().alias("gone"),
+        (lost > 0).sum().alias("count"),
+    ).row(0)
+    return Cut(count, gone / of if of else 0.0)
 
 
 class Whole(NamedTuple):

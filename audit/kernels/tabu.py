@@ -42,7 +42,7 @@ from audit.kernels.passes import (
 Words = NDArray[np.uint64]
 
 # Elements of state.
-TAKEN, LACKING, INTERRUPTED, MET, SLOTS, TRIED, ACCEPTED, SEARCHES, STATES = range(9)
+TAKEN, LACKING, INTERRUPTED, CEASE, MET, SLOTS, TRIED, ACCEPTED, SEARCHES, STATES = range(10)
 # Rows of slots.
 JOB, PLACE, START, BEST, ORDER, TABU, ROWS = range(7)
 # Rows of met: attempts that have arrived and not ended, and whether they have been seen to run.
@@ -90,8 +90,8 @@ class Search(NamedTuple):
     """A search at each multiple of this since ``origin``, s."""
     turns: int
     """Iterations for each that waits."""
-    most: int
-    """Iterations in all; NEVER: no bound."""
+    timed: bool
+    """Whether to return before each search, so that the caller can bound its time."""
 
 
 def room(space: Space, attempts: int, owners: int, tabu: int) -> Room:
@@ -357,7 +357,9 @@ def optimise(
     oldest = 0
     held = 0
     accepted = 0
-    for _ in range(min(search.turns * count, search.most)):
+    for _ in range(search.turns * count):
+        if state[CEASE] > 0:  # the caller's clock has run out
+            break
         slot = draw(room, words)
         if slot < 0:
             for i in range(count):
@@ -443,14 +445,16 @@ def pursue(
         resources: see ``kernels.free``.
 
     Returns:
-        Whether it came to the end. Else a search needs ``state[LACKING]`` words: call it again with
-        them, ``state[TAKEN]`` reset.
+        Whether it came to the end. Else a search is due that needs ``state[LACKING]`` words: call
+        it again with them, ``state[TAKEN]`` reset. While it searches, another thread may set
+        ``state[CEASE]``: the search then ends with the best plan so far.
     """
     at = space.at
     state = room.state
     while True:
         now = at[NOW]
-        if state[INTERRUPTED] == 0:
+        resumed = state[INTERRUPTED] > 0
+        if not resumed:
             news = False
             while at[STEP] < steps.number and steps.time[at[STEP]] <= now:
                 step = at[STEP]
@@ -492,8 +496,9 @@ def pursue(
                 at[ARRIVING] += 1
             pass_on(space, jobs, news, begun, planned, resources)
         if at[ALIVE] > 0 and (now - search.origin) % search.every == 0:
-            state[LACKING] = min(search.turns * at[ALIVE], search.most)
-            state[INTERRUPTED] = int(state[TAKEN] + state[LACKING] > len(words))
+            state[LACKING] = search.turns * at[ALIVE]
+            lacks = state[TAKEN] + state[LACKING] > len(words)
+            state[INTERRUPTED] = int(lacks or (search.timed and not resumed))
             if state[INTERRUPTED] > 0:
                 return False
             forget_past(space.times, space.bounds, now)

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-FEW = 24  # items that are sorted by moving them one by one
+FEW = 64  # items that are sorted by moving them one by one
 
 
 @kernel
@@ -75,6 +75,16 @@ def sort_falling(keys: Floats, items: Ints) -> None:
 
 
 @kernel
+def keep_order(node: int, offsets: Ints, members: Ints, ranked: Ints) -> None:
+    """Puts the children of ``node`` into their order, much the same later on."""
+    place = offsets[node]
+    for item in ranked:
+        if item != node:
+            members[place] = item
+            place += 1
+
+
+@kernel
 def rank(
     offsets: Ints, members: Ints, depths: Ints, kinds: Ints, priorities: Floats, ranks: Ints
 ) -> None:
@@ -82,7 +92,7 @@ def rank(
 
     The children that compete below an account are ``members[offsets[account] :
     offsets[account + 1]]``. Vectors are compared from the root down, missing components counting
-    as 0; who ties shares the better rank. The root has rank 0.
+    as 0; who ties shares the better rank. The root has rank 0. ``members`` is left in order.
 
     Level by level, nodes that tie so far form a class. A class is replaced by its members, whose
     vectors end here, and their children, and split by their priorities: so every level costs no
@@ -96,14 +106,16 @@ def rank(
     keys = np.empty(nodes)
     before = np.empty(2, np.int64)
     tied = np.empty(2, np.int64)
+    last_level = 0
+    for node in range(nodes):
+        if offsets[node + 1] > offsets[node]:
+            last_level = max(last_level, depths[node])
     for k in range(priorities.shape[0]):
         items[0] = 0
         first[0] = True
         count = 1
         level = 0
-        grown = True
-        while grown:
-            grown = False
+        while level <= last_level:
             place = 0
             begin = 0
             while begin < count:
@@ -124,8 +136,9 @@ def rank(
                             keys[place] = 0.0 if np.isnan(value) else value
                             place += 1
                 if place - start > end - begin or level == 0:
-                    grown = True
                     sort_falling(keys[start:place], new_items[start:place])
+                    if end == begin + 1:
+                        keep_order(items[begin], offsets, members, new_items[start:place])
                 for i in range(start, place):
                     new_first[i] = i == start or keys[i] != keys[i - 1]
                 begin = end

@@ -411,8 +411,9 @@ def _parts(tree: Tree, values: Floats) -> Floats:
     """Each value as a part of the sum over its siblings; 0/0 = 0, NaN stays."""
     above = groups(tree)
     sums = np.zeros_like(values)
+    counted = np.nan_to_num(values)
     for node in range(1, len(above)):
-        sums[..., above[node]] += np.nan_to_num(values[..., node])
+        sums[..., above[node]] += counted[..., node]
     of_siblings = sums[..., above]  # of the root: any
     parts = np.divide(values, of_siblings, out=np.zeros_like(values), where=of_siblings > 0)
     return np.where(np.isnan(values), np.nan, parts)

@@ -175,10 +175,22 @@ def _verdicts(of: Studied, prefix: str) -> Table:
     )
 
 
+def _labels(of: Studied) -> Sequence[str]:
+    """The groups as they are called."""
+    if of.groups.by == "width_class":
+        return [wording.width(label) for label in of.groups.labels]
+    return of.groups.labels
+
+
+def _named(of: Studied) -> list[str]:
+    """The groups as a chart or a title has room for."""
+    return [wording.name(label, 24) for label in _labels(of)]
+
+
 def _groups_text(of: Studied) -> str:
     return (
         f"Attempts are put together by {_BY[of.groups.by]}. The group of the largest area, "
-        f"{wording.name(of.groups.labels[0])}, is what [B] calls dominant. Targets are shares of "
+        f"{_named(of)[0]}, is what [B] calls dominant. Targets are shares of "
         "the area (run 3); runs 2 and 1 give the largest group 10 and 20 points more."
     )
 
@@ -203,7 +215,7 @@ def _groups(of: Studied, prefix: str) -> Table:
                 of.groups.areas[group] / total,
                 *(shares[group] for shares in wanted),
             )
-            for group, label in enumerate(of.groups.labels)
+            for group, label in enumerate(_labels(of))
         ),
     )
 
@@ -215,7 +227,7 @@ _ONE: Final = (
 
 
 def _lines(of: Studied, base: Base, prefix: str) -> Chart:
-    labels = wording.told_apart(wording.name(label, 24) for label in of.groups.labels)
+    labels = wording.told_apart(_named(of))
     fixed = of.found.of[Point(*base[1:])]
     shown: list[Spec] = []
     said = []
@@ -325,7 +337,10 @@ def _of_sweeps(of: Studied, base: Base, swept: Sequence[Sweep], key: str, captio
         (
             Column("Setting", "setting", "text"),
             Column("Value", "value", "number"),
-            *(Column(wording.name(label, 24), label, "duration") for label in of.groups.labels),
+            *(
+                Column(title, label, "duration")
+                for title, label in zip(_named(of), of.groups.labels, strict=True)
+            ),
             Column("Utilization", "utilization", "percent"),
             Column("Loss of capacity", "loss_of_capacity", "percent"),
         ),
@@ -349,7 +364,7 @@ def _changes(of: Studied, base: Base, prefix: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for sweep in sensitivity.sweeps(base):
         made: Change = sensitivity_claims.changes(of.found, sweep)
-        for label, drawn in zip(of.groups.labels, made.each, strict=True):
+        for label, drawn in zip(_labels(of), made.each, strict=True):
             found = drawn.estimate()
             value = None if np.isnan(found.value) else found.value
             rows.append(
@@ -386,7 +401,7 @@ _TWO: Final = (
 
 def _heat(of: Studied, plane: Plane, prefix: str) -> Chart:
     everybody = range(1, len(of.groups.labels))
-    names = (wording.name(of.groups.labels[0], 24), "all others")
+    names = (_named(of)[0], "all others")
     cells: list[Spec] = []
     values: dict[str, list[float]] = {name: [] for name in names}
     found: list[tuple[str, str, str, float]] = []

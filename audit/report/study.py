@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["text", "count", "number", "percent", "duration", "yes
 ROWS: Final = 40
 """A table shows so many rows on the page unless it says otherwise; all are in its file."""
 
-_TEXT_LIMIT: Final = 240
+_TEXT_LIMIT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from audit.experiments.verdicts import Holds, Verdict
 from audit.report import users_chart, wording
 from audit.report.study import Cell, Column, Section, Study, Table
 from audit.report.style import Chart, Spec
-from audit.simulation import tabu
+from audit.simulation.tabu import Search
 
 SOURCE: Final = (
     "[K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling."
@@ -36,13 +36,13 @@ _OVER_USERS: Final = (
 )
 
 
-def study(log: str, found: Sequence[Compared], seed: int) -> Study:
+def study(log: str, found: Sequence[Compared], how: Search) -> Study:
     """The study of a log.
 
     Args:
         log: the cluster's name.
         found: each pool with each kind of estimates.
-        seed: of the tabu search and the resamples.
+        how: TS's search; its first seed is also that of the resamples.
     """
     decided = [users_claims.decide(of) for of in found]
     pools = list(dict.fromkeys(of.pool.name for of in found))
@@ -67,7 +67,6 @@ def study(log: str, found: Sequence[Compared], seed: int) -> Study:
                     ),
                 )
             )
-    how = tabu.DEFAULT
     return Study(
         key="users",
         title=f"How policies treat the users of {wording.name(log)}",
@@ -83,7 +82,8 @@ def study(log: str, found: Sequence[Compared], seed: int) -> Study:
             (
                 "Tabu search",
                 f"each {how.every_s} s, {how.turns} iterations for each that waits, tabu list of "
-                f"{how.tabu}, PCG64; {users.SEEDS} seeds from {seed} on",
+                f"{how.tabu}, PCG64; {users.SEEDS} seeds from {how.seed} on"
+                + ("" if how.seconds is None else f"; each stopped after {how.seconds:g} s"),
             ),
             ("Intervals", "95 %, percentile bootstrap, 1,000 resamples of users, PCG64"),
         ),

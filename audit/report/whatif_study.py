@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.experiments.whatif import Outcome, Whole
+from audit.experiments.whatif import Cut, Outcome, Whole
 from audit.report import series, wording
 from audit.report.study import Cell, Column, Section, Study, Table
 from audit.report.study import Kind as CellKind
@@ -46,6 +46,7 @@ class Compared(NamedTuple):
     """Columns of ``whatif.COMPARED``."""
     fidelity: pl.DataFrame
     """Columns of ``metrics.fidelity.FIDELITY_SCHEMA``."""
+    cut: Cut = Cut(0, 0.0)
 
 
 def study(log: str, change: str, pools: Sequence[Compared]) -> Study:
@@ -143,7 +144,7 @@ def _parts(of: Compared, prefix: str) -> list[tuple[str, tuple[str | Table | Cha
         of, "account", "Change of the mean wait, of the accounts it changes most", prefix
     )
     return [
-        ("The whole", (_WHOLE, _all(of, prefix), _pool(of, prefix))),
+        ("The whole", (_WHOLE, *_cut(of), _all(of, prefix), _pool(of, prefix))),
         ("By width", (*widths, _table(of, "width_class", "Width", prefix))),
         (
             "By account",
@@ -164,6 +165,18 @@ _WHOLE: Final = (
     "one after the change. Neither is the observed log. Less is better in every column of the "
     "first table."
 )
+
+
+def _cut(of: Compared) -> tuple[str, ...]:
+    if not of.cut.attempts:
+        return ()
+    said = (
+        f"The limit ends {wording.plural(of.cut.attempts, 'attempt')} that ran longer, and with "
+        f"them {wording.percent(of.cut.share)} of what was consumed is not done after the change. "
+        "Users would have to submit the rest again, which the replay leaves out: read what is "
+        "gained with that in mind."
+    )
+    return (said,)
 
 
 def _all(of: Compared, prefix: str) -> Table:

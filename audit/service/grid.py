@@ -20,6 +20,8 @@ from audit.report import grid_study
 from audit.service.opening import Log, largest_pool
 from audit.service.studies import Made, Plan
 
+KEY = "grid"
+
 
 @dataclass(frozen=True)
 class Options:

@@ -155,6 +155,22 @@ def _setting(
     )
 
 
+def pools(log: Log, only: str | None = None) -> list[Pool]:
+    """The pools that the log holds attempts of: all of them, or the one called ``only``.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known = {pool.name: pool for pool in log.setting.pools}
+    if only is not None and only not in known:
+        raise UsageError(f"--pool {only}: the pools are {', '.join(known)}")
+    found = [pool for name, pool in known.items() if only in (None, name)]
+    held = [pool for pool in found if (log.described["pool"] == pool.name).any()]
+    if not held:
+        raise UsageError("the log holds no attempts" + (f" of pool {only!r}" if only else ""))
+    return held
+
+
 def largest_pool(log: Log, name: str | None = None) -> Pool:
     """The pool called ``name``; without a name, the one in which most attempts ended.
 

@@ -6,22 +6,25 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from audit.errors import UsageError
 from audit.experiments import sensitivity, sensitivity_claims
 from audit.experiments.cells import Cell
 from audit.experiments.sensitivity import By
 from audit.model import Backfill
 from audit.report import sensitivity_study
+from audit.service import opening
 from audit.service.opening import Log
 from audit.service.studies import Made, Plan
 
 KEY = "sensitivity"
 
 
-def plan(by: By | None, most: int, backfill: Backfill | None) -> Callable[[Log, int], Plan]:
+def plan(
+    only: str | None, by: By | None, most: int, backfill: Backfill | None
+) -> Callable[[Log, int], Plan]:
     """What to do with a log.
 
     Args:
+        only: the pool that it concerns; None: every one.
         by: what makes a group; None: account or width class, see ``sensitivity.grouped``.
         most: so many groups at the most, ≥ 2.
         backfill: who may start before others; None: as the pool is configured.
@@ -30,16 +33,12 @@ def plan(by: By | None, most: int, backfill: Backfill | None) -> Callable[[Log, 
     def of(log: Log, seed: int) -> Plan:
         points = sensitivity_study.points()
         pools, cells = [], list[Cell]()
-        for pool in log.setting.pools:
+        for pool in opening.pools(log, only):
             own = log.described.filter(pl.col("pool") == pool.name)
-            if own.is_empty():
-                continue
             groups = sensitivity.grouped(own, by, most)
             chosen = backfill or pool.policy.backfill
             pools.append((pool, groups))
             cells += sensitivity.cells(groups, pool, log.setting.now, chosen, points)
-        if not pools:
-            raise UsageError("sensitivity: the log holds no attempts")
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             studied = [
@@ -54,7 +53,7 @@ def plan(by: By | None, most: int, backfill: Backfill | None) -> Callable[[Log, 
                 pl.concat(sensitivity_claims.rows(one.pool.name, one.found) for one in studied),
             )
 
-        asked = f"{by} {most} {[backfill or pool.policy.backfill for pool, _ in pools]}"
+        asked = f"{only} {by} {most} {[backfill or pool.policy.backfill for pool, _ in pools]}"
         return Plan(asked, cells, finish)
 
     return of

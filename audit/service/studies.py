@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,6 +59,8 @@ class Made(NamedTuple):
     page: Study
     rows: pl.DataFrame
     """Its results for the database, columns of ``cells.STUDIED``."""
+    others: Mapping[str, str] = {}
+    """Text of further files, by name."""
 
 
 class Plan(NamedTuple):
@@ -122,7 +124,7 @@ def conduct(
         progress("making the page", 0, 1)
         made = planned.finish(frames)
         _keep(made, log.setting.cluster, target, chosen, add=request.database is not None)
-        files = (*write(made.page, request.out), target)
+        files = (*write(made.page, request.out, made.others), target)
         progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=chosen.output.shared_with_group)
@@ -219,8 +221,8 @@ def refuse_unfit(out: Path) -> None:
         raise UsageError(f"{out}: cannot be written; choose another place with --out")
 
 
-def write(made: Study, out: Path) -> tuple[Path, ...]:
-    """Writes ``KEY.html`` and ``KEY-TABLE.csv`` for each table into ``out``.
+def write(made: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
+    """Writes ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others`` into ``out``.
 
     Each file is there whole or not at all; the page comes last, when its tables are there.
 
@@ -231,7 +233,7 @@ def write(made: Study, out: Path) -> tuple[Path, ...]:
         UsageError: they cannot be written.
     """
     page = (f"{made.key}.html", study.render_html(made))
-    tables = [(file.name, file.text) for file in study.files(made)]
+    tables = [*((file.name, file.text) for file in study.files(made)), *others.items()]
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in (*tables, page):

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from audit.errors import UsageError
 from audit.experiments import users
 from audit.experiments.cells import Cell
 from audit.experiments.users import ESTIMATES, RUNS
 from audit.report import users_study
-from audit.service.opening import Log
+from audit.service.opening import Log, pools
 from audit.service.studies import Made, Plan
+from audit.simulation.tabu import Search
 
 KEY = "users"
 
 
-def plan(log: Log, seed: int) -> Plan:
-    """What to do with a log."""
-    pools, cells = [], list[Cell]()
-    for pool in log.setting.pools:
-        own = log.described.filter(pl.col("pool") == pool.name)
-        if not own.is_empty():
-            pools.append(pool)
-            cells += users.cells(own, pool, log.setting.now, seed)
-    if not pools:
-        raise UsageError("users: the log holds no attempts")
+def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, int], Plan]:
+    """What to do with a log.
 
-    def finish(frames: Sequence[pl.DataFrame]) -> Made:
-        waiting = iter(frames)
-        found = [
-            users.compared(pool, estimates, [next(waiting) for _ in RUNS], seed)
-            for pool in pools
-            for estimates in ESTIMATES
-        ]
-        return Made(
-            users_study.study(log.setting.cluster, found, seed), pl.concat(map(users.rows, found))
-        )
+    Args:
+        only: the pool that it concerns; None: every one.
+        search_s: wall-clock bound of a tabu search, s; None: none.
+    """
 
-    return Plan(f"seed {seed}", cells, finish)
+    def of(log: Log, seed: int) -> Plan:
+        search = Search(seed=seed, seconds=search_s)
+        chosen = pools(log, only)
+        cells = list[Cell]()
+        for pool in chosen:
+            own = log.described.filter(pl.col("pool") == pool.name)
+            cells += users.cells(own, pool, log.setting.now, search)
+
+        def finish(frames: Sequence[pl.DataFrame]) -> Made:
+            waiting = iter(frames)
+            found = [
+                users.compared(pool, estimates, [next(waiting) for _ in RUNS], seed)
+                for pool in chosen
+                for estimates in ESTIMATES
+            ]
+            page = users_study.study(log.setting.cluster, found, search)
+            return Made(page, pl.concat(map(users.rows, found)))
+
+        return Plan(f"{only} {search}", cells, finish)
+
+    return of

@@ -16,11 +16,12 @@ from audit.errors import UsageError
 from audit.experiments import whatif
 from audit.experiments.cells import Cell, studied
 from audit.experiments.whatif import Amount, Change, Played, Scenario
+from audit.formats import slurm_conf
 from audit.model import Order, Pool
 from audit.report import whatif_study, wording
 from audit.service import charges, fairshare, ranking
 from audit.service.fairshare import Fairshare
-from audit.service.opening import Log
+from audit.service.opening import Log, pools
 from audit.service.studies import Made, Plan
 from audit.simulation.ownership import EQUAL_SHARES
 
@@ -57,6 +58,24 @@ def limits(texts: Sequence[str]) -> Mapping[str, int]:
     for text in texts:
         for name, value in _pairs(text, "--limit", "PARTITION=N"):
             found[name] = _whole(value, f"--limit {name}={value}", least=1)
+    return found
+
+
+def walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
+    """What each ``--max-walltime PARTITION=D-HH:MM:SS`` says; a time as Slurm writes it.
+
+    Raises:
+        UsageError: it is not of that form, or no time at all.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        for name, value in _pairs(text, "--max-walltime", "PARTITION=D-HH:MM:SS"):
+            limit = slurm_conf.seconds(value)
+            if limit is None or not 1 <= limit <= _LARGEST:
+                raise UsageError(
+                    f"--max-walltime {name}={value}: no time; write minutes, HH:MM:SS or D-HH:MM:SS"
+                )
+            found[name] = int(limit)
     return found
 
 
@@ -138,7 +157,7 @@ def plan(
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: Log, seed: int) -> Plan:
-        pairs = [_pair(log, pool, change, chosen, folder) for pool in _pools(log, only)]
+        pairs = [_pair(log, pool, change, chosen, folder) for pool in pools(log, only)]
         tau_s = chosen.metrics.tau_s
         cells = [
             Cell(
@@ -160,7 +179,11 @@ def plan(
                 pl.concat(_rows(one, said) for one in found),
             )
 
-        asked = change._replace(targets=dict(change.targets), limits=dict(change.limits))
+        asked = change._replace(
+            targets=dict(change.targets),
+            limits=dict(change.limits),
+            walltime_limits=dict(change.walltime_limits),
+        )
         said = _configured(log, folder)
         return Plan(f"{asked} {only} {said.chosen} {said.in_force}", cells, finish)
 
@@ -172,17 +195,6 @@ def _configured(log: Log, folder: Path) -> Fairshare:
     if log.cluster is None:
         return Fairshare(config.Usage())
     return fairshare.read(log.cluster.usage, folder, log.cluster.name)
-
-
-def _pools(log: Log, only: str | None) -> list[Pool]:
-    pools = {pool.name: pool for pool in log.setting.pools}
-    if only is not None and only not in pools:
-        raise UsageError(f"--pool {only}: the pools are {', '.join(pools)}")
-    found = [pool for name, pool in pools.items() if only in (None, name)]
-    held = [pool for pool in found if (log.described["pool"] == pool.name).any()]
-    if not held:
-        raise UsageError("whatif: the log holds no attempts of the pool")
-    return held
 
 
 def _pair(log: Log, pool: Pool, change: Change, chosen: config.Config, folder: Path) -> _Compared:
@@ -236,6 +248,7 @@ def _compared(
         whatif.whole(then, pair.after.pool, span),
         whatif.compared(before, then, seed, chosen.metrics.tolerance_s),
         whatif.replay_error(pair.today.attempts, before),
+        whatif.cut(pair.today, pair.after),
     )
 
 
@@ -298,6 +311,8 @@ def describe(change: Change, pool: Pool) -> str:
             said.append(f"{size} {more} {what}" if wanted.relative else f"{size} {what}")
     for partition, most in change.limits.items():
         said.append(f"{wording.name(partition)} limited to {wording.count(most)} {kind}")
+    for partition, limit in change.walltime_limits.items():
+        said.append(f"{wording.name(partition)} limited to {wording.duration(limit)}")
     if change.without:
         said.append(f"without {', '.join(wording.name(name) for name in change.without)}")
     return ", ".join(said)

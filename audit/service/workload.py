@@ -10,7 +10,6 @@ from typing import Final
 
 import polars as pl
 
-from audit import config
 from audit.errors import UsageError
 from audit.experiments import model_files, synthetic, workload_claims, workload_model
 from audit.experiments.cells import Cell
@@ -18,12 +17,10 @@ from audit.experiments.verdicts import Estimate
 from audit.experiments.workload_claims import Likeness, Traits
 from audit.experiments.workload_classes import TECHNIQUES
 from audit.experiments.workload_model import Model
-from audit.ingest.ingest import Progress
 from audit.model import Pool
 from audit.report import workload_study
 from audit.report.workload_study import Modelled, Studied
-from audit.service import privacy, studies
-from audit.service.inference import Fact
+from audit.service import opening, privacy
 from audit.service.opening import Log
 from audit.service.studies import Made, Plan
 
@@ -40,42 +37,6 @@ _FRAME: Final = pl.Schema(
 )
 """What a cell gives: the model, the distance of its fits and the log's traits; then the traits of
 what was drawn."""
-
-
-@privacy.private()
-def study(
-    request: studies.Request,
-    chosen: config.Config,
-    clusters: int | None = None,
-    progress: Progress = lambda what, done, of: None,
-    inferred: Callable[[Fact], None] = lambda fact: None,
-) -> tuple[Path, ...]:
-    """Models a log's workload: the page, its tables, the models' files, and rows in a database.
-
-    Args:
-        request: which logs, and where to put what is made.
-        chosen: the configuration in force.
-        clusters: how many k-means makes, ≥ 1; None chooses.
-        progress: told how far it is.
-        inferred: told what was inferred, and warnings.
-
-    Returns:
-        The files, the page first and the models last.
-
-    Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes.
-        KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
-    """
-    texts: dict[str, str] = {}
-    plan = _plan(clusters, texts)
-    files = studies.conduct(KEY, request, chosen, plan, progress, inferred)
-    models = []
-    for name, text in texts.items():
-        target = request.out / name
-        _write(target, text.encode(), "--out")
-        privacy.share(target, with_group=chosen.output.shared_with_group)
-        models.append(target)
-    return (*files, *models)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,13 +87,18 @@ def make_log(wanted: Wanted) -> str:
     return f"{wanted.out}: {made.height:,} jobs on {capacity:,} {model.resource}"
 
 
-def _plan(clusters: int | None, texts: dict[str, str]) -> Callable[[Log, int], Plan]:
-    """What to do with a log; ``texts`` gets the models' files by name."""
+def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, int], Plan]:
+    """What to do with a log; the models are files of their own.
+
+    Args:
+        only: the pool that it concerns; None: every one.
+        clusters: how many k-means makes, ≥ 1; None chooses.
+    """
 
     def of(log: Log, seed: int) -> Plan:
         pools = [
             pool
-            for pool in log.setting.pools
+            for pool in opening.pools(log, only)
             if workload_model.population(log.described, pool).height
         ]
         if not pools:
@@ -144,7 +110,7 @@ def _plan(clusters: int | None, texts: dict[str, str]) -> Callable[[Log, int], P
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            studied, rows = [], []
+            studied, rows, texts = [], [], dict[str, str]()
             for number, pool in enumerate(pools):
                 own = frames[number * len(TECHNIQUES) : (number + 1) * len(TECHNIQUES)]
                 models = tuple(_modelled(frame) for frame in own)
@@ -154,9 +120,10 @@ def _plan(clusters: int | None, texts: dict[str, str]) -> Callable[[Log, int], P
                     name = workload_study.file_name(one.model, prefix)
                     texts[name] = model_files.to_toml(one.model)
                     rows.append(workload_claims.rows(pool.name, one.model, one.likeness))
-            return Made(workload_study.study(log.setting.cluster, studied, seed), pl.concat(rows))
+            page = workload_study.study(log.setting.cluster, studied, seed)
+            return Made(page, pl.concat(rows), texts)
 
-        return Plan(f"clusters {clusters}", cells, finish)
+        return Plan(f"{only} clusters {clusters}", cells, finish)
 
     return of
 

@@ -25,7 +25,9 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import TIMEOUT_MAX, Timer
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -54,8 +56,9 @@ class Search(NamedTuple):
     """Iterations for each attempt that waits."""
     tabu: int = 10
     """Length of the tabu list."""
-    most: int | None = None
-    """A bound on the iterations of one search; None: none."""
+    seconds: float | None = None
+    """A bound on the wall-clock time of one search; None: none. With one, what comes out depends
+    on how fast the machine is."""
 
 
 DEFAULT: Final = Search()
@@ -111,14 +114,20 @@ def replay(
     passes.foresee(space, steps, resources)
     bits = np.random.PCG64(search.seed)
     words = np.zeros(0, np.uint64)
-    how = tabu.Search(
-        since, search.every_s, search.turns, NEVER if search.most is None else search.most
-    )
-    while not tabu.pursue(space, room, jobs, steps, rules, how, words, begun, planned, resources):
+    how = tabu.Search(since, search.every_s, search.turns, search.seconds is not None)
+    while True:
+        with _ceasing(room.state, tabu.CEASE, search.seconds):
+            ended = tabu.pursue(
+                space, room, jobs, steps, rules, how, words, begun, planned, resources
+            )
+        if ended:
+            break
         told(int(space.at[passes.NOW]))
-        lacking = max(int(room.state[tabu.LACKING]), _WORDS)
-        words = np.concatenate((words[room.state[tabu.TAKEN] :], bits.random_raw(lacking)))
-        room.state[tabu.TAKEN] = 0
+        lacking = int(room.state[tabu.LACKING])
+        if room.state[tabu.TAKEN] + lacking > len(words):
+            more = bits.random_raw(max(lacking, _WORDS))
+            words = np.concatenate((words[room.state[tabu.TAKEN] :], more))
+            room.state[tabu.TAKEN] = 0
     searches, tried, taken = room.state[[tabu.SEARCHES, tabu.TRIED, tabu.ACCEPTED]].tolist()
     return Searched(begun, planned, searches, tried, taken)
 
@@ -149,10 +158,27 @@ def simulate(
     )
 
 
+@contextmanager
+def _ceasing(state: Ints, flag: int, seconds: float | None) -> Iterator[None]:
+    """Sets ``state[flag]`` once so many seconds have passed, while the block runs."""
+    state[flag] = 0
+    if seconds is None:
+        yield
+        return
+    if seconds == 0:  # nothing is left to chance
+        state[flag] = 1
+    clock = Timer(min(seconds, TIMEOUT_MAX), state.__setitem__, (flag, 1))
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
+
+
 def _refuse_impossible(search: Search) -> None:
     """Raises SimulationError where a search cannot be."""
-    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1, "most": 0}
+    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1, "seconds": 0}
     for name, bound in least.items():
         value = getattr(search, name)
-        if value is not None and value < bound:
+        if value is not None and not value >= bound:  # nor what is not a number
             raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")

@@ -25,6 +25,7 @@ from audit.metrics.uncertainty import Resamples
 from audit.model import Pool, Resource
 from audit.report import study, users_study
 from audit.report.style import Chart
+from audit.simulation.tabu import Search
 from audit.store import database
 from tests import naive_simulation, naive_tabu
 from tests.logs import busy, write
@@ -62,7 +63,7 @@ def attempts(
 
 def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> Compared:
     pool = Pool("all", Resource.cpus, capacity)
-    cells = users.cells(describe(log, [pool]), pool, NOW, seed=3)
+    cells = users.cells(describe(log, [pool]), pool, NOW, Search(seed=3))
     frames = [cell.compute() for cell in cells]
     begin = list(ESTIMATES).index(estimates) * len(RUNS)
     return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], seed=1)
@@ -329,7 +330,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert of_users["value"].to_list() == found.outcomes["BF"].nuwt.tolist()
     uwt = rows.filter(metric="uwt", setting="TS, exact estimates")
     assert uwt["value"].to_list() == [pytest.approx(found.outcomes[TS].nuwt.mean())]
-    page = users_study.study("c", [found], 7)
+    page = users_study.study("c", [found], Search(seed=7))
     keys = [table.key for table in study.tables(page)]
     assert keys == [
         "policies",
@@ -340,7 +341,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert charts == ["performance_exact", "nuwt_exact", "spread_exact"]
     again = compare(attempts(episode, 3), 1)
     assert users.rows(again).equals(rows)
-    assert users_study.study("c", [again], 7) == page
+    assert users_study.study("c", [again], Search(seed=7)) == page
 
 
 def test_charts_leave_out_what_is_far_off() -> None:

@@ -203,6 +203,34 @@ def test_a_partition_s_limit_is_never_exceeded(
             assert row["start_time"] is None
 
 
+@given(
+    workloads(),
+    st.dictionaries(st.sampled_from(["a", "b"]), st.integers(1, 12), min_size=1),
+)
+def test_walltime_limits(attempts: pl.DataFrame, limits: dict[str, int]) -> None:
+    partition = pl.when(pl.col("job_number") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit(None))
+    before = describe(attempts.with_columns(partition=partition), [POOL])
+    after = whatif.cut_short(before, limits)
+    for was, now in zip(before.to_dicts(), after.to_dicts(), strict=True):
+        limit = limits.get(was["partition"])
+        assert now == (was if limit is None else naive.cut_short(was, limit))
+
+
+def test_a_walltime_limit_by_hand() -> None:
+    # ann's first is cut from 10 to 4, so who waits for all 4 starts 6 earlier; she asks for 4
+    today = scenario((0, 0, 10, 2, "ann"), (1, 10, 12, 4, "bob"), (2, 2, 5, 1, "cid"))
+    long = pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
+    today = today._replace(attempts=today.attempts.with_columns(partition=long))
+    after = whatif.changed(today, Change(walltime_limits={"long": 4}))
+    assert after.attempts["walltime_s"].to_list() == [4, 2, 3]
+    assert starts(whatif.played(today, EPOCH)) == [0, 10, 2]
+    assert starts(whatif.played(after, EPOCH)) == [0, 4, 6]  # 2 to 5 would delay bob
+    lost = whatif.cut(today, after)
+    assert lost.attempts == 1
+    assert lost.share == pytest.approx(12 / 31)
+    assert whatif.cut(today, today) == whatif.Cut(0, 0.0)
+
+
 # --- comparing -----------------------------------------------------------------------------------
 
 

@@ -63,6 +63,11 @@ def test_options() -> None:
     assert whatif.shares("x=y=3") == {"x=y": 3.0}
     assert whatif.shares(None) == {}
     assert whatif.limits(["long=8", "a=1,b=2"]) == {"long": 8, "a": 1, "b": 2}
+    assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
+        "a": 129_600,
+        "b": 1_800,
+        "c": 1,
+    }
     assert whatif.amount("+3", "--nodes") == Amount(3, True)
     assert whatif.amount("-3", "--nodes") == Amount(-3, True)
     assert whatif.amount("30", "--nodes") == Amount(30, False)
@@ -82,6 +87,12 @@ def test_targets_that_are_none(text: str) -> None:
 def test_limits_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--limit"):
         whatif.limits([text])
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-1", "a=UNLIMITED", "a=1h", "=5", "a=0:00"])
+def test_walltime_limits_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-walltime"):
+        whatif.walltime_limits([text])
 
 
 @pytest.mark.parametrize("text", ["", "0", "x", "1.5", "+", "9" * 30])
@@ -107,11 +118,12 @@ def test_a_change_in_words() -> None:
         capacity=Amount(-2, True),
         nodes=Amount(5, False),
         limits={"long": 8},
+        walltime_limits={"long": 36_000},
         without=("u",),
     )
     assert whatif.describe(everything, pool) == (
         "order sjf, backfilling easy, targets a 2, half-life 24 h, walltimes at most 1.5 times the "
-        "run time, 2 fewer CPUs, 5 nodes, long limited to 8 CPUs, without u"
+        "run time, 2 fewer CPUs, 5 nodes, long limited to 8 CPUs, long limited to 10 h, without u"
     )
     assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
 

@@ -44,7 +44,7 @@ def text(seed: int = 1) -> str:
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
     request = studies.Request(logs=[source], out=folder / "out", **options)  # type: ignore[arg-type]
-    return workload.study(request, Config())
+    return studies.conduct(workload.KEY, request, Config(), workload.plan())
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]) -> None:
     names = [file.name for file in files]
     assert names[0] == "workload.html"
-    assert names[-4:] == ["workload.duckdb", *(f"workload-{by}.toml" for by in TECHNIQUES)]
+    assert names[-4:] == [*(f"workload-{by}.toml" for by in TECHNIQUES), "workload.duckdb"]
     assert {"workload-verdicts.csv", "workload-likeness.csv", "workload-fits.csv"} < set(names)
     for by in TECHNIQUES:
         file = files[0].with_name(f"workload-{by}.toml")
@@ -72,7 +72,7 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
 
 
 def test_the_rows_are_in_the_view(files: tuple[Path, ...]) -> None:
-    con = database.open_snapshot(files[-4])
+    con = database.open_snapshot(files[-1])
     found = database.fetch(
         con,
         "SELECT setting, metric, dimension_value, value, unit FROM studies "
@@ -108,12 +108,13 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
+    request = studies.Request(logs=[source], out=tmp_path / "out")
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
-        workload.study(studies.Request(logs=[source], out=tmp_path / "out"), Config())
+        studies.conduct(workload.KEY, request, Config(), workload.plan())
 
 
 def test_pools_have_sections_and_models_of_their_own(files: tuple[Path, ...]) -> None:
-    model = model_files.from_toml(files[-3].read_text(), "m")
+    model = model_files.from_toml(files[-4].read_text(), "m")
     assert workload_study.file_name(model) == "workload-size.toml"
     assert workload_study.file_name(model, "2-") == "workload-2-size.toml"
 
@@ -123,13 +124,13 @@ def test_a_synthetic_log_is_read_as_any_other(
     suffix: str, files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / f"made.{suffix}"
-    arguments = [str(files[-2]), str(out), "--jobs", "200", "--machine", "2", "--seed", "3"]
+    arguments = [str(files[-3]), str(out), "--jobs", "200", "--machine", "2", "--seed", "3"]
     monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "synthetic", *arguments])
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert not end.value.code
     first = out.read_bytes()
-    workload.make_log(workload.Wanted(model=files[-2], out=out, seed=3, jobs=200, machine=2.0))
+    workload.make_log(workload.Wanted(model=files[-3], out=out, seed=3, jobs=200, machine=2.0))
     assert out.read_bytes() == first
     read = opening.open_log(opening.Asked(logs=[out], zone="Europe/Berlin"), Config()).described
     assert read.height == 200
@@ -139,7 +140,7 @@ def test_a_synthetic_log_is_read_as_any_other(
 
 
 def test_what_cannot_be_written_or_read_is_said(files: tuple[Path, ...], tmp_path: Path) -> None:
-    model = files[-2]
+    model = files[-3]
 
     def refused(said: str, source: Path, out: Path) -> None:
         with pytest.raises(UsageError, match=said):
@@ -158,11 +159,18 @@ def test_the_command(
 ) -> None:
     asked: list[object] = []
 
-    def study_(request: studies.Request, _: Config, clusters: int, *__: object) -> list[Path]:
-        asked.extend([request.logs, request.pool_size, request.zone, request.threads, clusters])
+    def plan(only: str | None, clusters: int | None) -> str:
+        asked.extend([only, clusters])
+        return "the plan"
+
+    def conduct(
+        key: str, request: studies.Request, _: Config, plan: str, *__: object
+    ) -> list[Path]:
+        asked.extend([key, plan, request.logs, request.pool_size, request.zone, request.threads])
         return [request.out / "workload.html"]
 
-    monkeypatch.setattr(workload, "study", study_)
+    monkeypatch.setattr(workload, "plan", plan)
+    monkeypatch.setattr(studies, "conduct", conduct)
     flags = [
         "--out",
         "there",
@@ -180,7 +188,7 @@ def test_the_command(
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert not end.value.code
-    assert asked == [[Path("my.swf")], 9, "UTC", 3, 2]
+    assert asked == [None, 2, "workload", "the plan", [Path("my.swf")], 9, "UTC", 3]
     assert capsys.readouterr().out == "there/workload.html\n"
 
 
@@ -200,7 +208,8 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    workload.study(studies.Request(logs=[source], out=out), Config(), clusters=4)
+    request = studies.Request(logs=[source], out=out)
+    studies.conduct(workload.KEY, request, Config(), workload.plan(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}
     assert traits["Attempts"]["log"] == 28_475

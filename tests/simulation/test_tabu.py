@@ -1,5 +1,6 @@
 """TS: against its slow twin, by hand, and by what must hold of every search ([K] §4)."""
 
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,12 +31,12 @@ searches = st.builds(
     every_s=st.sampled_from([1, 2, 3, 7]),
     turns=st.sampled_from([1, 2, 2]),
     tabu=st.sampled_from([1, 2, 10]),
-    most=st.sampled_from([None, None, 3]),
+    seconds=st.none(),
 )
 
 
 def as_slow(search: Search) -> slow.Search:
-    return slow.Search(*search)
+    return slow.Search(*search[:4])
 
 
 @settings(max_examples=50)
@@ -259,6 +260,29 @@ def test_the_seed_alone_decides() -> None:
     assert starts(list(log.jobs), Search(seed=2), 6) != one
 
 
+@settings(max_examples=20)
+@given(logs(most=12), searches)
+def test_a_search_may_be_bounded_in_time(log: Log, search: Search) -> None:
+    work = arrays(log)
+    unbounded = tabu.replay(work, search)
+    assert np.array_equal(tabu.replay(work, search._replace(seconds=3_600)).start, unbounded.start)
+    stopped = tabu.replay(work, search._replace(seconds=0))
+    assert (stopped.tried, stopped.searches > 0) == (0, unbounded.searches > 0)
+    assert np.array_equal(stopped.start, tabu.replay(work, search._replace(turns=0)).start)
+
+
+def test_a_search_is_stopped_by_the_clock() -> None:
+    # seconds of iterations, and a hundredth of a second
+    jobs = [Job(0, 100, 100, (1,)), *(Job(1, 5 + k, 5 + k, (1,)) for k in range(6))]
+    turns = 1_000_000
+    made = tabu.replay(
+        arrays(Log(tuple(jobs), (1,))), Search(every_s=99, turns=turns, seconds=0.01)
+    )
+    assert made.searches == 1
+    assert made.tried < 6 * turns
+    assert (made.start != NEVER).all()
+
+
 def test_nothing_to_schedule() -> None:
     assert starts([], Search()) == []
 
@@ -270,7 +294,8 @@ def test_nothing_to_schedule() -> None:
         (Search(tabu=0), "tabu 0: give at least 1"),
         (Search(turns=-1), "turns -1: give at least 0"),
         (Search(seed=-1), "seed -1: give at least 0"),
-        (Search(most=-1), "most -1: give at least 0"),
+        (Search(seconds=-1), "seconds -1: give at least 0"),
+        (Search(seconds=math.nan), "seconds nan: give at least 0"),
     ],
 )
 def test_impossible_searches(search: Search, said: str) -> None:
