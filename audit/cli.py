@@ -47,9 +47,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(experiment, name="experiment")
-app.command("whatif")(whatif)
-
 Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
 Algorithm = StrEnum("Algorithm", ["fair_tree", "classic"])
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
@@ -526,6 +523,9 @@ def simulate(
         print("\n".join(service.table(pool) for pool in outcome.comparisons), end="")
 
 
+app.command("whatif")(whatif)
+
+
 @app.command()
 def sql(
     query: Annotated[
@@ -637,6 +637,9 @@ def doctor(
     if wrong:
         say(f"fairaudit: {wrong} of {len(findings)} checks failed")
         raise typer.Exit(2)
+
+
+app.add_typer(experiment, name="experiment")
 
 
 def _statement(query: str | None, file: Path | None) -> str:

@@ -78,7 +78,8 @@ def markdown(title: str, log: str, pages: dict[str, Page], names: dict[str, list
         header, *rows = page.verdicts
         lines += [row_of(header), row_of(["---"] * len(header)), *map(row_of, rows), ""]
         for file, (_, shows) in zip(names[name], page.pictures, strict=True):
-            lines += [f"![{shows.partition('. ')[0]}]({title}/{file})", "", shows, ""]
+            kind, _, said = shows.partition(". ")
+            lines += [f"![{kind}]({title}/{file})", "", said, ""]
     return "\n".join(lines)
 
 

@@ -30,11 +30,9 @@ from audit.experiments.demo_jobs import (
     Jobs,
     draw,
 )
-from audit.model import Backfill, JobState, Order, Policy
+from audit.experiments.easy import easy
+from audit.model import JobState
 from audit.simulation.check import check_schedule, require_sound
-from audit.simulation.engine import replay
-from audit.simulation.ownership import unowned
-from audit.simulation.workload import NEVER, Workload
 
 FULL_JOBS: Final = 22_000
 FULL_DAYS: Final = 91
@@ -112,41 +110,6 @@ def demo_log(
     asked = schedule.with_columns(occupancy_s=pl.Series(stays.occupancy))
     require_sound(check_schedule(schedule, asked, capacity), "the demo log's schedule")
     return log
-
-
-def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
-    """When attempts start in an empty pool, first come first served with EASY backfilling.
-
-    Args:
-        arrival: epoch seconds, ascending; those that arrive together are served in this order.
-        size: processors that each asks for, in [0, ``capacity``].
-        occupancy: actual seconds from start to end, ≥ 0.
-        walltime: seconds that each asked for.
-        capacity: processors of the pool.
-
-    Source: SPEC §4.
-    """
-    count, none = len(arrival), np.zeros(0, np.int64)
-    unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
-    work = Workload(
-        arrival=arrival,
-        start=unknown,
-        end=unknown,
-        occupancy=occupancy,
-        estimate=np.maximum(np.maximum(walltime, occupancy), 1),
-        request=size,
-        priority=np.full(count, np.nan),
-        blocked=no,
-        open=no,
-        no_estimate=no,
-        preempted=no,
-        capacity=np.array([capacity]),
-        step_time=none,
-        step_change=none,
-        step_planned=none.astype(np.bool_),
-        owners=unowned(count),
-    )
-    return replay(work, Policy(Order.fcfs, Backfill.easy)).start
 
 
 def as_schedule(log: pl.DataFrame) -> pl.DataFrame:

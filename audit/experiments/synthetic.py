@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from audit import __version__
 from audit.errors import UsageError
-from audit.experiments.demo_log import easy
+from audit.experiments.easy import easy
 from audit.experiments.hyper_exponential import HyperExponential
 from audit.experiments.weekly_clock import weekly_clock
 from audit.experiments.workload_model import Class, Model, Shares

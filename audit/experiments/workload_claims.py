@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from audit.experiments import hyper_exponential, synthetic, workload_model
 from audit.experiments.cells import studied
-from audit.experiments.demo_log import easy
 from audit.experiments.drawn import Drawn
+from audit.experiments.easy import easy
 from audit.experiments.hyper_exponential import FEW
 from audit.experiments.verdicts import Estimate, Holds, Verdict, near
 from audit.experiments.weekly_clock import PARTS

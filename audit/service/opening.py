@@ -175,12 +175,7 @@ def largest_pool(log: Log, name: str | None = None) -> Pool:
     """The pool called ``name``; without a name, the one in which most attempts ended.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is none.
     """
-    pools = {pool.name: pool for pool in log.setting.pools}
-    if name is not None:
-        if name not in pools:
-            raise UsageError(f"--pool: there is no pool {name!r}; there is: {', '.join(pools)}")
-        return pools[name]
     counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
-    return max(log.setting.pools, key=lambda pool: counts.get(pool.name, 0))
+    return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))

@@ -12,7 +12,8 @@ import pytest
 from audit.errors import SimulationError, UsageError
 from audit.experiments import demo_log as module
 from audit.experiments.demo_jobs import QUEUES, ZONE, Ints, start_of_log
-from audit.experiments.demo_log import LOG, as_schedule, demo_log, easy
+from audit.experiments.demo_log import LOG, as_schedule, demo_log
+from audit.experiments.easy import easy
 from audit.simulation.check import check_schedule
 
 CAPACITY = 512

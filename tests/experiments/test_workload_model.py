@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from audit.errors import LogError, UsageError
 from audit.experiments import model_files, synthetic, workload_model
-from audit.experiments.demo_log import easy
+from audit.experiments.easy import easy
 from audit.experiments.hyper_exponential import Fit, HyperExponential
 from audit.experiments.weekly_clock import weekly_clock
 from audit.experiments.workload_model import Class, Model, most_frequent
