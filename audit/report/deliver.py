@@ -10,6 +10,7 @@ import os
 import re
 import smtplib
 import ssl
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -64,6 +65,14 @@ class Post(Protocol):
         """
         ...
 
+    def reach(self) -> Answer | None:
+        """Goes as far as a mail could be handed over, and hands over none.
+
+        Returns:
+            None, or why none could be.
+        """
+        ...
+
 
 def post(mail: Mail, folder: Path) -> Post:
     """The way in which mail leaves, by configuration.
@@ -104,13 +113,24 @@ class Outbox:
             sending()
             draft.replace(self.folder / f"{name}.eml")
         except OSError as error:
-            return Answer(
-                Outcome.DOWN, f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
-            )
+            return self._unwritable(error)
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
         return Answer(Outcome.SENT)
+
+    def reach(self) -> Answer | None:
+        """See :class:`Post`."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryFile(dir=self.folder):
+                return None
+        except OSError as error:
+            return self._unwritable(error)
+
+    def _unwritable(self, error: OSError) -> Answer:
+        said = f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
+        return Answer(Outcome.DOWN, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +146,28 @@ class Smtp:
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Answer:
         """See :class:`Post`."""
+        server = self._reached()
+        if isinstance(server, Answer):
+            return server
         try:
-            server = self._connected()
+            return self._transaction(server, message, recipient, sending)
+        finally:
+            with suppress(smtplib.SMTPException, OSError):
+                server.close()
+
+    def reach(self) -> Answer | None:
+        """See :class:`Post`."""
+        server = self._reached()
+        if isinstance(server, Answer):
+            return server
+        with suppress(smtplib.SMTPException, OSError):
+            server.quit()
+        return None
+
+    def _reached(self) -> smtplib.SMTP | Answer:
+        """A connection on which mail may be sent, or why there is none."""
+        try:
+            return self._connected()
         except smtplib.SMTPNotSupportedError as error:
             return self._answer(Outcome.BARRED, str(error))
         except ssl.SSLCertVerificationError as error:
@@ -141,11 +181,6 @@ class Smtp:
             return self._answer(gone, _text(error.smtp_code, error.smtp_error))
         except (smtplib.SMTPException, OSError) as error:
             return self._answer(Outcome.DOWN, _reason(error))
-        try:
-            return self._transaction(server, message, recipient, sending)
-        finally:
-            with suppress(smtplib.SMTPException, OSError):
-                server.close()
 
     def _connected(self) -> smtplib.SMTP:
         """A connection on which mail may be sent: encrypted and logged in, as configured."""

@@ -57,6 +57,23 @@ class Delivered:
         return bool(self.sent or self.refused or self.unknown or self.due)
 
 
+Pause = Callable[[float, str], bool]
+"""Waits so many seconds, having been told what for; whether to go on."""
+
+
+def pausing(say: Say = lambda text: None, stopping: Callable[[], bool] = lambda: False) -> Pause:
+    """A pause that ``say`` is told of, and that ends when ``stopping`` says so."""
+
+    def pause(seconds: float, why: str) -> bool:
+        say(why)
+        until = time.monotonic() + seconds
+        while not stopping() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.5))
+        return not stopping()
+
+    return pause
+
+
 def deliver(
     con: Connection,
     config: Config,
@@ -66,7 +83,7 @@ def deliver(
     failed: bool = False,
     unknown: bool = False,
     dry_run: bool = False,
-    say: Say = lambda text: None,
+    pause: Pause | None = None,
 ) -> Delivered:
     """Sends what is due.
 
@@ -78,7 +95,7 @@ def deliver(
         failed: also what was refused.
         unknown: with ``failed``, also what may have arrived.
         dry_run: only find out what is due; nothing is sent or noted.
-        say: told of waiting.
+        pause: waits between two tries; None: as ``pausing()`` does.
     """
     done = Delivered()
     if config.mail.via == "none":
@@ -95,7 +112,7 @@ def deliver(
         return done
     claimed = [mail for mail in due if ledger.claim(con, mail, now)]
     if claimed:
-        _Round(con, config, folder, now, done, say).run(claimed)
+        _Round(con, config, folder, now, done, pause or pausing()).run(claimed)
     return done
 
 
@@ -135,7 +152,7 @@ def by_hand(
                 failed=failed,
                 unknown=unknown,
                 dry_run=dry_run,
-                say=say,
+                pause=pausing(say),
             )
             target = folder / config.output.database
             if not dry_run and done.changed and target.exists():
@@ -295,7 +312,7 @@ class _Round:
     folder: Path
     now: int
     done: Delivered
-    say: Say
+    pause: Pause
     drafts: dict[str, _Draft] = field(default_factory=dict)
 
     def run(self, due: list[ledger.Due]) -> None:
@@ -309,8 +326,10 @@ class _Round:
         for tried in range(settings.attempts):
             if tried:
                 pause = settings.backoff_s * 2 ** (tried - 1)
-                self.say(f"{len(due)} not sent yet ({why}); trying again in {pause} s")
-                time.sleep(pause)
+                said = f"{len(due)} not sent yet ({why}); trying again in {pause} s"
+                if not self.pause(pause, said):
+                    why = f"{why}; asked to stop"
+                    break
             due, why, barred = self._once(post, due)
             if not due:
                 return

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from audit import config, periods, resources
-from audit.errors import AuditError
+from audit.errors import AuditError, DeliveryError
 from audit.formats import dialects
-from audit.report import render
+from audit.report import deliver, render
 from audit.service import decayed, fairshare, sources
 from audit.service.setting import Setting
 from audit.store import database, migrations, queries
@@ -53,7 +53,7 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
         ),
     ]
     if config_path is not None:
-        checks += _clusters(config_path)
+        checks += _configured(config_path)
     if published is not None:
         checks.append(
             (f"database {published}", lambda: _published(published), "audit the logs again")
@@ -115,20 +115,21 @@ def _configuration(path: Path | None) -> str:
     return str(path)
 
 
-def _clusters(path: Path) -> list[tuple[str, Callable[[], str], str]]:
-    """A check for each configured cluster; none where the configuration itself is wrong."""
+def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
+    """A check for each cluster, and for mail; none where the configuration itself is wrong."""
     try:
-        clusters = config.load(path).clusters
+        found = config.load(path)
     except AuditError:
         return []
-    return [
+    clusters: list[tuple[str, Callable[[], str], str]] = [
         (
             f"cluster {cluster.name!r}",
             partial(_cluster, cluster, path.parent),
             "mend clusters.sources or clusters.usage of this cluster",
         )
-        for cluster in clusters
+        for cluster in found.clusters
     ]
+    return [*clusters, ("mail", partial(_mail, found.mail, path.parent), "mend [mail]")]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
@@ -144,6 +145,15 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
         else:
             found.append(f"command {program}")
     return "; ".join(found) or "no sources: nothing to read"
+
+
+def _mail(mail: config.Mail, folder: Path) -> str:
+    """Goes as far as a mail could be handed over; sends none."""
+    if mail.via == "none":
+        return "none is sent (mail.via)"
+    if why := deliver.post(mail, folder).reach():
+        raise DeliveryError(why.said)
+    return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
 
 
 def _published(path: Path) -> str:

@@ -270,7 +270,8 @@ def _publish(work: _Work) -> None:
 
 def _deliver(work: _Work) -> None:
     """Sends what is due, and lets readers see what became of it."""
-    done = delivery.deliver(work.con, work.config, work.folder, work.now)
+    pause = delivery.pausing(stopping=work.stopping)
+    done = delivery.deliver(work.con, work.config, work.folder, work.now, pause=pause)
     work.night.sent += done.sent
     work.night.failures += done.failures
     if done.changed and not _is_published(

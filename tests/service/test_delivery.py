@@ -15,8 +15,9 @@ import pytest
 
 from audit import cli, config
 from audit.errors import LockedError, UsageError
+from audit.report import deliver as posts
 from audit.report import findings
-from audit.service import delivery, lock, night
+from audit.service import delivery, diagnosis, lock, night
 from audit.service.delivery import Delivered
 from audit.store import database, migrations
 from audit.store.database import Connection
@@ -190,6 +191,55 @@ def test_no_server_then_one(place: Path, server: Server, cert: Path) -> None:
     assert "NOT_SET_AT_ALL" in str(deliver(place, unset).failures[0])
     assert len(deliver(place, mailing(place, server=server, cert=cert)).sent) == 5
     assert server.recipients == sorted(FIVE)
+
+
+def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -> None:
+    server.answers["emil@example.org"] = ["450 busy"] * 3
+    asked = iter([False, False, True, True])
+    said: list[str] = []
+    settings = mailing(place, server=server, cert=cert, backoff_s=600, attempts=3)
+    with store(place) as con:
+        pause = delivery.pausing(said.append, lambda: next(asked))
+        done = delivery.deliver(con, settings, place, NOW, pause=pause)
+    assert said == ["1 not sent yet (localhost: 450 busy); trying again in 600 s"]
+    assert len(done.sent) == 4
+    assert done.due == [f"{LAST} to emil@example.org"]
+    assert "450 busy; asked to stop; due again" in str(done.failures[0])
+    assert ledger(place)["emil"] == ("claimed", 1)
+
+
+def test_how_far_a_mail_would_come(place: Path, server: Server, cert: Path) -> None:
+    def reach(settings: config.Config) -> str | None:
+        answer = posts.post(settings.mail, place).reach()
+        return None if answer is None else answer.said
+
+    assert reach(mailing(place, server=server, cert=cert)) is None
+    away = reach(mailing(place, server=server, cert=cert, port=mailserver.free_port()))
+    assert "Connection refused" in str(away)
+    with mailserver.running(cert, says=f"535 not {PASSWORD}") as strict:
+        stranger = reach(mailing(place, server=strict, cert=cert, user="mallory"))
+    assert stranger == "localhost: 535 not (password)"
+    assert reach(mailing(place)) is None
+    assert outbox(place) == []
+    (place / "taken").write_text("a file")
+    assert "mail.outbox" in str(reach(mailing(place, outbox="taken")))
+    assert server.got == []
+
+
+def test_doctor_asks_whether_mail_would_go(place: Path) -> None:
+    def doctor(mail: str) -> diagnosis.Finding:
+        write(place / "my.toml", mail)
+        (found,) = (of for of in diagnosis.examine(place / "my.toml", None) if of.what == "mail")
+        return found
+
+    assert doctor("").found == "none is sent (mail.via)"
+    outgoing = '[mail]\nvia = "outbox"\nsender = "a@example.org"\ndomains = ["example.org"]\n'
+    assert doctor(outgoing).ok
+    assert outbox(place) == []
+    closed = doctor(outgoing.replace("outbox", "smtp") + f"port = {mailserver.free_port()}\n")
+    assert not closed.ok
+    assert "Connection refused" in closed.found
+    assert "[mail]" in closed.remedy
 
 
 CHILD = """
