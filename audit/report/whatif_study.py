@@ -174,7 +174,7 @@ def _cut(of: Compared) -> tuple[str, ...]:
         f"The limit ends {wording.plural(of.cut.attempts, 'attempt')} that ran longer, and with "
         f"them {wording.percent(of.cut.share)} of what was consumed is not done after the change. "
         "Users would have to submit the rest again, which the replay leaves out: read what is "
-        "gained with that in mind."
+        "gained with that in mind. Users' mean NUWT divides by what they still get."
     )
     return (said,)
 
