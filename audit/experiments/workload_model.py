@@ -38,7 +38,10 @@ Floats = NDArray[np.float64]
 Shares = tuple[tuple[int, float], ...]
 
 LISTED: Final = 12
-"""So many sizes and users of a class are told apart."""
+"""So many users of a class are told apart."""
+SIZES: Final = 16
+"""At most so many sizes stand for all of a class."""
+_PARTS: Final = 3
 QUANTILES: Final = 20
 """So many walltimes of a class stand for all."""
 
@@ -248,24 +251,29 @@ def gaps(clock: WeeklyClock) -> pl.Expr:
     return reading.shift(-1).over(key).fill_null(round_) - reading
 
 
-def most_frequent(values: Ints) -> Shares:
-    """Values and their shares: the ``LISTED`` − 2 most frequent, and what the others come to.
+def table(sizes: Ints) -> Shares:
+    """Sizes and their shares: the most frequent ones, the widest, and what the others come to.
 
-    The others stand as the two whole numbers around their mean, in the shares that keep it. So the
-    mean of the table is that of the values.
+    The others are cut, from narrow to wide, into thirds, each of which stands as the two whole
+    numbers around its mean, in the shares that keep it. So the mean of the table is that of the
+    sizes, and its widest is theirs: few wide attempts make most of what is unfair.
     """
-    found, counts = np.unique(values, return_counts=True)
-    if len(found) <= LISTED:
-        shares = {int(v): int(n) / len(values) for v, n in zip(found, counts, strict=True)}
-    else:
-        by_count = np.argsort(-counts, kind="stable")
-        kept, others = by_count[: LISTED - 2], by_count[LISTED - 2 :]
-        shares = {int(found[k]): int(counts[k]) / len(values) for k in kept}
-        many = int(counts[others].sum())
-        below, over = divmod(int((found[others] * counts[others]).sum()), many)
-        for value, part in ((below, 1 - over / many), (below + 1, over / many)):
-            if part:
-                shares[value] = shares.get(value, 0.0) + part * many / len(values)
+    found, counts = np.unique(sizes, return_counts=True)
+    by_count = np.argsort(-counts, kind="stable")
+    kept = np.zeros(len(found), np.bool_)
+    kept[by_count[: SIZES if len(found) <= SIZES else SIZES - 1 - 2 * _PARTS]] = True
+    kept[-1] = True
+    shares = {int(v): int(n) / len(sizes) for v, n in zip(found[kept], counts[kept], strict=True)}
+    others, many = found[~kept], counts[~kept]
+    middles = np.cumsum(many) - many / 2
+    part = (middles * _PARTS / max(1, many.sum())).astype(np.int64)
+    for of in np.unique(part):
+        own = part == of
+        number = int(many[own].sum())
+        below, over = divmod(int((others[own] * many[own]).sum()), number)
+        for value, share in ((below, 1 - over / number), (below + 1, over / number)):
+            if share:
+                shares[value] = shares.get(value, 0.0) + share * number / len(sizes)
     return tuple(sorted(shares.items()))
 
 
@@ -282,7 +290,7 @@ def _class(of: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, see
         used=int((size * occupancy).sum()) / work if work else 0.0,
         gaps=hyper_exponential.fit(of["gap_s"].to_numpy(), seed),
         occupancies=hyper_exponential.fit(occupancy, seed + 1),
-        sizes=most_frequent(size),
+        sizes=table(size),
         walltimes=_walltimes(walltime.to_numpy()),
         with_walltime=len(walltime) / of.height,
         foresight=_foresight(of.filter(pl.col("walltime_s").is_not_null())),

@@ -16,7 +16,7 @@ from audit.experiments import model_files, synthetic, workload_model
 from audit.experiments.easy import easy
 from audit.experiments.hyper_exponential import Fit, HyperExponential
 from audit.experiments.weekly_clock import weekly_clock
-from audit.experiments.workload_model import Class, Model, most_frequent
+from audit.experiments.workload_model import Class, Model
 from audit.formats import sacct, swf
 from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
@@ -101,12 +101,25 @@ def test_gaps_are_those_of_the_definition(offsets: list[int]) -> None:
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
-def test_a_short_table_keeps_the_mean(values: list[int]) -> None:
-    table = most_frequent(np.array(values))
-    assert len(table) <= workload_model.LISTED
+def test_a_short_table_keeps_the_mean_and_the_widest(values: list[int]) -> None:
+    table = workload_model.table(np.array(values))
+    assert len(table) <= workload_model.SIZES
+    assert table[-1][0] == max(values)
+    if len(set(values)) <= workload_model.SIZES:
+        assert dict(table) == {v: pytest.approx(values.count(v) / len(values)) for v in set(values)}
     assert sum(share for _, share in table) == pytest.approx(1)
     assert sum(value * share for value, share in table) == pytest.approx(np.mean(values))
     assert [value for value, _ in table] == sorted({value for value, _ in table})
+
+
+def test_a_table_by_hand() -> None:
+    # 9 sizes that are frequent, the widest, and thirds of the others: {20, 21}, {22, 23, 24}, {26, 30}
+    values = [size for size in range(1, 10) for _ in range(10)] + [20, 21, 22, 23, 24, 26, 30, 500]
+    found = dict(workload_model.table(np.array(values)))
+    assert set(found) == {*range(1, 10), 20, 21, 23, 28, 500}
+    assert found[23] == pytest.approx(3 / 98)
+    assert found[28] == pytest.approx(2 / 98)
+    assert found[500] == pytest.approx(1 / 98)
 
 
 def test_a_model_is_the_same_after_its_file() -> None:
