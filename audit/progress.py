@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
+
+
+QUIET_S: Final = 60
+"""A log gets no more lines about the same work than one in so many seconds."""
 
 
 def printable(text: str) -> str:
@@ -25,7 +30,7 @@ class Progress:
     def __init__(self) -> None:
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._begun: set[str] = set()
+        self._said: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -55,9 +60,13 @@ class Progress:
     def update(self, what: str, done: int, of: int) -> None:
         """``done`` of ``of`` units of ``what`` are done."""
         if self._bars is None:
-            if what not in self._begun:
-                self._begun.add(what)
+            now = time.monotonic()
+            if what not in self._said:
+                self._said[what] = now
                 print(f"{printable(what)} …", file=sys.stderr)
+            elif done < of and now - self._said[what] >= QUIET_S:
+                self._said[what] = now
+                print(f"{printable(what)}: {done:,} of {of:,}", file=sys.stderr)
             return
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task(printable(what), total=of)

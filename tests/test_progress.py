@@ -18,3 +18,16 @@ def test_a_log_gets_each_step_once(capsys: pytest.CaptureFixture[str]) -> None:
         progress.update("computing", 1, 1)
         progress.say("a \x07 bell")
     assert capsys.readouterr().err == "reading …\ncomputing …\na \\x07 bell\n"
+
+
+def test_a_log_hears_of_long_work_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instants = iter([0, 59, 60, 119, 120, 180])
+    monkeypatch.setattr("audit.progress.time.monotonic", lambda: next(instants))
+    with Progress() as progress:
+        for done in range(1_000, 1_006):
+            progress.update("computing", done, 1_005)
+    assert capsys.readouterr().err == (
+        "computing …\ncomputing: 1,002 of 1,005\ncomputing: 1,004 of 1,005\n"
+    )
