@@ -22,6 +22,8 @@ import usage_history
 import user_policies
 import whole_audit
 
+from audit.metrics.operators import OPERATORS
+
 
 class Line(NamedTuple):
     what: str
@@ -113,7 +115,7 @@ def operator_lines() -> list[Line]:
             f"≤ {operators.GOAL:g}",
             got[name] <= operators.GOAL * yardstick,
         )
-        for name in operators.OPERATORS
+        for name in OPERATORS
     ]
 
 

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,7 +120,7 @@ def trace(folder: Path, name: str, yardstick: Path) -> Path:
     raw = folder / f"{log}.raw"
     raw.write_bytes(gzip.decompress((logs / "swf" / f"{log}.swf.gz").read_bytes()))
     made = folder / f"{name}.swf"
-    tidy = [sys.executable, yardstick / "normalise.py", raw, made, str(processors), scale]
+    tidy = (sys.executable, yardstick / "normalise.py", raw, made, str(processors), scale)
     subprocess.run(tidy, check=True, capture_output=True)
     return made
 
@@ -200,7 +201,7 @@ def by_owner(name: str, path: Path) -> Iterator[Measured]:
     work = work._replace(owners=owners_of(held, EQUAL_SHARES))
     for backfill in (Backfill.easy, Backfill.no_guarantee, Backfill.conservative):
         policies = [Policy(order, backfill) for order in (Order.fcfs, *BY_OWNER)]
-        spent = [cpu(lambda policy=policy: engine.replay(work, policy)) for policy in policies]
+        spent = [cpu(partial(engine.replay, work, policy)) for policy in policies]
         for policy, ours in zip(policies[1:], spent[1:], strict=True):
             what = f"{name}: simulation, {policy.name} beside fcfs, CPU s"
             yield Measured(what, ours, spent[0], GOAL_ORDER)
@@ -212,8 +213,8 @@ def threads(name: str, path: Path) -> list[Measured]:
     measured = []
     for policy in (EASY, CONSERVATIVE):
         made = scheduled(work, policy)
-        one = wall(lambda made=made, policy=policy: fair_starts(made, policy, threads=1))
-        two = wall(lambda made=made, policy=policy: fair_starts(made, policy, threads=2))
+        one = wall(partial(fair_starts, made, policy, threads=1))
+        two = wall(partial(fair_starts, made, policy, threads=2))
         what = f"{name}: all FST, {policy.backfill}, two threads, wall s"
         measured.append(Measured(what, one, two, GOAL_THREADS, at_least=True))
     return measured
@@ -275,7 +276,7 @@ def figures() -> Iterator[Measured]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "yardstick"
-        build = ["g++", "-O3", "-march=native", "-pthread", "-o", program, source]
+        build = ("g++", "-O3", "-march=native", "-pthread", "-o", program, source)
         subprocess.run(build, check=True)
         for each in TRACES:
             yield from against_the_yardstick(each, folder, program, yardstick)

@@ -17,10 +17,11 @@ from audit.config import Config
 from audit.experiments import users
 from audit.service import studies
 from audit.service.opening import Asked, largest_pool, open_log
+from audit.simulation.tabu import Search
 
 GOAL = 600.0
 THREADS = 2
-SEED = 1
+SEARCH = Search(seed=1)
 
 
 class Cost(NamedTuple):
@@ -36,10 +37,12 @@ def cost(log: Path) -> Cost:
     found = open_log(Asked(logs=[log]), Config())
     pool = largest_pool(found)
     now = found.setting.now
-    for cell in users.cells(found.described.head(200), pool, now, SEED):
+    for cell in users.cells(found.described.head(200), pool, now, SEARCH):
         cell.compute()  # compiles, or loads what is compiled
     cells = [
-        cell for cell in users.cells(found.described, pool, now, SEED) if ", seed " not in cell.key
+        cell
+        for cell in users.cells(found.described, pool, now, SEARCH)
+        if ", seed " not in cell.key
     ]
     with tempfile.TemporaryDirectory() as folder:
         wall, cpu = time.perf_counter(), time.process_time()
