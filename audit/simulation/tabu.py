@@ -25,9 +25,10 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import TIMEOUT_MAX, Timer
+from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -115,19 +116,17 @@ def replay(
     bits = np.random.PCG64(search.seed)
     words = np.zeros(0, np.uint64)
     how = tabu.Search(since, search.every_s, search.turns, search.seconds is not None)
-    while True:
-        with _ceasing(room.state, tabu.CEASE, search.seconds):
-            ended = tabu.pursue(
-                space, room, jobs, steps, rules, how, words, begun, planned, resources
-            )
-        if ended:
-            break
-        told(int(space.at[passes.NOW]))
-        lacking = int(room.state[tabu.LACKING])
-        if room.state[tabu.TAKEN] + lacking > len(words):
-            more = bits.random_raw(max(lacking, _WORDS))
-            words = np.concatenate((words[room.state[tabu.TAKEN] :], more))
-            room.state[tabu.TAKEN] = 0
+    with _clock(room.state[tabu.CEASE :], search.seconds) as begin:
+        while not tabu.pursue(
+            space, room, jobs, steps, rules, how, words, begun, planned, resources
+        ):
+            told(int(space.at[passes.NOW]))
+            lacking = int(room.state[tabu.LACKING])
+            if room.state[tabu.TAKEN] + lacking > len(words):
+                more = bits.random_raw(max(lacking, _WORDS))
+                words = np.concatenate((words[room.state[tabu.TAKEN] :], more))
+                room.state[tabu.TAKEN] = 0
+            begin()
     searches, tried, taken = room.state[[tabu.SEARCHES, tabu.TRIED, tabu.ACCEPTED]].tolist()
     return Searched(begun, planned, searches, tried, taken)
 
@@ -159,20 +158,37 @@ def simulate(
 
 
 @contextmanager
-def _ceasing(state: Ints, flag: int, seconds: float | None) -> Iterator[None]:
-    """Sets ``state[flag]`` once so many seconds have passed, while the block runs."""
-    state[flag] = 0
+def _clock(cease: Ints, seconds: float | None) -> Iterator[Callable[[], None]]:
+    """Sets ``cease[0]`` when so many seconds have passed since what it gives was called last.
+
+    One thread looks at the clock ten times in as many seconds: one for each search would take
+    longer than the search.
+    """
+    until, lock, ended = float("inf"), Lock(), Event()
+
+    def begin() -> None:
+        nonlocal until
+        if seconds is not None:
+            with lock:
+                until = time.monotonic() + seconds
+                cease[0] = seconds == 0  # nothing is left to chance
+
+    def watch(step: float) -> None:
+        while not ended.wait(step):
+            with lock:
+                if time.monotonic() >= until:
+                    cease[0] = 1
+
     if seconds is None:
-        yield
+        yield begin
         return
-    if seconds == 0:  # nothing is left to chance
-        state[flag] = 1
-    clock = Timer(min(seconds, TIMEOUT_MAX), state.__setitem__, (flag, 1))
-    clock.start()
+    watching = Thread(target=watch, args=(min(max(seconds / 10, 0.001), 1.0),), daemon=True)
+    watching.start()
     try:
-        yield
+        yield begin
     finally:
-        clock.cancel()
+        ended.set()
+        watching.join()
 
 
 def _refuse_impossible(search: Search) -> None:
