@@ -182,7 +182,7 @@ def test_the_same_again_gives_the_same_bytes_and_nothing_beside(
     assert made[0] == made[1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(workloads(), policies())
 def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> None:
     pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
