@@ -18,7 +18,7 @@ from audit.service import night, status
 from audit.service.timetable import next_after
 from audit.store import database
 from tests.logs import line, log, write
-from tests.service import test_night
+from tests.service import one_chart, test_night
 from tests.service.test_night import DAY, STAGES
 from tests.service.test_timetable import epoch
 
@@ -30,8 +30,8 @@ RECIPIENTS = ("anna@example.org", "ben@example.org")
 Faults = Mapping[int, str]
 KILLED = (
     "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
-    "from audit.report import charts\nfrom audit.service import night\n"
-    "from tests.service.test_fortnight import plain, site\ncharts.svg = plain\n"
+    "from audit.service import night\n"
+    "from tests.service.test_fortnight import plain, site\nplain()\n"
     "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
     "module, _, attribute = name.rpartition('.')\n"
     "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
@@ -39,17 +39,17 @@ KILLED = (
 )
 FULL = (
     "import resource, sys\nfrom pathlib import Path\n"
-    "from audit.report import charts\nfrom audit.service import night\n"
-    "from tests.service.test_fortnight import plain, site\ncharts.svg = plain\n"
+    "from audit.service import night\n"
+    "from tests.service.test_fortnight import plain, site\nplain()\n"
     "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
     "sys.exit(night.run(site(folder), folder, now).exit_code)\n"
 )
 
 
-def plain(_chart: object) -> str:
-    """Charts take most of a night, and have no part in this: all get the same picture."""
-    return '<svg width="9" height="9"/>'
+def plain() -> None:
+    """In the processes that are killed as in this one (conftest.py)."""
+    charts.of_pool = one_chart.of_pool
 
 
 def site(folder: Path) -> config.Config:
@@ -158,12 +158,6 @@ def left(folder: Path) -> dict[str, object]:
 def mails(folder: Path) -> Counter[tuple[str, str]]:
     letters = [message_from_bytes(path.read_bytes()) for path in folder.glob("*outbox/*.eml")]
     return Counter((str(letter["To"]), str(letter["Subject"])) for letter in letters)
-
-
-@pytest.fixture(autouse=True)
-def _plain_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in the processes that are killed."""
-    monkeypatch.setattr(charts, "svg", plain)
 
 
 def compare(tmp_path: Path, nights: int, faults: Faults) -> None:

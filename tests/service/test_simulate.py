@@ -192,7 +192,9 @@ def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> No
     # SWF takes what ran for no time on nothing for something that never ran.
     nothing = (pl.col("occupancy_s") == 0) & (pl.col("size").fill_null(0) == 0)
     mine = (
-        schedule.filter(pl.col("standing").is_in(told), ~nothing)
+        schedule.filter(
+            pl.col("standing").is_in(told), pl.col("arrival_time").is_not_null(), ~nothing
+        )
         .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
         .select(
             *(["job_number"] if attempts["job_number"].is_unique().all() else []),
