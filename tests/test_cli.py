@@ -309,7 +309,7 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
         "render.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from pathlib import Path\nfrom audit.service import runs\n"
         "from audit.config import Config\n"
-        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out')), Config())\n"
+        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out'), pdf=False), Config())\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -9

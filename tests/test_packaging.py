@@ -112,8 +112,9 @@ def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
 def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path, compiled: bool) -> None:
     log = tmp_path / "small.swf"
     log.write_text(small_log())
-    audit = (site / "bin" / "fairaudit", "audit", log, "--out", "out", *no_pdf())
-    run(*audit, cwd=tmp_path, NUMBA_DISABLE_JIT="0" if compiled else "1")
+    plain = "0" if compiled else "1"
+    audit: tuple[str | Path, ...] = (site / "bin" / "fairaudit", "audit", log, "--out", "out")
+    run(*audit, *no_pdf(), cwd=tmp_path, NUMBA_DISABLE_JIT=plain)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
     assert (tmp_path / "out" / "audit.duckdb").exists()
