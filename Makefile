@@ -9,6 +9,8 @@ STAMP := .venv/.complete
 DEMO_LOG := $(if $(filter command%,$(origin LOG)),$(LOG),var/demo.swf)
 
 PYTEST_FLAGS ?= -n auto --maxprocesses 4 --dist worksteal
+# Where it is set, each worker and each process that a test starts compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # Which of them, by their marks; what takes minutes is left to targets of its own.
 TESTS ?= not slow and not slurm
 

@@ -1,12 +1,21 @@
-"""Hypothesis repeats itself, and real logs are read where they are to be had."""
+"""Hypothesis repeats itself, charts are drawn once, real logs are read where they are to be had."""
 
+import json
 import os
+from collections.abc import Iterator
+from functools import cache, wraps
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+from audit.report import charts
+from audit.report.style import Chart
+
+# The same examples each time: a few find what they will ever find. `search` is there to find more.
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, max_examples=40, print_blob=True
+)
 settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
@@ -14,6 +23,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for minutes begins first; the others go by meanwhile."""
     items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _charts_drawn_once() -> Iterator[None]:
+    """A chart that was drawn before is not drawn again, which takes most of a report's time.
+
+    That it would be the same is tested in processes that know nothing of this
+    (tests/report/test_charts.py).
+    """
+    draw, pictures = charts.svg, dict[str, str]()
+
+    @wraps(draw)
+    def once(chart: Chart) -> str:
+        key = json.dumps(chart.spec)
+        if key not in pictures:
+            pictures[key] = draw(chart)
+        return pictures[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "svg", once)
+        patch.setattr(charts, "of_pool", cache(charts.of_pool))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -70,20 +70,17 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     assert count.stdout == "n\n60\n"
 
 
-def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_again_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", busy(60))
-    reports = []
-    for out in ("one", "two"):  # processes of their own, so that nothing is remembered
-        subprocess.run(
-            [sys.executable, "-m", "audit", "audit", "mine.swf", "--out", out],
-            cwd=tmp_path,
-            capture_output=True,
-            check=True,
-        )
-        reports.append(
-            [(tmp_path / out / f"report.{kind}").read_bytes() for kind in ("html", "pdf")]
-        )
-    assert reports[0] == reports[1]
+    run("audit", "mine.swf", "--out", "one")
+    subprocess.run(  # a process of its own remembers nothing
+        [sys.executable, "-m", "audit", "audit", "mine.swf", "--out", "two"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    for name in ("report.html", "report.pdf"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
@@ -304,7 +301,7 @@ def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
 
 def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
-    run("audit", "a.swf")
+    run("audit", "a.swf", "--no-pdf")
     before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
     script = (
         "import os, signal\n"
@@ -312,7 +309,7 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
         "render.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "from pathlib import Path\nfrom audit.service import runs\n"
         "from audit.config import Config\n"
-        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out')), Config())\n"
+        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out'), pdf=False), Config())\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -9

@@ -16,12 +16,13 @@ ROOT = Path(__file__).parent.parent
 BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     """What a command prints that must succeed, in an environment that names no checkout."""
+    clean = {"HOME": str(cwd), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     done = subprocess.run(
         command,
         cwd=cwd,
-        env={"HOME": str(cwd), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
+        env={**clean, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -103,10 +104,17 @@ def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
     assert "audit" in run(site / "bin" / "fairaudit", "--help", cwd=tmp_path)
 
 
-def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "compiled",
+    # All kernels are compiled there, for minutes; as plain Python they do the same.
+    [False, pytest.param(True, marks=pytest.mark.slow)],
+)
+def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path, compiled: bool) -> None:
     log = tmp_path / "small.swf"
     log.write_text(small_log())
-    run(site / "bin" / "fairaudit", "audit", log, "--out", "out", *no_pdf(), cwd=tmp_path)
+    plain = "0" if compiled else "1"
+    audit: tuple[str | Path, ...] = (site / "bin" / "fairaudit", "audit", log, "--out", "out")
+    run(*audit, *no_pdf(), cwd=tmp_path, NUMBA_DISABLE_JIT=plain)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
     assert (tmp_path / "out" / "audit.duckdb").exists()

@@ -58,7 +58,7 @@ def test_targets(areas: list[int], run: int) -> None:
     assert min(found) >= -1e-15
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(workloads(), st.sampled_from([100, 110, 150, 250]))
 def test_arrivals_are_compressed(attempts: pl.DataFrame, intensity: int) -> None:
     described = describe(attempts, [POOL])
@@ -137,7 +137,7 @@ fitting = workloads(most=8, only_ended=True).map(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.one_of(fitting, workloads(most=8)),
     st.sampled_from([Backfill.easy, Backfill.no_guarantee]),

@@ -7,15 +7,10 @@ import pytest
 
 from audit.errors import DialectError, LogError
 from audit.ingest.ingest import open_logs, refuse_beyond, take_in
-from audit.store import database, migrations, queries
+from audit.store import queries
 from audit.store.database import Connection, fetch
+from tests import stores
 from tests.logs import busy, line, log, write
-
-
-def new_store(path: Path) -> Connection:
-    con = database.open_store(path)
-    migrations.migrate(con)
-    return con
 
 
 def content(con: Connection) -> list[tuple[object, ...]]:
@@ -26,7 +21,7 @@ def content(con: Connection) -> list[tuple[object, ...]]:
 
 
 def test_the_same_log_twice_is_once(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     first = take_in(con, "c", logs)
     before = content(con)
@@ -47,7 +42,7 @@ def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path)
     contents = []
     for name, order in (("ab", paths), ("ba", paths[::-1]), ("w", [tmp_path / "w.swf"])):
         write(tmp_path / "w.swf", whole)
-        con = new_store(tmp_path / name)
+        con = stores.new(tmp_path / name)
         take_in(con, "c", open_logs(order))
         assert queries.failed_checks(con) == {}
         attempts.append(
@@ -60,7 +55,7 @@ def test_the_order_of_logs_and_how_they_are_split_change_nothing(tmp_path: Path)
 
 
 def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     path = write(tmp_path / "a.swf", busy() + "1 2 3\n")
     logs = open_logs([path])
     (taken,) = take_in(con, "c", logs, now=77)
@@ -77,7 +72,7 @@ def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_log_of_comments_is_empty(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", log([]))])
     take_in(con, "c", logs)
     with pytest.raises(LogError, match="empty"):
@@ -86,7 +81,7 @@ def test_a_log_of_comments_is_empty(tmp_path: Path) -> None:
 
 
 def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     with monkeypatch.context() as broken:
         broken.setattr("audit.ingest.ingest.resolve", None)
@@ -100,7 +95,7 @@ def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_progress_counts_bytes_to_the_end(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / f"{n}.swf", busy(n)) for n in (5, 9)])
     told: list[tuple[str, int, int]] = []
     take_in(con, "c", logs, progress=lambda *said: told.append(said))

@@ -10,18 +10,13 @@ from audit.errors import UsageError
 from audit.formats import proposals
 from audit.formats.dialects import PLAIN, Reading
 from audit.ingest.ingest import clusters, open_logs, take_in
-from audit.store import database, migrations, queries
+from audit.store import queries
 from audit.store.database import Connection, fetch
+from tests import stores
 from tests.logs import write
 
 CAPTURES = Path(__file__).parent.parent / "data" / "sacct"
 HEADER = "JobID|Cluster|State|Submit|Start|End|AllocTRES"
-
-
-def new_store(path: Path) -> Connection:
-    con = database.open_store(path)
-    migrations.migrate(con)
-    return con
 
 
 def row(job: str, times: str, state: str = "COMPLETED", cluster: str = "one") -> str:
@@ -33,7 +28,7 @@ def attempts(con: Connection, cluster: str = "c") -> pl.DataFrame:
 
 
 def test_steps_are_records_but_no_attempts(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([CAPTURES / "steps.psv"]))
     assert (taken.records, taken.refused, taken.steps, taken.elsewhere) == (32, 0, 16, 0)
     assert attempts(con).height == 16
@@ -42,7 +37,7 @@ def test_steps_are_records_but_no_attempts(tmp_path: Path) -> None:
 
 
 def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
     found = attempts(con).filter(pl.col("job_id") == "19")
     assert found.select("attempt", "state").rows() == [(1, "REQUEUED"), (2, "COMPLETED")]
@@ -50,7 +45,7 @@ def test_a_requeued_job_has_two_attempts(tmp_path: Path) -> None:
 
 
 def test_files_that_tell_of_the_same_jobs_change_nothing(tmp_path: Path) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     take_in(con, "c", open_logs([CAPTURES / "x_d.psv"]))
     before = attempts(con).drop("line", "byte_offset")
     names = ("epoch.psv", "us.txt", "noconvert.psv", "steps.psv", "nodup.psv")
@@ -74,7 +69,7 @@ def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
     paths = [write(tmp_path / name, "\n".join([HEADER, *rows, ""])) for name, rows in dumps.items()]
     seen = []
     for number, order in enumerate(permutations(paths)):
-        con = new_store(tmp_path / str(number))
+        con = stores.new(tmp_path / str(number))
         take_in(con, "c", open_logs(order))
         assert queries.failed_checks(con) == {}
         seen.append(fetch(con, "SELECT * FROM records").sort(pl.all()))
@@ -87,7 +82,7 @@ def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
 def test_records_of_another_cluster_are_left_there(tmp_path: Path) -> None:
     rows = [row("1", "100 200 300"), row("1", "100 210 310", cluster="two")]
     path = write(tmp_path / "both", "\n".join([HEADER, *rows, ""]))
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     logs = open_logs([path])
     assert clusters(logs[0]) == {"one": 1, "two": 1}
     with pytest.raises(UsageError, match=r"several clusters \(one, two\): choose one"):
@@ -133,7 +128,7 @@ def test_public_logs(
     steps: int,
     standings: tuple[int, int, int, int],
 ) -> None:
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     (taken,) = take_in(con, "c", open_logs([real_logs / "slurm" / name], reading=reading))
     assert (taken.records, taken.refused, taken.steps) == (records, 0, steps)
     assert queries.failed_checks(con) == {}
@@ -152,7 +147,7 @@ def test_the_overflowed_memory_of_a_public_log(tmp_path: Path, real_logs: Path) 
     """What is left of ReqMem without its overflow is AllocTRES's amount."""
     columns = XDMOD.columns or ()
     hidden = tuple("_" if name in {"alloctres", "reqtres"} else name for name in columns)
-    con = new_store(tmp_path / "db")
+    con = stores.new(tmp_path / "db")
     for cluster, names in (("lists", columns), ("memory", hidden)):
         path = real_logs / "slurm" / "xdmod-phillips.log.gz"
         take_in(con, cluster, open_logs([path], reading=Reading(columns=names)))

@@ -46,7 +46,7 @@ def test_the_last_at_or_before(
 
 
 @BOTH
-@pytest.mark.parametrize("kinds", [0, 1, 3, 2_048, 2_049, 20_000])
+@pytest.mark.parametrize("kinds", [0, 1, 3, 2_048, 2_049, 6_000])
 def test_numbering(form: Form, kinds: int) -> None:
     random = np.random.Generator(np.random.PCG64(1))
     hashes = random.choice(random.integers(-(2**63), 2**63, kinds) >> 9 << 9, 3 * kinds)

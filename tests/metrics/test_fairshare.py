@@ -324,7 +324,7 @@ def test_slurm_s_algorithms_give_fairshare() -> None:
     assert top["science"] == pytest.approx(2 ** (-0.8 / 0.75 / 2))  # art's second is root's
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(charged(), forests(), methods, instants)
 def test_a_tree_s_usage_is_all_there_is(
     rows: pl.DataFrame, nodes: list[Node], method: Method, at: list[int]
@@ -340,7 +340,7 @@ def test_a_tree_s_usage_is_all_there_is(
             assert top["usage_of_all"].sum() == pytest.approx(1.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(charged(), forests(), methods, instants)
 def test_the_future_changes_nothing_in_trees(
     rows: pl.DataFrame, nodes: list[Node], method: Any, at: list[int]

@@ -47,7 +47,7 @@ def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]
 
 
 @given(fair_workloads(), st.sampled_from([0, 60, 61]))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance: int) -> None:
     names = [None, "long", "short"]
     held = described.with_columns(
@@ -86,7 +86,7 @@ def _about_fair_starts(metric: str) -> bool:
 
 
 @given(fair_workloads(16))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_other_figures_are_what_they_were_without(held: pl.DataFrame) -> None:
     rows = rows_of(held)
     about = rows["metric"].map_elements(_about_fair_starts, return_dtype=pl.Boolean)

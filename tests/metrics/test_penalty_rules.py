@@ -85,7 +85,7 @@ def test_rules_as_defined(name: str) -> None:
 tenths = st.integers(0, 10).map(lambda tenth: Fraction(tenth, 10))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(tenths, min_size=5, max_size=5), st.sampled_from([2, 3]))
 def test_mixtures_as_defined(parts: list[Fraction], resources: int) -> None:
     """Mixtures of penalties with exact values, some of which keep what neither part keeps."""

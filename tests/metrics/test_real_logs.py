@@ -1,6 +1,7 @@
 """The public logs: who is in them, conservation, and the figures of KTH-SP2 that SPEC §6 names."""
 
 import gzip
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -23,6 +24,7 @@ LOGS = {
 }
 
 
+@cache
 def described(folder: Path, name: str) -> tuple[pl.DataFrame, Pool]:
     data = gzip.decompress((folder / "swf" / f"{name}.swf.gz").read_bytes())
     records = swf.parse(Block(data, 0, 1), swf.header(data[: 1 << 16])).records

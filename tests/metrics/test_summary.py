@@ -42,7 +42,7 @@ def values(rows: pl.DataFrame, dimension: str = "all") -> dict[Any, float | None
 
 
 @given(workloads(most=20))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
     assert rows.schema == SUMMARY_SCHEMA
@@ -91,7 +91,7 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
 
 
 @given(workloads(most=12))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
     assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
@@ -102,7 +102,7 @@ def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -
 
 
 @given(workloads(most=12), st.randoms(use_true_random=False))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_rows_and_names_and_the_week_change_no_bit(
     attempts: pl.DataFrame, random: st.DataObject
 ) -> None:

@@ -106,7 +106,8 @@ class Page:
             mobile=width < 500,
         )
         self.call("Page.navigate", url=file.as_uri())
-        self._until("document.readyState === 'complete'")
+        here = f"location.href === {json.dumps(file.as_uri())}"  # and not what was there before
+        self._until(f"{here} && document.readyState === 'complete'")
 
     def open(self, file: Path, width: int, height: int = 900) -> None:
         """Loads ``file`` and waits until its charts are drawn."""

@@ -15,8 +15,9 @@ from audit.report import render
 from audit.report.build import build
 from audit.report.contents import Contents, Options
 from audit.report.findings import notices
-from audit.store import database, migrations
+from audit.store import database
 from audit.store.database import Connection
+from tests import stores
 
 _FROM, _TO = 1790805600, 1793487600  # October 2026 in Berlin
 _PERIOD = Period("2026-10", _FROM, _TO)
@@ -68,8 +69,7 @@ def _fill(con: Connection, rows: int) -> None:
 
 @pytest.fixture
 def con(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "audit.duckdb")
-    migrations.migrate(con)
+    con = stores.new(tmp_path / "audit.duckdb")
     said = json.dumps({"notes": ["pool size: 4 (given)"], "warnings": ["the header lied"]})
     for table, row in (
         ("clusters", {"cluster": "demo", "zone": "Europe/Berlin", "notes": said}),

@@ -20,8 +20,9 @@ from audit.report.contents import (
     PenaltyRow,
 )
 from audit.report.decayed import LINES, usages
-from audit.store import database, migrations
+from audit.store import database
 from audit.store.database import Connection
+from tests import stores
 from tests.report.sample import HOSTILE, contents, usage
 from tests.report.test_usage import _add
 
@@ -32,8 +33,7 @@ _ZONE = "Europe/Berlin"
 
 @pytest.fixture
 def con(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "audit.duckdb")
-    migrations.migrate(con)
+    con = stores.new(tmp_path / "audit.duckdb")
     try:
         yield con
     finally:

@@ -1,3 +1,5 @@
+import hashlib
+import inspect
 import json
 import os
 import subprocess
@@ -98,33 +100,29 @@ def test_hostile_names_leave_the_picture_whole(name: str) -> None:
         }
 
 
-_SCRIPT = """
-import hashlib
-from audit.report import charts, series
-from tests.report.sample import pool
-for chart in charts.of_pool(pool()).values():
-    print(hashlib.sha256(charts.svg(chart).encode()).hexdigest())
-print(hashlib.sha256(charts.script().encode()).hexdigest())
-"""
+def _digests() -> list[str]:
+    made = [charts.svg(chart) for chart in charts.of_pool(pool()).values()]
+    return [hashlib.sha256(text.encode()).hexdigest() for text in (*made, charts.script())]
+
+
+_SCRIPT = "from tests.report import test_charts as own; print(own._digests())"
 
 
 def test_the_same_bytes_in_any_process_and_zone() -> None:
-    made = {
-        subprocess.run(
-            [sys.executable, "-c", _SCRIPT],
-            env={**os.environ, "TZ": zone, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for zone, seed in (("UTC", "1"), ("America/Los_Angeles", "2"))
-    }
-    assert len(made) == 1
+    """In one that did nothing before, and in this one, which may have drawn much."""
+    alone = subprocess.run(
+        [sys.executable, "-c", _SCRIPT],
+        env={**os.environ, "TZ": "America/Los_Angeles", "PYTHONHASHSEED": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert alone.stdout == f"{_digests()}\n"
 
 
 def test_a_picture_does_not_depend_on_what_was_drawn_before() -> None:
     """Vega counts gradients through all that a process draws."""
     week = charts.of_pool(pool())["week"]
-    drawn = [charts.svg(week) for _ in range(3)]
+    drawn = [inspect.unwrap(charts.svg)(week) for _ in range(3)]  # each time, not once
     assert "url(#part-0)" in drawn[0]
     assert drawn[0] == drawn[1] == drawn[2]

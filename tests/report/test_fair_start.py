@@ -16,8 +16,9 @@ from audit.report.belief import Fit
 from audit.report.build import build
 from audit.report.contents import Contents, Fidelity, Figure, PoolPart
 from audit.report.definitions import definitions
-from audit.store import database, migrations
+from audit.store import database
 from audit.store.database import Connection
+from tests import stores
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -36,8 +37,7 @@ _KEY = {"cluster": "demo", "period": "2026-10", "run_id": "run-1"}
 
 @pytest.fixture
 def con(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "audit.duckdb")
-    migrations.migrate(con)
+    con = stores.new(tmp_path / "audit.duckdb")
     cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
     run = {
         **_KEY,

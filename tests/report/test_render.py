@@ -314,15 +314,14 @@ print(hashlib.sha256(render.render_pdf(said)).hexdigest())
 """
 
 
-def test_the_same_bytes_in_any_process() -> None:
-    made = {
-        subprocess.run(
-            [sys.executable, "-c", _SCRIPT],
-            env={**os.environ, "TZ": zone, "PYTHONHASHSEED": seed, "SOURCE_DATE_EPOCH": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for zone, seed in (("UTC", "1"), ("Asia/Tokyo", "2"))
-    }
-    assert len(made) == 1
+def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
+    """In one that did nothing before, and in this one, which may have made many."""
+    alone = subprocess.run(
+        [sys.executable, "-c", _SCRIPT],
+        env={**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [hashlib.sha256(made).hexdigest() for made in (page.encode(), paper)]
+    assert alone.stdout.split() == here

@@ -78,8 +78,15 @@ def test_what_fails_is_said_with_the_key_to_change(
     limits = Limits(timeout_s=1 if "sleep" in body else 60, memory_bytes=1000 << 20)
     with pytest.raises(ReportError, match=why):
         _laid_out("a", limits)
-    monkeypatch.undo()
-    sandbox.end()
+
+
+def test_after_a_failure_the_next_pdf_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as broken:
+        _fake(broken, tmp_path, _HTML.format("import os; os.kill(os.getppid(), 9)"))
+        with pytest.raises(ReportError, match="its process died"):
+            _laid_out("a")
     assert _laid_out("a").startswith(b"%PDF")
 
 

@@ -15,8 +15,9 @@ from audit.report.contents import DecayedUsage, Stretch
 from audit.report.decayed import LINES, usages
 from audit.report.definitions import definitions
 from audit.report.usage_chart import usage as chart
-from audit.store import database, migrations
+from audit.store import database
 from audit.store.database import Connection
+from tests import stores
 from tests.report.sample import HOSTILE, usage
 
 _FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
@@ -26,8 +27,7 @@ _ZONE = "Europe/Berlin"
 
 @pytest.fixture
 def con(tmp_path: Path) -> Iterator[Connection]:
-    con = database.open_store(tmp_path / "audit.duckdb")
-    migrations.migrate(con)
+    con = stores.new(tmp_path / "audit.duckdb")
     try:
         yield con
     finally:

@@ -5,8 +5,9 @@ from pathlib import Path
 import polars as pl
 
 from audit.service import night
-from audit.store import database, migrations, publish
+from audit.store import database, publish
 from audit.store.database import Connection
+from tests import stores
 from tests.logs import line, write
 from tests.service.test_night import DAY, NOW, month, site
 
@@ -53,8 +54,7 @@ def full(folder: Path) -> Path:
 
 def hostile(folder: Path) -> Path:
     """A database whose users are called as in ``HOSTILE``, one attempt of each."""
-    con = database.open_store(folder / "hostile-store.duckdb")
-    migrations.migrate(con)
+    con = stores.new(folder / "hostile-store.duckdb")
     for number, name in enumerate(HOSTILE):
         add(con, number, name)
     path = folder / "hostile.duckdb"

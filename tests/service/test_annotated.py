@@ -106,7 +106,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(clusters(), st.dictionaries(st.just("clusters.zone"), _texts))
 def test_every_cluster_reads_as_it_was_meant(
     tmp_path_factory: pytest.TempPathFactory, cluster: config.Cluster, notes: dict[str, str]

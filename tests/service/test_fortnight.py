@@ -18,7 +18,7 @@ from audit.service import night, status
 from audit.service.timetable import next_after
 from audit.store import database
 from tests.logs import line, log, write
-from tests.service import test_night
+from tests.service import one_chart, test_night
 from tests.service.test_night import DAY, STAGES
 from tests.service.test_timetable import epoch
 
@@ -30,7 +30,8 @@ RECIPIENTS = ("anna@example.org", "ben@example.org")
 Faults = Mapping[int, str]
 KILLED = (
     "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
-    "from audit.service import night\nfrom tests.service.test_fortnight import site\n"
+    "from audit.service import night\n"
+    "from tests.service.test_fortnight import plain, site\nplain()\n"
     "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
     "module, _, attribute = name.rpartition('.')\n"
     "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
@@ -38,20 +39,21 @@ KILLED = (
 )
 FULL = (
     "import resource, sys\nfrom pathlib import Path\n"
-    "from audit.service import night\nfrom tests.service.test_fortnight import site\n"
+    "from audit.service import night\n"
+    "from tests.service.test_fortnight import plain, site\nplain()\n"
     "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
     "sys.exit(night.run(site(folder), folder, now).exit_code)\n"
 )
 
 
-def site(folder: Path) -> config.Config:
-    """A cluster with a report and two mails for each day.
+def plain() -> None:
+    """In the processes that are killed as in this one (conftest.py)."""
+    charts.of_pool = one_chart.of_pool
 
-    Charts take most of a night, and have no part in this: all get the same picture, here and in
-    the processes that are killed.
-    """
-    charts.svg = lambda *_: '<svg width="9" height="9"/>'
+
+def site(folder: Path) -> config.Config:
+    """A cluster with a report and two mails for each day."""
     base = test_night.site(folder, zone=ZONE, period="day").model_dump()
     return config.Config.model_validate(
         {

@@ -151,18 +151,26 @@ class PowerCutError(BaseException):
     """Nothing in the code catches this."""
 
 
+def two_months(folder: Path) -> config.Config:
+    settings = site(folder)
+    for number in (0, 1):
+        write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
+    return settings
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What one night makes of two months."""
+    folder = tmp_path_factory.mktemp("calm")
+    night.run(two_months(folder), folder, NOW)
+    return content(folder)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: dict[str, object], stage: str
 ) -> None:
-    folders = {name: tmp_path / name for name in ("calm", "disturbed")}
-    for folder in folders.values():
-        folder.mkdir()
-        settings = site(folder)
-        for number in (0, 1):
-            write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    night.run(settings, folders["calm"], NOW)
-
+    settings = two_months(tmp_path)
     calls = 0
 
     def cut(*_arguments: object, **_named: object) -> None:
@@ -173,10 +181,10 @@ def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
     with monkeypatch.context() as broken:
         broken.setattr(STAGES[stage], cut)
         with pytest.raises(PowerCutError):
-            night.run(settings, folders["disturbed"], NOW)
+            night.run(settings, tmp_path, NOW)
     assert calls == 1
-    night.run(settings, folders["disturbed"], NOW)
-    assert content(folders["disturbed"]) == content(folders["calm"])
+    night.run(settings, tmp_path, NOW)
+    assert content(tmp_path) == undisturbed
 
 
 def test_killed_for_real(tmp_path: Path) -> None:

@@ -50,14 +50,22 @@ def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
     assert first.returncode == 0
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What one night makes of nine jobs."""
+    folder = tmp_path_factory.mktemp("calm")
+    settings = site(folder)
+    write(folder / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, folder, NOW)
+    return content(folder)
+
+
 @pytest.mark.parametrize("steps", [1, 4, 7, 10])
-def test_stopped_after_any_step_the_next_run_goes_on(tmp_path: Path, steps: int) -> None:
-    folders = {name: tmp_path / name for name in ("calm", "stopped")}
-    for folder in folders.values():
-        folder.mkdir()
-        settings = site(folder)
-        write(folder / "logs" / "1.swf", month(0, jobs=9))
-    night.run(settings, folders["calm"], NOW)
+def test_stopped_after_any_step_the_next_run_goes_on(
+    tmp_path: Path, undisturbed: dict[str, object], steps: int
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     asked = 0
 
     def stopping() -> bool:
@@ -66,9 +74,9 @@ def test_stopped_after_any_step_the_next_run_goes_on(tmp_path: Path, steps: int)
         return asked >= steps
 
     with pytest.raises(night.StoppedError):
-        night.run(settings, folders["stopped"], NOW, stopping=stopping)
-    night.run(settings, folders["stopped"], NOW)
-    assert content(folders["stopped"]) == content(folders["calm"])
+        night.run(settings, tmp_path, NOW, stopping=stopping)
+    night.run(settings, tmp_path, NOW)
+    assert content(tmp_path) == undisturbed
 
 
 def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(

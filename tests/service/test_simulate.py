@@ -182,7 +182,7 @@ def test_the_same_again_gives_the_same_bytes_and_nothing_beside(
     assert made[0] == made[1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(workloads(), policies())
 def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> None:
     pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
@@ -192,7 +192,9 @@ def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> No
     # SWF takes what ran for no time on nothing for something that never ran.
     nothing = (pl.col("occupancy_s") == 0) & (pl.col("size").fill_null(0) == 0)
     mine = (
-        schedule.filter(pl.col("standing").is_in(told), ~nothing)
+        schedule.filter(
+            pl.col("standing").is_in(told), pl.col("arrival_time").is_not_null(), ~nothing
+        )
         .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
         .select(
             *(["job_number"] if attempts["job_number"].is_unique().all() else []),

@@ -202,7 +202,7 @@ def test_the_head_starts_no_later_than_the_shadow_it_was_promised(
         assert begun[head] <= shadow
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(workloads(exact=True), st.integers(0, 13))
 def test_with_exact_estimates_later_arrivals_do_not_touch_the_head(
     workload: tuple[list[Attempt], int], place: int

@@ -45,7 +45,7 @@ def known(instants: np.ndarray) -> list[int | None]:
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=50)
+    @settings(max_examples=20)
     @given(logs(), policies(order, backfill), rankings())
     def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         want = slow.replay(log, rule(policy)._replace(ranking=ranking))
@@ -103,7 +103,7 @@ def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: 
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=50)
+    @settings(max_examples=20)
     @given(logs(), policies(order, backfill), st.integers(0, 20), rankings())
     def compare(log: Log, policy: Policy, after: int, ranking: Ranking) -> None:
         instant = EPOCH + after
@@ -404,7 +404,7 @@ def test_larger_than_the_pool_is_never_queued_and_holds_up_nobody() -> None:
 # As tables
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows(), st.sampled_from(POOLS), policies())
 def test_simulated_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy

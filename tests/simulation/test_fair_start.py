@@ -67,7 +67,7 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 @pytest.mark.parametrize("order", list(Order))
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=20)
     @given(logs(), policies(order, backfill), st.booleans(), rankings())
     def compare(log: Log, policy: Policy, of_its_own: bool, ranking: Ranking) -> None:
         if of_its_own:
@@ -89,7 +89,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
 def test_every_fair_order_as_defined(fair_order: Order, backfill: Backfill) -> None:
     orders = st.sampled_from([Order.fcfs, Order.fcfs, Order.sjf, Order.lxf, fair_order])
 
-    @settings(max_examples=60)
+    @settings(max_examples=20)
     @given(logs(), policies(backfill=backfill), orders, rankings())
     def compare(log: Log, policy: Policy, order: Order, ranking: Ranking) -> None:
         policy = policy._replace(order=order)
@@ -186,7 +186,7 @@ def test_conservative_misses_nothing_where_estimates_are_exact(log: Log) -> None
     "backfill", [each for each in Backfill if each is not Backfill.conservative]
 )
 def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=15)
     @given(logs(blocked=False), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
         log = own(log, policy)
@@ -198,7 +198,7 @@ def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill
     check()
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(logs(), policies(order=Order.fcfs))
 def test_relaxed_is_no_earlier_than_strict_where_the_last_come_is_served_last(
     log: Log, policy: Policy
@@ -292,7 +292,7 @@ def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFram
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows(), st.sampled_from(POOLS), policies())
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     made = table(records, pool, policy)
@@ -321,7 +321,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
             assert row["fair_slowdown"] == max(response / max(row["runtime_s"], 10), 1.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rows(), st.sampled_from(POOLS), policies(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_names_matter(
     records: Rows, pool: Pool, policy: Policy, chance: Any
@@ -359,7 +359,7 @@ STEPS = (
 """What may have been learned of a pool since the last night; the last lets larger ones queue."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(rows(), rows(4), st.sampled_from(STEPS), st.sampled_from(STEPS), policies(), st.data())
 def test_from_night_to_night_as_from_scratch(
     before: Rows,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.store import database, migrations
 from audit.store.database import Connection
+from tests import stores
 
 
 @pytest.fixture
@@ -14,7 +14,6 @@ def store(tmp_path: Path) -> Iterator[Connection]:
     """Migrated, in a folder of its own, so that what else appears in ``tmp_path`` is the test's."""
     folder = tmp_path / "private"
     folder.mkdir()
-    con = database.open_store(folder / "store.duckdb")
-    migrations.migrate(con)
+    con = stores.new(folder / "store.duckdb")
     yield con
     con.close()
