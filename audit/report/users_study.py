@@ -83,7 +83,7 @@ def study(log: str, found: Sequence[Compared], how: Search) -> Study:
                 "Tabu search",
                 f"each {how.every_s} s, {how.turns} iterations for each that waits, tabu list of "
                 f"{how.tabu}, PCG64; {users.SEEDS} seeds from {how.seed} on"
-                + ("" if how.seconds is None else f"; each stopped after {how.seconds:g} s"),
+                + ("" if how.bound is None else f"; each stopped after {how.bound}"),
             ),
             ("Intervals", "95 %, percentile bootstrap, 1,000 resamples of users, PCG64"),
         ),

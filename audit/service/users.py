@@ -11,6 +11,7 @@ from audit.experiments.cells import Cell
 from audit.experiments.users import ESTIMATES, RUNS
 from audit.report import users_study
 from audit.service.opening import Log, pools
+from audit.service.stopwatch import Stopwatch
 from audit.service.studies import Made, Plan
 from audit.simulation.tabu import Search
 
@@ -24,9 +25,10 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
         only: the pool that it concerns; None: every one.
         search_s: wall-clock bound of a tabu search, s; None: none.
     """
+    bound = None if search_s is None else Stopwatch(search_s)
 
     def of(log: Log, seed: int) -> Plan:
-        search = Search(seed=seed, seconds=search_s)
+        search = Search(seed=seed, bound=bound)
         chosen = pools(log, only)
         cells = list[Cell]()
         for pool in chosen:

@@ -25,10 +25,8 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Event, Lock, Thread
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -46,6 +44,12 @@ POLICY: Final = Policy(Order.fcfs, Backfill.conservative)
 _WORDS: Final = 1 << 16
 
 
+Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
+"""A bound on the time of one search. It is given a flag, and gives a context in which it watches,
+with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
+the time is over. The core has no clock; ``service.stopwatch`` has."""
+
+
 class Search(NamedTuple):
     """How a plan is optimised."""
 
@@ -57,9 +61,8 @@ class Search(NamedTuple):
     """Iterations for each attempt that waits."""
     tabu: int = 10
     """Length of the tabu list."""
-    seconds: float | None = None
-    """A bound on the wall-clock time of one search; None: none. With one, what comes out depends
-    on how fast the machine is."""
+    bound: Bound | None = None
+    """None: none. With one, what comes out depends on how fast the machine is."""
 
 
 DEFAULT: Final = Search()
@@ -115,8 +118,9 @@ def replay(
     passes.foresee(space, steps, resources)
     bits = np.random.PCG64(search.seed)
     words = np.zeros(0, np.uint64)
-    how = tabu.Search(since, search.every_s, search.turns, search.seconds is not None)
-    with _clock(room.state[tabu.CEASE :], search.seconds) as begin:
+    how = tabu.Search(since, search.every_s, search.turns, search.bound is not None)
+    unbounded = nullcontext(lambda: None)
+    with search.bound(room.state[tabu.CEASE :]) if search.bound else unbounded as begin:
         while not tabu.pursue(
             space, room, jobs, steps, rules, how, words, begun, planned, resources
         ):
@@ -157,44 +161,10 @@ def simulate(
     )
 
 
-@contextmanager
-def _clock(cease: Ints, seconds: float | None) -> Iterator[Callable[[], None]]:
-    """Sets ``cease[0]`` when so many seconds have passed since what it gives was called last.
-
-    One thread looks at the clock ten times in as many seconds: one for each search would take
-    longer than the search.
-    """
-    until, lock, ended = float("inf"), Lock(), Event()
-
-    def begin() -> None:
-        nonlocal until
-        if seconds is not None:
-            with lock:
-                until = time.monotonic() + seconds
-                cease[0] = seconds == 0  # nothing is left to chance
-
-    def watch(step: float) -> None:
-        while not ended.wait(step):
-            with lock:
-                if time.monotonic() >= until:
-                    cease[0] = 1
-
-    if seconds is None:
-        yield begin
-        return
-    watching = Thread(target=watch, args=(min(max(seconds / 10, 0.001), 1.0),), daemon=True)
-    watching.start()
-    try:
-        yield begin
-    finally:
-        ended.set()
-        watching.join()
-
-
 def _refuse_impossible(search: Search) -> None:
     """Raises SimulationError where a search cannot be."""
-    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1, "seconds": 0}
+    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1}
     for name, bound in least.items():
         value = getattr(search, name)
-        if value is not None and not value >= bound:  # nor what is not a number
+        if value < bound:
             raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")

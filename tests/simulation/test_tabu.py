@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.errors import SimulationError
+from audit.errors import SimulationError, UsageError
 from audit.metrics.population import describe
 from audit.model import Backfill, Order, Policy, Pool
+from audit.service.stopwatch import Stopwatch
 from audit.simulation import engine, tabu
 from audit.simulation.check import check_replay, check_simulated, require_sound
 from audit.simulation.tabu import Search
@@ -31,7 +32,7 @@ searches = st.builds(
     every_s=st.sampled_from([1, 2, 3, 7]),
     turns=st.sampled_from([1, 2, 2]),
     tabu=st.sampled_from([1, 2, 10]),
-    seconds=st.none(),
+    bound=st.none(),
 )
 
 
@@ -265,8 +266,10 @@ def test_the_seed_alone_decides() -> None:
 def test_a_search_may_be_bounded_in_time(log: Log, search: Search) -> None:
     work = arrays(log)
     unbounded = tabu.replay(work, search)
-    assert np.array_equal(tabu.replay(work, search._replace(seconds=3_600)).start, unbounded.start)
-    stopped = tabu.replay(work, search._replace(seconds=0))
+    assert np.array_equal(
+        tabu.replay(work, search._replace(bound=Stopwatch(3_600))).start, unbounded.start
+    )
+    stopped = tabu.replay(work, search._replace(bound=Stopwatch(0)))
     assert (stopped.tried, stopped.searches > 0) == (0, unbounded.searches > 0)
     assert np.array_equal(stopped.start, tabu.replay(work, search._replace(turns=0)).start)
 
@@ -276,11 +279,17 @@ def test_a_search_is_stopped_by_the_clock() -> None:
     jobs = [Job(0, 100, 100, (1,)), *(Job(1, 5 + k, 5 + k, (1,)) for k in range(6))]
     turns = 1_000_000
     made = tabu.replay(
-        arrays(Log(tuple(jobs), (1,))), Search(every_s=99, turns=turns, seconds=0.01)
+        arrays(Log(tuple(jobs), (1,))), Search(every_s=99, turns=turns, bound=Stopwatch(0.01))
     )
     assert made.searches == 1
     assert made.tried < 6 * turns
     assert (made.start != NEVER).all()
+
+
+@pytest.mark.parametrize("seconds", [-1, math.nan])
+def test_no_time_at_all(seconds: float) -> None:
+    with pytest.raises(UsageError, match="give at least 0"):
+        Stopwatch(seconds)
 
 
 def test_nothing_to_schedule() -> None:
@@ -294,8 +303,6 @@ def test_nothing_to_schedule() -> None:
         (Search(tabu=0), "tabu 0: give at least 1"),
         (Search(turns=-1), "turns -1: give at least 0"),
         (Search(seed=-1), "seed -1: give at least 0"),
-        (Search(seconds=-1), "seconds -1: give at least 0"),
-        (Search(seconds=math.nan), "seconds nan: give at least 0"),
     ],
 )
 def test_impossible_searches(search: Search, said: str) -> None:
