@@ -163,7 +163,7 @@ def pools(log: Log, only: str | None = None) -> list[Pool]:
     """
     known = {pool.name: pool for pool in log.setting.pools}
     if only is not None and only not in known:
-        raise UsageError(f"--pool {only}: the pools are {', '.join(known)}")
+        raise UsageError(f"--pool {only}: no such pool; there is: {', '.join(known)}")
     found = [pool for name, pool in known.items() if only in (None, name)]
     held = [pool for pool in found if (log.described["pool"] == pool.name).any()]
     if not held:

@@ -233,7 +233,7 @@ def test_one_run_at_a_time_in_a_folder(swf: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_studied_is_said_before_the_long_work(swf: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no pool 'gpu'; there is: all"):
+    with pytest.raises(UsageError, match="--pool gpu: no such pool; there is: all"):
         studies.conduct(
             "grid",
             Request(logs=[swf], out=tmp_path),
