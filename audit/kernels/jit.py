@@ -6,15 +6,15 @@ import inside functions. Threads of numba's own are never used: on a minimal Deb
 aborts on concurrent calls.
 """
 
-import atexit
 import functools
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
+
+from audit import caches
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -62,7 +62,7 @@ def plain(compiled: Function) -> Function:
 def _prepare() -> None:
     """Once: finds a place for compiled code, before numba reads where that is, and listens."""
     if "NUMBA_CACHE_DIR" not in os.environ:
-        folder = _cache_folder(Path(__file__).parent)
+        folder = caches.folder(Path(__file__).parent, "kernels")
         os.environ["NUMBA_CACHE_DIR"] = str(_for_these_sources(folder))
     from numba.core import event
 
@@ -82,33 +82,6 @@ def _prepare() -> None:
     event.register("numba:compile", Listener())
 
 
-def _cache_folder(installed: Path) -> Path:
-    """A folder for compiled code: beside its source, where that can be written to.
-
-    Else the user's cache, or a folder of this process alone: what lies there is executed, so a
-    shared temporary path would let other users in.
-    """
-    beside = installed / "__pycache__"
-    try:
-        beside.mkdir(exist_ok=True)
-        if _writable(beside):
-            return beside
-    except OSError:  # read-only
-        pass
-    try:
-        home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-        folder = Path(home_cache) / "fairaudit" / "kernels"
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # RuntimeError: this user has no home
-        pass
-    else:
-        if _writable(folder):
-            return folder
-    folder = Path(tempfile.mkdtemp(prefix="fairaudit-kernels-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
 def _for_these_sources(folder: Path) -> Path:
     """The place in ``folder`` for what is compiled of the kernels as they are; others go.
 
@@ -122,12 +95,3 @@ def _for_these_sources(folder: Path) -> Path:
         if other != place:
             shutil.rmtree(other, ignore_errors=True)
     return place
-
-
-def _writable(folder: Path) -> bool:
-    """Whether a file can be made in ``folder``; permission bits alone do not say so."""
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False

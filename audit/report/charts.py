@@ -6,13 +6,19 @@ Ito, which people with the usual kinds of colour blindness can tell apart; no ch
 colour alone. Each chart is described in words for those who cannot see it.
 """
 
+import hashlib
+import os
 import re
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
+from pathlib import Path
 from typing import Any, Final
 
+from audit import caches
 from audit.errors import ReportError
 from audit.report import miss_chart, series, style, wording
 from audit.report.contents import PoolPart
@@ -79,10 +85,12 @@ def prepare() -> None:
     """Begins in the background what pictures and the page's script would have to wait for.
 
     The script takes some two seconds of one core, and Python's lock, so it is made in a process of
-    its own; what a first picture takes beyond others, half a second, is outside that lock. A
-    command that will write a report calls this when it starts, and finds both ready.
+    its own, and kept for the next; what a first picture takes beyond others, half a second, is
+    outside that lock. A command that will write a report calls this when it starts, and finds both
+    ready.
     """
-    _bundling()
+    if _kept() is None:
+        _bundling()
     _first_picture()
 
 
@@ -114,10 +122,42 @@ def script() -> str:
     Raises:
         ReportError: it could not be made.
     """
+    if kept := _kept():
+        return kept
     made, _ = _bundling().communicate()
     if not made:
         raise ReportError("vl-convert made no script for the charts; reinstall vl-convert-python")
+    _keep(made)
     return made
+
+
+def _place() -> Path:
+    """Where the script of this version of vl-convert is kept, behind its SHA-256."""
+    folder = caches.folder(Path(__file__).parent, "charts")
+    return folder / f"vega-{metadata.version('vl-convert-python')}.js"
+
+
+@cache
+def _kept() -> str | None:
+    """The script that an earlier process made; None where there is none, or a damaged one."""
+    with suppress(OSError, UnicodeDecodeError):
+        digest, _, made = _place().read_bytes().decode().partition("\n")
+        if made and digest == _digest(made):
+            return made
+    return None
+
+
+def _keep(made: str) -> None:
+    """Keeps the script for the next process, if that can be done."""
+    with suppress(OSError):
+        place = _place()
+        draft = place.with_name(f"{place.name}.{os.getpid()}")
+        draft.write_bytes(f"{_digest(made)}\n{made}".encode())
+        draft.replace(place)
+
+
+def _digest(made: str) -> str:
+    return hashlib.sha256(f"{_SNIPPET}\n{made}".encode()).hexdigest()
 
 
 # --- resource equality -----------------------------------------------------------------------

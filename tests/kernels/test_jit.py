@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from audit import caches
 from audit.kernels import jit, sweeps
 
 USE_ONE = """
@@ -50,15 +51,15 @@ print("numba" in sys.modules)
 def test_the_cache_of_a_read_only_installation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert jit._cache_folder(tmp_path) == tmp_path / "__pycache__"
+    assert caches.folder(tmp_path, "kernels") == tmp_path / "__pycache__"
     (tmp_path / "file").touch()
     read_only = tmp_path / "file"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert jit._cache_folder(read_only) == tmp_path / "fairaudit" / "kernels"
+    assert caches.folder(read_only, "kernels") == tmp_path / "fairaudit" / "kernels"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    private = jit._cache_folder(read_only)
+    private = caches.folder(read_only, "kernels")
     assert private.stat().st_mode & 0o777 == 0o700
-    assert not jit._writable(tmp_path / "file" / "below")
+    assert not caches.writable(tmp_path / "file" / "below")
 
 
 def test_kernels_that_have_changed_are_compiled_anew(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -118,6 +120,47 @@ def test_the_same_bytes_in_any_process_and_zone() -> None:
         check=True,
     )
     assert alone.stdout == f"{_digests()}\n"
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that keeps the script; nothing is remembered of it before and after the test."""
+    monkeypatch.setattr(charts, "_place", lambda: tmp_path / "vega.js")
+    _forget()
+    yield tmp_path / "vega.js"
+    _forget()
+
+
+def _forget() -> None:
+    for remembered in (charts.script, charts._kept, charts._bundling):
+        remembered.cache_clear()
+
+
+def test_the_script_is_kept_for_the_next_process(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = charts.script()
+    content = kept.read_bytes()
+    assert content.endswith(made.encode())
+    _forget()
+    monkeypatch.setattr(charts.subprocess, "Popen", None)  # nobody needs it
+    assert charts.script() == made
+
+
+@pytest.mark.parametrize("damage", [b"", b"half", b"0" * 64 + b"\nalert(1)", b"\xff\n\xff"])
+def test_a_damaged_script_is_made_anew(kept: Path, damage: bytes) -> None:
+    kept.write_bytes(damage)
+    made = charts.script()
+    assert "vegaEmbed" in made
+    assert kept.read_bytes().endswith(made.encode())
+
+
+def test_where_nothing_can_be_kept_it_is_made(
+    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "_place", lambda: tmp_path / "absent" / "vega.js")
+    assert "vegaEmbed" in charts.script()
+    assert not kept.exists()
 
 
 def test_a_picture_does_not_depend_on_what_was_drawn_before() -> None:

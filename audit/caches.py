@@ -1,0 +1,47 @@
+"""Where things that take long to make are kept for the next process."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+
+def folder(installed: Path, name: str) -> Path:
+    """A folder for what was made of the sources in ``installed``: beside them, if it can be.
+
+    Else in the user's cache, or a folder of this process alone: what lies there is executed, so a
+    shared temporary path would let other users in.
+
+    Args:
+        installed: the folder of the sources.
+        name: what is kept; the name of the folder in the user's cache.
+    """
+    beside = installed / "__pycache__"
+    try:
+        beside.mkdir(exist_ok=True)
+        if writable(beside):
+            return beside
+    except OSError:  # read-only
+        pass
+    try:
+        home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+        found = Path(home_cache) / "fairaudit" / name
+        found.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: this user has no home
+        pass
+    else:
+        if writable(found):
+            return found
+    found = Path(tempfile.mkdtemp(prefix=f"fairaudit-{name}-"))
+    atexit.register(shutil.rmtree, found, ignore_errors=True)
+    return found
+
+
+def writable(place: Path) -> bool:
+    """Whether a file can be made in ``place``; permission bits alone do not say so."""
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return True
+    except OSError:
+        return False
