@@ -143,7 +143,7 @@ def test_the_script_is_kept_for_the_next_process(
     content = kept.read_bytes()
     assert content.endswith(made.encode())
     _forget()
-    monkeypatch.setattr(charts.subprocess, "Popen", None)  # nobody needs it
+    monkeypatch.setattr("subprocess.Popen", None)  # nobody needs it
     assert charts.script() == made
 
 
