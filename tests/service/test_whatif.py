@@ -194,7 +194,7 @@ def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
         ((), "say what to change"),
         (("--limit", "9=3"), "no such partition"),
         (("--targets", "1=3"), "add --order fairshare"),
-        (("--capacity", "+1", "--pool", "x"), "the pools are all"),
+        (("--capacity", "+1", "--pool", "x"), "no such pool; there is: all"),
         (("--nodes", "+1"), "give --capacity instead"),
         (("--without-user", "9"), "--without-user 9"),
     ],
