@@ -131,6 +131,7 @@ def script() -> str:
     return made
 
 
+@cache
 def _place() -> Path:
     """Where the script of this version of vl-convert is kept, behind its SHA-256."""
     folder = caches.folder(Path(__file__).parent, "charts")
