@@ -1,7 +1,7 @@
 """What an attempt is: the columns that every part of fairaudit agrees on.
 
 A schedule is a table. Observed or simulated, it has the columns of ``ATTEMPTS``, and what
-``metrics.population.describe`` adds to them (``DESCRIBED``). Times are int64 seconds since the
+``attempts.population.describe`` adds to them (``DESCRIBED``). Times are int64 seconds since the
 epoch (UTC), durations int64 seconds, memory int64 bytes; what is unknown is null, never a sentinel.
 """
 

@@ -1,10 +1,14 @@
-"""How far long work is: a bar on a terminal, plain lines in a log."""
+"""How far long work is: a bar on a terminal, plain lines in a log. And how it is told to stop."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
-from types import TracebackType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
@@ -78,3 +82,27 @@ class Progress:
             print(printable(text), file=sys.stderr)
         else:
             self._bars.console.print(printable(text), markup=False, highlight=False)
+
+
+@contextmanager
+def stopped_by_signals(stop: Event) -> Iterator[None]:
+    """Sets ``stop`` at the first SIGTERM or SIGINT; a later one ends the process as usual.
+
+    One that comes within a second is the same one: some send it to the process and to its group.
+    """
+    signals = (signal.SIGTERM, signal.SIGINT)
+    first: list[float] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        stop.set()
+        first.append(time.monotonic())
+        if first[-1] - first[0] > 1.0:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    before = {number: signal.signal(number, handle) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

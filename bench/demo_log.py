@@ -1,7 +1,7 @@
 """Writes the demo log as SWF: `python bench/demo_log.py OUT.swf [--seed N] [--jobs N]`.
 
 The same arguments give the same bytes. The log is there whole or not at all, and its schedule has
-passed its check (audit/experiments/demo_log.py).
+passed its check (audit/workloads/demo_log.py).
 """
 
 import argparse
@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 
 from audit.errors import AuditError
-from audit.experiments.demo_jobs import QUEUES, ZONE, start_of_log
-from audit.experiments.demo_log import FULL_JOBS, demo_log
 from audit.formats import swf
 from audit.kernels import jit
 from audit.periods import zone
+from audit.workloads.demo_jobs import QUEUES, ZONE, start_of_log
+from audit.workloads.demo_log import FULL_JOBS, demo_log
 
 CAPACITY = 512
 SEED = 1

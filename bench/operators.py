@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from audit.kernels import operators as kernels
-from audit.metrics.operators import OPERATORS, code
+from audit.metrics.fairshare.operators import OPERATORS, code
 
 EVALUATIONS = 1_000_000
 ROUNDS = 9

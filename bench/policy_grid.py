@@ -13,9 +13,10 @@ from typing import NamedTuple
 import whole_audit
 
 from audit.config import Config
-from audit.experiments import grid, parts
-from audit.service import studies
-from audit.service.opening import Asked, largest_pool, open_log
+from audit.pipeline.opening import Asked, largest_pool, open_log
+from audit.studies import parts
+from audit.studies import run as studies
+from audit.studies.grid import compute as grid
 
 GOAL = 60.0
 THREADS = 2

@@ -12,8 +12,8 @@ import duckdb
 import numpy as np
 import polars as pl
 
-from audit.metrics.population import describe
-from audit.metrics.resource_equality import resource_equality
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, Pool, Resource
 
 ATTEMPTS_MEASURED = 1_000_000

@@ -22,7 +22,7 @@ import usage_history
 import user_policies
 import whole_audit
 
-from audit.metrics.operators import OPERATORS
+from audit.metrics.fairshare.operators import OPERATORS
 
 
 class Line(NamedTuple):

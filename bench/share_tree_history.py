@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 from usage_history import BEGIN, DAY, DAYS, POOL, one_pass
 
-from audit.metrics import trees
-from audit.metrics.fairshare import tree_history
-from audit.metrics.penalty import relative_penalty
-from audit.metrics.trees import Node, Tree
-from audit.metrics.usage import HalfLife, Method, Windows
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.history import tree_history
+from audit.metrics.fairshare.penalty import relative_penalty
+from audit.metrics.fairshare.trees import Node, Tree
+from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 
 ATTEMPTS_MEASURED = 1_000_000
 USERS = 2_000

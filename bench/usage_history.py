@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare import history
-from audit.metrics.penalty import Hardware, relative_penalty
-from audit.metrics.usage import HalfLife, Method, Windows, usage
+from audit.metrics.fairshare.history import history
+from audit.metrics.fairshare.penalty import Hardware, relative_penalty
+from audit.metrics.fairshare.usage import HalfLife, Method, Windows, usage
 
 ATTEMPTS_MEASURED = 1_000_000
 USERS = 500

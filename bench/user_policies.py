@@ -14,10 +14,10 @@ from typing import NamedTuple
 import whole_audit
 
 from audit.config import Config
-from audit.experiments import users
-from audit.service import studies
-from audit.service.opening import Asked, largest_pool, open_log
+from audit.pipeline.opening import Asked, largest_pool, open_log
 from audit.simulation.tabu import Search
+from audit.studies import run as studies
+from audit.studies.users import compute as users
 
 GOAL = 600.0
 THREADS = 2

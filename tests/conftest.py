@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from audit.report import charts
-from audit.report.style import Chart
+from audit.report.charts import drawing
+from audit.report.charts import pool as charts
+from audit.report.charts.style import Chart
 
 # The same examples each time: a few find what they will ever find. `search` is there to find more.
 settings.register_profile(
@@ -30,9 +31,9 @@ def _charts_drawn_once() -> Iterator[None]:
     """A chart that was drawn before is not drawn again, which takes most of a report's time.
 
     That it would be the same is tested in processes that know nothing of this
-    (tests/report/test_charts.py).
+    (tests/report/charts/test_pool.py).
     """
-    draw, pictures = charts.svg, dict[str, str]()
+    draw, pictures = drawing.svg, dict[str, str]()
 
     @wraps(draw)
     def once(chart: Chart) -> str:
@@ -42,8 +43,18 @@ def _charts_drawn_once() -> Iterator[None]:
         return pictures[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charts, "svg", once)
+        patch.setattr(drawing, "svg", once)
         patch.setattr(charts, "of_pool", cache(charts.of_pool))
+        yield
+
+
+@pytest.fixture(scope="module")
+def one_chart() -> Iterator[None]:
+    """One chart stands for all of a pool: they take most of a night, and no part in its test."""
+    from tests.nightly.one_chart import of_pool
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charts, "of_pool", of_pool)
         yield
 
 

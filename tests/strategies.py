@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from audit.metrics.operators import OPERATORS
-from audit.metrics.trees import Tree
-from audit.metrics.usage import HalfLife, Method, Windows
+from audit.metrics.fairshare.operators import OPERATORS
+from audit.metrics.fairshare.trees import Tree
+from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.simulation.ownership import Fairshare, Ownership
 from audit.simulation.workload import NEVER, Workload
-from tests.naive_simulation import BLOCKED, Job, Log, Ranking, Rule, Step, estimate_of
+from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, estimate_of
 
 EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""

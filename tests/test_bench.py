@@ -7,14 +7,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.experiments import model_files
-from audit.experiments.demo_jobs import start_of_log
-from audit.experiments.demo_log import demo_log
 from audit.formats import swf
 from audit.formats.dialects import detect
 from audit.formats.lines import Block
+from audit.workloads import model_files
+from audit.workloads.demo_jobs import start_of_log
+from audit.workloads.demo_log import demo_log
+from tests.places import ROOT
 
-BENCH = Path(__file__).parent.parent / "bench"
+BENCH = ROOT / "bench"
 
 
 def run(script: str, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":

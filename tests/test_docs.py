@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from audit import cli, errors
-from audit.experiments import operators
+from audit import errors
+from audit.cli import app as cli
 from audit.store import database
+from audit.studies.operators import compute as operators
 from tests.logs import busy, write
+from tests.places import ROOT
 from tests.store.test_migrations import VIEWS
 
-ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.skipif(
     not (ROOT / "README.md").exists(), reason="tested outside a checkout: documents not compared"
 )

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT
+
 BESIDE = ("sql/", "templates/", "config.toml")  # inside the package in a wheel, beside it here
 
 

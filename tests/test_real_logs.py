@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
-from audit.service import runs
+from audit.oneoff import audit as runs
 from audit.store import database
 
 LOGS = {

@@ -16,14 +16,16 @@ import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
 from audit import config
+from audit.config import places
 from audit.errors import SourceError
-from audit.report import wording
-from audit.service import night, places, sources
+from audit.nightly import run as night
+from audit.nightly import sources
+from audit.report.text import wording
 from audit.store import database
 from tests.logs import write
-from tests.service.test_night import NOW, month, site
+from tests.nightly.test_run import NOW, month, site
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 SECRET = "geheim-47-11"
 NAMES = {
     "script": "<script>alert(1)</script>",

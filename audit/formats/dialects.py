@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from typing import Final
 
 import polars as pl
 
-import audit.formats
 from audit.errors import DialectError
 from audit.formats.lines import Block
 
@@ -88,15 +87,15 @@ HEAD_BYTES = 1 << 18
 """How much of a log is looked at to tell its dialect and to read its header."""
 
 
+_MODULES: Final = ("sacct.text", "swf")
+"""The modules of this package that have a ``DIALECT``, in the order in which they are asked."""
+
+
 @lru_cache(maxsize=1)
 def table() -> Mapping[str, Dialect]:
     """Every dialect by name, in alphabetical order."""
-    modules = (
-        import_module(f"audit.formats.{module.name}")
-        for module in pkgutil.iter_modules(audit.formats.__path__)
-    )
-    found = [module.DIALECT for module in modules if hasattr(module, "DIALECT")]
-    return {dialect.name: dialect for dialect in sorted(found, key=lambda d: d.name)}
+    modules = [import_module(f"audit.formats.{name}") for name in _MODULES]
+    return {module.DIALECT.name: module.DIALECT for module in modules}
 
 
 def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:

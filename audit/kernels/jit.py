@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from audit import caches
+from audit.files import caches
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -88,7 +88,7 @@ def _for_these_sources(folder: Path) -> Path:
     numba looks only at the file of a function, and would go on using what it inlined of another
     kernel after that has changed.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     place = folder / f"compiled-{digest[:16]}"
     for other in folder.glob("compiled-*"):

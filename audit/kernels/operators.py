@@ -10,7 +10,7 @@ from audit.kernels.jit import inlined, lean
 Floats = NDArray[np.float64]
 
 ABSOLUTE, RELATIVE, RELATIVE_N, SIGMOID, SIGMOID_N, COMBINED, SLURM = range(7)
-"""Codes of the operators, in the order of ``metrics.operators.OPERATORS``."""
+"""Codes of the operators, in the order of ``metrics.fairshare.operators.OPERATORS``."""
 
 HALF_PI = math.pi / 2.0
 LN_2 = math.log(2.0)

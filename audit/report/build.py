@@ -13,10 +13,11 @@ from typing import Any, Final
 import polars as pl
 
 from audit.errors import ReportError
-from audit.metrics import users
+from audit.metrics.attempts import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.report import charged
+from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import (
     DEFAULT,
     Breakdown,
@@ -40,9 +41,8 @@ from audit.report.contents import (
     Step,
 )
 from audit.report.decayed import usages
-from audit.report.definitions import definitions
 from audit.report.fair_start import fair_starts
-from audit.report.series import NUWT_CUT
+from audit.report.text.definitions import definitions
 from audit.store import queries
 from audit.store.database import Connection
 

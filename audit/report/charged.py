@@ -7,6 +7,7 @@ import polars as pl
 
 from audit.model import Period
 from audit.periods import day_edges, day_of, zone
+from audit.report.charts.series import DAYS_DRAWN
 from audit.report.contents import (
     Charge,
     DecayedUsage,
@@ -17,7 +18,6 @@ from audit.report.contents import (
     PenaltyRow,
 )
 from audit.report.decayed import COLUMNS, LINES, drawn_kind
-from audit.report.series import DAYS_DRAWN
 from audit.store import queries
 from audit.store.database import Connection
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from audit.model import Period
 from audit.periods import day_of, zone
+from audit.report.charts.series import DAYS_DRAWN
 from audit.report.contents import (
     DecayedUsage,
     OffTarget,
@@ -21,7 +22,6 @@ from audit.report.contents import (
     UsageRow,
     UsageSeries,
 )
-from audit.report.series import DAYS_DRAWN
 from audit.store import queries
 from audit.store.database import Connection
 

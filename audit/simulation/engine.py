@@ -9,16 +9,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.metrics.population import TAU_S, describe
+from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, BY_OWNER, Backfill, Order, Policy, Pool
 from audit.simulation import ownership
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
 if TYPE_CHECKING:
-    from audit.kernels.fair_start import Observed
-    from audit.kernels.owners import Ledger, Owners
-    from audit.kernels.passes import Jobs, Rules, Steps
+    from audit.kernels.scheduling.fair_start import Observed
+    from audit.kernels.scheduling.owners import Ledger, Owners
+    from audit.kernels.scheduling.passes import Jobs, Rules, Steps
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -49,8 +49,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Source: SPEC §4.
     """
-    from audit.kernels import passes
-    from audit.kernels.replay import replay as run
+    from audit.kernels.scheduling import passes
+    from audit.kernels.scheduling.replay import replay as run
 
     count = len(work.arrival)
     begun = np.full(count, NEVER)
@@ -173,7 +173,7 @@ class Whose(NamedTuple):
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
-        from audit.kernels.owners import ledger
+        from audit.kernels.scheduling.owners import ledger
 
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
@@ -197,7 +197,7 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
     Raises:
         SimulationError: they do not go together.
     """
-    from audit.kernels import passes
+    from audit.kernels.scheduling import passes
 
     goes_by = {
         Order.lxf: passes.EXPANSION,
@@ -242,7 +242,7 @@ def resources(work: Workload) -> Any:
 
 def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
-    from audit.kernels.passes import WIDTHS, Jobs
+    from audit.kernels.scheduling.passes import WIDTHS, Jobs
 
     count = len(work.arrival)
     rank = np.arange(count)
@@ -267,7 +267,7 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
 def kernel_steps(work: Workload, taken: Bools) -> Steps:
     """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
     from audit.kernels.jit import plain
-    from audit.kernels.passes import NOBODY, Steps, ending
+    from audit.kernels.scheduling.passes import NOBODY, Steps, ending
 
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
@@ -287,7 +287,7 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
 
 def observation(work: Workload) -> Observed:
     """What the observed schedule says, as the kernels take it."""
-    from audit.kernels.fair_start import Observed
+    from audit.kernels.scheduling.fair_start import Observed
 
     return Observed(
         own(work.start), own(work.end), own(work.blocked), (work.start != NEVER) | work.open

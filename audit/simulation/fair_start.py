@@ -17,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import __version__
-from audit.metrics.miss import misses
-from audit.metrics.population import TAU_S, ended
+from audit.metrics.attempts.miss import misses
+from audit.metrics.attempts.population import TAU_S, ended
 from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool
 from audit.simulation import engine, ownership
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
@@ -86,8 +86,8 @@ def fair_starts(
 
     Source: SPEC §5; [S] §3.1.
     """
-    from audit.kernels import passes
-    from audit.kernels.fair_start import fair_starts as run
+    from audit.kernels.scheduling import passes
+    from audit.kernels.scheduling.fair_start import fair_starts as run
 
     count = len(work.arrival)
     strict, relaxed = np.full(count, NEVER), np.full(count, NEVER)

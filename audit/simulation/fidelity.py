@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from audit.metrics import fidelity, population
+from audit.metrics.attempts import fidelity, population
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
@@ -33,7 +33,7 @@ def model_fidelity(
         fairshare: how owners are ranked; see ``simulation.workload``.
 
     Returns:
-        Columns of ``metrics.fidelity.FIDELITY_SCHEMA``.
+        Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
 
     Source: SPEC §5, *Model fidelity*.
     """

@@ -23,14 +23,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.metrics import trees
-from audit.metrics.operators import OPERATORS
-from audit.metrics.trees import Tree
-from audit.metrics.usage import HalfLife, Kind, Method, Windows
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.operators import OPERATORS
+from audit.metrics.fairshare.trees import Tree
+from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
 from audit.model import Order
 
 if TYPE_CHECKING:
-    from audit.kernels.owners import Owners
+    from audit.kernels.scheduling.owners import Owners
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
 
     Args:
         held: user, account, partition, size, occupancy (s) and suspended_s; ``penalty`` where
-            something else than the size is charged for each second (``metrics.penalty``).
+            something else than the size is charged for each second (``metrics.fairshare.penalty``).
         fairshare: how they are ranked.
 
     Raises:
@@ -158,8 +158,8 @@ def kernel_owners(
         Each attempt's owner; all that is known of them; the way to each, nodes × levels; and the
         account of each and its siblings.
     """
-    from audit.kernels.owners import NOTHING
-    from audit.kernels.owners import Owners as Known
+    from audit.kernels.scheduling.owners import NOTHING
+    from audit.kernels.scheduling.owners import Owners as Known
 
     fairshare = own.fairshare
     method = fairshare.method
@@ -268,8 +268,8 @@ def _used(
     counted: Bools,
     half_life: float,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """When each account's rate of use changed, as observed; see ``kernels.owners.Owners``."""
-    from audit.kernels.owners import sum_up
+    """When each account's rate of use changed, as observed; see ``scheduling.owners.Owners``."""
+    from audit.kernels.scheduling.owners import sum_up
 
     ran = np.flatnonzero(counted & (end > start))
     account, attempt = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]

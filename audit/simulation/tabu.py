@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
-from audit.metrics.population import TAU_S
+from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.simulation import engine
 from audit.simulation.workload import NEVER, Ints, Workload, workload
@@ -47,7 +47,7 @@ _WORDS: Final = 1 << 16
 Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
 """A bound on the time of one search. It is given a flag, and gives a context in which it watches,
 with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
-the time is over. The core has no clock; ``service.stopwatch`` has."""
+the time is over. The core has no clock; ``studies.users.stopwatch`` has."""
 
 
 class Search(NamedTuple):
@@ -95,7 +95,7 @@ def replay(
     Raises:
         SimulationError: an impossible search is asked for.
     """
-    from audit.kernels import passes, tabu
+    from audit.kernels.scheduling import passes, tabu
 
     _refuse_impossible(search)
     count = len(work.arrival)

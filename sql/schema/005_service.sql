@@ -1,4 +1,4 @@
--- The history of runs as it stood when this database was last published (audit/service/history.py).
+-- The history of runs as it stood when this database was last published (audit/nightly/history.py).
 
 CREATE TABLE history (
     id BIGINT PRIMARY KEY,

@@ -4,9 +4,10 @@ from itertools import permutations
 
 import polars as pl
 
-from audit.formats import sacct, swf
+from audit.formats import swf
 from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
+from audit.formats.sacct import text as sacct
 from audit.ingest.attempts import outdated_arrays, resolve
 from tests.logs import line, log
 

@@ -7,15 +7,16 @@ import polars as pl
 import pytest
 
 from audit.errors import UsageError
-from audit.formats import proposals
 from audit.formats.dialects import PLAIN, Reading
+from audit.formats.sacct import proposals
 from audit.ingest.ingest import clusters, open_logs, take_in
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
 from tests.logs import write
+from tests.places import DATA
 
-CAPTURES = Path(__file__).parent.parent / "data" / "sacct"
+CAPTURES = DATA / "sacct"
 HEADER = "JobID|Cluster|State|Submit|Start|End|AllocTRES"
 
 

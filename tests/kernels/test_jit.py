@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audit import caches
+from audit.files import caches
 from audit.kernels import jit, sweeps
+from tests.places import ROOT
 
 USE_ONE = """
 import numpy as np
@@ -24,7 +25,7 @@ def run(code: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
@@ -42,7 +43,8 @@ def test_metrics_load_no_compiler() -> None:
     code = """
 import sys
 from audit.kernels import jit
-from audit.metrics import performance, population, resource_equality, summary, uncertainty, users
+from audit.metrics import uncertainty
+from audit.metrics.attempts import performance, population, resource_equality, summary, users
 print("numba" in sys.modules)
 """
     assert run(code) == "False\n"

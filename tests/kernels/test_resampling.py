@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.kernels import resampling
 from audit.kernels.jit import plain
-from tests import naive
+from tests.naive import attempts as naive
 
 BOTH = pytest.mark.parametrize("form", [lambda kernel: kernel, plain], ids=["compiled", "plain"])
 Form = Callable[[Any], Any]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from audit.kernels import sweeps
 from audit.kernels.jit import plain
-from audit.metrics.lifetimes import Lifetimes
+from audit.metrics.attempts.lifetimes import Lifetimes
 
 Ints = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.quantiles import exact_sum, grouped_sums, nearest_rank
-from tests import naive
+from tests.naive import attempts as naive
 
 values = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
 

@@ -30,7 +30,7 @@ from audit.report.contents import (
     UsageRow,
     UsageSeries,
 )
-from audit.report.definitions import definitions
+from audit.report.text.definitions import definitions
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -6,15 +6,15 @@ import polars as pl
 import pytest
 
 from audit.errors import ReportError
-from audit.metrics import performance, summary, users
-from audit.metrics.population import describe
-from audit.metrics.resource_equality import resource_equality
+from audit.metrics.attempts import performance, summary, users
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
 from audit.periods import zone
-from audit.report import render
 from audit.report.build import build
 from audit.report.contents import Contents, Options
-from audit.report.findings import notices
+from audit.report.render import page as render
+from audit.report.text.findings import notices
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores

@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 from audit.model import OBSERVED, Period
-from audit.report import charged, charts, findings, parts_chart, render
+from audit.report import charged
+from audit.report.charts import drawing
+from audit.report.charts import parts as parts_chart
 from audit.report.contents import (
     Charge,
     Occupied,
@@ -20,11 +22,13 @@ from audit.report.contents import (
     PenaltyRow,
 )
 from audit.report.decayed import LINES, usages
+from audit.report.render import page as render
+from audit.report.text import findings
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores
+from tests.report.charts.test_usage import _add
 from tests.report.sample import HOSTILE, contents, usage
-from tests.report.test_usage import _add
 
 _FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
 _PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
@@ -258,7 +262,7 @@ def test_charts_have_shapes_and_dashes_beside_colours() -> None:
     assert "physics 40.0 % of the CPUs, 10.0 % of the GPUs" in drawn["occupied"].alt
     assert "anna 0.0 % by cpu, 60.0 % by root" in drawn["penalties"].alt
     for chart in drawn.values():
-        ElementTree.fromstring(charts.svg(chart))
+        ElementTree.fromstring(drawing.svg(chart))
 
 
 def test_hostile_names_stay_text() -> None:
@@ -272,7 +276,7 @@ def test_hostile_names_stay_text() -> None:
         assert all(label.isprintable() for label in labels)
         tags = {
             element.tag.rpartition("}")[2]
-            for element in ElementTree.fromstring(charts.svg(chart)).iter()
+            for element in ElementTree.fromstring(drawing.svg(chart)).iter()
         }
         assert tags <= {"svg", "g", "path", "rect", "text", "line", "title", "defs", "clipPath"}
     titles = parts_chart.occupied(of_resources(names))

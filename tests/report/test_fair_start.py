@@ -11,11 +11,16 @@ import polars as pl
 import pytest
 
 from audit.model import FstStatus, Period
-from audit.report import belief, charts, export, findings, miss_chart, render, series, tables
-from audit.report.belief import Fit
 from audit.report.build import build
+from audit.report.charts import drawing, series
+from audit.report.charts import miss as miss_chart
+from audit.report.charts import pool as charts
 from audit.report.contents import Contents, Fidelity, Figure, PoolPart
-from audit.report.definitions import definitions
+from audit.report.render import export
+from audit.report.render import page as render
+from audit.report.text import belief, findings, tables
+from audit.report.text.belief import Fit
+from audit.report.text.definitions import definitions
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores
@@ -327,7 +332,7 @@ def test_bars_stand_side_by_side_with_their_intervals() -> None:
     first = made.spec["data"]["values"][0]
     assert (first["lower"], first["value"], first["upper"]) == (0.25, 0.5, 1.0)
     assert "Strict: over all 30 min, highest over 128 with 32 h." in made.alt
-    ElementTree.fromstring(charts.svg(made))
+    ElementTree.fromstring(drawing.svg(made))
 
 
 def test_the_week_is_drawn_where_hours_can_be_told_apart() -> None:

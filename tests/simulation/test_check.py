@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
-from audit.metrics.population import describe
+from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Policy, Pool, Resource
 from audit.model import Step as PoolStep
 from audit.simulation.check import (
@@ -23,7 +23,7 @@ from audit.simulation.check import (
 )
 from audit.simulation.engine import PLANNED, replay, simulate
 from audit.simulation.workload import KEYS, NEVER
-from tests.naive_simulation import Log
+from tests.naive.simulation import Log
 from tests.strategies import EPOCH, arrays, frame, logs, policies, workloads
 
 CAPACITY = 4

@@ -1,6 +1,6 @@
 """EASY by hand, drawn, and by its properties.
 
-A slow twin of all policies is in ``tests.naive_simulation``.
+A slow twin of all policies is in ``tests.naive.simulation``.
 
 Drawings: one row per unit of the resource, one column per 10 s, '.' is free, letters are attempts;
 '|' marks the shadow, the start that is promised to the head of the queue.
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audit.model import Backfill, Order, Policy
 from audit.simulation.engine import replay
 from audit.simulation.workload import NEVER
-from tests.naive_simulation import Job, Log, estimate_of
+from tests.naive.simulation import Job, Log, estimate_of
 from tests.strategies import arrays
 
 EASY = Policy(Order.fcfs, Backfill.easy)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 import pytest
 
-from audit.metrics.population import describe
+from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import simulate
 from audit.simulation.fair_start import fair_start_times

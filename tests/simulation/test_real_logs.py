@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.metrics.population import ended
-from audit.metrics.usage import HalfLife, Method
+from audit.metrics.attempts.population import ended
+from audit.metrics.fairshare.usage import HalfLife, Method
 from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy
 from audit.simulation.check import check_simulated, require_sound
 from audit.simulation.engine import replay, simulate
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, workload
-from tests.metrics.test_real_logs import LOGS, described
+from tests.metrics.attempts.test_real_logs import LOGS, described
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError, UsageError
-from audit.metrics.population import describe
+from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool
-from audit.service.stopwatch import Stopwatch
 from audit.simulation import engine, tabu
 from audit.simulation.check import check_replay, check_simulated, require_sound
 from audit.simulation.tabu import Search
 from audit.simulation.workload import NEVER, workload
-from tests import naive_tabu as slow
-from tests.metrics.test_real_logs import described
-from tests.naive_simulation import Job, Log, Step
-from tests.naive_tabu import Measures, Plan, Tabu
+from audit.studies.users.stopwatch import Stopwatch
+from tests.metrics.attempts.test_real_logs import described
+from tests.naive import tabu as slow
+from tests.naive.simulation import Job, Log, Step
+from tests.naive.tabu import Measures, Plan, Tabu
 from tests.strategies import NOW, POOLS, Rows, arrays, frame, logs, rows
 
 CONSERVATIVE = Policy(Order.fcfs, Backfill.conservative)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.population import describe
+from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource, Step
 from audit.simulation.workload import NEVER, Workload, workload
-from tests import naive_simulation as slow
+from tests.naive import simulation as slow
 from tests.simulation.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, arrays, ended, frame, rows
 

@@ -19,8 +19,9 @@ from typing import Any, Final, Self
 import pytest
 
 from audit import config
-from audit.service import sshare
+from audit.oneoff import sshare
 from audit.store import database
+from tests.places import ROOT
 from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until
 
@@ -30,7 +31,6 @@ ZONE: Final = "America/St_Johns"
 """The clusters': half an hour off everybody else's, and not this machine's."""
 
 STATES: Final = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
-ROOT: Final = Path(__file__).parents[2]
 MIB: Final = 1 << 20
 QUIET_S: Final = 2
 

@@ -10,7 +10,7 @@ import pytest
 from audit.errors import StoreError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection
-from tests.service.published import full
+from tests.published import full
 
 NEEDED = {"user": "1"}
 

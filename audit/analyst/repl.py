@@ -1,0 +1,299 @@
+"""SQL over a published database at a terminal: lines edited, completed and remembered."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from audit.analyst import sql as analyst
+from audit.analyst.sql import Format, Limits
+from audit.errors import AuditError, UsageError
+from audit.store import database, saved, selection
+from audit.store.database import Connection
+
+try:
+    import readline
+
+    EDITS = True
+except ImportError:  # a Python that was built without it: lines are plain
+    EDITS = False
+
+PROMPT: Final = "fairaudit> "
+MORE: Final = "      ...> "
+REMEMBERED: Final = 1000
+"""Statements kept in the history."""
+
+HELP: Final = """\
+A statement ends with a semicolon and may have several lines; Tab completes, Ctrl-C starts anew.
+  \\d             the views and what they say
+  \\d NAME        the columns of a view, with their units
+  \\s             the saved queries
+  \\s NAME A=B …  runs one, with values of its parameters
+  \\f FORMAT      how rows are written: table, csv, json
+  \\r             opens the database anew, if a later one has been published
+  \\q             ends; so does Ctrl-D
+"""
+
+_COMMANDS: Final = ("\\?", "\\d", "\\f", "\\q", "\\r", "\\s")
+_DELIMITERS: Final = " \t\n,()=<>;+-*/"
+_SHOWN: Final = (
+    "SELECT view_name AS view, comment FROM duckdb_views() WHERE NOT internal ORDER BY 1"
+)
+_DESCRIBED: Final = (
+    'SELECT column_name AS "column", data_type AS type, comment FROM duckdb_columns() '
+    "WHERE table_name = $name AND NOT internal ORDER BY column_index"
+)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What can be completed."""
+
+    views: Mapping[str, tuple[str, ...]]
+    """View → its columns, quoted where SQL needs it."""
+    saved: tuple[str, ...]
+    keywords: tuple[str, ...]
+
+    @classmethod
+    def of(cls, con: Connection) -> Words:
+        """Those of a published database."""
+        reserved = set(
+            database.fetch(
+                con,
+                "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'",
+            )["keyword_name"]
+        )
+        columns = database.fetch(
+            con,
+            "SELECT view_name, list(column_name ORDER BY column_index) AS columns "
+            "FROM duckdb_views() AS view JOIN duckdb_columns() AS part "
+            "ON part.table_name = view.view_name WHERE NOT view.internal GROUP BY ALL ORDER BY ALL",
+        )
+        quoted = {*reserved, "user"}  # without quotes it is the name of who is connected
+        views = {
+            view: tuple(database.quote_name(name) if name in quoted else name for name in names)
+            for view, names in columns.iter_rows()
+        }
+        return cls(views, tuple(saved.every()), tuple(sorted(word.upper() for word in reserved)))
+
+    def complete(self, line: str, word: str) -> list[str]:
+        """What ``word``, the last of ``line``, may become."""
+        before = line[: len(line) - len(word)].split()
+        if word.startswith("\\") and not before:
+            return [command for command in _COMMANDS if command.startswith(word)]
+        if before[:1] == ["\\d"]:
+            known: Sequence[str] = tuple(self.views)
+        elif before[:1] == ["\\s"]:
+            known = self.saved if len(before) == 1 else self._parameters(before[1])
+        elif before[:1] == ["\\f"]:
+            known = [form.value for form in Format if form is not Format.parquet]
+        else:
+            named = [view for view in self.views if re.search(rf"\b{view}\b", line)]
+            columns = [name for view in named or self.views for name in self.views[view]]
+            known = [*columns, *self.views, *self.keywords]
+        start = word.lower().lstrip('"')
+        found = [name for name in known if name.lower().lstrip('"').startswith(start)]
+        return list(dict.fromkeys(found))
+
+    @staticmethod
+    def _parameters(name: str) -> list[str]:
+        query = saved.every().get(name)
+        return [f"{parameter.name}=" for parameter in query.parameters] if query else []
+
+
+def history_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where statements are remembered: in the user's state folder."""
+    state = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "fairaudit" / "sql_history"
+
+
+def converse(
+    path: Path,
+    form: Format,
+    *,
+    rows: int,
+    limits: Limits,
+    history: Path | None,
+    say: Callable[[str], None],
+    read: Callable[[str], str] = input,
+) -> None:
+    """Reads statements until there are no more; what is wrong with one does not end it.
+
+    Args:
+        path: the published database; it stays the one that was opened, whatever is published.
+        form: how rows are written, until it is changed.
+        rows: at most so many of each result.
+        limits: of each statement.
+        history: a file to remember statements in; None remembers nothing.
+        say: told what is not part of a result.
+        read: gives the next line, for a prompt.
+
+    Raises:
+        UsageError: there is no such database.
+        LockedError: a run is writing the file.
+    """
+    session = _Session(path, form, rows, limits, say)
+    try:
+        session.open()
+        _edit(session, history, say)
+        say(f"{path}, read-only. \\? helps, \\q ends.")
+        pending: list[str] = []
+        while True:
+            try:
+                pending.append(read(MORE if pending else PROMPT))
+                text = "\n".join(pending)
+                if not text.strip():
+                    pending = []
+                    continue
+                is_command = len(pending) == 1 and text.lstrip().startswith("\\")
+                if not is_command and not selection.is_complete(text):
+                    continue
+                pending = []
+                _remember(text)
+                if not session.answer(text.strip()):
+                    return
+            except KeyboardInterrupt:
+                pending = []
+                print()
+            except EOFError:
+                print()
+                return
+            except AuditError as error:
+                pending = []
+                say(str(error))
+    finally:
+        session.close()
+        _keep(history, say)
+
+
+class _Session:
+    """An open database, and how its rows are to be written."""
+
+    def __init__(
+        self, path: Path, form: Format, rows: int, limits: Limits, say: Callable[[str], None]
+    ) -> None:
+        self._path = path
+        self._form: Format = form if form is not Format.parquet else Format.table
+        self._rows = rows
+        self._limits = limits
+        self._say = say
+        self._con: Connection | None = None
+        self.words = Words({}, (), ())
+
+    def open(self) -> None:
+        """Opens the database, or opens it anew."""
+        self.close()
+        self._con = analyst.open_database(self._path, self._limits)
+        self.words = Words.of(self._con)
+
+    def close(self) -> None:
+        if self._con is not None:
+            self._con.close()
+            self._con = None
+
+    def answer(self, text: str) -> bool:
+        """Does what was typed; False ends the conversation."""
+        if not text.startswith("\\"):
+            self._query(text, {}, self._rows)
+            return True
+        try:
+            command, *arguments = shlex.split(text.replace("\\", "\\\\").rstrip(";"))
+        except ValueError as error:
+            raise UsageError(f"{text}: {error}") from error
+        match [command, *arguments]:
+            case ["\\q"]:
+                return False
+            case ["\\?"]:
+                print(HELP, end="")
+            case ["\\d"]:
+                self._query(_SHOWN, {}, rows=None)
+            case ["\\d", name]:
+                if name not in self.words.views:
+                    raise UsageError(f"no view {name!r}; \\d lists them")
+                self._query(_DESCRIBED, {"name": name}, rows=None)
+            case ["\\s"]:
+                print(analyst.describe_saved(), end="")
+            case ["\\s", name, *values]:
+                self._query(saved.named(name).name, analyst.values(values), self._rows)
+            case ["\\f", name] if name in ("table", "csv", "json"):
+                self._form = Format(name)
+            case ["\\r"]:
+                self.open()
+            case _:
+                raise UsageError(f"{text}: no such command; \\? lists them")
+        return True
+
+    def _query(self, text: str, values: Mapping[str, str], rows: int | None) -> None:
+        if self._con is None:
+            self.open()
+        assert self._con is not None
+        try:
+            analyst.query(
+                self._con,
+                text,
+                values,
+                self._form,
+                sys.stdout.buffer,
+                rows=rows,
+                limits=self._limits,
+                # a table says itself what it lacks
+                say=(lambda _: None) if self._form is Format.table else self._say,
+            )
+        except BaseException:  # what was interrupted keeps the connection
+            self.close()
+            raise
+
+
+def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -> None:
+    if not EDITS:
+        return
+    found: list[str] = []
+
+    def complete(word: str, number: int) -> str | None:
+        nonlocal found
+        if number == 0:
+            found = session.words.complete(
+                readline.get_line_buffer()[: readline.get_endidx()], word
+            )
+        if number >= len(found):
+            return None
+        return found[number] + ("" if found[number].endswith("=") else " ")
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(_DELIMITERS)
+    readline.parse_and_bind("tab: complete")
+    readline.set_auto_history(False)
+    readline.clear_history()
+    if history is not None and history.exists():
+        try:
+            readline.read_history_file(history)
+        except OSError as error:
+            say(f"{history}: cannot be read: {error.strerror}")
+
+
+def _remember(text: str) -> None:
+    if EDITS:
+        for line in text.splitlines() if "--" in text else [" ".join(text.split("\n"))]:
+            readline.add_history(line)
+
+
+def _keep(history: Path | None, say: Callable[[str], None]) -> None:
+    """Writes the history for the user alone."""
+    if not EDITS or history is None:
+        return
+    try:
+        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        readline.set_history_length(REMEMBERED)
+        history.touch(mode=0o600)
+        history.chmod(0o600)
+        readline.write_history_file(history)
+    except OSError as error:
+        say(f"{history}: statements are not remembered: {error.strerror}")
+    finally:
+        readline.clear_history()

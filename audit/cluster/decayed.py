@@ -1,0 +1,98 @@
+"""Decayed usage of a cluster as its configuration asks for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.setting import Setting
+from audit.errors import ConfigError
+from audit.metrics.attempts.summary import KINDS
+from audit.metrics.fairshare import history as metrics
+from audit.metrics.fairshare.usage import HalfLife, Method, Windows
+from audit.metrics.slurm.usage import SlurmUsage
+from audit.model import Period
+
+DAY_S: Final = 86_400
+
+
+def method(fairshare: Fairshare, setting: Setting) -> Method:
+    """How usage decays.
+
+    Raises:
+        ConfigError: the configured values do not go together.
+    """
+    usage = fairshare.chosen
+    try:
+        if usage.method == "half_life":
+            return HalfLife(half_life_s=usage.half_life_days * DAY_S)
+        if usage.method == "slurm":
+            return SlurmUsage(
+                half_life_s=fairshare.half_life_s,
+                period_s=fairshare.period_s,
+                reset=fairshare.reset,
+                zone=setting.zone,
+            )
+        return Windows(
+            interval_s=usage.interval_days * DAY_S,
+            depth=usage.depth,
+            decay=usage.decay,
+            alignment=usage.alignment,
+            zone=setting.zone,
+        )
+    except ValueError as error:
+        raise ConfigError(f"clusters.usage of cluster {setting.cluster!r}: {error}") from error
+
+
+def label(fairshare: Fairshare) -> str:
+    """What histories call it: method and penalty, and the operator where there are targets."""
+    usage = fairshare.chosen
+    parts: list[str] = [usage.method, usage.penalty]
+    if usage.users or usage.accounts or usage.has_tree:
+        parts.append(usage.operator)
+    return ":".join(parts)
+
+
+def histories(
+    with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: Fairshare
+) -> pl.DataFrame:
+    """Usage against targets of users and accounts at the end of each day of a period.
+
+    Args:
+        with_penalty: what ``charges.charged`` gave.
+        setting: of the cluster.
+        period: whose days.
+        fairshare: how usage decays, and the targets.
+    """
+    usage = fairshare.chosen
+    instants = metrics.day_ends(period, setting.zone, setting.now)
+    decay = method(fairshare, setting)
+    called = label(fairshare)
+    tree = fairshare.tree
+    if tree is not None:
+        return metrics.tree_history(
+            with_penalty,
+            tree,
+            decay,
+            instants,
+            setting.now,
+            operator=usage.operator,
+            dampening=fairshare.dampening,
+            label=called,
+        )
+    given = {"user": usage.users, "account": usage.accounts}
+    return pl.concat(
+        metrics.history(
+            with_penalty,
+            kind,
+            decay,
+            instants,
+            setting.now,
+            targets=given[kind],
+            operator=usage.operator,
+            label=called,
+        )
+        for kind in KINDS
+    )

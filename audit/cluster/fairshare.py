@@ -1,0 +1,200 @@
+"""How a cluster's usage is charged, decays and is compared with targets: config.toml and its files.
+
+``[clusters.usage]`` may name what Slurm's own programs printed. That is read here, once for a run,
+and refused as config.toml itself is: everything at once, by key and line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from audit import config
+from audit.errors import ConfigError
+from audit.formats.slurm import sacctmgr, scontrol, slurm_conf
+from audit.formats.slurm.sacctmgr import Association, Fault
+from audit.formats.slurm.slurm_conf import SlurmConf
+from audit.metrics.fairshare.trees import Tree
+from audit.metrics.slurm.shares import tree_of
+
+LARGEST: Final = 1 << 26
+"""Bytes of a file that is named; none of them comes near."""
+
+_SHOWN: Final = 10
+"""So many faults of one file are listed."""
+
+
+@dataclass(frozen=True)
+class Fairshare:
+    """All that usage and fairshare of a cluster are made of."""
+
+    chosen: config.Usage
+    """As config.toml says."""
+    associations: tuple[Association, ...] = ()
+    """Of the share tree; none: there is no tree."""
+    partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """TRESBillingWeights by partition, as ``metrics.slurm.usage.charge`` takes them."""
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """UsageFactor by QOS."""
+    conf: SlurmConf | None = None
+    """What slurm.conf says."""
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The share tree; None where targets are flat, or there are none."""
+        return tree_of(self.associations) if self.associations else None
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """Slurm's PriorityFlags that matter to billing."""
+        said = self.conf.flags if self.conf else frozenset()
+        return said | {"MAX_TRES"} if self.chosen.max_tres else said
+
+    @property
+    def half_life_s(self) -> float:
+        """Of method ``slurm``, s; 0: no decay."""
+        return self.conf.half_life_s if self.conf else self.chosen.half_life_days * 86_400
+
+    @property
+    def period_s(self) -> int:
+        """Seconds between two recalculations of method ``slurm``."""
+        return self.conf.period_s if self.conf else self.chosen.recalculation_s
+
+    @property
+    def reset(self) -> str:
+        """When method ``slurm`` forgets all usage."""
+        return self.conf.reset if self.conf else self.chosen.reset
+
+    @property
+    def dampening(self) -> float:
+        """Of classic fairshare, > 0."""
+        return self.conf.dampening if self.conf else 1.0
+
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """What the files say that figures rest on, as JSON knows it; empty where none is named."""
+        said: dict[str, Any] = {}
+        if self.chosen.associations is not None:
+            said["associations"] = [
+                [row.account, row.user, row.partition, row.parent, _share(row.share)]
+                for row in self.associations
+            ]
+        if self.chosen.partitions is not None:
+            said["partitions"] = self.partitions
+        if self.chosen.qos is not None:
+            said["qos"] = self.factors
+        if self.conf is not None:
+            said["slurm_conf"] = [
+                *(self.half_life_s, self.period_s, self.reset, self.dampening),
+                sorted(self.conf.flags),
+            ]
+        return said
+
+
+def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
+    """Settings of a cluster, with what the files say that they name.
+
+    Args:
+        chosen: its ``[clusters.usage]``.
+        folder: that of config.toml, which paths are relative to.
+        cluster: its name, which files may give too.
+
+    Raises:
+        ConfigError: a file is missing or not what its key says; all faults of all files are listed.
+    """
+    wrong: list[str] = []
+
+    def said(key: str, reader: Callable[[str], tuple[Any, Sequence[Fault]]]) -> Any:
+        name: str | None = getattr(chosen, key)
+        if name is None:
+            return None
+        where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
+        try:
+            found, faults = reader(_text(folder / name))
+        except OSError as error:
+            wrong.append(f"{where}: {error.strerror or error}")
+            return None
+        wrong.extend(
+            f"{where}:{fault.line}: {fault.text}" if fault.line else f"{where}: {fault.text}"
+            for fault in faults[:_SHOWN]
+        )
+        if len(faults) > _SHOWN:
+            wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
+        return None if faults else found
+
+    rows = said("associations", lambda text: _associations(text, cluster))
+    qos = said("qos", sacctmgr.qualities)
+    listing = said("partitions", _partitions)
+    conf = said("slurm_conf", _conf)
+    forgets = conf is None or conf.half_life_s > 0 or conf.reset not in ("none", "now")
+    if chosen.method == "slurm" and not forgets:
+        wrong.append(
+            f"clusters.usage.slurm_conf of cluster {cluster!r}: PriorityDecayHalfLife is 0 and "
+            "PriorityUsageResetPeriod is none: nothing would ever be forgotten"
+        )
+    if wrong:
+        listed = "\n".join(f"  {line}" for line in wrong)
+        raise ConfigError(f"{len(wrong)} wrong in the files that config.toml names:\n{listed}")
+    return Fairshare(
+        chosen,
+        tuple(rows) if rows is not None else _of_config(chosen.shares),
+        {} if listing is None else listing,
+        {} if qos is None else {one.name: one.usage_factor for one in qos},
+        conf,
+    )
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise OSError(0, f"larger than {LARGEST >> 20} MiB: not what is meant")
+    return data.decode("utf-8", errors="backslashreplace")
+
+
+def _associations(text: str, cluster: str) -> tuple[Sequence[Association], Sequence[Fault]]:
+    rows, faults = sacctmgr.associations(text, cluster)
+    if not faults:
+        try:
+            tree_of(rows)
+        except ValueError as error:
+            return (), [Fault(0, line) for line in str(error).splitlines()]
+    return rows, faults
+
+
+def _partitions(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
+    listing = scontrol.read(text)
+    faults = [Fault(0, problem) for problem in listing.problems if "TRESBillingWeights" in problem]
+    if not listing.partitions:
+        faults.append(Fault(0, "no partition in it: is it what 'scontrol show partition' prints?"))
+    return {one.name: dict(one.billing_weights) for one in listing.partitions}, faults
+
+
+def _conf(text: str) -> tuple[SlurmConf, Sequence[Fault]]:
+    conf = slurm_conf.read(text)
+    return conf, conf.faults
+
+
+def _of_config(shares: Sequence[config.Share]) -> tuple[Association, ...]:
+    """Shares of config.toml as Slurm knows them."""
+    return tuple(
+        Association(
+            share.account,
+            share.user,
+            share.partition,
+            share.parent,
+            math.nan if isinstance(share.share, str) else share.share,
+            "",
+            None,
+            0,
+        )
+        for share in shares
+    )
+
+
+def _share(share: float) -> float | str:
+    return "parent" if math.isnan(share) else share

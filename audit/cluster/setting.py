@@ -1,0 +1,177 @@
+"""What must be known of a cluster before anything can be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit import config, periods
+from audit.cluster import inference, spans
+from audit.cluster.inference import Fact
+from audit.formats.dialects import Header
+from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+
+ASSUMED = Policy()
+"""The policy of fair start times where nobody says which."""
+
+OTHERS = "others"
+"""Name of the pool of partitions that no configured pool has."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A cluster as its figures see it."""
+
+    cluster: str
+    zone: ZoneInfo
+    pools: tuple[Pool, ...]
+    partition_pool: Mapping[str | None, str]
+    """The pool of each partition that the log names."""
+    now: int
+    """Instant up to which open attempts count."""
+    facts: tuple[Fact, ...]
+    """What was inferred, and from what."""
+    warnings: tuple[str, ...]
+    """What is wrong with the logs."""
+
+
+def one_off(
+    cluster: Fact,
+    attempts: pl.DataFrame,
+    headers: Mapping[str, Header],
+    resource: Resource,
+    pool_size: int | None,
+    asked_zone: str | None,
+    policy: Policy = ASSUMED,
+) -> Setting:
+    """What the user said of a cluster, and else what its logs say: one pool for everything."""
+    zone = inference.zone(asked_zone, list(headers.values()))
+    now = spans.latest_instant(attempts) or 0
+    pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
+    assumed = Fact(
+        "policy",
+        policy.name,
+        "the default; --order and --backfill change it"
+        if policy == ASSUMED
+        else "--order and --backfill",
+    )
+    return Setting(
+        cluster.value,
+        periods.zone(zone.value),
+        (pool._replace(policy=policy),),
+        dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
+        now,
+        (cluster, zone, capacity, assumed),
+        _warnings((cluster, zone, capacity), headers),
+    )
+
+
+def configured(
+    cluster: config.Cluster, attempts: pl.DataFrame, headers: Mapping[str, Header]
+) -> Setting:
+    """A cluster as config.toml describes it; what it leaves out is inferred.
+
+    A partition that no pool names belongs to the pool that names none. Where there is none, such
+    partitions make a pool of their own, which is said.
+    """
+    zone = periods.zone(cluster.zone)
+    now = spans.latest_instant(attempts) or 0
+    asked = cluster.pools or (config.Pool(name=inference.POOL),)
+    rest = next((pool.name for pool in asked if not pool.partitions), OTHERS)
+    owner = {partition: pool.name for pool in asked for partition in pool.partitions}
+    partition_pool = {
+        partition: _owner(partition, owner, rest)
+        for partition in attempts["partition"].unique().sort().to_list()
+    }
+    strays = [name for name, pool in partition_pool.items() if pool == OTHERS]
+    facts: list[Fact] = []
+    pools: list[Pool] = []
+    if strays and rest == OTHERS:
+        listed = ", ".join("(none)" if name is None else name for name in strays)
+        facts.append(
+            Fact(
+                f"pool {OTHERS!r}",
+                listed,
+                "partitions of the log",
+                f"no pool of cluster {cluster.name!r} has these partitions of the log: {listed}; "
+                f"they are audited as pool {OTHERS!r}",
+            )
+        )
+        asked = (*asked, config.Pool(name=OTHERS))
+    whole = list(headers.values()) if len(asked) == 1 else []  # a header speaks of all pools
+    for pool in asked:
+        own = [name for name, of in partition_pool.items() if of == pool.name]
+        if not own and len(asked) > 1:
+            continue
+        held = attempts.filter(pl.col("partition").is_in(own, nulls_equal=True))
+        found, fact = _pool(pool, held, whole, zone, now)
+        pools.append(found)
+        facts.append(fact)
+    return Setting(
+        cluster.name,
+        zone,
+        tuple(pools),
+        partition_pool,
+        now,
+        tuple(facts),
+        _warnings(facts, headers),
+    )
+
+
+def _owner(partition: str | None, owner: Mapping[str, str], rest: str) -> str:
+    """The pool of a partition; of several that a pending job asked for, the first known one's."""
+    for name in (partition or "").split(","):
+        if name in owner:
+            return owner[name]
+    return rest
+
+
+def _pool(
+    asked: config.Pool,
+    attempts: pl.DataFrame,
+    headers: Sequence[Header],
+    zone: ZoneInfo,
+    now: int,
+) -> tuple[Pool, Fact]:
+    resource = Resource(asked.resource)
+    given = asked.capacity.model_dump(exclude_none=True)
+    capacity = given.get(asked.resource)
+    if capacity is None:
+        found, fact = inference.pool(attempts, headers, resource, None, now, asked.name)
+        capacity = found.capacity
+    else:
+        fact = Fact(f"capacity of pool {asked.name!r}", f"{capacity:,} {resource}", "config.toml")
+    steps = tuple(
+        Step(
+            periods.day_start(step.since, zone),
+            tuple(sorted(step.model_dump(exclude_none=True, exclude={"since", "planned"}).items())),
+            step.planned,
+        )
+        for step in asked.steps
+    )
+    amounts = {**given, asked.resource: capacity}
+    policy = Policy(Order(asked.order), Backfill(asked.backfill), asked.depth, asked.window_s)
+    pool = Pool(
+        asked.name,
+        resource,
+        capacity,
+        steps,
+        tuple(sorted(amounts.items())),
+        asked.exclusive_nodes,
+        policy,
+        Order(asked.fair_order),
+    )
+    return pool, fact
+
+
+def _warnings(facts: Sequence[Fact], headers: Mapping[str, Header]) -> tuple[str, ...]:
+    said = [fact.warning for fact in facts if fact.warning]
+    said += [
+        f"{file}: {problem}" for file, header in headers.items() for problem in header.problems
+    ]
+    if (mixed := inference.same_machine(headers)) is not None:
+        said.append(mixed)
+    return tuple(said)

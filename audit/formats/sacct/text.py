@@ -1,0 +1,405 @@
+"""Text of Slurm's `sacct -P` (or `-p`): a header row or declared columns, any separator.
+
+Which columns are read, and as what, says the table in ``sacct_columns``; what their values look
+like, ``fields`` and ``instants``. In short:
+
+- Rows with a step's id (`7.batch`, `7.0`) are steps: records that are counted and passed over.
+- What was never started has no start (`None`, `Unknown`), or was cancelled in the second in which
+  it would have started and was allocated nothing (older versions, and `sacct -T`).
+- RUNNING, SUSPENDED, PENDING and their like are open: an `End` that is printed all the same (`-T`
+  clips times to its window) is none.
+- Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where more
+  than 0, else what was asked for.
+- Suspended is its column, or End − Start − Elapsed where there is none.
+- An hour that a clock change repeats is read so that the record's own times agree (End − Start =
+  Elapsed + Suspended, nothing before Submit), else as its first showing.
+- Each record is one *execution*, named by job id and submit time, as in Slurm's own database.
+
+Fields that no record needs are not read, so a damaged one costs nothing. ``sacct`` escapes nothing:
+see ``splitting`` for separators and line breaks in names. Times clipped by `sacct -T` cannot be
+told from others. Source: sacct's manual page, Slurm 17.11 to 25.05.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from audit.errors import DialectError
+from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
+from audit.formats.instants import is_zone
+from audit.formats.lines import Block, Bytes, Lines, Offsets, cut, refusals, select
+from audit.formats.sacct import proposals
+from audit.formats.sacct.columns import Layout, declared, header_row
+from audit.formats.sacct.records import typed
+from audit.formats.sacct.splitting import Found, fits, split
+from audit.model import RECORDS
+
+_STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
+"""Bytes that may stand for a separator of several bytes while a block is cut."""
+
+_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+
+_MARK: Final = "JobID"
+"""A row that repeats the header, or states another, has this in it."""
+
+_TAIL: Final = 1_000
+"""So many lines at the end of a block are tried for one that begins a record."""
+
+
+def recognises(head: bytes) -> bool:
+    """Whether these are the first bytes of sacct's text, with or without header row."""
+    lines = _head_lines(head)
+    if not lines or lines[0].lstrip().startswith((";", "#", "{", "<")):
+        return False
+    return header_row(lines[0]) is not None or proposals.sniff(lines) is not None
+
+
+def header(head: bytes, reading: Reading) -> Header:
+    """Finds the columns and the separator, from the header row or as they are declared.
+
+    Raises:
+        DialectError: there is neither; the message names ``--columns`` and proposes a list. Or
+            the columns name no job or no time, or are not separated by anything that can be found.
+    """
+    lines = _head_lines(head)
+    problems: list[str] = []
+    layout = header_row(lines[0], reading.separator) if lines else None
+    if layout is not None:
+        if reading.columns and [name.lower() for name in reading.columns] != [
+            name.lower() for name in layout.names
+        ]:
+            problems.append("the log has a header row, which is used instead of --columns")
+    elif reading.columns is None:
+        raise DialectError(_proposal(lines, reading.separator))
+    else:
+        layout = _declared(lines, reading.columns, reading.separator)
+        layout = _with_short_rows(lines, layout, problems)
+    if problem := layout.problem():
+        raise DialectError(f"sacct's columns {', '.join(layout.names)}: {problem}")
+    if "Submit" not in layout.position:
+        problems.append(
+            "no column Submit: when jobs arrived, and so how long they waited, is unknown"
+        )
+    zone = reading.zone or "UTC"
+    if not is_zone(zone):
+        raise DialectError(
+            f"time zone {zone!r}: not in the IANA database; write it like Europe/Berlin"
+        )
+    return _stated(
+        layout,
+        Header(
+            zone=reading.zone,
+            entries={"zone": zone},
+            problems=tuple(problems),
+            local_times=reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100])),
+        ),
+    )
+
+
+def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
+    """Takes in whole lines of sacct's text; see the module's docstring.
+
+    Args:
+        block: the lines.
+        header: see ``header``.
+        also: names of sacct's columns whose texts are to stand beside ``RECORDS``, as they are.
+    """
+    view = _View(block, header, also)
+    layout, begin = _layout(header), 0
+    parts: list[Parsed] = []
+    for line, stated in view.header_rows():
+        parts.append(view.section(begin, line, layout))
+        if stated.names != layout.names:
+            layout = stated if stated.problem() is None else layout
+        begin = line + 1
+    parts.append(view.section(begin, len(view.lines.starts), layout))
+    changed = layout != _layout(header)
+    return Parsed(
+        pl.concat([part.records for part in parts]),
+        pl.concat([part.refusals for part in parts]),
+        sum(part.steps for part in parts),
+        _stated(layout, header) if changed else None,
+    )
+
+
+def whole(data: bytes, header: Header) -> int:
+    """How many of the first bytes of ``data`` may be taken in before what follows is known.
+
+    The last record may go on in the next lines: so all before the last line that is a record.
+    """
+    layout = _layout(header)
+    end = data.rfind(b"\n") + 1
+    stop = end
+    for _ in range(_TAIL):
+        if stop == 0:
+            break
+        start = data.rfind(b"\n", 0, stop - 1) + 1
+        line = data[start:stop].rstrip(b"\r\n").decode("utf-8", errors="backslashreplace")
+        if fits(line, layout):
+            return start
+        stop = start
+    return end if len(data) > HEAD_BYTES else 0
+
+
+class _View:
+    """A block made ready: UTF-8 throughout, its columns separated by one byte."""
+
+    def __init__(self, block: Block, header: Header, also: Sequence[str] = ()) -> None:
+        self.block = block
+        self.also = also
+        self.schema = pl.Schema([*RECORDS.items(), *((name, pl.String()) for name in also)])
+        self.zone = header.entries["zone"]
+        self.separator = _layout(header).separator
+        text = block.data
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError:
+            text = text.decode("utf-8", errors="backslashreplace").encode()
+        self.byte = self._single(text)
+        if self.byte is not None and len(self.separator.encode()) > 1:
+            text = text.replace(self.separator.encode(), bytes([self.byte]))
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n")
+        self.text = text
+        self.data: Bytes = np.frombuffer(text, dtype=np.uint8)
+        self.lines: Lines = cut(self.data)
+        same = text is block.data
+        origin = self.lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
+        self.origin = origin.starts + block.byte_offset
+        self.fields = np.ones(len(self.lines.starts), dtype=np.int64)
+        if self.byte is not None:
+            marks = np.flatnonzero(self.data == self.byte)
+            before_end = np.searchsorted(marks, self.lines.ends)  # a line end is no mark
+            self.fields += np.diff(before_end, prepend=0)
+        lengths = self.lines.ends - self.lines.starts
+        self.filled = lengths > 0
+        for line in np.flatnonzero(self.filled & (self.fields == 1)):
+            self.filled[line] = bool(self.line(int(line)).strip())
+
+    def _single(self, text: bytes) -> int | None:
+        """The byte that separates columns; None where every line must be looked at by itself."""
+        mark = self.separator.encode()
+        if len(mark) == 1:
+            return mark[0] if mark not in b'"\r' else None
+        return next((byte for byte in _STAND_INS if bytes([byte]) not in text), None)
+
+    def line(self, number: int) -> str:
+        """One line as text, cut by the log's own separator."""
+        raw = self.text[self.lines.starts[number] : self.lines.ends[number]]
+        text = raw.decode("utf-8", errors="backslashreplace")
+        return text if self.byte is None else text.replace(chr(self.byte), self.separator)
+
+    def header_rows(self) -> list[tuple[int, Layout]]:
+        """Lines that state columns."""
+        found: dict[int, Layout] = {}
+        mark, at = _MARK.encode(), -1
+        while (at := self.text.find(mark, at + 1)) >= 0:
+            number = int(np.searchsorted(self.lines.starts, at, side="right")) - 1
+            if stated := header_row(self.line(number), self.separator):
+                found[number] = stated
+            at = int(self.lines.ends[number])
+        first = int(np.argmax(self.filled)) if self.filled.any() else 0
+        if self.block.byte_offset == 0 and self.filled[:1].size and first not in found:
+            stated = header_row(self.line(first), self.separator)
+            found |= {first: stated} if stated else {}
+        return sorted(found.items())
+
+    def section(self, begin: int, end: int, layout: Layout) -> Parsed:
+        """Takes in the lines from ``begin`` to before ``end``, which have one layout."""
+        regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
+        texts = pl.concat(regular)
+        good, bad, steps = _sorted_out(texts, layout, self.zone, self.also)
+        misfits = dict(bad.iter_rows())
+        taken = np.zeros(len(self.filled), dtype=np.bool_)
+        taken[texts["number"].to_numpy()] = True
+        taken[list(misfits)] = False
+        odd = np.flatnonzero(self.filled[begin:end] & ~taken[begin:end]) + begin
+        reasons: dict[int, str] = {}
+        if len(odd):
+            found, reasons = self._odd(odd, taken, begin, layout)
+            more, worse, more_steps = _sorted_out(found, layout, self.zone, self.also)
+            good, steps = pl.concat([good, more]), steps + more_steps
+            reasons |= dict(worse.iter_rows())
+            reasons |= {n: misfits[n] for n in reasons if n in misfits}
+        numbers = np.array(sorted(reasons), dtype=np.int64)
+        why = pl.Series([reasons[number] for number in numbers], dtype=pl.String)
+        kept = good["number"].to_numpy()
+        records = good.with_columns(
+            line=pl.Series(kept + self.block.first_line),
+            byte_offset=pl.Series(self.origin[kept]),
+        )
+        if len(odd) or layout.short:
+            records = records.sort("line")
+        return Parsed(
+            records.match_to_schema(self.schema, extra_columns="ignore"),
+            refusals(self.block, numbers, why),
+            steps,
+        )
+
+    def _regular(self, begin: int, end: int, layout: Layout, width: int) -> pl.DataFrame:
+        """The texts of all lines of the right number of fields; ``width`` 0 means all columns."""
+        wanted = width or len(layout.names)
+        columns = {name: at for name, at in layout.position.items() if at < wanted}
+        schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
+        chosen: npt.NDArray[np.bool_] = np.zeros(len(self.filled), dtype=np.bool_)
+        chosen[begin:end] = self.fields[begin:end] == wanted + layout.trailing
+        if self.byte is None or not chosen.any():
+            return pl.DataFrame(schema=schema)
+        if layout.trailing:
+            chosen[chosen] = self.data[self.lines.ends[chosen] - 1] == self.byte
+        read = pl.read_csv(
+            select(self.data, self.lines, chosen),
+            separator=chr(self.byte),
+            has_header=False,
+            columns=sorted(columns.values()),
+            schema={str(n): pl.String for n in range(wanted + layout.trailing)},
+            quote_char=None,
+        )
+        return read.select(
+            pl.lit(pl.Series(np.flatnonzero(chosen))).alias("number"),
+            *(
+                pl.col(str(columns[name])).alias(name)
+                if name in columns
+                else pl.lit(None, pl.String).alias(name)
+                for name in layout.position
+            ),
+        )
+
+    def _odd(
+        self, odd: Offsets, taken: npt.NDArray[np.bool_], begin: int, layout: Layout
+    ) -> tuple[pl.DataFrame, dict[int, str]]:
+        """Texts of the records among odd lines, and why the others are refused."""
+        rows: list[list[str | int]] = []
+        reasons: dict[int, str] = {}
+        order = np.cumsum(self.filled)  # blank lines do not part what belongs together
+        for stretch in np.split(odd, np.flatnonzero(np.diff(order[odd]) > 1) + 1):
+            before = np.flatnonzero(self.filled[begin : stretch[0]])
+            after_record = bool(len(before)) and bool(taken[before[-1] + begin])
+            found: Found = split(
+                [self.line(int(number)) for number in stretch], layout, after_record=after_record
+            )
+            for first, texts in found.records:
+                rows.append([int(stretch[first]), *(texts[at] for at in layout.position.values())])
+            reasons |= {int(stretch[line]): why for line, why in found.refused.items()}
+        schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        empty = [pl.col(name).replace("", None) for name in layout.position]
+        return frame.with_columns(empty), reasons
+
+
+def _sorted_out(
+    texts: pl.DataFrame, layout: Layout, zone: str, also: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """Records, the numbers of lines that are none with their reasons, and how many are steps."""
+    ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
+    is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
+    steps = int(is_step.sum())
+    jobs = texts.filter(~is_step) if steps else texts
+    records = typed(jobs, zone)
+    if also:
+        records = records.with_columns(
+            jobs[name] if name in jobs.columns else pl.lit(None, pl.String).alias(name)
+            for name in also
+        )
+    bad = records["problem"].is_not_null()
+    return records.filter(~bad), records.filter(bad).select("number", "problem"), steps
+
+
+def _head_lines(head: bytes) -> list[str]:
+    lines = head.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff").split("\n")
+    if len(lines) > 1 and len(head) >= HEAD_BYTES:
+        lines.pop()  # maybe cut short
+    return [line.rstrip("\r") for line in lines if line.strip()]
+
+
+def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None) -> Layout:
+    found = proposals.separator_for(lines, names, separator)
+    if found is None:
+        sniffed = proposals.sniff(lines, separator)
+        width = "" if sniffed is None else f" (its lines have {len(sniffed.rows[0])} fields)"
+        raise DialectError(
+            f"--columns declares {len(names)} columns, and no line of the log has them{width}:\n"
+            + _proposal(lines, separator)
+        )
+    return declared(names, *found)
+
+
+def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) -> Layout:
+    """Allows for a format that had fewer columns at first: rows that lack the last ones."""
+    counts = [line.count(layout.separator) + 1 - layout.trailing for line in lines]
+    short = []
+    for width in sorted(set(counts)):
+        shorter = Layout(layout.names[:width], layout.separator, layout.trailing)
+        of_it = [line for line, count in zip(lines, counts, strict=True) if count == width]
+        if width < len(layout.names) and len(of_it) > 1 and shorter.problem() is None:
+            good = sum(fits(line, shorter) for line in of_it[: proposals.SAMPLE])
+            if good * 10 >= min(len(of_it), proposals.SAMPLE) * 9:
+                short.append(width)
+                lacking = ", ".join(layout.names[width:])
+                problems.append(f"lines of {width} fields are read as lacking {lacking}")
+    return Layout(layout.names, layout.separator, layout.trailing, tuple(short))
+
+
+def _proposal(lines: Sequence[str], separator: str | None) -> str:
+    """What to say of a log whose columns nobody names."""
+    if len(lines) > 1 and set(lines[1]) <= {"-", " "}:
+        return "sacct's table for people, cut to fit: let sacct write it again with -P"
+    sniffed = proposals.sniff(lines, separator)
+    if sniffed is None:
+        return "no header row, and no columns found: name them (--columns A,B,…)"
+    names = proposals.propose(sniffed)
+    left = proposals.spans(names)
+    open_ones = (
+        f" ('_' is not read; columns {left} may be User, Account, Partition, QOS, …)"
+        if left
+        else ""
+    )
+    return (
+        f"no header row: say what the {len(names)} columns are, or let sacct write the row "
+        f"(without -n). From their number and content, separated by {sniffed.separator!r}:\n"
+        f"  --columns {','.join(names)}\n{open_ones}"
+    ).rstrip()
+
+
+def _stated(layout: Layout, header: Header) -> Header:
+    """The header with a layout in its entries."""
+    entries = {
+        **header.entries,
+        "columns": ",".join(layout.names),
+        "separator": layout.separator,
+        "trailing": str(layout.trailing),
+        "short": ",".join(map(str, layout.short)),
+    }
+    return replace(header, entries=entries)
+
+
+def _layout(header: Header) -> Layout:
+    entries: Mapping[str, str] = header.entries
+    return _cached_layout(
+        entries["columns"], entries["separator"], entries["trailing"], entries["short"]
+    )
+
+
+@lru_cache(maxsize=16)
+def _cached_layout(names: str, separator: str, trailing: str, short: str) -> Layout:
+    widths = tuple(int(width) for width in short.split(",") if width)
+    return Layout(tuple(names.split(",")), separator, trailing == "True", widths)
+
+
+DIALECT = Dialect(
+    name="sacct",
+    title="Slurm's sacct (-P)",
+    recognises=recognises,
+    header=header,
+    parse=parse,
+    whole=whole,
+    names_clusters=True,
+)

@@ -1,0 +1,242 @@
+"""The ledger of mails: what is due to whom, and what became of it.
+
+Table ``delivery`` has one row for each report and recipient. Every step of it is one statement or
+one transaction, done only where the row is still in the state that it is to leave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from audit.config import Cluster, Config, Mail, allowed
+from audit.errors import StoreError
+from audit.mail import message as mails
+from audit.model import Period
+from audit.report.text import findings
+from audit.store import database, queries
+from audit.store.database import Connection
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report that was made."""
+
+    cluster: str
+    period: Period
+    run_id: str
+
+    @property
+    def name(self) -> str:
+        """``CLUSTER/PERIOD``."""
+        return f"{self.cluster}/{self.period.name}"
+
+
+@dataclass(frozen=True)
+class Due:
+    """A mail to be sent."""
+
+    report: Report
+    recipient: str
+    wish: mails.Wish
+    message_id: str
+    leave: str  # the state that its row of the ledger is in; empty: there is none
+    corrected: bool  # whether the recipient has an earlier version
+
+    @property
+    def name(self) -> str:
+        """``CLUSTER/PERIOD to ADDRESS``."""
+        return f"{self.report.name} to {self.recipient}"
+
+    @property
+    def key(self) -> dict[str, object]:
+        """What its row is found by."""
+        return {
+            "run_id": self.report.run_id,
+            "report": self.report.name,
+            "recipient": self.recipient,
+        }
+
+
+class TakenError(Exception):
+    """Another delivery has this mail."""
+
+
+def due(
+    con: Connection, cluster: Cluster, config: Config, now: int, *, failed: bool, unknown: bool
+) -> Iterator[Due]:
+    """What a cluster's recipients have not got yet, oldest report first."""
+    reports = [
+        Report(cluster.name, Period(name, start, end), run_id)
+        for name, start, end, run_id in queries.run(
+            con, "delivery_reports", cluster=cluster.name, now=now
+        ).iter_rows()
+    ]
+    ends = {report.period.name: report.period.to_time for report in reports}
+    ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
+    for recipient, wish in _recipients(config, cluster).items():
+        own = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
+        last = max((ends.get(period, 0) for period in own["period"]), default=None)
+        for age, report in reversed(list(enumerate(reports))):
+            rows = own.filter(pl.col("period") == report.period.name)
+            begun = last is not None and report.period.to_time > last
+            if rows.is_empty() and age >= config.mail.backlog and not begun:
+                continue
+            leave = _leave(rows, report.run_id, config, failed=failed, unknown=unknown)
+            if leave is None:
+                continue
+            kept = rows.filter(pl.col("run_id") == report.run_id)
+            earlier = rows.filter(
+                (pl.col("run_id") != report.run_id) & pl.col("state").is_in(["sent", "unknown"])
+            )
+            yield Due(
+                report,
+                kept.item(0, "recipient") if kept.height else recipient,
+                wish,
+                kept.item(0, "message_id")
+                if kept.height
+                else message_id(
+                    config.mail,
+                    [report.run_id, report.cluster, report.period.name, recipient.lower()],
+                ),
+                leave,
+                corrected=earlier.height > 0,
+            )
+
+
+def _leave(
+    rows: pl.DataFrame, run_id: str, config: Config, *, failed: bool, unknown: bool
+) -> str | None:
+    """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
+
+    Args:
+        rows: of the ledger, about one recipient and period, oldest change first.
+        run_id: of the report as it is now.
+        config: the configuration in force.
+        failed: whether refused ones are due.
+        unknown: whether those that may have arrived are.
+    """
+    again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
+    own = rows.filter(pl.col("run_id") == run_id)
+    if own.height:
+        state = str(own.item(0, "state"))
+        return state if state in again else None
+    arrived = rows.filter(pl.col("state") == "sent")
+    if arrived.height:
+        complete = findings.State.COMPLETE.value
+        better = arrived.item(-1, "report_state") != complete
+        return "" if config.mail.corrections or better else None
+    return "" if all(state in again for state in rows["state"]) else None
+
+
+def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
+    """Who gets a cluster's reports, each once, and what of them."""
+    found: dict[str, tuple[str, mails.Wish]] = {}
+    for entry in config.recipients:
+        if entry.clusters and cluster.name not in entry.clusters:
+            continue
+        if entry.periods and cluster.period not in entry.periods:
+            continue
+        if entry.attach is not None:
+            attach = frozenset[str](entry.attach)
+        else:
+            attach = frozenset() if entry.accounts else mails.Wish().attach
+        wish = mails.Wish(not entry.accounts, entry.accounts, attach, entry.charts)
+        for named in entry.addresses:
+            address = allowed(named, config.mail.domains)
+            known, before = found.get(address.lower(), (address, None))
+            found[address.lower()] = (known, wish if before is None else _both(before, wish))
+    return dict(found.values())
+
+
+def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
+    return mails.Wish(
+        one.whole or other.whole,
+        tuple(dict.fromkeys((*one.accounts, *other.accounts))),
+        one.attach | other.attach,
+        one.charts or other.charts,
+    )
+
+
+def message_id(settings: Mail, parts: Sequence[object]) -> str:
+    """The id of a mail: the same for the same parts."""
+    assert settings.sender is not None  # config.Mail asks for it
+    domain = settings.message_id_domain or settings.sender.rsplit("@", 1)[1]
+    return f"<{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}@{domain}>"
+
+
+def claim(con: Connection, mail: Due, now: int) -> bool:
+    """Makes a mail ours to send; False where another delivery was faster."""
+    if mail.leave == "claimed":
+        return True
+    report = mail.report
+    try:
+        with database.transaction(con):
+            queries.run(
+                con,
+                "delivery_forget",
+                cluster=report.cluster,
+                period=report.period.name,
+                recipient=mail.recipient,
+                run_id=report.run_id,
+            )
+            claimed = queries.run(
+                con,
+                "delivery_claim",
+                **mail.key,
+                cluster=report.cluster,
+                period=report.period.name,
+                message_id=mail.message_id,
+                now=now,
+                leave=mail.leave,
+            )
+    except StoreError as error:
+        if _conflict(error):
+            return False
+        raise
+    return claimed.height == 1
+
+
+def move(
+    con: Connection,
+    mail: Due,
+    leave: str,
+    state: str,
+    now: int,
+    *,
+    tried: int = 0,
+    report_state: str | None = None,
+    error: str | None = None,
+) -> None:
+    """Moves a mail from one state to the next, at once and for good.
+
+    Raises:
+        TakenError: it is not in the state that it is to leave.
+    """
+    try:
+        moved = queries.run(
+            con,
+            "delivery_move",
+            **mail.key,
+            leave=leave,
+            state=state,
+            tried=tried,
+            report_state=report_state,
+            error=error,
+            now=now,
+        )
+    except StoreError as problem:
+        if _conflict(problem):
+            raise TakenError from problem
+        raise
+    if moved.height != 1:
+        raise TakenError
+
+
+def _conflict(error: StoreError) -> bool:
+    said = str(error).lower()
+    return "conflict" in said or "duplicate key" in said

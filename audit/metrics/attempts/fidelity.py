@@ -1,0 +1,89 @@
+"""How well a modelled policy reproduces the starts that were observed (SPEC §5, *Model fidelity*).
+
+A fair start time tells what a policy would have done. A site's scheduler is not that policy, so
+some of every miss is the model's error. What it is worth shows when the whole log is replayed under
+the same policy: with o_j the observed and r_j the replayed start of attempt j,
+
+    start error  = |r_j − o_j|, its median and 90th percentile, nearest-rank
+    correlation  = Spearman's, average ranks, of the waits r_j − arrival_j and o_j − arrival_j
+    mean wait    = mean of (r_j − o_j): how much longer the replay lets them wait
+    beyond       = Σ of the misses ≥ that median (or 90th percentile) / Σ of all misses
+
+Conventions: the first three are over attempts whose start is known in both schedules; the shares
+over all attempts whose misses are part of totals. Nothing is clipped.
+
+Source: for the ranks, C. Spearman, The Proof and Measurement of Association between Two Things
+(1904).
+"""
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.miss import FSTS, in_totals
+from audit.metrics.attempts.population import ended
+from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
+
+Ints = NDArray[np.int64]
+
+KEY = ("cluster", "job_id", "attempt")
+FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
+"""Columns of ``fidelity_result`` that are the metrics' own."""
+
+
+def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
+    """The figures that stand beside every fair start time of one pool and period.
+
+    Args:
+        held: what ``miss.misses`` gave, with fst_status; those rows that the period holds.
+        replayed: cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s,
+            null where the replay did not start it; attempts of other periods may be among them.
+
+    Returns:
+        Columns of ``FIDELITY_SCHEMA``, always the same rows. ``replayed`` counts the attempts with
+        both starts; errors are in s, ≥ 0, ``mean_wait_error`` of either sign; ``wait_correlation``
+        in [−1, 1], null where all waits of a schedule are the same; the shares in [0, 1], null
+        where nothing was missed. All but the first are null where no attempt has both starts.
+    """
+    subjects = ended(held)
+    both = subjects.join(
+        replayed.select(*KEY, "replayed_start_time").drop_nulls("replayed_start_time"),
+        on=KEY,
+        how="inner",
+        maintain_order="left",
+    )
+    start, arrival = both["start_time"].to_numpy(), both["arrival_time"].to_numpy()
+    again = both["replayed_start_time"].to_numpy()
+    late = (again - start).astype(np.float64)
+    errors = np.sort(np.abs(late))
+    limits = {"median": nearest_rank(errors, MEDIAN), "p90": nearest_rank(errors, P90)}
+    rows = [
+        ("replayed", float(both.height), "attempts"),
+        *((f"start_error_{name}", limit, "s") for name, limit in limits.items()),
+        ("wait_correlation", rank_correlation(again - arrival, start - arrival), "1"),
+        ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None, "s"),
+    ]
+    for fst in FSTS:
+        missed = subjects.filter(in_totals(fst))[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
+        for name, limit in limits.items():
+            total = exact_sum(missed)
+            known = limit is not None and total > 0
+            share = exact_sum(missed[missed >= limit]) / total if known else None
+            rows.append((f"miss_{fst}_share_beyond_{name}", share, "1"))
+    return pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
+
+
+def rank_correlation(one: Ints, other: Ints) -> float | None:
+    """Spearman's rank correlation of two columns, in [−1, 1]; equal values share an average rank.
+
+    Null where a column has fewer than two distinct values.
+    """
+    # Twice the rank, centred: a whole number, so that products and their sums are exact.
+    ranks = [
+        2 * pl.Series(values).rank("average").to_numpy() - (len(values) + 1)
+        for values in (one, other)
+    ]
+    spread = exact_sum(ranks[0] ** 2) * exact_sum(ranks[1] ** 2)
+    return exact_sum(ranks[0] * ranks[1]) / math.sqrt(spread) if spread > 0 else None

@@ -1,0 +1,177 @@
+"""What is measured of each part of a population: of all attempts, of a width class, of a user, ….
+
+Every figure here is of the attempts that ended in the period; those about fair start times (FST)
+only of those whose FST is part of totals (``miss.in_totals``). Where misses were not computed there
+are no rows about them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit.metrics.attempts.miss import FSTS, Fst, in_totals, preference
+from audit.metrics.attempts.parts import ATTEMPTS, ONE, SECONDS, Part, Ratio, Row, cut
+from audit.metrics.quantiles import MEDIAN, P90, P99
+from audit.metrics.uncertainty import NONE, Resamples
+from audit.model import FstStatus
+
+PER_ATTEMPT: Final = "resource·s/attempt"
+
+
+def of_parts(numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples) -> list[Row]:
+    """Waits, slowdowns, overtakes and resource equality.
+
+    Args:
+        numbered: what ``parts.number_users`` gave for the attempts that ended in the period.
+        zone: the cluster's.
+        resamples: of its users.
+    """
+    return [
+        row
+        for dimension, measures in _MEASURED.items()
+        for part in cut(numbered, dimension, zone, _TERMS)
+        for measure in measures
+        for row in measure(part, resamples)
+    ]
+
+
+def of_fair_starts(
+    numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples, tolerance_s: int
+) -> list[Row]:
+    """Misses of fair start times, preferential treatment, and fair slowdown.
+
+    Args:
+        numbered: as in ``of_parts``; with what ``miss.misses`` adds, and fst_status.
+        zone: the cluster's.
+        resamples: of its users.
+        tolerance_s: what a start may differ from its FST before it counts as missed, or as
+            preferred, s, ≥ 0. Sums are not clipped by it.
+    """
+    if not {"miss_strict_s", "fst_status"} <= set(numbered.columns):
+        return []
+    rows = _statuses(numbered)
+    for fst in FSTS:
+        counted = numbered.filter(in_totals(fst))
+        terms = _fst_terms(fst, tolerance_s)
+        figures = _fst_figures(fst)
+        for dimension in _FST_DIMENSIONS:
+            slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
+            for part in cut(counted, dimension, zone, terms):
+                rows += part.ratios([*figures, *slowdowns], resamples)
+    return rows
+
+
+def _waits(part: Part, resamples: Resamples) -> list[Row]:
+    quantiles = {"wait_median": MEDIAN, "wait_p90": P90, "wait_p99": P99}
+    waits = part.terms["wait_s"]
+    longest = float(waits.max()) if len(waits) else None
+    return [
+        *_mean_wait(part, resamples),
+        *part.quantiles(quantiles, "wait_s", SECONDS, resamples),
+        part.row("wait_max", longest, NONE, SECONDS),
+    ]
+
+
+def _mean_wait(part: Part, resamples: Resamples) -> list[Row]:
+    return part.ratios([Ratio("wait_mean", "wait_s", "one", SECONDS)], resamples)
+
+
+def _slowdowns(part: Part, resamples: Resamples) -> list[Row]:
+    quantiles = {"bounded_slowdown_median": MEDIAN, "bounded_slowdown_p90": P90}
+    mean = Ratio("bounded_slowdown_mean", "bounded_slowdown", "one", ONE)
+    return [
+        *part.ratios([mean], resamples),
+        *part.quantiles(quantiles, "bounded_slowdown", ONE, resamples),
+    ]
+
+
+def _overtakes(part: Part, resamples: Resamples) -> list[Row]:
+    figures = [
+        Ratio("overtaken_share", "overtaken", "one", ONE),
+        Ratio("overtaken_by_mean", "overtaken_by", "one", ATTEMPTS),
+    ]
+    return part.ratios(figures, resamples)
+
+
+def _unfairness(part: Part, resamples: Resamples) -> list[Row]:
+    figures = [
+        Ratio("re_unfairness", "re_unfair", "one", PER_ATTEMPT),
+        Ratio("re_unfairness_share", "re_unfair", "re_consumed", ONE),
+        Ratio("re_treated_unfairly_share", "re_treated", "one", ONE),
+        Ratio("re_unfairness_net", "re_unfairness", "one", PER_ATTEMPT),
+    ]
+    return part.ratios(figures, resamples)
+
+
+def _number(condition: pl.Expr) -> pl.Expr:
+    return condition.cast(pl.Int64)
+
+
+_COUNT: Final = pl.lit(1, pl.Int64)
+_TERMS: Final[Mapping[str, pl.Expr]] = {
+    "one": _COUNT,
+    "wait_s": pl.col("wait_s"),
+    "bounded_slowdown": pl.col("bounded_slowdown"),
+    "overtaken": _number(pl.col("overtaken_by") > 0),
+    "overtaken_by": pl.col("overtaken_by"),
+    "re_unfair": pl.col("re_unfairness").clip(0),
+    "re_treated": _number(pl.col("re_unfairness") > 0),
+    "re_unfairness": pl.col("re_unfairness"),
+    "re_consumed": pl.col("re_consumed"),
+}
+
+_MEASURED: Final[Mapping[str, tuple[Callable[[Part, Resamples], list[Row]], ...]]] = {
+    "all": (_waits, _slowdowns, _overtakes, _unfairness),
+    "width_class": (_waits, _slowdowns, _overtakes, _unfairness),
+    "user": (_unfairness,),
+    "account": (_waits, _unfairness),
+    "hour_of_week": (_mean_wait,),
+}
+"""What is measured of each part, by dimension."""
+
+
+def _statuses(numbered: pl.DataFrame) -> list[Row]:
+    """How many fair start times have each status that occurs."""
+    found = dict(numbered["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
+    return [
+        Row("fst_attempts", "fst_status", status, number, *NONE, ATTEMPTS, number)
+        for status in FstStatus
+        if (number := found.get(status))
+    ]
+
+
+def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
+    miss, early = pl.col(f"miss_{fst}_s"), preference(fst)
+    missed = miss > tolerance_s
+    terms = {
+        "one": _COUNT,
+        "miss": miss,
+        "missed": _number(missed),
+        "missed_by": pl.when(missed).then(miss).otherwise(0),
+        "preferred": _number(early > tolerance_s),
+        "preference": early,
+    }
+    if fst == "strict":
+        slower = pl.col("bounded_slowdown") > pl.col("fair_slowdown")
+        terms |= {"fair_slowdown": pl.col("fair_slowdown"), "slower": _number(slower)}
+    return terms
+
+
+def _fst_figures(fst: Fst) -> list[Ratio]:
+    return [
+        Ratio(f"miss_{fst}_mean", "miss", "one", SECONDS),
+        Ratio(f"missed_{fst}_share", "missed", "one", ONE),
+        Ratio(f"missed_{fst}_mean", "missed_by", "missed", SECONDS),
+        Ratio(f"preferred_{fst}_share", "preferred", "one", ONE),
+        Ratio(f"preference_{fst}_mean", "preference", "one", SECONDS),
+    ]
+
+
+_FST_DIMENSIONS: Final = ("all", "width_class", "user", "account", "partition", "hour_of_week")
+_SLOWED: Final = ("all", "width_class")
+_FAIR_SLOWDOWNS: Final = (
+    Ratio("fair_slowdown_mean", "fair_slowdown", "one", ONE),
+    Ratio("over_fair_slowdown_share", "slower", "one", ONE),
+)

@@ -1,0 +1,139 @@
+"""Plain performance of a pool (SPEC §2): overtakes, utilization, loss of capacity, queue.
+
+Conventions: amounts of the pool's counted resource; times in s; integrals over [from, to) are exact
+and in whole resource-seconds. Queued are started attempts between arrival and start, and pending
+ones up to ``now``; attempts that never started are left out. Attempts that belong to other periods
+count in full.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.lifetimes import lifetimes, time_order
+from audit.model import Standing
+
+Ints = NDArray[np.int64]
+
+
+class Activity(NamedTuple):
+    """What a pool did in each span between consecutive edges; one element per span."""
+
+    seconds: Ints
+    """Length of the span, s."""
+    used: Ints
+    """∫ used(t) dt, resource·s."""
+    queued: Ints
+    """∫ queued(t) dt, resource·s."""
+    lost: Ints
+    """∫ min(idle(t), queued(t)) dt with idle = max(capacity − used, 0), resource·s."""
+    over: Ints
+    """Time with used > capacity, s."""
+    peak: int
+    """The most that was in use at any time between the first edge and the last."""
+    capacity: Ints
+    """What the pool had of its counted resource."""
+
+
+def activity(
+    described: pl.DataFrame, capacity: int | Sequence[int], edges: Sequence[int], now: int
+) -> Activity:
+    """What the pool did between ``edges``; the source of all figures below.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
+        capacity: what the pool has of its counted resource, ≥ 1; or what it had in each span.
+        edges: ascending epoch s, such as ``periods.day_edges`` gives.
+        now: when the log was taken, epoch s.
+
+    Raises:
+        ValueError: ``capacity`` is not positive, or ``edges`` do not ascend.
+    """
+    from audit.kernels import sweeps
+
+    cuts = np.asarray(edges, np.int64)
+    seconds = np.diff(cuts)
+    amounts = np.ascontiguousarray(np.broadcast_to(np.asarray(capacity, np.int64), seconds.shape))
+    if np.min(capacity) < 1 or (seconds <= 0).any():
+        raise ValueError("activity: capacity must be positive and edges must ascend")
+    out = np.zeros((len(seconds), 4), np.int64)
+    peak = sweeps.integrals(*lifetimes(described, now), amounts, cuts, out)
+    used, queued, lost, over = out.T
+    return Activity(seconds, used, queued, lost, over, int(peak), amounts)
+
+
+def utilization(pool: Activity) -> float | None:
+    """∫ used dt / (capacity · time), of 1; above 1 where the log exceeds the capacity.
+
+    Null where the period is empty.
+    """
+    return _ratio(pool.used, pool.capacity * pool.seconds)
+
+
+def loss_of_capacity(pool: Activity) -> float | None:
+    """Time mean, over the whole period, of min(idle, queued)/capacity, in [0, 1] (SPEC §2)."""
+    return _ratio(pool.lost, pool.capacity * pool.seconds)
+
+
+def over_capacity_time(pool: Activity) -> float | None:
+    """Share of the time in which more was in use than the pool has, in [0, 1]."""
+    return _ratio(pool.over, pool.seconds)
+
+
+def queued_mean(pool: Activity) -> float | None:
+    """Time mean of the size that waits, ≥ 0, in units of the counted resource."""
+    return _ratio(pool.queued, pool.seconds)
+
+
+def overtakes(described: pl.DataFrame) -> pl.DataFrame:
+    """Adds the slips and skips of [S §2].
+
+    - overtaken_by_i = number of attempts that arrived later and started earlier than i
+    - overtook_i = number of attempts that arrived earlier and started later than i
+
+    Both comparisons are strict: those that arrive or start together do not overtake. All attempts
+    whose start is known are compared, running ones included; over these both columns have the same
+    sum.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
+
+    Returns:
+        ``described`` with overtaken_by and overtook, int64 ≥ 0; null for attempts that have not
+        ended. O(n log n).
+
+    Source: [S] §2 (fairness of queueing systems).
+    """
+    from audit.kernels import sweeps
+
+    started = described["start_time"].is_not_null()
+    lives = described.filter(started).select(
+        "arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64)
+    )
+    arrival = np.ascontiguousarray(lives["arrival_time"].to_numpy(), np.int64)
+    tree = np.zeros(lives.height + 1, np.int64)
+    counts = {name: np.zeros(lives.height, np.int64) for name in ("overtaken_by", "overtook")}
+    sweeps.overtakes(
+        arrival,
+        np.ascontiguousarray(lives["rank"].to_numpy()),
+        time_order(arrival),
+        tree,
+        counts["overtaken_by"],
+        counts["overtook"],
+    )
+    rows = started.arg_true().to_numpy()
+    columns = {name: np.zeros(described.height, np.int64) for name in counts}
+    for name, values in counts.items():
+        columns[name][rows] = values
+    added = pl.DataFrame(columns)
+    subject = described["standing"] == Standing.ENDED.value
+    return described.with_columns(added.select(pl.when(subject).then(pl.all()).name.keep()))
+
+
+def _ratio(above: Ints, below: Ints) -> float | None:
+    """Σ above / Σ below, of whole numbers; null for 0/0."""
+    total = int(below.sum())
+    return int(above.sum()) / total if total else None

@@ -1,0 +1,135 @@
+"""Who counts: what each attempt's life was, and which attempts belong to a period (SPEC §1)."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from audit.metrics.attempts.width import TOP, width_class
+from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
+
+TAU_S = 10
+"""Runtime below which bounded slowdown does not grow further, in seconds."""
+
+
+def describe(
+    attempts: pl.DataFrame,
+    pools: Sequence[Pool],
+    partition_pool: Mapping[str | None, str] | None = None,
+    *,
+    schedule: str = OBSERVED,
+    tau_s: int = TAU_S,
+    top_width: int = TOP,
+) -> pl.DataFrame:
+    """Adds to attempts what follows from them once their pools are known.
+
+    - standing: see ``model.Standing``
+    - arrival = min(eligible if known else submit, start), the clipping flagged
+    - wait = start − arrival, in s, ≥ 0; null where it did not start
+    - runtime = occupancy − suspended, in s, ≥ 0; null where the occupancy is unknown
+    - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)), ≥ 1; null where it did not end
+    - size: amount of the pool's counted resource, null where the log does not say
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; those of one schedule.
+        pools: the pools of the cluster.
+        partition_pool: the name of each partition's pool; may be left out where there is one pool.
+        schedule: name of the schedule that the attempts' times are of.
+        tau_s: τ, in s, ≥ 1.
+        top_width: upper end of the last bounded width class.
+
+    Returns:
+        Columns of ``model.DESCRIBED``, sorted by pool, arrival, submit and sequence.
+
+    Raises:
+        ValueError: a partition has no pool, or an attempt ends before it starts.
+
+    Sources: SPEC §1, §2; [K] §2.3 for the bounded slowdown (which takes τ = 1 s).
+    """
+    start, end = pl.col("start_time"), pl.col("end_time")
+    ready = pl.coalesce("eligible_time", "submit_time")
+    runtime = (pl.col("occupancy_s") - pl.col("suspended_s").fill_null(0)).clip(0)
+    response = end - pl.col("arrival_time")
+    described = (
+        attempts.with_columns(
+            pool=_pool(attempts, pools, partition_pool),
+            schedule=pl.lit(schedule),
+            standing=_standing(),
+            arrival_time=pl.min_horizontal(ready, start),
+            arrival_clipped=(start < ready).fill_null(False),
+            occupancy_s=pl.coalesce(end - start, "occupancy_s"),
+        )
+        .with_columns(size=_size(pools), runtime_s=runtime)
+        .with_columns(
+            wait_s=start - pl.col("arrival_time"),
+            bounded_slowdown=pl.when(start.is_not_null()).then(
+                (response / pl.max_horizontal("runtime_s", pl.lit(tau_s))).clip(1)
+            ),
+            width_class=width_class(pl.col("size"), top_width),
+        )
+        .select(DESCRIBED.names())
+        .cast(DESCRIBED)
+        .sort("pool", "arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
+    )
+    backwards = described.filter(end < start)
+    if backwards.height:
+        raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
+    return described
+
+
+def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
+    """The attempts that belong to ``period``, in their order.
+
+    An attempt belongs to the period in which it ended or left the queue; one whose end is not known
+    to that of its arrival. The whole log's period holds every attempt.
+    """
+    if period.whole_log:
+        return described
+    instant = pl.coalesce("end_time", "arrival_time")
+    return described.filter(instant.is_between(period.from_time, period.to_time, closed="left"))
+
+
+def ended(described: pl.DataFrame) -> pl.DataFrame:
+    """The subjects of metrics: attempts whose start and end are known."""
+    return described.filter(pl.col("standing") == Standing.ENDED)
+
+
+def gave_up_wait() -> pl.Expr:
+    """Seconds that an attempt waited before it left the queue without a start; 0 for all others."""
+    waited = (pl.col("end_time") - pl.col("arrival_time")).clip(0).fill_null(0)
+    return pl.when(pl.col("standing") == Standing.NEVER_STARTED).then(waited).otherwise(0)
+
+
+def _standing() -> pl.Expr:
+    started, left = pl.col("start_time").is_not_null(), pl.col("end_time").is_not_null()
+    return (
+        pl.when(started & left)
+        .then(pl.lit(Standing.ENDED.value))
+        .when(started)
+        .then(pl.lit(Standing.RUNNING.value))
+        .when(~left & pl.col("state").is_in(list(WAITING)))
+        .then(pl.lit(Standing.PENDING.value))
+        .when(~left & pl.col("occupancy_s").is_not_null())
+        .then(pl.lit(Standing.START_UNKNOWN.value))
+        .otherwise(pl.lit(Standing.NEVER_STARTED.value))
+    )
+
+
+def _pool(
+    attempts: pl.DataFrame, pools: Sequence[Pool], partition_pool: Mapping[str | None, str] | None
+) -> pl.Expr:
+    """The name of each attempt's pool."""
+    if partition_pool is None:
+        (only,) = pools
+        return pl.lit(only.name)
+    names = {pool.name for pool in pools}
+    for partition in attempts["partition"].unique().to_list():
+        if partition_pool.get(partition) not in names:
+            raise ValueError(f"partition {partition!r} has no pool")
+    return pl.col("partition").replace_strict(dict(partition_pool), return_dtype=pl.String)
+
+
+def _size(pools: Sequence[Pool]) -> pl.Expr:
+    """The amount of the pool's counted resource."""
+    return pl.coalesce(
+        pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
+    )

@@ -1,0 +1,206 @@
+"""Normalised user wait time (NUWT) and how it spreads over users (SPEC §6).
+
+For a user (or account) o, over its attempts that started and ended in the period,
+
+    TUWT_o = Σ wait             total user wait time, s
+    TUSA_o = Σ runtime · size   total user squashed area, resource·s
+    NUWT_o = TUWT_o / TUSA_o    null where TUSA_o = 0
+    UWT    = mean of NUWT_o     F = Σ_o (UWT − NUWT_o)²     deviation = √(F / number of users)
+
+Conventions: users with fewer than two started jobs, or without usage, are left out of UWT, F,
+deviation, quantiles and CDF, and counted. Attempts whose user the log does not name are one row
+with a null entity, which is no user and is left out likewise. A NUWT below 1 does *not* mean more
+computing than waiting, whatever [K §2.3] says: a parallel attempt uses several resource-seconds in
+a second.
+
+Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
+§2.3, §4.1, §5.1.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
+from audit.metrics.attempts.population import ended, gave_up_wait
+from audit.metrics.quantiles import (
+    LOWER_QUARTILE,
+    MEDIAN,
+    UPPER_QUARTILE,
+    exact_sum,
+    grouped_sums,
+    nearest_rank,
+)
+from audit.model import Standing
+
+Kind = Literal["user", "account"]
+
+ENTITY_SCHEMA = pl.Schema(
+    {
+        "entity_kind": pl.String,
+        "entity": pl.String,
+        "jobs": pl.Int64,
+        "attempts": pl.Int64,
+        "never_started": pl.Int64,
+        "gave_up_wait_s": pl.Int64,
+        "tuwt_s": pl.Int64,
+        "tusa": pl.Float64,
+        "nuwt": pl.Float64,
+        "miss_strict_s": pl.Int64,
+        "miss_relaxed_s": pl.Int64,
+        "missed_strict": pl.Int64,
+        "missed_relaxed": pl.Int64,
+        "re_unfairness_positive": pl.Float64,
+        "re_unfairness_net": pl.Float64,
+    }
+)
+"""Columns of ``entity_result`` that are the metrics' own."""
+
+
+class Dispersion(NamedTuple):
+    """How NUWT spreads over entities; figures are null where no entity is left."""
+
+    uwt: float | None
+    """Mean NUWT, s per resource·s."""
+    median: float | None
+    lower_quartile: float | None
+    upper_quartile: float | None
+    pooled: float | None
+    """Σ TUWT / Σ TUSA over the same entities."""
+    deviation: float | None
+    """Population standard deviation."""
+    f: float | None
+    """Σ (UWT − NUWT)²."""
+    entities: int
+    """Number of entities that these figures are of."""
+    single_job: int
+    """Entities left out for having fewer than two started jobs."""
+    no_usage: int
+    """Entities left out, of the others, for having used nothing."""
+
+
+def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S) -> pl.DataFrame:
+    """One row per user or account that started, or gave up, an attempt.
+
+    Args:
+        with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
+            also with what ``miss.misses`` adds, and fst_status, where fair start times are known.
+        kind: the column that names the entity.
+        tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
+
+    Returns:
+        Columns of ``ENTITY_SCHEMA``, sorted by entity, null first. ``jobs`` and ``attempts`` count
+        what started and ended; ``re_unfairness_positive`` = Σ max(unfairness, 0) and
+        ``re_unfairness_net`` = Σ unfairness, in resource·s. ``miss_*_s`` are sums over the attempts
+        whose misses are part of totals, ``missed_*`` how many of these missed by more than
+        ``tolerance_s``; null where there is none of them.
+    """
+    subject = pl.col("standing") == Standing.ENDED
+    gave_up = pl.col("standing") == Standing.NEVER_STARTED
+    held = with_re.filter(subject | gave_up).with_columns(entity=pl.col(kind))
+    size = pl.col("size").fill_null(0)
+    tusa = (pl.col("runtime_s") * size).filter(subject).sum()
+    entities = (
+        held.group_by("entity")
+        .agg(
+            jobs=pl.col("job_id").filter(subject).n_unique().cast(pl.Int64),
+            attempts=subject.sum().cast(pl.Int64),
+            never_started=gave_up.sum().cast(pl.Int64),
+            gave_up_wait_s=gave_up_wait().sum().cast(pl.Int64),
+            tuwt_s=pl.col("wait_s").filter(subject).sum(),
+            tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
+            **_missed(held, tolerance_s),
+        )
+        .sort("entity")
+        .with_row_index("code")
+    )
+    subjects = ended(held).join(
+        entities.select("entity", "code"), on="entity", nulls_equal=True, maintain_order="left"
+    )
+    codes = subjects["code"].cast(pl.Int64).to_numpy()
+    unfairness = subjects["re_unfairness"].to_numpy()
+    return entities.with_columns(
+        entity_kind=pl.lit(kind),
+        tusa=pl.col("tusa").cast(pl.Float64),
+        nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
+        re_unfairness_positive=pl.Series(
+            grouped_sums(codes, np.maximum(unfairness, 0.0), entities.height), dtype=pl.Float64
+        ),
+        re_unfairness_net=pl.Series(
+            grouped_sums(codes, unfairness, entities.height), dtype=pl.Float64
+        ),
+    ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+
+
+def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
+    """An entity's sums of misses, and how many of them are beyond the tolerance."""
+    sums: dict[str, pl.Expr] = {}
+    for fst in FSTS:
+        sums |= dict.fromkeys((f"miss_{fst}_s", f"missed_{fst}"), pl.lit(None, pl.Int64))
+        if {f"miss_{fst}_s", "fst_status"} <= set(held.columns):
+            miss = pl.col(f"miss_{fst}_s").filter(in_totals(fst))
+            some = miss.len() > 0
+            sums[f"miss_{fst}_s"] = pl.when(some).then(miss.sum())
+            sums[f"missed_{fst}"] = pl.when(some).then((miss > tolerance_s).sum())
+    return sums
+
+
+def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
+    """The entities that UWT and its companions are of, in their order.
+
+    Named, with at least two started jobs (at least one where ``keep_single``), and with usage.
+    """
+    return entities.filter(
+        pl.col("entity").is_not_null(),
+        pl.col("jobs") >= (1 if keep_single else 2),
+        pl.col("nuwt").is_not_null(),
+    )
+
+
+def dispersion(entities: pl.DataFrame, keep_single: bool = False) -> Dispersion:
+    """UWT and what must stand beside it.
+
+    Args:
+        entities: what ``by_entity`` gave.
+        keep_single: keep entities with one started job, which [K §5.1] leaves out.
+    """
+    kept = counted(entities, keep_single)
+    named = entities.filter(pl.col("entity").is_not_null(), pl.col("jobs") > 0)
+    too_few = 0 if keep_single else named.filter(pl.col("jobs") < 2).height
+    no_usage = named.height - too_few - kept.height
+    nuwt = np.sort(kept["nuwt"].to_numpy())
+    if len(nuwt) == 0:
+        return Dispersion(None, None, None, None, None, None, None, 0, too_few, no_usage)
+    uwt = exact_sum(nuwt) / len(nuwt)
+    f = exact_sum((uwt - nuwt) ** 2)
+    return Dispersion(
+        uwt=uwt,
+        median=nearest_rank(nuwt, MEDIAN),
+        lower_quartile=nearest_rank(nuwt, LOWER_QUARTILE),
+        upper_quartile=nearest_rank(nuwt, UPPER_QUARTILE),
+        pooled=int(kept["tuwt_s"].sum()) / exact_sum(kept["tusa"].to_numpy()),
+        deviation=math.sqrt(f / len(nuwt)),
+        f=f,
+        entities=len(nuwt),
+        single_job=too_few,
+        no_usage=no_usage,
+    )
+
+
+def cdf(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
+    """The cumulative distribution of NUWT over the counted entities.
+
+    Returns:
+        nuwt, ascending and distinct, in s per resource·s; share, in (0, 1]: entities with at most
+        that NUWT; entities, their number. Not cut: charts cut at 10, as [K] does.
+    """
+    kept = counted(entities, keep_single)
+    return (
+        kept.group_by("nuwt")
+        .agg(pl.len().cast(pl.Int64).alias("entities"))
+        .sort("nuwt")
+        .with_columns(pl.col("entities").cum_sum())
+        .select("nuwt", (pl.col("entities") / kept.height).alias("share"), "entities")
+    )

@@ -1,0 +1,390 @@
+"""What a second of an attempt costs: the penalty P_j (SPEC §7).
+
+With q_x = request_x / available_x, the part of resource x that the attempt held, clipped to 1; r
+the number of resources that are available; weights w_x > 0, 1 unless given; W = Σ w_x:
+
+    cpu               q_cpus                              (2)   only processors count
+    max               max q_x                             (3)   the dominant resource
+    max_capped        min(1, max w_x q_x)                 (4)
+    max_scaled        max w_x q_x / max w_x               (5)
+    product           Π q_x                               (7)
+    product_weighted  (Π q_x^w_x)^(1/W)                   (8)
+    sum               Σ q_x / r                           (9)
+    sum_weighted      Σ w_x q_x / W                       (10)
+    root              1 − (Π (1 − q_x))^(1/r)             (11)
+    root_weighted     1 − (Π (1 − q_x)^w_x)^(1/W)         (12)
+    pe                max q_x · available cpus            Maui's processor equivalent, processors
+    billing           Σ weight_x · request_x, or max over x of the same with Slurm's priority flag
+                      MAX_TRES: TRESBillingWeights, billing units
+
+All are from 0 to 1 but ``pe``, 0 to the available cpus, and ``billing``, ≥ 0. Which fairness rules
+each keeps: ``metrics.fairshare.penalty_rules``.
+
+Basis ``pool``: available_x is the pool's total. Basis ``node``: it is what the attempt's nodes
+have, nodes_j · node_x, and P is multiplied by nodes_j / nodes of the pool; the available cpus of
+``pe`` are those of all nodes. ``billing`` knows no basis: its requests are amounts.
+
+*Exempt* resources, in ``root`` and ``root_weighted``: who takes all of one does not pay for
+everything ([M] §5: who takes all GPUs leaves a node that others can still use). The factor
+(1 − q_x)^(w_x/W) becomes its tangent at 0, 1 − q_x w_x/W: little use costs as before, all of it
+w_x/W when nothing else is used. On the symmetric line such a penalty lies below it.
+
+Conventions: an amount that the log does not know counts as 0 and is counted. A request beyond what
+is available (a log that exceeds its pool) counts as all of it and is counted. An attempt whose
+number of nodes is unknown or 0 has penalty 0 under basis ``node``. A weight, or an exemption, of a
+resource that is not available changes nothing, so a cluster's pools can share them.
+
+Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges, §2,
+§3, §5, whose formula numbers these are. In their formula (1) the penalty is multiplied by the
+elapsed time, which is occupancy here.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Basis = Literal["pool", "node"]
+
+RESOURCES: Final = ("cpus", "mem_bytes", "gpus", "nodes")
+"""The columns of ``model.ATTEMPTS`` that hold a request vector."""
+
+LEAST_WEIGHT: Final = 1e-100
+GREATEST_WEIGHT: Final = 1e100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """What requests are compared with.
+
+    Args:
+        available: amount of each resource, > 0: of the pool, or, for basis ``node``, of one node;
+            keys of ``RESOURCES`` (no ``nodes`` on a node). Resources that it leaves out do not
+            count in the penalty.
+        pool_nodes: number of nodes of the pool, ≥ 1; for basis ``node``.
+
+    Raises:
+        ValueError: an unknown resource or basis, an amount ≤ 0, or ``pool_nodes`` is missing.
+    """
+
+    available: Mapping[str, float]
+    basis: Basis = "pool"
+    pool_nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        _known_resources(self.available)
+        for name, amount in self.available.items():
+            if not (amount > 0 and math.isfinite(amount)):
+                raise ValueError(f"available {name} = {amount}: must be above 0")
+        if self.basis not in ("pool", "node"):
+            raise ValueError(f"basis = {self.basis!r}: either 'pool' or 'node'")
+        if self.basis == "node":
+            if "nodes" in self.available:
+                raise ValueError("basis 'node': a node has no nodes; give `pool_nodes` instead")
+            if self.pool_nodes is None or self.pool_nodes < 1:
+                raise ValueError(f"basis 'node': pool_nodes = {self.pool_nodes}: must be ≥ 1")
+
+    @property
+    def cpus(self) -> float:
+        """Processors of the pool."""
+        return self.available["cpus"] * (self.nodes if self.basis == "node" else 1)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the pool; for basis ``node``."""
+        assert self.pool_nodes is not None  # seen to above
+        return self.pool_nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Billing:
+    """Slurm's TRESBillingWeights.
+
+    Args:
+        weights: weight per unit of each resource, ≥ 0, at least one above 0; keys of
+            ``RESOURCES``. The unit of memory is the byte (Slurm's ``Mem=0.25G`` is 0.25 / 2³⁰).
+        max_tres: the greatest term counts instead of the sum of all (MAX_TRES). All resources here
+            are of a node, so Slurm's second sum, over licences and the like, is empty.
+
+    Raises:
+        ValueError: an unknown resource, a weight below 0, or none above it.
+    """
+
+    weights: Mapping[str, float]
+    max_tres: bool = False
+
+    def __post_init__(self) -> None:
+        _known_resources(self.weights)
+        for name, weight in self.weights.items():
+            if not (weight >= 0 and math.isfinite(weight)):
+                raise ValueError(f"weight of {name} = {weight}: must not be below 0")
+        if not any(self.weights.values()):
+            raise ValueError("billing weights: none is above 0, so nothing would be usage")
+
+
+class Penalties(NamedTuple):
+    """A frame with penalties, and what had to be assumed for them."""
+
+    charged: pl.DataFrame
+    """The given frame with ``penalty``, float64, ≥ 0, never null."""
+    unknown: dict[str, int]
+    """By resource that counts: attempts that started and whose amount is null."""
+    clipped: dict[str, int]
+    """By resource that counts: attempts that started and asked for more than is available."""
+
+
+class Terms(NamedTuple):
+    """What a penalty is made of; each mapping by resource."""
+
+    fractions: Mapping[str, Floats]
+    """q_x, 0 to 1: arrays of one shape."""
+    weights: Mapping[str, float]
+    """w_x > 0, of each resource in ``fractions``."""
+    exempt: Collection[str] = ()
+    """Resources whose full use is not full penalty."""
+
+    @property
+    def weighed(self) -> list[Floats]:
+        """w_x q_x"""
+        return [self.weights[x] * q for x, q in self.fractions.items()]
+
+    @property
+    def exponents(self) -> dict[str, float]:
+        """w_x / W"""
+        total = sum(self.weights[x] for x in self.fractions)
+        return {x: self.weights[x] / total for x in self.fractions}
+
+
+def cpu(terms: Terms) -> Floats:
+    """q_cpus: only processors count. [M] (2)"""
+    return terms.fractions["cpus"]
+
+
+def dominant(terms: Terms) -> Floats:
+    """max q_x: the resource of which the attempt held the greatest part counts. [M] (3)"""
+    return reduce(np.maximum, terms.fractions.values())
+
+
+def capped(terms: Terms) -> Floats:
+    """min(1, max w_x q_x). [M] (4)"""
+    return np.minimum(1.0, reduce(np.maximum, terms.weighed))
+
+
+def scaled(terms: Terms) -> Floats:
+    """max w_x q_x / max w_x. [M] (5)"""
+    heaviest = max(terms.weights[x] for x in terms.fractions)
+    return np.minimum(1.0, reduce(np.maximum, terms.weighed) / heaviest)
+
+
+def product(terms: Terms) -> Floats:
+    """Π q_x: the volume of a request. [M] (7)"""
+    return reduce(np.multiply, terms.fractions.values())
+
+
+def geometric(terms: Terms) -> Floats:
+    """(Π q_x^w_x)^(1/W): the geometric mean. [M] (8)"""
+    powers = terms.exponents
+    return reduce(np.multiply, (q ** powers[x] for x, q in terms.fractions.items()))
+
+
+def mean(terms: Terms) -> Floats:
+    """Σ w_x q_x / W. [M] (9), (10)"""
+    total = reduce(np.add, terms.weighed) / sum(terms.weights[x] for x in terms.fractions)
+    return np.minimum(1.0, total)
+
+
+def root(terms: Terms) -> Floats:
+    """1 − Π (1 − q_x)^(w_x/W): what is left is a geometric mean. [M] (11), (12)"""
+    # By logarithms, so that 1 − … loses no digit of small requests.
+    left = []
+    with np.errstate(divide="ignore"):  # log 0 = −∞: all is taken
+        for x, power in terms.exponents.items():
+            q = terms.fractions[x]
+            left.append(np.log1p(-q * power) if x in terms.exempt else power * np.log1p(-q))
+    return -np.expm1(reduce(np.add, left))
+
+
+RELATIVE: Final[dict[str, Callable[[Terms], Floats]]] = {
+    "cpu": cpu,
+    "max": dominant,
+    "max_capped": capped,
+    "max_scaled": scaled,
+    "product": product,
+    "product_weighted": geometric,
+    "sum": mean,
+    "sum_weighted": mean,
+    "root": root,
+    "root_weighted": root,
+    "pe": dominant,
+}
+"""Penalties of the fractions q_x, by SPEC's name; ``pe`` as a part of all processors. Those of
+amounts are ``billing``."""
+
+WEIGHTED: Final = ("max_capped", "max_scaled", "product_weighted", "sum_weighted", "root_weighted")
+"""Those that heed weights."""
+
+EXEMPTING: Final = ("root", "root_weighted")
+"""Those that heed exemptions."""
+
+_OF_CPUS: Final = ("cpu", "pe")
+
+
+def of_fractions(
+    name: str,
+    fractions: Mapping[str, ArrayLike],
+    *,
+    weights: Mapping[str, float] | None = None,
+    exempt: Collection[str] = (),
+) -> Floats:
+    """The penalty ``name`` of ``RELATIVE`` at these fractions, 0 to 1.
+
+    Args:
+        name: one of ``RELATIVE``; ``pe`` is given as a part of all processors.
+        fractions: q_x from 0 to 1 of each resource that is available: scalars, or arrays of one
+            shape.
+        weights: w_x > 0 (1e-100 to 1e100); 1 for those left out. For ``WEIGHTED``.
+        exempt: resources whose full use is not full penalty; not all. For ``EXEMPTING``.
+
+    Raises:
+        ValueError: there is no such penalty, it heeds no weights or exemptions, one of these is
+            out of range, or it needs the cpus.
+    """
+    given = dict(weights or {})
+    _check(name, fractions, given, exempt)
+    held = {x: np.asarray(q, np.float64) for x, q in fractions.items()}
+    return RELATIVE[name](Terms(held, {x: given.get(x, 1.0) for x in held}, exempt))
+
+
+def _check(
+    name: str,
+    available: Mapping[str, object],
+    weights: Mapping[str, float],
+    exempt: Collection[str],
+) -> None:
+    if name not in RELATIVE:
+        raise ValueError(f"penalty {name!r}: one of {', '.join([*RELATIVE, 'billing'])}")
+    _known_resources(available)
+    if name in _OF_CPUS and "cpus" not in available:
+        raise ValueError(f"penalty {name!r}: the available cpus are not given")
+    if weights:
+        _known_resources(weights)
+        if name not in WEIGHTED:
+            raise ValueError(
+                f"penalty {name!r} has no weights: leave them out, or take one of "
+                f"{', '.join(WEIGHTED)}"
+            )
+        for x, weight in weights.items():
+            if not LEAST_WEIGHT <= weight <= GREATEST_WEIGHT:
+                raise ValueError(f"weight of {x} = {weight}: must be above 0 (1e-100 to 1e100)")
+    if exempt:
+        _known_resources(exempt)
+        if name not in EXEMPTING:
+            raise ValueError(
+                f"penalty {name!r} exempts nothing: leave the exemptions out, or take "
+                f"one of {', '.join(EXEMPTING)}"
+            )
+        if set(available) <= set(exempt):
+            raise ValueError(
+                f"exempt = {', '.join(sorted(exempt))}: then nothing is left whose "
+                "full use is full penalty; leave one resource out"
+            )
+
+
+def relative_penalty(
+    attempts: pl.DataFrame,
+    name: str,
+    hardware: Hardware,
+    *,
+    weights: Mapping[str, float] | None = None,
+    exempt: Collection[str] = (),
+) -> Penalties:
+    """Adds the penalty ``name`` of ``RELATIVE`` to the attempts of one pool.
+
+    Args:
+        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``; of one pool.
+        name: one of ``RELATIVE``.
+        hardware: what requests are compared with.
+        weights: w_x > 0 (1e-100 to 1e100) by resource; 1 for those left out. For ``WEIGHTED``.
+        exempt: resources whose full use is not full penalty; not all that are available. For
+            ``EXEMPTING``.
+
+    Returns:
+        Penalties from 0 to 1; of ``pe`` in processors, 0 to those of the pool.
+
+    Raises:
+        ValueError: as ``of_fractions``.
+    """
+    _check(name, hardware.available, weights or {}, exempt)
+    read = ["cpus"] if name == "cpu" else list(hardware.available)
+    requests = _amounts(read)
+    available = {x: pl.lit(float(hardware.available[x])) for x in read}
+    nodes = pl.col("nodes").fill_null(0).cast(pl.Float64)
+    if hardware.basis == "node":
+        available = {x: nodes * amount for x, amount in available.items()}
+    fractions = {x: (requests[x] / available[x]).clip(0.0, 1.0) for x in read}
+    exceeds = {x: requests[x] > available[x] for x in read}
+    share = None
+    if hardware.basis == "node":
+        share = (nodes / float(hardware.nodes)).clip(0.0, 1.0)
+        some = nodes > 0
+        fractions = {x: pl.when(some).then(q).otherwise(0.0) for x, q in fractions.items()}
+        exceeds = {x: over & some for x, over in exceeds.items()}
+        exceeds["nodes"] = nodes > float(hardware.nodes)
+    held = attempts.select(**fractions)
+    penalty = pl.Series(
+        "penalty",
+        of_fractions(name, {x: held[x].to_numpy() for x in read}, weights=weights, exempt=exempt),
+    )
+    if share is not None:
+        penalty = penalty * attempts.select(share).to_series()
+    if name == "pe":
+        penalty = penalty * hardware.cpus
+    return _penalties(attempts, penalty, exceeds)
+
+
+def billing_penalty(attempts: pl.DataFrame, billing: Billing) -> Penalties:
+    """Adds Slurm's billing, in billing units, ≥ 0: usage then is in billing-seconds.
+
+    Args:
+        attempts: columns ``RESOURCES`` and start_time, as in ``model.ATTEMPTS``.
+        billing: the weights. Nothing is clipped, since nothing says what is available.
+    """
+    requests = _amounts(billing.weights)
+    terms = [requests[x] * weight for x, weight in billing.weights.items()]
+    penalty = pl.max_horizontal(*terms) if billing.max_tres else pl.sum_horizontal(*terms)
+    return _penalties(attempts, penalty, dict.fromkeys(requests, pl.lit(False)))
+
+
+def _amounts(resources: Iterable[str]) -> dict[str, pl.Expr]:
+    """The requests, as floats, unknown ones 0."""
+    return {x: pl.col(x).fill_null(0).cast(pl.Float64) for x in resources}
+
+
+def _penalties(
+    attempts: pl.DataFrame, penalty: pl.Expr | pl.Series, exceeds: Mapping[str, pl.Expr]
+) -> Penalties:
+    """The frame with its penalty, and the counts over attempts that started."""
+    started = pl.col("start_time").is_not_null()
+    counts = attempts.select(
+        *((pl.col(x).is_null() & started).sum().alias(f"unknown {x}") for x in exceeds),
+        *((over & started).sum().alias(f"clipped {x}") for x, over in exceeds.items()),
+    ).row(0, named=True)
+    return Penalties(
+        attempts.with_columns(penalty=penalty),
+        {x: counts[f"unknown {x}"] for x in exceeds},
+        {x: counts[f"clipped {x}"] for x in exceeds},
+    )
+
+
+def _known_resources(names: Collection[str]) -> None:
+    if not names:
+        raise ValueError(f"no resource is given: at least one of {', '.join(RESOURCES)}")
+    for name in names:
+        if name not in RESOURCES:
+            raise ValueError(f"resource {name!r}: one of {', '.join(RESOURCES)}")

@@ -1,0 +1,280 @@
+"""Decayed usage of users and accounts at any instant T (SPEC §7).
+
+An attempt j uses its penalty P_j (``penalty``) in every second that it occupies its pool,
+from its start to min(end, T). Two methods weigh recent use against old:
+
+    windows    usage_o = Σ_i decay^i · t_i,  i = 0 … depth − 1, with t_i the penalty-seconds of o in
+               window i (``metrics.fairshare.windows``); decay ≥ 0, also above 1, and 0^0 = 1
+    half_life  usage_o = Σ_j P_j · ∫ 2^(−(T − t)/H) dt over the occupancy of o's attempts up to T
+
+and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nobody used anything.
+For ``windows`` that is [B] eq. 1, Σ decay^i t_i / Σ decay^i T_i.
+
+Usage is in penalty-seconds, ≥ 0: with penalties from 0 to 1, seconds of the whole pool. Fractions
+have no unit. An attempt that spans several windows or instants is split exactly.
+
+Conventions: all attempts that started count, whatever period they belong to, open ones up to
+``now``; those without a start do not. Attempts whose owner the log does not name are those of a
+null entity; their usage is part of everyone's.
+
+Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1, eq. 1 (whose N is depth − 1);
+[M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness, §2, formula (1).
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.fairshare.windows import Alignment, calendar, trailing
+
+Kind = Literal["user", "account"]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LONGEST_REACH_S = 1_000 * 366 * 86_400
+GREATEST_WEIGHT = 1e100
+
+
+class Grouped(NamedTuple):
+    """Attempts owner by owner; those of owner o are the elements offsets[o] … offsets[o + 1]."""
+
+    offsets: Ints
+    start: Ints
+    end: Ints
+    penalty: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """Usage by windows, as Maui and Moab know it. [B] §2.1
+
+    Args:
+        interval_s: length of a window, s, ≥ 1 (FS_INTERVAL).
+        depth: number of windows, ≥ 1 (FS_DEPTH).
+        decay: weight of each window relative to the next younger one, ≥ 0 (FS_DECAY).
+        alignment: ``"trailing"`` or ``"calendar"``; see ``metrics.fairshare.windows``.
+        zone: the cluster's zone, for ``"calendar"``.
+
+    Raises:
+        ValueError: one of them is out of range; the windows reach back further than 1,000 years; or
+            the weight of the oldest, decay^(depth − 1), exceeds 1e100.
+    """
+
+    name: ClassVar[str] = "windows"
+
+    interval_s: int
+    depth: int
+    decay: float
+    alignment: Alignment = "trailing"
+    zone: ZoneInfo | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval_s < 1:
+            raise ValueError(f"interval_s = {self.interval_s}: a window lasts at least 1 s")
+        if self.depth < 1:
+            raise ValueError(f"depth = {self.depth}: at least 1 window")
+        if self.interval_s * self.depth > LONGEST_REACH_S:
+            raise ValueError(f"{self.depth} windows of {self.interval_s} s: beyond 1,000 years")
+        if not (self.decay >= 0 and math.isfinite(self.decay)):
+            raise ValueError(f"decay = {self.decay}: must not be below 0")
+        if (self.depth - 1) * math.log10(max(self.decay, 1.0)) > math.log10(GREATEST_WEIGHT):
+            raise ValueError(
+                f"decay = {self.decay}, depth = {self.depth}: the oldest window would weigh more "
+                f"than {GREATEST_WEIGHT:g} times the latest; lower one of them"
+            )
+        if self.alignment not in ("trailing", "calendar"):
+            raise ValueError(f"alignment = {self.alignment!r}: either 'trailing' or 'calendar'")
+        if self.alignment == "calendar" and self.zone is None:
+            raise ValueError("alignment 'calendar': the cluster's zone is not given")
+
+    def bounds(self, instants: Ints) -> Ints:
+        """The bounds of each instant's windows, the latest first."""
+        if self.alignment == "calendar":
+            assert self.zone is not None  # seen to above
+            return calendar(instants, self.interval_s, self.depth, self.zone)
+        return trailing(instants, self.interval_s, self.depth)
+
+    def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+        from audit.kernels import usage as kernels
+
+        edges, bounds = np.unique(self.bounds(instants), return_inverse=True)
+        weights = np.array([self.decay**i for i in range(self.depth)], np.float64)
+        bounds = bounds.reshape(len(instants), self.depth + 1)
+        used, total = _table(grouped, instants)
+        kernels.window_usage(*grouped, edges, bounds, weights, used, total)
+        return used, total
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfLife:
+    """Usage that loses half of its weight in every ``half_life_s``.
+
+    Raises:
+        ValueError: ``half_life_s`` ≤ 0, or not a number. It does not mean "no decay" here, as it
+            does for Slurm: usage without decay is a window as long as the log.
+    """
+
+    name: ClassVar[str] = "half_life"
+
+    half_life_s: float
+
+    def __post_init__(self) -> None:
+        if not (self.half_life_s > 0 and math.isfinite(self.half_life_s)):
+            raise ValueError(
+                f"half_life_s = {self.half_life_s}: must be above 0 (0 does not switch decay off; "
+                "for usage without decay take one window as long as the log)"
+            )
+
+    def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+        from audit.kernels import usage as kernels
+
+        used, total = _table(grouped, instants)
+        kernels.half_life_usage(*grouped, instants, float(self.half_life_s), used, total)
+        return used, total
+
+
+class Method(Protocol):
+    """A way to weigh recent use against old: ``Windows``, ``HalfLife``, ``slurm.SlurmUsage``."""
+
+    @property
+    def name(self) -> str:
+        """SPEC's name."""
+
+    def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+        """Each owner's usage, a row per instant, a column per owner; and that of all."""
+
+
+class Usage(NamedTuple):
+    """Usage of every entity at every instant."""
+
+    entities: pl.Series
+    """Names of users or accounts, ascending, null first."""
+    first_start: Ints
+    """When each entity's first attempt started, epoch s."""
+    usage: Floats
+    """A row per instant, a column per entity; penalty-seconds, ≥ 0."""
+    total: Floats
+    """That of all entities, one element per instant."""
+
+    @property
+    def fraction(self) -> Floats:
+        """Part of the total, 0 to 1; 0 where the total is 0."""
+        total = self.total[:, np.newaxis]
+        return np.divide(self.usage, total, out=np.zeros_like(self.usage), where=total > 0)
+
+
+def usage(
+    charged: pl.DataFrame, kind: Kind, method: Method, instants: Sequence[int], now: int
+) -> Usage:
+    """Each entity's decayed usage at each instant, in one sweep over the attempts.
+
+    Args:
+        charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
+            *all* attempts of the pools that count, in any order (quickest in that of arrival).
+        kind: the column that names the entity.
+        method: ``Windows`` or ``HalfLife``.
+        instants: epoch s, strictly ascending; any instants, before or after all attempts.
+        now: when the log was taken, epoch s: open attempts count up to it.
+
+    Raises:
+        ValueError: the instants do not ascend.
+
+    Cost: attempts + entities · instants (for windows: · distinct bounds of windows).
+    """
+    at = np.array(instants, np.int64)
+    if (np.diff(at) <= 0).any():
+        raise ValueError("instants: must be strictly ascending")
+    started = charged.select("start_time", "end_time", "penalty", entity=pl.col(kind))
+    if started["start_time"].has_nulls():
+        started = started.filter(pl.col("start_time").is_not_null())
+    entities, grouped = _group(started, now)
+    used, total = method.sweep(grouped, at) if len(at) else _table(grouped, at)
+    first_start = np.empty(0, np.int64)
+    if len(entities):
+        first_start = np.minimum.reduceat(grouped.start, grouped.offsets[:-1])
+    return Usage(entities, first_start, used, total)
+
+
+def _table(grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+    return np.empty((len(instants), len(grouped.offsets) - 1)), np.empty(len(instants))
+
+
+def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
+    """The distinct names, sorted, and the attempts of each."""
+    distinct, codes, counts = numbered(started.select("entity"))
+    names = distinct["entity"]
+    by_name = names.arg_sort().to_numpy()  # null first
+    offsets = np.zeros(len(names) + 1, np.int64)
+    np.cumsum(counts[by_name], out=offsets[1:])
+    places = np.empty(len(names), np.int64)
+    places[by_name] = offsets[:-1]
+    return names.gather(by_name), _arranged(codes, offsets, places, started, now)
+
+
+def by_number(owners: Ints, count: int, started: pl.DataFrame, now: int) -> Grouped:
+    """Attempts put together by the number of their owner.
+
+    Args:
+        owners: of each attempt, from 0 to below ``count``; −1: it is left out.
+        count: how many owners there are.
+        started: start_time (never null), end_time and penalty of each attempt.
+        now: when open ones end.
+    """
+    codes = np.where(owners < 0, count, owners).astype(np.uint32)
+    counts = np.bincount(codes, minlength=count + 1)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    places = offsets[:-1].copy()
+    # what is left out comes last, after the last offset
+    return _arranged(codes, offsets[:-1], places, started, now)
+
+
+def _arranged(
+    codes: NDArray[np.uint32], offsets: Ints, places: Ints, started: pl.DataFrame, now: int
+) -> Grouped:
+    """Attempts owner by owner; ``places`` says where those of each code go, and is used up."""
+    from audit.kernels import usage as kernels
+
+    start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
+    end = np.ascontiguousarray(started["end_time"].fill_null(now).to_numpy(), np.int64)
+    penalty = np.ascontiguousarray(started["penalty"].to_numpy(), np.float64)
+    side_by_side = np.empty((len(start), 3), np.int64)  # one stream per owner to write, not three
+    columns = (*side_by_side.T[:2], side_by_side.view(np.float64).T[2])
+    grouped = Grouped(offsets, *columns)
+    kernels.group_by_owner(codes, start, end, penalty, places, *grouped[1:])
+    return grouped
+
+
+def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], Ints]:
+    """The distinct rows, the number of each row among them, and how often each occurs.
+
+    By hashes, which takes half as long as polars' categories do. Should two rows share one, which
+    is seen by comparing, another seed tells them apart.
+    """
+    from audit.kernels import usage as kernels
+
+    codes = np.empty(values.height, np.uint32)
+    firsts, counts = np.empty(values.height, np.int64), np.empty(values.height, np.int64)
+    for seed in itertools.count():
+        hashes = values.to_series(0).hash(seed).to_numpy().view(np.int64)
+        for column in values.get_columns()[1:]:
+            hashes = hashes * _ODD + column.hash(seed).to_numpy().view(np.int64)
+        count = kernels.number(hashes, codes, firsts, counts)
+        distinct = values[firsts[:count]]
+        if not any(
+            distinct[name].gather(codes).ne_missing(values[name]).any() for name in values.columns
+        ):
+            return distinct, codes, counts[:count]
+    raise AssertionError("unreachable")
+
+
+_ODD: Final = np.int64(-7_046_029_254_386_353_131)
+"""Spreads the hashes of several columns (2⁶⁴ over the golden ratio); products wrap around."""

@@ -1,0 +1,359 @@
+"""Usage as slurmctld computes it: the RawUsage of ``sshare`` (SPEC §7, *Usage*, ``slurm``).
+
+An attempt j is charged b_j · u_j in each second from its start to its end, suspended time included:
+b_j is what its partition bills for what it was allocated (``charge``), u_j the UsageFactor of its
+QOS. slurmctld books that in *ticks*, one every p = PriorityCalcPeriod, at instants τ ≡ φ (mod p):
+
+    at each tick τ    usage ← usage · f^p, then for each attempt that runs  + d · f^d · b_j · u_j
+    when j ends       usage ← usage + d · f^d · b_j · u_j
+
+with d the seconds since the later of j's start and the last tick, and f = 1 − 0.693/H per second (H
+the half-life; f = 1 where H = 0). An attempt that ends in the second of a tick is booked first. So
+usage stands still between ticks but for ends, and what runs shows up at the next tick: usage at T
+depends on the phase φ. Here each attempt's bookings are summed in closed form.
+
+With a reset period (PriorityUsageResetPeriod), all usage is dropped at the first tick at or after
+each midnight that begins a day, a week (on Sunday), a month, a quarter or a year in the cluster's
+zone; that tick then books what ran since the tick before.
+
+Usage is in billing-seconds, ≥ 0. slurmctld adds in long double what is added in double here:
+figures agree to some 12 digits.
+
+What cannot be known from accounting: usage that an administrator reset, settings, factors and
+weights that were changed (today's are applied to all of the past), ticks that came late, and those
+before slurmctld was last started, which have another phase.
+
+Sources: Slurm's priority/multifactor plugin, 22.05 (observed, see docs/sshare.md); slurm.conf's
+manual page ("PriorityDecayHalfLife", "PriorityUsageResetPeriod", "TRESBillingWeights").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import ClassVar, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.fairshare.usage import Floats, Grouped, Ints
+from audit.periods import day_of, day_start
+
+RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
+"""PriorityUsageResetPeriod. ``now`` is once, at a start of slurmctld that nothing tells: none."""
+
+COUNTED: Final = {
+    "cpu": ("cpus", 1.0),
+    "mem": ("mem_bytes", 1.0 / (1 << 20)),
+    "node": ("nodes", 1.0),
+    "gres/gpu": ("gpus", 1.0),
+}
+"""Resources that ``model.ATTEMPTS`` has, by Slurm's name: column, and base units in one of it."""
+
+_ON_NODE: Final = ("cpu", "mem", "node")
+_LONGEST_S: Final = 400 * 366 * 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmUsage:
+    """Usage as slurmctld books it; a method of ``metrics.fairshare.usage.usage``.
+
+    Args:
+        half_life_s: PriorityDecayHalfLife, s; 0: no decay.
+        period_s: PriorityCalcPeriod, s, ≥ 1.
+        phase_s: an instant at which a tick happened, or any a whole number of periods away.
+        reset: PriorityUsageResetPeriod, one of ``RESETS``.
+        zone: the cluster's, in which resets happen.
+
+    Raises:
+        ValueError: one of them is out of range; a reset without a zone; or usage would neither
+            decay nor be reset, which slurmctld refuses too.
+    """
+
+    name: ClassVar[str] = "slurm"
+
+    half_life_s: float
+    period_s: int = 300
+    phase_s: int = 0
+    reset: str = "none"
+    zone: ZoneInfo | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.half_life_s < math.inf or 0 < self.half_life_s < 1:
+            raise ValueError(
+                f"half_life_s = {self.half_life_s}: at least 1 s, or 0 for no decay (with a reset)"
+            )
+        if self.period_s < 1:
+            raise ValueError(f"period_s = {self.period_s}: a period lasts at least 1 s")
+        if self.reset not in RESETS:
+            raise ValueError(f"reset = {self.reset!r}: one of {', '.join(RESETS)}")
+        if self.half_life_s == 0 and self.reset == "none":
+            raise ValueError(
+                "half_life_s = 0 without a reset: usage would never be forgotten; slurmctld needs "
+                "PriorityUsageResetPeriod then"
+            )
+        if self.reset not in ("none", "now") and self.zone is None:
+            raise ValueError(f"reset {self.reset!r}: the cluster's zone is not given")
+
+    @property
+    def rate(self) -> float:
+        """ln f, per second; ≤ 0."""
+        return math.log1p(-0.693 / self.half_life_s) if self.half_life_s else 0.0
+
+    def tick(self, instant: int) -> int:
+        """The last tick at or before ``instant``, epoch s."""
+        return instant - (instant - self.phase_s) % self.period_s
+
+    def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
+        """Each owner's usage, a row per instant, a column per owner; and that of all.
+
+        Cost: attempts · instants that each spans, in arrays; no loop over attempts.
+        """
+        owners, height = len(grouped.offsets) - 1, len(instants)
+        owner = np.repeat(np.arange(owners), np.diff(grouped.offsets))
+        tick = (instants - self.phase_s) // self.period_s  # the last at or before each instant
+        dropped = self._reset_ticks(tick)
+        fresh = np.zeros(height * owners)
+        for (rows, attempt), amount in (
+            self._at_ticks(grouped, tick, dropped),
+            self._at_ends(grouped, instants, tick, dropped),
+        ):
+            fresh += np.bincount(rows * owners + owner[attempt], amount, len(fresh))
+        used = fresh.reshape(height, owners)
+        for row in range(1, height):
+            if dropped[row] <= tick[row - 1]:
+                passed = float(tick[row] - tick[row - 1]) * self.period_s
+                used[row] += used[row - 1] * math.exp(self.rate * passed)
+        return used, used.sum(axis=1)
+
+    def _at_ticks(
+        self, grouped: Grouped, tick: Ints, dropped: Ints
+    ) -> tuple[tuple[Ints, Ints], Floats]:
+        """What ticks book: one piece for each attempt and stretch between two instants."""
+        first, last = self._ticks(grouped)
+        begin = np.searchsorted(tick, first, "left")
+        end = np.searchsorted(tick, last, "left") + 1
+        count = np.where(last >= first, np.minimum(end, len(tick)) - begin, 0).clip(0)
+        attempt = np.repeat(np.arange(len(count)), count)
+        offset = np.arange(len(attempt)) - np.repeat(np.cumsum(count) - count, count)
+        row = begin[attempt] + offset
+        before = np.concatenate([[np.iinfo(np.int64).min], tick[:-1] + 1])
+        low = np.maximum(np.maximum(first[attempt], before[row]), dropped[row])
+        high = np.minimum(last[attempt], tick[row])
+        whole = float(self.period_s)
+        # of the first tick only the part since the start
+        partial = first * self.period_s + self.phase_s - grouped.start
+        begins = (low == first[attempt]) & (low <= high)
+        seconds = np.where(begins, partial[attempt], 0).astype(np.float64)
+        age = (tick[row] - low).astype(np.float64) * whole
+        amount = seconds * np.exp(self.rate * (seconds + age))
+        low += begins
+        ticks = (high - low + 1).clip(0).astype(np.float64)
+        age = (tick[row] - high).astype(np.float64) * whole
+        if self.rate:
+            # Σ of ticks terms of a geometric series with ratio f^p
+            series = np.expm1(self.rate * whole * ticks) / math.expm1(self.rate * whole)
+        else:
+            series = ticks
+        amount += np.where(ticks > 0, whole * np.exp(self.rate * (whole + age)) * series, 0.0)
+        return (row, attempt), amount * grouped.penalty[attempt]
+
+    def _at_ends(
+        self, grouped: Grouped, instants: Ints, tick: Ints, dropped: Ints
+    ) -> tuple[tuple[Ints, Ints], Floats]:
+        """What is booked when attempts end."""
+        _, last = self._ticks(grouped)
+        row = np.searchsorted(instants, grouped.end, "left")
+        attempt = np.flatnonzero((row < len(instants)) & (grouped.end > grouped.start))
+        row = row[attempt]
+        kept = last[attempt] >= dropped[row]
+        row, attempt = row[kept], attempt[kept]
+        last = last[attempt]
+        since = np.maximum(grouped.start[attempt], last * self.period_s + self.phase_s)
+        seconds = (grouped.end[attempt] - since).astype(np.float64)
+        age = (tick[row] - last).astype(np.float64) * self.period_s
+        amount = seconds * np.exp(self.rate * (seconds + age))
+        return (row, attempt), amount * grouped.penalty[attempt]
+
+    def _ticks(self, grouped: Grouped) -> tuple[Ints, Ints]:
+        """The first tick after each start and the last before each end, by number."""
+        first = (grouped.start - self.phase_s) // self.period_s + 1
+        last = -((self.phase_s - grouped.end) // self.period_s) - 1
+        return first, last
+
+    def _reset_ticks(self, tick: Ints) -> Ints:
+        """The number of the last tick up to each that dropped all usage."""
+        if self.reset in ("none", "now"):
+            return np.full(len(tick), np.iinfo(np.int64).min)
+        assert self.zone is not None  # seen to above
+        starts: dict[date, int] = {}
+        found = np.empty(len(tick), np.int64)
+        for place, number in enumerate(tick.tolist()):
+            day = _begin(day_of(number * self.period_s + self.phase_s, self.zone), self.reset)
+            if day not in starts:
+                boundary = day_start(day, self.zone)
+                starts[day] = -((self.phase_s - boundary) // self.period_s)
+            found[place] = starts[day]
+        return found
+
+
+class Charged(NamedTuple):
+    """Attempts with what a second of them is charged, and what had to be assumed."""
+
+    attempts: pl.DataFrame
+    """The given frame with ``billing`` (b_j), ``usage_factor`` (u_j) and ``penalty``, b_j · u_j."""
+    unknown_partitions: dict[str, int]
+    """Attempts that started, by partition that is not known: billed their CPUs."""
+    unknown_qos: dict[str, int]
+    """Attempts that started, by QOS that is not known: factor 1."""
+
+
+def charge(
+    attempts: pl.DataFrame,
+    amounts: Mapping[str, pl.Expr | pl.Series],
+    weights: Mapping[str, Mapping[str, float]],
+    factors: Mapping[str, float],
+    flags: Collection[str] = (),
+) -> Charged:
+    """Adds what slurmctld charges a second of each attempt.
+
+        billing = Σ over resources x of weight_x · amount_x        of its partition's weights
+                  the CPUs                                         where the partition has none
+
+    With the flag MAX_TRES the greatest term of resources on nodes (cpu, mem, node, gres/…) counts
+    instead of their sum; with MAX_TRES_GRES the greatest of cpu, mem and node, and all of gres/….
+    Terms of other resources (licenses, burst buffers) are added either way.
+
+    Args:
+        attempts: partition, qos, start_time.
+        amounts: of each resource by Slurm's name, in its base unit; null is 0.
+            Must name ``cpu``; what it does not name counts as 0 (see ``uncounted``).
+        weights: TRESBillingWeights by partition, per base unit.
+        factors: UsageFactor by QOS.
+        flags: PriorityFlags.
+    """
+    named = attempts.with_columns(
+        pl.lit(amount).cast(pl.Float64).fill_null(0.0).alias(_column(name))
+        if isinstance(amount, pl.Series)
+        else amount.cast(pl.Float64).fill_null(0.0).alias(_column(name))
+        for name, amount in amounts.items()
+    )
+    billing = pl.col(_column("cpu"))
+    for partition, own in weights.items():
+        if own:
+            this = pl.col("partition") == partition
+            billing = pl.when(this).then(_billed(own, amounts, flags)).otherwise(billing)
+    factor = pl.col("qos").replace_strict(dict(factors), default=1.0, return_dtype=pl.Float64)
+    charged = named.with_columns(billing=billing, usage_factor=factor.fill_null(1.0))
+    charged = charged.with_columns(penalty=pl.col("billing") * pl.col("usage_factor"))
+    return Charged(
+        charged.drop(_column(name) for name in amounts),
+        _strangers(attempts, "partition", weights),
+        _strangers(attempts, "qos", factors),
+    )
+
+
+def stored(attempts: pl.DataFrame) -> dict[str, pl.Series]:
+    """Amounts for ``charge`` from the columns of ``model.ATTEMPTS``: four resources."""
+    return {
+        name: attempts[column].cast(pl.Float64) * part for name, (column, part) in COUNTED.items()
+    }
+
+
+def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]) -> list[str]:
+    """Resources that some partition bills and whose amounts are not known."""
+    return sorted({name for own in weights.values() for name in own if own[name]} - {*known})
+
+
+def _billed(
+    weights: Mapping[str, float], amounts: Collection[str], flags: Collection[str]
+) -> pl.Expr:
+    names = [name for name in weights if name in amounts and name != "billing"]
+    terms = {name: pl.col(_column(name)) * weights[name] for name in names}
+    greatest: list[pl.Expr] = []
+    if "MAX_TRES" in flags or "MAX_TRES_GRES" in flags:
+        gres = "MAX_TRES" in flags
+        one_of = [name for name in names if name in _ON_NODE or (gres and name.startswith("gres"))]
+        greatest = [terms.pop(name) for name in one_of]
+    parts = [pl.max_horizontal(greatest)] if greatest else []
+    parts += list(terms.values())
+    return pl.sum_horizontal(parts) if parts else pl.lit(0.0)
+
+
+def _column(name: str) -> str:
+    return f"tres {name}"
+
+
+def _strangers(attempts: pl.DataFrame, column: str, known: Mapping[str, object]) -> dict[str, int]:
+    counts = attempts.filter(pl.col("start_time").is_not_null())[column].drop_nulls().value_counts()
+    return {name: many for name, many in sorted(counts.iter_rows()) if name not in known}
+
+
+def _begin(day: date, reset: str) -> date:
+    """The day that begins the period of ``day``."""
+    if reset == "weekly":
+        return day - timedelta(days=(day.weekday() + 1) % 7)
+    if reset == "monthly":
+        return day.replace(day=1)
+    if reset == "quarterly":
+        return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+    if reset == "yearly":
+        return day.replace(month=1, day=1)
+    return day
+
+
+def by_place(place: Ints, charged: pl.DataFrame, places: int, open_end: int) -> Grouped:
+    """Attempts that started, put together by place (a number below ``places``; −1 is left out).
+
+    Args:
+        place: of each attempt.
+        charged: start_time, end_time, penalty.
+        places: how many there are.
+        open_end: when attempts without an end end, for bookings: beyond all instants.
+    """
+    chosen = np.flatnonzero((place >= 0) & charged["start_time"].is_not_null().to_numpy())
+    start = charged["start_time"].fill_null(0).to_numpy()
+    chosen = chosen[np.argsort(place[chosen], kind="stable")]
+    offsets = np.searchsorted(place[chosen], np.arange(places + 1)).astype(np.int64)
+    end = charged["end_time"].fill_null(open_end).to_numpy()
+    penalty = charged["penalty"].to_numpy()
+    return Grouped(offsets, start[chosen], end[chosen], penalty[chosen].astype(np.float64))
+
+
+class Fit(NamedTuple):
+    """The phase of the ticks that explains a sample of ``sshare`` best."""
+
+    phase_s: int
+    """The middle one of those that are equally good."""
+    agree: int
+    """How many figures have the whole part that was printed."""
+    equals: int
+    """How many phases are as good."""
+
+
+def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, seen: Sequence[float]) -> Fit:
+    """The phase under which usage at ``instant`` is nearest to what ``sshare`` printed.
+
+    Every second of one period is tried. A figure agrees where its whole part is the printed one.
+
+    Args:
+        method: its phase is not looked at.
+        grouped: attempts by place.
+        instant: when the sample was taken.
+        seen: RawUsage by place; NaN where it is not known.
+
+    """
+    printed = np.asarray(seen, np.float64)
+    known = np.isfinite(printed)
+    scores = []
+    for phase in range(method.period_s):
+        used = replace(method, phase_s=phase).sweep(grouped, np.array([instant]))[0][0][known]
+        off = np.abs(used - printed[known] - 0.5).clip(0.5) - 0.5
+        agree = int((np.floor(used + 1e-9) == printed[known]).sum())
+        scores.append((agree, -float(off.sum())))
+    best = max(scores)
+    good = [phase for phase, score in enumerate(scores) if score == best]
+    return Fit(good[len(good) // 2], best[0], len(good))

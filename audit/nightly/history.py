@@ -1,0 +1,223 @@
+"""What runs did and what became of them, kept where a run cannot lose it.
+
+In a small SQLite file beside the store: it can be read while a run writes the store, and it is
+there when the store cannot be opened. A run begins its row before it does anything else. One that
+was killed cannot end its row; the next one does that for it, and calls it abandoned. What a run
+published holds a copy (view ``runs``).
+
+Only the holder of the store's lock writes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final, Literal
+
+import polars as pl
+
+from audit import __version__
+from audit.errors import StoreError
+from audit.files import lock
+from audit.store import database
+from audit.store.database import Connection
+
+State = Literal["running", "done", "failed", "abandoned"]
+
+WHOLE: Final = "run"
+"""The stage that stands for a whole run; its id is the run's."""
+
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS history (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER,                -- id of the row of the whole run
+    stage TEXT NOT NULL,
+    cluster TEXT,               -- null: of all
+    period TEXT,                -- null: of all
+    state TEXT NOT NULL,        -- running, done, failed, abandoned
+    exit_code INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    error TEXT,
+    version TEXT NOT NULL
+)
+"""
+_COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A stage of a run, or the whole of it; times are epoch s."""
+
+    id: int
+    run: int
+    stage: str
+    cluster: str | None
+    period: str | None
+    state: State
+    exit_code: int
+    started_at: int
+    ended_at: int | None
+    error: str | None
+
+
+def path_in(state: Path) -> Path:
+    """The history's file in the folder of the store."""
+    return state / "history.sqlite"
+
+
+class History:
+    """The history, open for writing."""
+
+    def __init__(self, state: Path, clock: Callable[[], int]) -> None:
+        """Opens it in the folder ``state``; ``clock`` tells the epoch second."""
+        self._path = path_in(state)
+        self._clock = clock
+        self._con = _connect(self._path)
+        self._write(_TABLE)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._con.close()
+
+    def abandon(self) -> None:
+        """Ends what those left behind that were killed."""
+        self._write(
+            "UPDATE history SET state = 'abandoned', exit_code = 4, ended_at = :now, "
+            "error = 'ended without a word: killed, or the disk was full' "
+            "WHERE state = 'running'",
+            {"now": self._clock()},
+        )
+
+    def begin(
+        self,
+        stage: str,
+        cluster: str | None = None,
+        period: str | None = None,
+        run: int | None = None,
+    ) -> int:
+        """Notes that a stage begins; gives its id. One without ``run`` is a run itself."""
+        number = self._write(
+            "INSERT INTO history (run, stage, cluster, period, state, exit_code, started_at, "
+            "version) VALUES (:run, :stage, :cluster, :period, 'running', 0, :now, :version)",
+            {
+                "run": run,
+                "stage": stage,
+                "cluster": cluster,
+                "period": period,
+                "now": self._clock(),
+                "version": __version__,
+            },
+        )
+        if run is None:
+            self._write("UPDATE history SET run = id WHERE id = :id", {"id": number})
+        return number
+
+    def end(self, number: int, state: State, exit_code: int = 0, error: str | None = None) -> None:
+        """Notes what became of it."""
+        self._write(
+            "UPDATE history SET state = :state, exit_code = :exit_code, error = :error, "
+            "ended_at = :now WHERE id = :id",
+            {
+                "state": state,
+                "exit_code": exit_code,
+                "error": error,
+                "now": self._clock(),
+                "id": number,
+            },
+        )
+
+    def last(self, stage: str, cluster: str | None) -> Entry | None:
+        """The newest entry of a stage."""
+        found = _select(
+            self._con,
+            "WHERE stage = :stage AND cluster IS :cluster ORDER BY id DESC LIMIT 1",
+            {"stage": stage, "cluster": cluster},
+        )
+        return found[0] if found else None
+
+    def forget(self, before: int) -> None:
+        """Removes what ended before that epoch second, but for the last of each stage."""
+        self._write(
+            "DELETE FROM history WHERE ended_at < :before AND id NOT IN "
+            "(SELECT max(id) FROM history GROUP BY stage, cluster, state) AND run NOT IN "
+            "(SELECT max(run) FROM history GROUP BY stage, cluster)",
+            {"before": before},
+        )
+
+    def copy(self, con: Connection) -> None:
+        """Brings the store's copy up to date."""
+        rows = [
+            vars(entry) for entry in _select(self._con, "WHERE state <> 'running' ORDER BY id", {})
+        ]
+        with database.transaction(con):
+            database.execute(con, "DELETE FROM history")
+            frame = pl.DataFrame(rows, schema=_schema(), orient="row")
+            database.insert(con, "history", frame, {"version": __version__})
+
+    def _write(self, statement: str, values: Mapping[str, object] | None = None) -> int:
+        try:
+            return self._con.execute(statement, dict(values or {})).lastrowid or 0
+        except sqlite3.Error as error:
+            raise _failed(self._path, error) from error
+
+
+@contextmanager
+def opened(state: Path, clock: Callable[[], int]) -> Iterator[History]:
+    """The history for as long as the block runs; what was left running is abandoned first."""
+    with closing(History(state, clock)) as found:
+        found.abandon()
+        yield found
+
+
+def read(state: Path) -> list[Entry]:
+    """All entries, newest first, at any time; none where no run ever began.
+
+    What is noted as running is abandoned, if nobody holds the store.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    path = path_in(state)
+    if not path.exists():
+        return []
+    holder = lock.holder(state / "store.duckdb")
+    with closing(_connect(path)) as con:
+        try:
+            found = _select(con, "ORDER BY id DESC", {})
+        except sqlite3.Error as error:
+            raise _failed(path, error) from error
+    newest = max((entry.run or 0 for entry in found), default=0)
+    return [
+        entry
+        if entry.state != "running" or (holder is not None and entry.run == newest)
+        else Entry(**{**vars(entry), "state": "abandoned", "exit_code": 4})
+        for entry in found
+    ]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=10, isolation_level=None)
+    except sqlite3.Error as error:
+        raise _failed(path, error) from error
+
+
+def _select(con: sqlite3.Connection, rest: str, values: Mapping[str, object]) -> list[Entry]:
+    rows = con.execute(f"SELECT {_COLUMNS} FROM history {rest}", dict(values))  # noqa: S608
+    return [Entry(*row) for row in rows]
+
+
+def _schema() -> dict[str, type[pl.DataType]]:
+    numbers = {"id", "run", "exit_code", "started_at", "ended_at"}
+    return {field.name: pl.Int64 if field.name in numbers else pl.String for field in fields(Entry)}
+
+
+def _failed(path: Path, error: sqlite3.Error) -> StoreError:
+    return StoreError(
+        f"{path}: the history of runs cannot be read or written: {error}; is the disk full, or the "
+        "folder not writable? A damaged file may be removed: a new one is begun"
+    )

@@ -1,0 +1,153 @@
+"""What ran, what became of it, and what is due: for people, and for a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from audit import periods
+from audit.config import Cluster, Config
+from audit.files import lock
+from audit.nightly import history, timetable
+from audit.nightly.history import WHOLE, Entry
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How it stands with the runs of one cluster; times are epoch s."""
+
+    cluster: str
+    zone: str
+    last: Entry | None
+    """The last whole run that is not under way."""
+    due: int | None
+    """When the run after it was due, or will be; None where none ever ran or was planned."""
+    coming: int
+    """The next time of the timetable."""
+    overdue: bool
+
+    @property
+    def problem(self) -> str | None:
+        """What a monitor should know; None where all is well."""
+        if self.last is not None and self.last.state != "done":
+            said = (self.last.error or "").splitlines()
+            return f"the last run {self.last.state}{(said and f': {said[0]}') or ''}"
+        if self.overdue:
+            if self.due is None:
+                return "has never run"
+            return f"overdue: a run was due on {_shown(self.due, periods.zone(self.zone))}"
+        return None
+
+
+@dataclass(frozen=True)
+class Status:
+    """All that there is to say."""
+
+    entries: Sequence[Entry]
+    """Newest first."""
+    clusters: Sequence[Standing]
+    holder: str | None
+    """Who is at work."""
+
+
+def look(config: Config, folder: Path, now: int) -> Status:
+    """How it stands at ``now``.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    state = folder / config.output.state
+    entries = history.read(state)
+    kept = timetable.stored(timetable_in(state))
+    return Status(
+        entries=entries,
+        clusters=[_standing(config, cluster, entries, kept, now) for cluster in config.clusters],
+        holder=lock.holder(state / "store.duckdb"),
+    )
+
+
+def timetable_in(state: Path) -> Path:
+    """The job store's file in the folder of the store."""
+    return state / "timetable.sqlite"
+
+
+def due(
+    config: Config, cluster: Cluster, entries: Sequence[Entry], kept: dict[str, int]
+) -> int | None:
+    """When the run is due that follows the last; None where none ever ran or was planned.
+
+    A run that failed counts: what it left is retried with the next. One that was killed or stopped
+    does not: what it left is due at once.
+
+    Args:
+        config: the configuration in force.
+        cluster: whose.
+        entries: of the history.
+        kept: what the timetable knew last, for clusters that never ran.
+    """
+    for entry in entries:
+        if _covers(entry, cluster) and entry.state in {"done", "failed"}:
+            times = timetable.times_of(config, cluster)
+            return timetable.next_after(times, cluster.zone, entry.started_at)
+    return kept.get(cluster.name)
+
+
+def lines(status: Status, most: int) -> Iterator[str]:
+    """The status as lines of text, of the newest ``most`` entries."""
+    zones = {standing.cluster: periods.zone(standing.zone) for standing in status.clusters}
+    usual = next(iter(zones.values()))
+    shown = [_row(entry, zones.get(entry.cluster or "", usual)) for entry in status.entries[:most]]
+    if shown:
+        table = [("began", "took", "cluster", "stage", "state", "error"), *shown]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for row in table:
+            cells = zip(row, widths, strict=True)
+            yield "  ".join(cell.ljust(width) for cell, width in cells).rstrip()
+        yield ""
+    if status.holder is not None:
+        yield f"at work: {status.holder}"
+    for standing in status.clusters:
+        coming = _shown(standing.coming, zones[standing.cluster])
+        yield f"{standing.cluster}: {standing.problem or 'in order'}; next time {coming}"
+
+
+def _standing(
+    config: Config, cluster: Cluster, entries: Sequence[Entry], kept: dict[str, int], now: int
+) -> Standing:
+    instant = due(config, cluster, entries, kept)
+    finished = (entry for entry in entries if _covers(entry, cluster) and entry.state != "running")
+    times = timetable.times_of(config, cluster)
+    return Standing(
+        cluster=cluster.name,
+        zone=cluster.zone,
+        last=next(finished, None),
+        due=instant,
+        coming=timetable.next_after(times, cluster.zone, now),
+        overdue=instant is None or instant + config.service.overdue_s < now,
+    )
+
+
+def _covers(entry: Entry, cluster: Cluster) -> bool:
+    """Whether it is a whole run that did all there was to do for the cluster."""
+    return entry.stage == WHOLE and entry.cluster in {None, cluster.name} and entry.period is None
+
+
+def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
+    took = "" if entry.ended_at is None else f"{entry.ended_at - entry.started_at:,} s"
+    stage = entry.stage if entry.stage == WHOLE else f"  {entry.stage}"
+    said = (entry.error or "").replace("\n", " ")
+    return (
+        _shown(entry.started_at, zone),
+        took,
+        entry.cluster or "all",
+        stage + (f" {entry.period}" if entry.period else ""),
+        entry.state,
+        said if len(said) <= 200 else said[:199] + "…",
+    )
+
+
+def _shown(instant: int, zone: ZoneInfo) -> str:
+    return datetime.fromtimestamp(instant, zone).strftime("%Y-%m-%d %H:%M %Z")

@@ -1,0 +1,366 @@
+"""What-if schedules: what a policy would have made of a log, written as SWF or Parquet."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit import __version__, config
+from audit.cluster import charges, fairshare, ranking, spans
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.inference import Fact
+from audit.cluster.setting import Setting
+from audit.errors import UsageError
+from audit.formats import swf
+from audit.ingest.ingest import Progress
+from audit.metrics.attempts import performance, population
+from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
+from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Standing
+from audit.pipeline.opening import Asked, open_log
+from audit.report.text import wording
+from audit.simulation import engine
+from audit.simulation.check import check_simulated, require_sound
+from audit.simulation.ownership import EQUAL_SHARES
+from audit.simulation.workload import KEYS
+
+SUFFIXES: Final = (".swf", ".parquet")
+LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
+"""Backfilling that knows depth and window."""
+
+_OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """What ``fairaudit simulate`` was asked for; None lets the configuration or the log decide."""
+
+    out: Path | None = None
+    """Where the schedule goes; by its suffix SWF or Parquet."""
+    order: Order | None = None
+    backfill: Backfill | None = None
+    depth: int | None = None
+    window_s: int | None = None
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How a schedule did; None where there is nothing to measure."""
+
+    attempts: int
+    started: int
+    never_started: int
+    start_unknown: int
+    wait_mean: float | None  # s
+    wait_median: float | None  # s
+    bounded_slowdown_mean: float | None
+    utilization: float | None  # of 1
+    span_s: int  # from the first arrival to the last end
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A pool as it was, and as it would have been."""
+
+    pool: str
+    schedule: str
+    observed: Figures
+    simulated: Figures
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulation made."""
+
+    written: Path | None
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...]
+
+
+def simulate(
+    request: Request,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+    inferred: Callable[[Fact], None] = lambda fact: None,
+    folder: Path = Path(),
+) -> Outcome:
+    """Simulates each pool of a log under a policy, and writes the schedule if asked to.
+
+    The file is there whole or not at all, and the same logs and configuration give the same bytes.
+    Nothing else is kept.
+
+    Args:
+        request: which logs, and what to make of them.
+        chosen: the configuration in force. Pools, steps and policies are those of the cluster of
+            this name in it, if it has any.
+        progress: told how far it is.
+        inferred: told what was inferred.
+        folder: that of the configuration, which files that it names are relative to.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+    """
+    if request.out is not None:
+        _refuse_unfit(request.out, request.logs)
+    log = open_log(request, chosen, progress)
+    setting, cluster, described = log.setting, log.cluster, log.described
+    policies = {pool.name: _policy(pool, request) for pool in setting.pools}
+    for fact in (*setting.facts, *_policy_facts(policies, request, cluster)):
+        inferred(fact)
+    tau_s = chosen.metrics.tau_s
+    shares = (
+        fairshare.read(cluster.usage, folder, cluster.name)
+        if cluster
+        else Fairshare(config.Usage())
+    )
+    ranked = ranking.of(shares, setting, policies.values())
+    if ranked is not EQUAL_SHARES:
+        described = charges.charged(described, setting, shares)
+    schedules, comparisons = [], []
+    for done, pool in enumerate(setting.pools):
+        progress("simulating", done, len(setting.pools))
+        policy = policies[pool.name]
+        own = described.filter(pl.col("pool") == pool.name)
+        made = engine.simulate(own, pool, setting.now, policy, tau_s, ranked)
+        require_sound(check_simulated(made, own, pool, setting.now), f"schedule {policy.name!r}")
+        schedule = _settled(made, own)
+        schedules.append(schedule)
+        comparisons.append(
+            Comparison(
+                pool.name,
+                policy.name,
+                _figures(own, own, pool, setting.now),
+                _figures(schedule, own, pool, spans.latest_instant(schedule) or 0),
+            )
+        )
+    progress("simulating", len(setting.pools), len(setting.pools))
+    if request.out is not None:
+        whole = pl.concat(schedules)
+        as_swf = request.out.suffix.lower() == ".swf"
+        _write(request.out, to_swf(whole, setting) if as_swf else to_parquet(whole))
+    return Outcome(request.out, tuple(comparisons), setting.warnings)
+
+
+def table(comparison: Comparison) -> str:
+    """The figures of a pool as it was and as it would have been, for a terminal."""
+    rows: list[tuple[str, Callable[[Figures], str]]] = [
+        ("attempts", lambda of: wording.count(of.attempts)),
+        ("started", lambda of: wording.count(of.started)),
+        ("never started", lambda of: wording.count(of.never_started)),
+        ("start unknown", lambda of: wording.count(of.start_unknown)),
+        ("mean wait, s", lambda of: wording.number(of.wait_mean, 4)),
+        ("median wait, s", lambda of: wording.number(of.wait_median, 4)),
+        ("mean bounded slowdown", lambda of: wording.number(of.bounded_slowdown_mean)),
+        ("utilization", lambda of: wording.percent(of.utilization)),
+        ("first arrival to last end", lambda of: wording.duration(of.span_s)),
+    ]
+    observed, simulated = comparison.observed, comparison.simulated
+    if not observed.start_unknown and not simulated.start_unknown:
+        rows = [row for row in rows if row[0] != "start unknown"]
+    lines = [(f"pool {wording.name(comparison.pool)}", "observed", comparison.schedule)]
+    lines += [(label, shown(observed), shown(simulated)) for label, shown in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(3)]
+    return "".join(
+        f"{label:<{widths[0]}}  {was:>{widths[1]}}  {would:>{widths[2]}}\n"
+        for label, was, would in lines
+    )
+
+
+def to_swf(schedule: pl.DataFrame, setting: Setting) -> bytes:
+    """A schedule as an SWF log.
+
+    Submit times are arrivals, so that waits are those of the schedule; processors are what the pool
+    counts. Attempts that are open have no end, and are left out, as are those of unknown arrival.
+
+    Args:
+        schedule: columns of ``model.DESCRIBED``.
+        setting: the cluster, whose name, zone and pools the header tells.
+    """
+    arrival = pl.min_horizontal("arrival_time", "start_time", "end_time")
+    is_open = pl.col("standing").is_in(_OPEN)
+    started = pl.col("start_time").is_not_null()
+    never = pl.col("standing") == Standing.NEVER_STARTED
+    kept = (
+        schedule.filter(~is_open, pl.col("arrival_time").is_not_null())
+        .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
+        .with_columns(
+            submit_time=arrival,
+            cpus="size",
+            occupancy_s=pl.when(started | ~never).then("occupancy_s"),
+            state=pl.when(never).then(pl.lit(str(JobState.CANCELLED))).otherwise(_swf_state()),
+        )
+        .sort("submit_time", maintain_order=True)
+    )
+    frame, comments = swf.numbered(kept)
+    left_out = {schedule.height - kept.height} - {0}
+    notes = [
+        *comments,
+        "Note: submit times are arrivals: when the job could have started at the earliest",
+        *(f"Note: {_about(pool)}" for pool in setting.pools),
+        *(f"Note: {many} attempts, open or of unknown arrival, are left out" for many in left_out),
+    ]
+    origin = kept["submit_time"].min()
+    policies = ", ".join(schedule["schedule"].unique().sort().to_list())
+    entries = {
+        "Version": "2.2",
+        "Computer": setting.cluster,
+        "Conversion": f"none: simulated by fairaudit {__version__} ({policies})",
+        "MaxJobs": str(kept.height),
+        "MaxRecords": str(kept.height),
+        "Preemption": "No",
+        "UnixStartTime": str(origin or 0),
+        "TimeZoneString": setting.zone.key,
+    }
+    if len({pool.resource for pool in setting.pools}) == 1:
+        entries["MaxProcs"] = str(sum(pool.largest for pool in setting.pools))
+    return swf.write(frame, entries, notes)
+
+
+def to_parquet(schedule: pl.DataFrame) -> bytes:
+    """A schedule as a Parquet file: its columns as they are, times in int64 seconds."""
+    buffer = io.BytesIO()
+    schedule.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
+    """Checks where the schedule is to go, before the long work.
+
+    Raises:
+        UsageError: not there.
+    """
+    if out.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{out}: name a file that ends in {' or '.join(SUFFIXES)} (--out)")
+    if out.is_dir():
+        raise UsageError(f"{out}: is a folder; name the file to write (--out)")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out.parent}: no such folder (--out)")
+    if out.exists() and any(log.exists() and out.samefile(log) for log in logs):
+        raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
+
+
+def _write(out: Path, content: bytes) -> None:
+    """Puts a file in place in one step.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    draft = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        draft.replace(out)
+    except OSError as error:
+        raise UsageError(f"{out}: cannot be written: {error.strerror or error} (--out)") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _policy(pool: Pool, request: Request) -> Policy:
+    """The pool's policy, with what was asked for instead.
+
+    Raises:
+        UsageError: a limit is asked for that the backfilling does not know.
+    """
+    backfill = request.backfill or pool.policy.backfill
+    limits = (("--depth", request.depth), ("--window", request.window_s))
+    for flag, limit in limits:
+        if limit is not None and backfill not in LIMITED:
+            raise UsageError(f"{flag}: only --backfill {' and '.join(LIMITED)} have one")
+    kept = pool.policy if backfill in LIMITED else Policy()
+    return Policy(
+        request.order or pool.policy.order,
+        backfill,
+        request.depth if request.depth is not None else kept.depth,
+        request.window_s if request.window_s is not None else kept.window_s,
+    )
+
+
+def _policy_facts(
+    policies: Mapping[str, Policy], request: Request, cluster: config.Cluster | None
+) -> list[Fact]:
+    """What each pool is simulated under, and who says so."""
+    asked = (
+        ("--order", request.order),
+        ("--backfill", request.backfill),
+        ("--depth", request.depth),
+        ("--window", request.window_s),
+    )
+    said = [flag for flag, value in asked if value is not None]
+    if request.order is None or request.backfill is None:
+        said.append("default" if cluster is None else "config.toml")
+    return [
+        Fact(f"policy of pool {name!r}", policy.name, ", ".join(said))
+        for name, policy in policies.items()
+    ]
+
+
+def _settled(schedule: pl.DataFrame, observed: pl.DataFrame) -> pl.DataFrame:
+    """A schedule in which those who ran, but could not start here, are told apart."""
+    ran = observed.filter(pl.col("standing") == Standing.ENDED).select(
+        *KEYS, _ran=pl.lit(value=True)
+    )
+    joined = schedule.join(ran, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    hindered = pl.col("_ran").is_not_null() & pl.col("start_time").is_null()
+    return joined.with_columns(
+        standing=pl.when(hindered).then(pl.lit(Standing.NEVER_STARTED.value)).otherwise("standing"),
+        occupancy_s=pl.when(~hindered).then("occupancy_s"),
+        runtime_s=pl.when(~hindered).then("runtime_s"),
+    ).drop("_ran")
+
+
+def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: int) -> Figures:
+    """How a schedule did. Open attempts are part of the utilization alone."""
+    is_open = observed.filter(pl.col("standing").is_in(_OPEN)).select(KEYS)
+    closed = schedule.join(is_open, on=KEYS, how="anti", nulls_equal=True)
+    started = population.ended(closed)
+    waits = np.sort(started["wait_s"].to_numpy().astype(np.float64))
+    slowdowns = started["bounded_slowdown"].drop_nulls().to_numpy()
+    standings = closed["standing"]
+    first = schedule["arrival_time"].min()
+    begin = min(first, now) if isinstance(first, int) else now
+    edges = sorted({begin, now, *(s.since for s in pool.steps if begin < s.since < now)})
+    had = [pool.capacity_at(edge) for edge in edges[:-1]]
+    did = performance.activity(schedule, had or pool.capacity, edges, now)
+    return Figures(
+        attempts=closed.height,
+        started=started.height,
+        never_started=int((standings == Standing.NEVER_STARTED).sum()),
+        start_unknown=int((standings == Standing.START_UNKNOWN).sum()),
+        wait_mean=_mean(waits),
+        wait_median=nearest_rank(waits, MEDIAN),
+        bounded_slowdown_mean=_mean(slowdowns),
+        utilization=performance.utilization(did),
+        span_s=now - begin,
+    )
+
+
+def _mean(values: np.typing.NDArray[np.float64]) -> float | None:
+    return exact_sum(values) / len(values) if len(values) else None
+
+
+def _swf_state() -> pl.Expr:
+    """States as SWF knows them; what else has ended has failed."""
+    known = [state.value for state in (JobState.COMPLETED, JobState.CANCELLED)]
+    state = pl.col("state")
+    return (
+        pl.when(state.is_in(known) | state.is_null())
+        .then(state)
+        .otherwise(pl.lit(str(JobState.FAILED)))
+    )
+
+
+def _about(pool: Pool) -> str:
+    """A pool, what it had, and since when."""
+    had = "".join(
+        f"; from epoch second {step.since} on {amount}"
+        for step in pool.steps
+        for resource, amount in step.amounts
+        if resource == pool.resource
+    )
+    return f"pool {pool.name}: processors are {pool.resource.value}, {pool.capacity}{had}"

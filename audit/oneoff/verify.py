@@ -1,0 +1,126 @@
+"""Makes a report again from a database, and compares it byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit import __version__
+from audit.config import Config, Report
+from audit.errors import ReportError, UsageError
+from audit.report import build
+from audit.report.render import identity, sandbox
+from audit.report.render import page as render
+from audit.report.render.identity import Claim
+from audit.store import database, queries
+from audit.store.database import Connection
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a report is what the database gives, and if not, where and likely why."""
+
+    same: bool
+    text: str
+
+
+def verify(report: Path, published: Path | None, config: Config, folder: Path) -> Verdict:
+    """Makes the report again and compares.
+
+    Args:
+        report: a page or a PDF that fairaudit made.
+        published: the database; None takes ``audit.duckdb`` beside the report, else the one that
+            ``config`` publishes.
+        config: the configuration in force.
+        folder: what its paths are relative to.
+
+    Raises:
+        UsageError: the report or the database does not exist.
+        ReportError: the file does not say which report it is, or the PDF cannot be laid out.
+        StoreError: the database cannot be read.
+    """
+    try:
+        given = report.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{report}: cannot be read: {error.strerror}") from error
+    try:
+        claim = identity.read(given)
+    except ReportError as error:
+        raise ReportError(f"{report}: {error}") from error
+    con = database.open_snapshot(_database(report, published, config, folder))
+    try:
+        return _compared(con, claim, given, config.report)
+    finally:
+        con.close()
+
+
+def _database(report: Path, published: Path | None, config: Config, folder: Path) -> Path:
+    if published is not None:
+        return published
+    beside = report.parent / "audit.duckdb"
+    if beside.exists():
+        return beside
+    if config.clusters:
+        return folder / config.output.database
+    raise UsageError(
+        f"{report}: no audit.duckdb lies beside it; name its database with --db, or the "
+        "configuration that it was made by with --config"
+    )
+
+
+def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Verdict:
+    named = f"report of {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
+    found = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
+    if found.is_empty():
+        return Verdict(False, f"{named}: the database knows no such period; is it the right one?")
+    run_id, version = found.row(0)[:2]
+    if run_id != claim.run_id:
+        return Verdict(False, f"{named}: {_restated(con, claim, run_id, version)}")
+    page = build.build(con, claim.cluster, claim.period, claim.options)
+    if given.startswith(b"%PDF-"):
+        made = render.render_pdf(page, limits=sandbox.limits(chosen))
+    else:
+        made = render.render_html(page).encode()
+    if made == given:
+        return Verdict(True, f"{named}: the same, byte for byte")
+    return Verdict(False, f"{named}: differs {_where(made, given)}: {_why(claim)}")
+
+
+def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
+    """Why figures of this period are those of another run now."""
+    changed = queries.run(
+        con, "restated", cluster=claim.cluster, period=claim.period.name, run_id=claim.run_id
+    ).item()
+    text = f"not compared: the period was computed again since, by run {run_id}"
+    if version != claim.version:
+        return f"{text} of version {version}; the report is of {claim.version}"
+    return (
+        f"{text}, for its logs or its configuration changed; {changed:,} figures of the report "
+        "were restated since (view restatements)"
+    )
+
+
+def _why(claim: Claim) -> str:
+    if claim.version != __version__:
+        return f"it was made by version {claim.version}, and this is {__version__}"
+    return (
+        "the figures are those of the same run, so the file was edited, or made with other fonts "
+        "or libraries than are installed here"
+    )
+
+
+def _where(made: bytes, given: bytes) -> str:
+    """Where two files first differ, and what stands there."""
+    shorter = min(len(made), len(given))
+    at = next((n for n in range(shorter) if made[n] != given[n]), shorter)
+    line = given.count(b"\n", 0, at) + 1
+    where = f"first at byte {at:,}"
+    if given.startswith(b"%PDF-"):
+        return where
+    shown, expected = (
+        text[max(at - 10, 0) : at + _SHOWN].decode(errors="replace").strip()
+        for text in (given, made)
+    )
+    return f"{where} (line {line:,}), {shown!r} instead of {expected!r}"

@@ -1,0 +1,206 @@
+"""Logs as a what-if or a study reads them: by way of a store that is thrown away."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from audit import config
+from audit.cluster.inference import Fact
+from audit.cluster.setting import Setting, configured, one_off
+from audit.errors import UsageError
+from audit.formats.dialects import PLAIN, Header, Reading
+from audit.ingest.ingest import (
+    Opened,
+    Progress,
+    called_by,
+    clusters,
+    open_logs,
+    refuse_beyond,
+    take_in,
+)
+from audit.metrics.attempts import population
+from audit.model import Pool, Resource
+from audit.store import database, migrations, queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Which logs, and what was said of them; None lets the configuration or the log decide."""
+
+    logs: Sequence[Path]
+    dialect: str | None = None
+    reading: Reading = PLAIN
+    cluster: str | None = None
+    pool_size: int | None = None
+    resource: Resource | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """What logs hold of a cluster."""
+
+    described: pl.DataFrame
+    """Columns of ``model.DESCRIBED``: all attempts of all pools."""
+    setting: Setting
+    """Pools, zone and instant."""
+    cluster: config.Cluster | None
+    """The cluster in the configuration, if it has any."""
+    sha256: tuple[str, ...]
+    """Of the logs' decompressed bytes, sorted."""
+
+
+def open_log(
+    asked: Asked,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+) -> Log:
+    """Reads logs, and tells what must be known of their cluster.
+
+    Args:
+        asked: which logs, and what was said of them.
+        chosen: the configuration in force. Pools, steps and policies are those of the cluster of
+            this name in it, if it has any.
+        progress: told how far it is.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+    """
+    logs = open_logs(asked.logs, asked.dialect, asked.reading)
+    named, attempts, headers, cluster = _read(logs, asked, chosen, progress)
+    setting = _setting(named, attempts, headers, cluster, asked)
+    described = population.describe(
+        attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+    )
+    return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
+
+
+def _read(
+    logs: Sequence[Opened], asked: Asked, chosen: config.Config, progress: Progress
+) -> tuple[Fact, pl.DataFrame, Mapping[str, Header], config.Cluster | None]:
+    """What the logs hold, by way of a store that is thrown away, and who is configured for them."""
+    name, source, called = name_of(logs, asked.cluster)
+    cluster = _configured_cluster(chosen, asked.cluster, called)
+    named = Fact("cluster", name, source)
+    if cluster is not None and cluster.name != name:
+        named = Fact("cluster", cluster.name, "the only one that is configured")
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
+        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
+        try:
+            migrations.migrate(con)
+            take_in(con, named.value, logs, called=called, progress=progress)
+            refuse_beyond(con, named.value, logs, chosen.ingest.refused_limit)
+            attempts = queries.run(con, "attempts", cluster=named.value)
+        finally:
+            con.close()
+    return named, attempts, {log.source.path.name: log.header for log in logs}, cluster
+
+
+def _configured_cluster(
+    chosen: config.Config, asked: str | None, called: str | None
+) -> config.Cluster | None:
+    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
+
+    Raises:
+        UsageError: it has clusters, but not that one, or several to choose from.
+    """
+    if not chosen.clusters:
+        return None
+    clusters = {cluster.name: cluster for cluster in chosen.clusters}
+    listed = ", ".join(clusters)
+    if asked is not None:
+        if asked not in clusters:
+            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
+        return clusters[asked]
+    if called in clusters:
+        return clusters[called]
+    if len(clusters) > 1:
+        raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
+    return chosen.clusters[0]
+
+
+def _setting(
+    named: Fact,
+    attempts: pl.DataFrame,
+    headers: Mapping[str, Header],
+    cluster: config.Cluster | None,
+    asked: Asked,
+) -> Setting:
+    """The pools: as configured, else as the flags say, else as the log does.
+
+    Raises:
+        UsageError: flags say what the configuration says already.
+    """
+    if cluster is None:
+        resource = asked.resource or Resource.cpus
+        return one_off(named, attempts, headers, resource, asked.pool_size, asked.zone)
+    told = (
+        ("--pool-size", asked.pool_size),
+        ("--resource", asked.resource),
+        ("--zone", asked.zone),
+    )
+    for flag, value in told:
+        if value is not None:
+            raise UsageError(
+                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
+            )
+    setting = configured(cluster, attempts, headers)
+    zone = Fact("time zone", cluster.zone, "config.toml")
+    return Setting(
+        setting.cluster,
+        setting.zone,
+        setting.pools,
+        setting.partition_pool,
+        setting.now,
+        (named, zone, *setting.facts),
+        setting.warnings,
+    )
+
+
+def name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str, str | None]:
+    """What the cluster is called here, who says so, and what the logs' records call it.
+
+    Raises:
+        UsageError: the logs' records name several, and none of them was chosen.
+    """
+    named = sorted({name for log in logs for name in clusters(log)})
+    called = called_by(asked, named, "--cluster")
+    if asked is not None:
+        return asked, "--cluster", called
+    if called is not None:
+        return called, "the log's records", called
+    name = min(log.source.path.name for log in logs)
+    for suffix in (".gz", ".swf", ".txt", ".log", ".csv", ".psv"):
+        name = name.removesuffix(suffix)
+    return name or "cluster", "the log's name", None
+
+
+def pools(log: Log, only: str | None = None) -> list[Pool]:
+    """The pools that the log holds attempts of: all of them, or the one called ``only``.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known = {pool.name: pool for pool in log.setting.pools}
+    if only is not None and only not in known:
+        raise UsageError(f"--pool {only}: no such pool; there is: {', '.join(known)}")
+    found = [pool for name, pool in known.items() if only in (None, name)]
+    held = [pool for pool in found if (log.described["pool"] == pool.name).any()]
+    if not held:
+        raise UsageError("the log holds no attempts" + (f" of pool {only!r}" if only else ""))
+    return held
+
+
+def largest_pool(log: Log, name: str | None = None) -> Pool:
+    """The pool called ``name``; without a name, the one in which most attempts ended.
+
+    Raises:
+        UsageError: there is none.
+    """
+    counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
+    return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))

@@ -1,0 +1,109 @@
+"""The full tables of users and accounts, as CSV files that a report carries along."""
+
+import csv
+import io
+from dataclasses import dataclass
+from typing import Final
+
+from audit.report.contents import Contents, Entities, PoolPart
+from audit.report.text import wording
+
+# A spreadsheet takes a cell that begins so for a formula, and would run what a user named a job.
+_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_BLANK: Final = frozenset("\t\r\n\0")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file inside the report."""
+
+    name: str
+    what: str
+    text: str
+
+
+def files(contents: Contents) -> dict[str, tuple[File, ...]]:
+    """The files of each pool, by its name."""
+    made = {}
+    for number, pool in enumerate(contents.pools, start=1):
+        end, where = "", ""
+        if len(contents.pools) > 1:
+            end, where = f"-{number}", f" of pool {wording.name(pool.name)}"
+        of_pool = [
+            File(f"{of.kind}s{end}.csv", f"{of.kind}s{where}", table(pool, of))
+            for of in (pool.users, pool.accounts)
+            if of.rows
+        ]
+        if of_pool and pool.has_fair_starts:
+            name = f"model-fidelity{end}.csv"
+            of_pool.append(File(name, f"figures of model fidelity{where}", fidelity(pool)))
+        made[pool.name] = tuple(of_pool)
+    return made
+
+
+def table(pool: PoolPart, of: Entities) -> str:
+    """All users, or accounts, of a pool as CSV (RFC 4180), with numbers in full precision."""
+    unit = wording.resource(pool.resource).lower()
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(
+        [
+            of.kind,
+            "attempts",
+            "jobs",
+            "tuwt_s",
+            f"tusa_{unit}_s",
+            "nuwt",
+            "re_unfairness_net",
+            "re_unfairness_positive",
+            "never_started",
+            "gave_up_wait_s",
+            "fst_attempts",
+            *_MISSED,
+        ]
+    )
+    for row in of.rows:
+        writer.writerow(
+            [
+                cell(row.name),
+                row.attempts,
+                row.jobs,
+                row.tuwt_s,
+                row.tusa,
+                row.nuwt,
+                row.re_unfairness_net,
+                row.re_unfairness_positive,
+                row.never_started,
+                row.gave_up_wait_s,
+                row.missed.attempts if row.missed else 0,
+                *(getattr(row.missed, name) if row.missed else None for name in _MISSED),
+            ]
+        )
+    return out.getvalue()
+
+
+_MISSED: Final = (
+    *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),
+    *("preferred_strict_share", "preference_strict_mean"),
+)
+"""Fields of ``contents.Missed``."""
+
+
+def fidelity(pool: PoolPart) -> str:
+    """What must stand beside every figure of fair start times, as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(["order", "backfill", "metric", "value", "unit"])
+    told = pool.fair_start.fidelity
+    policy = (cell(told.order), cell(told.backfill)) if told else (None, None)
+    for figure in (*(told.figures if told else ()), pool.figure("over_capacity_time")):
+        writer.writerow([*policy, cell(figure.metric), figure.value, figure.unit])
+    return out.getvalue()
+
+
+def cell(text: str | None) -> str:
+    """A text as a cell that no spreadsheet runs."""
+    if text is None:
+        return ""
+    bare = text.lstrip()  # some drop what is blank before they look
+    return f"'{text}" if bare.startswith(_FORMULA) or text[:1] in _BLANK else text

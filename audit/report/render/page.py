@@ -1,0 +1,310 @@
+"""A report's record as an HTML page and as a PDF. The only home of Jinja2.
+
+Both come from the same templates. The HTML page is one file without any outside reference; its
+security policy lets nothing run but the scripts it was written with. The PDF is laid out with
+nothing but what the page carries: no file and no address is fetched. The same record gives the
+same bytes, on any day.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal
+
+from audit import resources
+from audit.errors import ReportError
+from audit.model import COUNTED
+from audit.report.charts import drawing
+from audit.report.charts import parts as parts_chart
+from audit.report.charts import pool as charts
+from audit.report.charts.style import Chart
+from audit.report.charts.usage import usage
+from audit.report.contents import SMALL_SAMPLE, Contents
+from audit.report.render import export, identity, sandbox
+from audit.report.render.sandbox import Limits
+from audit.report.text import belief, tables, wording
+from audit.report.text.findings import findings, notices, standing
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+Medium = Literal["screen", "paper"]
+
+PAPER_ROWS: Final = 50
+"""At most so many rows of a table go on paper: WeasyPrint's memory grows with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart as the templates place it."""
+
+    key: str
+    title: str
+    alt: str
+    picture: str  # data: URI of the SVG
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """All charts of a report, drawn once for the page and for paper."""
+
+    pools: tuple[Mapping[str, Picture], ...]
+    usages: tuple[Mapping[str, Picture], ...]
+    parts: Mapping[str, Picture]
+    specs: tuple[Mapping[str, str], ...]
+
+
+def prepare(limits: Limits | None = sandbox.DEFAULT) -> None:
+    """Begins in the background what a report would have to wait for.
+
+    A command that will write one calls this when it starts: while logs are read and figures
+    computed, mostly outside Python's lock, the libraries that draw are loaded here, and those that
+    lay out in the process that will.
+
+    Args:
+        limits: of the PDF; None where none will be made.
+    """
+    drawing.prepare()
+    if limits is not None:
+        sandbox.prepare(limits)
+    # No daemon: a command that fails early must not end in the middle of foreign code.
+    threading.Thread(target=drawing.load, name="fairaudit-libraries").start()
+
+
+def draw(contents: Contents) -> Drawn:
+    """Draws the charts of every pool that has something to show, and those of usage."""
+    drawing.prepare()
+    specs: list[dict[str, str]] = []
+
+    def drawn(group: str, made: Mapping[str, Chart]) -> dict[str, Picture]:
+        pictures = {
+            key: picture(f"chart-{group}-{key.replace('_', '-')}", chart)
+            for key, chart in made.items()
+        }
+        specs.extend(
+            {"key": pictures[key].key, "json": script_json(chart.spec)}
+            for key, chart in made.items()
+        )
+        return pictures
+
+    pools = [
+        drawn(str(number), charts.of_pool(pool) if pool.attempts else {})
+        for number, pool in enumerate(contents.pools, start=1)
+    ]
+    usages = [
+        drawn(f"usage-{number}", {chart.key: chart} if chart else {})
+        for number, of in enumerate(() if contents.empty else contents.usages, start=1)
+        for chart in (usage(of),)
+    ]
+    parts = drawn("parts", {} if contents.empty else parts_chart.of_contents(contents))
+    return Drawn(tuple(pools), tuple(usages), parts, tuple(specs))
+
+
+def picture(key: str, chart: Chart) -> Picture:
+    """Draws the still picture of a chart.
+
+    Raises:
+        ReportError: it has no size.
+    """
+    drawn = drawing.svg(chart)
+    size = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', drawn)
+    if size is None:
+        raise ReportError(f"chart {chart.key}: vl-convert gave an SVG without a size")
+    width, height = (round(float(side)) for side in size.groups())
+    return Picture(key, chart.title, chart.alt, data_uri("image/svg+xml", drawn), width, height)
+
+
+def script_json(value: object) -> str:
+    """JSON that may stand inside a ``<script>`` element, whatever texts it holds."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
+    """The report as one self-contained HTML page.
+
+    Args:
+        contents: what it says.
+        drawn: its charts, where :func:`draw` has been called already.
+    """
+    return _page(contents, drawn or draw(contents), "screen")
+
+
+def render_pdf(
+    contents: Contents, drawn: Drawn | None = None, limits: Limits = sandbox.DEFAULT
+) -> bytes:
+    """The report as a tagged A4 PDF, the full tables of users and accounts attached.
+
+    Args:
+        contents: what it says.
+        drawn: its charts, where :func:`draw` has been called already.
+        limits: what laying it out may take; it happens in a process of its own.
+
+    Raises:
+        ReportError: it takes more, its process died, or the libraries that lay out text are not
+            installed.
+    """
+    page = _page(contents, drawn or draw(contents), "paper")
+    attachments = [
+        (file.name, f"All {file.what}", file.text)
+        for of_pool in export.files(contents).values()
+        for file in of_pool
+    ]
+    return sandbox.lay_out(page, attachments, contents.span.to_time, limits)
+
+
+def try_out() -> int:
+    """Lays out a page of one word, to see that fonts and libraries are there; gives its size.
+
+    Raises:
+        ReportError: as :func:`render_pdf`.
+    """
+    word = "<p style='font-family: DejaVu Sans'>fairaudit</p>"
+    return len(sandbox.lay_out(f"<html lang='en'><title>fairaudit</title>{word}", [], 0))
+
+
+def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
+    screen = medium == "screen"
+    span = contents.span
+    rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
+    bundle = bundled() if screen and drawn.specs else ""
+    boot = text_of("boot.js")
+    end = span.to_time if span.whole_log else span.to_time - 1
+    text = (
+        _environment()
+        .get_template("report/page.html")
+        .render(
+            medium=medium,
+            title=(
+                f"Fairness of {wording.name(contents.cluster)}, "
+                f"{wording.day(span.from_time, span.zone)} to {wording.day(end, span.zone)}"
+            ),
+            dated=datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            identity=identity.written(contents),
+            contents=contents,
+            findings=findings(contents),
+            notices=notices(contents),
+            standing=standing(contents),
+            charts=drawn.pools,
+            usage_charts=drawn.usages,
+            parts_charts=drawn.parts,
+            specs=[{"key": spec["key"], "json": trusted(spec["json"])} for spec in drawn.specs],
+            downloads={
+                pool: [
+                    {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
+                    for file in files
+                ]
+                for pool, files in export.files(contents).items()
+            },
+            policy=policy(bundle, boot),
+            bundle=trusted(bundle),
+            boot=trusted(boot),
+            css=trusted(text_of("common.css") + text_of(f"{medium}.css")),
+            key_figures=tables.KEY_FIGURES,
+            nuwt_measures=tables.NUWT_MEASURES,
+            population=tables.POPULATION,
+            fair_start_figures=tables.FAIR_START,
+            counted=COUNTED,
+            small_sample=SMALL_SAMPLE,
+            rows_shown=rows,
+            resource_rows=rows if screen else min(rows, 5),
+            refusals_shown=200 if screen else 20,
+            inputs_shown=400 if screen else PAPER_ROWS,
+        )
+    )
+    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+
+
+def fill(template: str, values: Mapping[str, object]) -> str:
+    """A template of ``templates`` with these values, every text in it escaped."""
+    return _environment().get_template(template).render(values)
+
+
+def bundled() -> str:
+    """The charts' script, fit to stand inside its own ``<script>`` element.
+
+    Raises:
+        ReportError: it is not, or could not be made.
+    """
+    bundle = drawing.script()
+    if "</script" in bundle.lower():
+        raise ReportError("the bundled chart script would end its own <script> element")
+    return bundle
+
+
+def trusted(text: str) -> "Markup":
+    """Text that templates take as it is: our own scripts and styles, and ``script_json``."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704
+
+
+def policy(*scripts: str) -> str:
+    """A content security policy under which these scripts run and nothing is ever fetched.
+
+    Styles may be inline: the charts' library sets them while it draws.
+    """
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+        if script
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def data_uri(kind: str, text: str) -> str:
+    """The address of a text that is inside the page."""
+    return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def text_of(name: str) -> str:
+    """A style sheet or script of ``templates/report``."""
+    return resources.path(f"templates/report/{name}").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(resources.path("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for module, names in (
+        (
+            wording,
+            (
+                *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
+                *("resource", "resources", "hours", "value", "bare", "interval", "width"),
+                *("points", "decay", "penalty", "first_upper"),
+            ),
+        ),
+        (
+            tables,
+            (
+                *("worst", "best", "hidden", "gave_up", "week", "months"),
+                *("lost", "gained", "unlisted", "status"),
+            ),
+        ),
+        (
+            belief,
+            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
+        ),
+    ):
+        environment.filters.update({name: getattr(module, name) for name in names})
+    return environment

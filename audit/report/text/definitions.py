@@ -1,0 +1,349 @@
+"""What each figure of a report means, with a small example worked out by the real functions.
+
+The examples are computed when the report is made, by the code that computed its figures: they
+cannot drift away from it. All look at the same four attempts in a pool of four CPUs.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts import performance, users
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import overall, resource_equality
+from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
+from audit.metrics.fairshare.usage import Windows, usage
+from audit.model import ATTEMPTS, Pool, RecordKind, Resource
+from audit.report.contents import Definition, Example
+from audit.report.text import wording
+
+_POOL: Final = Pool("example", Resource.cpus, 4)
+_END: Final = 260
+_WINDOW_S: Final = 100
+# job, user, CPUs, submit, start, end. Anna's second job slips past Ben's wide one.
+_JOBS: Final = (
+    (1, "anna", 3, 0, 0, 100),
+    (2, "ben", 4, 10, 100, 200),
+    (3, "anna", 1, 20, 20, 80),
+    (4, "ben", 1, 30, 200, 260),
+)
+# The same four, but anna's second job runs so long that ben's wide one has to wait for it.
+_DELAYED: Final = (
+    (1, "anna", 3, 0, 0, 100),
+    (2, "ben", 4, 10, 150, 250),
+    (3, "anna", 1, 20, 20, 150),
+    (4, "ben", 1, 30, 250, 300),
+)
+
+
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """The definitions, in the order in which a report uses them."""
+    attempts = _attempts()
+    return (
+        Definition(
+            "Attempt and wait",
+            "An attempt is one execution of a job; a job that was requeued has several. It arrives "
+            "when it is submitted, or becomes eligible where the log knows that, and waits until "
+            "it starts. Attempts that never started have no wait: their number, and the time "
+            "until they left the queue, stand beside each figure of waits. An attempt belongs to "
+            "the period in which it ended.",
+            "wait = start − arrival",
+            "fairaudit",
+            _example(
+                "Four attempts in a pool of 4 CPUs",
+                attempts,
+                ("job_id", "user", "size", "arrival_time", "start_time", "end_time", "wait_s"),
+                ("Job", "User", "CPUs", "Arrival", "Start", "End", "Wait (s)"),
+                f"Mean wait: {wording.number(_mean(attempts, 'wait_s'))} s.",
+            ),
+        ),
+        Definition(
+            "Bounded slowdown",
+            "How many times longer an attempt took, waiting included, than it ran; runs shorter "
+            "than 10 s count as 10 s, so that trifles do not rule the mean.",
+            "max(1, (end − arrival) / max(runtime, 10 s))",
+            "Klusáček and Rudová 2012, §2",
+            _example(
+                "Bounded slowdown of the four attempts",
+                attempts,
+                ("job_id", "arrival_time", "end_time", "runtime_s", "bounded_slowdown"),
+                ("Job", "Arrival", "End", "Runtime (s)", "Bounded slowdown"),
+                f"Mean: {wording.number(_mean(attempts, 'bounded_slowdown'))}.",
+            ),
+        ),
+        Definition(
+            "Overtaking",
+            "An attempt is overtaken by those that arrived later and started earlier. This is not "
+            "always a disadvantage: a narrow attempt may use what a wide one could not.",
+            "",
+            "Sabin and Sadayappan, §2",
+            _example(
+                "Who overtook whom",
+                attempts,
+                ("job_id", "arrival_time", "start_time", "overtaken_by", "overtook"),
+                ("Job", "Arrival", "Start", "Overtaken by", "Overtook"),
+                "",
+            ),
+        ),
+        Definition(
+            "Resource equality",
+            "At every moment, what is in use is shared out in thought among all attempts that are "
+            "waiting or running, in proportion to their size, and none gets more than its size. "
+            "What an attempt would have collected so, it deserved; what it went short of is "
+            "positive, what it got beyond that is negative, and over all attempts of a pool the "
+            "two cancel out. The overall figure is the mean, over all attempts, of what those "
+            "that went short went short of.",
+            "deserved = ∫ from arrival to end of min(size · used / active, size);  "
+            "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
+            "overall = Σ max(shortfall, 0) / attempts",
+            "Sabin and Sadayappan, §3.2",
+            _example(
+                "What each deserved and got, in CPU-seconds",
+                attempts,
+                ("job_id", "size", "re_deserved", "re_consumed", "re_unfairness"),
+                ("Job", "CPUs", "Deserved", "Consumed", "Shortfall"),
+                f"Overall: {wording.number(overall(attempts))} CPU-seconds per attempt. "
+                f"Sum of all shortfalls: {_sum_of_shortfalls(attempts)}.",
+            ),
+        ),
+        _fair_start(),
+        _nuwt(attempts),
+        _machine(attempts),
+        _penalties(),
+        _decayed(attempts),
+    )
+
+
+def _fair_start() -> Definition:
+    from audit.simulation.fair_start import fair_start_times  # compiled code: not before it is due
+
+    made = fair_start_times(describe(_log(_DELAYED), [_POOL]), _POOL, _END).sort("job_number")
+    strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
+    return Definition(
+        "Fair start time, miss and fair slowdown",
+        "An attempt's fair start time (FST) is when it would have started had nobody arrived after "
+        "it. From what ran and waited when it arrived, the policy of the pool is played forward "
+        "with the times that everything really took. Strict: the attempt queues at once, and may "
+        "slip past those ahead of it where the policy allows that. Relaxed: it queues only when "
+        "all that waited before it have started. What it started later than that is its miss; what "
+        "it started earlier is preference, and makes up for no miss. Fair slowdown is bounded "
+        "slowdown with the strict FST in the place of the start. The played-forward policy is a "
+        "model, so a replay of the whole period under it shows how far the figures can be "
+        "believed: by how much replayed starts differ from those observed, and how much of the "
+        "miss total remains without misses that are smaller than such errors. The fit is called "
+        "poor where less than half remains beyond the median error, or the ranks of replayed and "
+        "observed waits correlate by less than 0.5, and partial where less than half remains "
+        "beyond the 90th percentile.",
+        "miss = max(start − FST, 0);  overall unfairness = Σ miss / attempts with an FST;  "
+        "fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, 10 s))",
+        "Sabin and Sadayappan, §3.1; fair slowdown: Klusáček and Rudová 2012, §2.3",
+        _example(
+            "Four attempts in a pool of 4 CPUs, by first come, first served with EASY backfilling",
+            made,
+            (
+                *("job_id", "size", "arrival_time", "start_time", "end_time", "fst_strict"),
+                *("fst_relaxed", "miss_strict_s", "miss_relaxed_s", "fair_slowdown"),
+            ),
+            (
+                *("Job", "CPUs", "Arrival", "Start", "End", "Strict FST", "Relaxed FST"),
+                *("Strict miss (s)", "Relaxed miss (s)", "Fair slowdown"),
+            ),
+            "Job 3 was let past job 2 and delayed it: it started "
+            f"{wording.count(_preference(made, '3'))} s before its FST. Job 4 could have "
+            "slipped past job 2 without delaying it, which only the strict FST grants. Overall: "
+            f"{strict} s per attempt strict, {relaxed} s relaxed.",
+        ),
+    )
+
+
+def _preference(made: pl.DataFrame, job: str) -> int:
+    own = made.filter(pl.col("job_id") == job)
+    return int(own.select(pl.col("fst_strict") - pl.col("start_time")).item())
+
+
+def _nuwt(attempts: pl.DataFrame) -> Definition:
+    entities = users.by_entity(attempts, "user")
+    spread = users.dispersion(entities)
+    return Definition(
+        "NUWT, UWT and F",
+        "The time that a user's attempts waited (TUWT) over the resource-seconds that they used "
+        "(TUSA) is the user's NUWT: high where one waits long for little. UWT is its mean over "
+        "users, F the sum of squared distances from that mean. Users with fewer than two started "
+        "jobs, and those without usage, are left out and counted. A few users with next to no "
+        "usage can rule the mean, so median, quartiles and the pooled ratio stand beside it.",
+        "NUWT = Σ wait / Σ (runtime · size);  UWT = mean of NUWT;  F = Σ (UWT − NUWT)²",
+        "Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
+        _example(
+            "NUWT of the two users",
+            entities,
+            ("entity", "jobs", "tuwt_s", "tusa", "nuwt"),
+            ("User", "Jobs", "TUWT (s)", "TUSA (CPU-s)", "NUWT"),
+            f"UWT {wording.number(spread.uwt)}, median {wording.number(spread.median)} (nearest "
+            f"rank), pooled ratio {wording.number(spread.pooled)}, standard deviation "
+            f"{wording.number(spread.deviation)}, F {wording.number(spread.f)}.",
+        ),
+    )
+
+
+def _machine(attempts: pl.DataFrame) -> Definition:
+    did = performance.activity(attempts, _POOL.capacity, [0, _END], _END)
+    return Definition(
+        "Utilization and loss of capacity",
+        "Utilization is the busy part of what the pool could have given over the whole period. "
+        "Loss of capacity is the part that stood idle while the queue asked for at least as much: "
+        "the time mean of the smaller of what is idle and what is queued.",
+        "utilization = busy resource-seconds / capacity resource-seconds;  "
+        "loss = mean of min(idle, queued) / capacity",
+        "fairaudit; in use elsewhere too",
+        Example(
+            f"The pool over the {_END} seconds of the example",
+            ("Figure", "Value"),
+            (
+                ("Utilization", wording.percent(performance.utilization(did))),
+                ("Loss of capacity", wording.percent(performance.loss_of_capacity(did))),
+                ("Mean queue (CPUs)", wording.number(performance.queued_mean(did))),
+            ),
+            "",
+        ),
+    )
+
+
+def _penalties() -> Definition:
+    """What the same job costs, by penalty; [M] §1's has a tenth of the CPUs and all memory."""
+    shown = ("cpu", "max", "sum", "root")
+    requests = (
+        ("A tenth of the CPUs, all of the memory", 0.1, 1.0),
+        ("A tenth of both", 0.1, 0.1),
+        ("A tenth of the CPUs alone", 0.1, 0.0),
+    )
+    return Definition(
+        "Penalty",
+        "What each second of an attempt costs, from the parts that it held of each resource of its "
+        "pool. By CPUs alone, who takes all memory and leaves the CPUs idle pays next to nothing, "
+        "though nobody else can use them. The others heed every resource that the pool is known to "
+        "have: the greatest part, the mean of all, or what is left to nobody else.",
+        "with q_x the part of resource x and r resources:  cpu = q_cpus;  max = max q_x;  "
+        "sum = Σ q_x / r;  root = 1 − (Π (1 − q_x))^(1/r)",
+        "Klusáček, Rudová and Jaroš, §1, formulas 2, 3, 9 and 11",
+        Example(
+            "Cost of a second of three attempts",
+            ("Attempt", *shown),
+            tuple(
+                (
+                    what,
+                    *(
+                        wording.number(
+                            of_fractions(
+                                name, {"cpus": np.array([cpus]), "mem_bytes": np.array([memory])}
+                            ).tolist()[0]
+                        )
+                        for name in shown
+                    ),
+                )
+                for what, cpus, memory in requests
+            ),
+            "",
+        ),
+    )
+
+
+def _decayed(attempts: pl.DataFrame) -> Definition:
+    available = {"cpus": float(_POOL.capacity)}
+    charged = relative_penalty(attempts, "cpu", Hardware(available=available)).charged
+    method = Windows(interval_s=_WINDOW_S, depth=3, decay=0.5)
+    used = usage(charged, "user", method, [_END], _END)
+    one = Windows(interval_s=_WINDOW_S, depth=1, decay=1.0)
+    ends = [_END - age * _WINDOW_S for age in (2, 1, 0)]
+    oldest, middle, youngest = usage(charged, "user", one, ends, _END).usage.tolist()
+    columns = (youngest, middle, oldest, used.usage[0].tolist())
+    return Definition(
+        "Decayed usage",
+        "What counts of an attempt in each second is its penalty, such as the part of its pool's "
+        "CPUs that it occupied. Older seconds count less: with windows, those of each window are "
+        "weighted by decay to the power of its age; with a half-life, by 2 to the power of minus "
+        "the age in half-lives. The usage fraction is a user's part of everyone's usage. It is "
+        "compared with the target, where one is configured: an operator makes a priority of the "
+        "two, such as target − usage fraction, and rank 1, the highest priority, would be served "
+        "first by a scheduler that goes by nothing else. In a share tree targets and usage are "
+        "compared among those below the same account, level by level.",
+        "usage fraction = Σ decay^i · t_i / Σ decay^i · T_i, where t_i are the user's "
+        "penalty-seconds in window i (0 is the latest) and T_i everyone's",
+        "Bui et al., §2.1, equation 1",
+        Example(
+            f"Usage after {_END} s, with 3 windows of {_WINDOW_S} s and a decay of "
+            f"{method.decay:g} (in seconds of the whole pool)",
+            ("User", "Window 0", "Window 1", "Window 2", "Usage", "Usage fraction"),
+            tuple(
+                (
+                    str(name),
+                    *(wording.number(column[at], 4) for column in columns),
+                    wording.percent(used.fraction[0].tolist()[at]),
+                )
+                for at, name in enumerate(used.entities)
+            ),
+            f"Everyone's usage: {wording.number(used.total.tolist()[0], 5)} s.",
+        ),
+    )
+
+
+def _attempts() -> pl.DataFrame:
+    described = performance.overtakes(describe(_log(_JOBS), [_POOL]))
+    return resource_equality(described, _END).sort("job_number")
+
+
+def _log(rows: Sequence[tuple[int, str, int, int, int, int]]) -> pl.DataFrame:
+    jobs = pl.DataFrame(
+        {
+            "cluster": "example",
+            "kind": RecordKind.JOB.value,
+            "state": "COMPLETED",
+            "attempt": 1,
+            "line": [job for job, *_ in rows],
+            "job_id": [str(job) for job, *_ in rows],
+            "job_number": [job for job, *_ in rows],
+            "user": [user for _, user, *_ in rows],
+            "cpus": [row[2] for row in rows],
+            "submit_time": [row[3] for row in rows],
+            "start_time": [row[4] for row in rows],
+            "end_time": [row[5] for row in rows],
+        }
+    )
+    missing = [name for name in ATTEMPTS if name not in jobs.columns]
+    return jobs.with_columns(**dict.fromkeys(missing)).select(
+        pl.col(name).cast(dtype) for name, dtype in ATTEMPTS.items()
+    )
+
+
+def _example(
+    caption: str,
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    titles: tuple[str, ...],
+    result: str,
+) -> Example:
+    return Example(
+        caption,
+        titles,
+        tuple(tuple(_cell(value) for value in row) for row in frame.select(columns).iter_rows()),
+        result,
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return wording.count(value)
+    return wording.number(value) if isinstance(value, float) else str(value)
+
+
+def _mean(frame: pl.DataFrame, column: str) -> float:
+    return float(frame.select(pl.col(column).cast(pl.Float64).mean()).item())
+
+
+def _sum_of_shortfalls(frame: pl.DataFrame) -> str:
+    total = float(frame.select(pl.col("re_unfairness").sum()).item())
+    # What rounding leaves of zero is not worth a reader's thought.
+    return wording.number(0.0 if abs(total) < 1e-9 else total)

@@ -1,0 +1,170 @@
+"""Is fairaudit set up so that it can work here, and if not, what is to be done?"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from audit import config, periods, resources
+from audit.cluster import decayed, fairshare
+from audit.cluster.setting import Setting
+from audit.errors import AuditError, DeliveryError
+from audit.formats import dialects
+from audit.mail import transport
+from audit.nightly import sources
+from audit.report.render import page as render
+from audit.store import database, migrations, queries
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
+    """Looks at the installation, the configuration and, where named, a published database.
+
+    Each check really does what a run would do, in a temporary folder.
+    """
+    checks: list[tuple[str, Callable[[], str], str]] = [
+        ("Python", _python, "use Python 3.11 or newer"),
+        ("files of the installation", _files, "reinstall fairaudit"),
+        ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
+        ("database", _database, "make the temporary folder (TMPDIR) writable"),
+        ("kernels", _kernels, "make the cache folder writable, or set NUMBA_CACHE_DIR to one"),
+        (
+            "charts and PDF",
+            _rendering,
+            "as root: apt-get install libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 "
+            "fonts-dejavu-core",
+        ),
+        (
+            "configuration",
+            lambda: _configuration(config_path),
+            "mend the keys named above; config.toml beside fairaudit's README shows all of them",
+        ),
+    ]
+    if config_path is not None:
+        checks += _configured(config_path)
+    if published is not None:
+        checks.append(
+            (f"database {published}", lambda: _published(published), "audit the logs again")
+        )
+    return list(_run(checks))
+
+
+def _run(checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Finding]:
+    for what, check, remedy in checks:
+        try:
+            yield Finding(what, True, check())
+        except (AuditError, OSError, ImportError) as error:
+            yield Finding(what, False, str(error), remedy)
+
+
+def _python() -> str:
+    return ".".join(str(part) for part in sys.version_info[:3])
+
+
+def _files() -> str:
+    counts = {
+        folder: len(resources.files(folder, ".sql"))
+        for folder in ("sql/schema", "sql/queries", "sql/checks", "sql/views")
+    }
+    resources.path("templates/report")
+    resources.path("config.toml")
+    return ", ".join(f"{count} in {folder}" for folder, count in counts.items())
+
+
+def _database() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        con = database.open_store(Path(folder) / "store.duckdb")
+        try:
+            migrations.migrate(con)
+            version = database.fetch(con, "SELECT version() AS version").item()
+        finally:
+            con.close()
+    return f"DuckDB {version}"
+
+
+def _kernels() -> str:
+    import polars as pl
+
+    from audit.metrics.attempts import resource_equality
+    from audit.model import DESCRIBED
+
+    resource_equality.resource_equality(pl.DataFrame(schema=DESCRIBED), 0)
+    return "compiled"
+
+
+def _rendering() -> str:
+    return f"{render.try_out():,} bytes of PDF"
+
+
+def _configuration(path: Path | None) -> str:
+    if path is None:
+        return "defaults (no --config)"
+    config.load(path)
+    return str(path)
+
+
+def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
+    """A check for each cluster, and for mail; none where the configuration itself is wrong."""
+    try:
+        found = config.load(path)
+    except AuditError:
+        return []
+    clusters: list[tuple[str, Callable[[], str], str]] = [
+        (
+            f"cluster {cluster.name!r}",
+            partial(_cluster, cluster, path.parent),
+            "mend clusters.sources or clusters.usage of this cluster",
+        )
+        for cluster in found.clusters
+    ]
+    return [*clusters, ("mail", partial(_mail, found.mail, path.parent), "mend [mail]")]
+
+
+def _cluster(cluster: config.Cluster, folder: Path) -> str:
+    setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
+    decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
+    found = []
+    for source in cluster.sources:
+        if source.command is None:
+            count = len(sources.files(source, folder))
+            found.append(f"{count} files match {source.files!r}")
+        elif (program := shutil.which(source.command[0], path=None)) is None:
+            raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
+        else:
+            found.append(f"command {program}")
+    return "; ".join(found) or "no sources: nothing to read"
+
+
+def _mail(mail: config.Mail, folder: Path) -> str:
+    """Goes as far as a mail could be handed over; sends none."""
+    if mail.via == "none":
+        return "none is sent (mail.via)"
+    if why := transport.post(mail, folder).reach():
+        raise DeliveryError(why.said)
+    return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
+
+
+def _published(path: Path) -> str:
+    con = database.open_snapshot(path)
+    try:
+        failed = queries.failed_checks(con)
+        if failed:
+            raise AuditError(f"fails: {', '.join(failed)}")
+        attempts = database.fetch(con, "SELECT count(*) FROM job_result").item()
+    finally:
+        con.close()
+    return f"{attempts:,} attempts, every check passes"

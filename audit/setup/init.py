@@ -1,0 +1,423 @@
+"""A first config.toml for a site, from its logs and from what Slurm says of its partitions.
+
+``infer`` finds out what it can and says from what (``Fact``), ``write`` makes the text of it
+(``annotated``), ``save`` the file. Nothing is asked here: that is left to the command line.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from audit import config, periods
+from audit.cluster import inference, spans
+from audit.cluster.inference import Fact
+from audit.errors import DialectError, UsageError
+from audit.formats import dialects
+from audit.formats.dialects import PLAIN, Header, Reading
+from audit.formats.slurm import scontrol
+from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
+from audit.model import Resource
+from audit.nightly import sources
+from audit.setup import annotated
+from audit.store import database, migrations, queries
+
+MOST_TEXT: Final = 1 << 26
+"""The text about partitions is not longer, in bytes."""
+
+_UNNAMED = "cluster"
+"""What the cluster is called while its name is not known."""
+
+_TARGETS = "To fill in where there are targets, like {{ {0} = 0.6, {1} = 0.4 }}."
+_PEAK = "each run takes the peak in use"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is known of a cluster before anybody has looked at it."""
+
+    name: str | None
+    """None where neither the user, nor a log, nor the partitions say it."""
+    zone: str
+    pools: tuple[config.Pool, ...]
+    sources: tuple[config.Source, ...]
+    facts: tuple[Fact, ...] = ()
+    """What was inferred, and from what."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Comments to put above keys, by key path (``clusters.pools[0].capacity``)."""
+
+    def named(self, name: str) -> Draft:
+        """The same, of a cluster that the user calls so."""
+        return replace(self, name=name)
+
+    @property
+    def cluster(self) -> config.Cluster:
+        """The cluster as config.toml will have it.
+
+        Raises:
+            UsageError: its name is not known, or is no Unicode.
+        """
+        if not self.name:
+            raise UsageError("the cluster's name is not known: name it (--name)")
+        _refuse_bytes(self.name)
+        return config.Cluster(
+            name=self.name, zone=self.zone, pools=self.pools, sources=self.sources
+        )
+
+
+def infer(
+    logs: Sequence[Path],
+    partitions: Path | None = None,
+    name: str | None = None,
+    zone: str | None = None,
+    reading: Reading = PLAIN,
+    folder: Path = Path(),
+    progress: Progress = lambda what, done, of: None,
+) -> Draft:
+    """Finds out what logs and Slurm's partitions say of a cluster.
+
+    Logs are taken in as an audit would, into a store that is thrown away: what is refused there
+    would be refused in every run.
+
+    Args:
+        logs: accounting logs, or folders of them; may be none.
+        partitions: a file with what `scontrol show partition` printed.
+        name: what the cluster is called; None lets logs and partitions say it. Logs that name
+            clusters must have records of this one.
+        zone: its time zone; None lets the logs say it.
+        reading: what the user says of the logs' columns.
+        folder: where config.toml will lie, which its paths are relative to.
+        progress: told how far it is.
+
+    Raises:
+        UsageError: a file is missing or of no use, the zone is unknown, or the logs are of several
+            clusters or of another one.
+        LogError: a log cannot be read, or more of it is refused than may be.
+    """
+    if name == "":
+        raise UsageError("--name: a name has at least one letter")
+    if zone is not None:
+        periods.zone(zone)
+    _refuse_bytes(*map(str, logs), *(reading.columns or ()), reading.separator or "")
+    listing = None if partitions is None else _listing(partitions)
+    reading = replace(reading, zone=zone)
+    asked = [_source(path, reading, folder) for path in logs]
+    opened = [log for _, found in asked for log in found]
+    headers = [log.header for log in opened]
+    seen = _look_into(opened, name, progress) if opened else None
+    called = _name(name, seen, headers, listing, partitions)
+    in_zone = inference.zone(zone, headers)
+    facts = [] if called is None else [called]
+    facts.append(_doubted(in_zone, opened))
+    notes = {
+        "clusters.zone": f"From {in_zone.source}."
+        if zone or in_zone.source.endswith(("header", "headers"))
+        else "To check: nothing says it.",
+        "clusters.usage.users": _TARGETS.format("ann", "bob"),
+        "clusters.usage.accounts": _TARGETS.format("physics", "biology"),
+    }
+    if listing is not None and partitions is not None:
+        pools = _pools_of(listing, partitions, seen, facts, notes)
+    else:
+        pools = (_whole(seen, headers, facts, notes),)
+    for source, found in asked:
+        dialect = ", ".join(sorted({log.dialect.title for log in found}))
+        facts.append(Fact(f"logs {source.files}", dialect, "their content"))
+    return Draft(
+        None if called is None else called.value,
+        in_zone.value,
+        pools,
+        tuple(source for source, _ in asked),
+        tuple(facts),
+        notes,
+    )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the records of the logs say."""
+
+    attempts: pl.DataFrame
+    cluster: str | None
+    partitions: tuple[str, ...]
+
+
+def _refuse_bytes(*texts: str) -> None:
+    """Arguments are bytes to the system; those that are no text no config.toml can hold."""
+    for text in texts:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"{text!a}: not UTF-8, as all of config.toml must be: rename it"
+            ) from error
+
+
+def _listing(path: Path) -> scontrol.Listing:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_TEXT + 1)
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file (--partitions)") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror} (--partitions)") from error
+    listing = scontrol.read(data.decode("utf-8", errors="backslashreplace"))
+    if len(data) > MOST_TEXT or not listing.partitions:
+        raise UsageError(
+            f"{path}: no list of partitions; --partitions takes what 'scontrol show partition' "
+            "prints"
+        )
+    return listing
+
+
+def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, list[Opened]]:
+    """A source of config.toml, and the logs that it has now."""
+    pattern = glob.escape(str(_from(folder, path)))
+    files = [path]
+    if path.is_dir():
+        pattern += "/*"
+        files = sources.files(config.Source(files=pattern), folder)
+        if not files:
+            raise UsageError(f"{path}: no file in this folder; name a log")
+    opened = open_logs(files, None, reading)
+    bare = _least(reading, opened)
+    declared = bare.columns is not None or bare.separator is not None
+    source = config.Source(
+        files=pattern,
+        dialect=opened[0].dialect.name if declared else None,
+        columns=bare.columns,
+        separator=bare.separator,
+    )
+    return source, opened
+
+
+def _from(folder: Path, path: Path) -> Path:
+    """A path as seen from a folder; as it was given where that is the same."""
+    here = folder.resolve()
+    if path.is_absolute() or here == Path().resolve():
+        return path
+    return Path(os.path.relpath(path.parent.resolve() / path.name, here))
+
+
+def _least(reading: Reading, logs: Sequence[Opened]) -> Reading:
+    """What must be said of logs: the configuration need not repeat what they say themselves."""
+    for less in (
+        replace(reading, columns=None, separator=None),
+        replace(reading, columns=None),
+        replace(reading, separator=None),
+    ):
+        if all(_is_enough(less, log) for log in logs):
+            return less
+    return reading
+
+
+def _is_enough(reading: Reading, log: Opened) -> bool:
+    """Whether a log is read the same when no more than this is said of it."""
+    head = log.source.head
+    try:
+        dialect = dialects.detect(head, str(log.source.path), reading)
+        return (
+            dialect is log.dialect and dialect.header(head, reading).entries == log.header.entries
+        )
+    except DialectError:
+        return False
+
+
+def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> _Seen:
+    cluster = name or _UNNAMED
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
+        con = database.open_store(Path(place) / "store.duckdb")
+        try:
+            migrations.migrate(con)
+            try:
+                taken = take_in(con, cluster, logs, called=name, progress=progress)
+            except UsageError as error:
+                raise UsageError(f"{error} (--name)") from error
+            refuse_beyond(con, cluster, logs, config.Ingest().refused_limit)
+            named = database.fetch(
+                con,
+                "SELECT DISTINCT log_cluster FROM inputs WHERE log_cluster IS NOT NULL ORDER BY 1",
+            )["log_cluster"].to_list()
+            attempts = queries.run(con, "attempts", cluster=cluster)
+        finally:
+            con.close()
+    if len(named) > 1:
+        raise UsageError(f"the logs are of several clusters ({', '.join(named)}): choose (--name)")
+    if attempts.is_empty() and any(log.elsewhere for log in taken):
+        raise UsageError(
+            f"--name {name!r}: the logs have no record of a cluster of this name, so a run would "
+            "leave all of them out; without --name it is called as they call it"
+        )
+    listed = attempts["partition"].drop_nulls().unique().to_list()
+    partitions = {part for text in listed for part in text.split(",") if part}
+    return _Seen(attempts, named[0] if named else None, tuple(sorted(partitions)))
+
+
+def _name(
+    asked: str | None,
+    seen: _Seen | None,
+    headers: Sequence[Header],
+    listing: scontrol.Listing | None,
+    partitions: Path | None,
+) -> Fact | None:
+    what = "cluster"
+    if asked is not None:
+        return Fact(what, asked, "--name")
+    if seen is not None and seen.cluster:
+        return Fact(what, seen.cluster, "the log's records")
+    if listing is not None and listing.cluster:
+        return Fact(what, listing.cluster, str(partitions))
+    computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
+    if len(computers) == 1:
+        return Fact(what, computers.pop(), "the log's header")
+    return None
+
+
+def _doubted(zone: Fact, logs: Sequence[Opened]) -> Fact:
+    """The time zone; with a warning where local times were read in a zone that nobody named."""
+    local = [log for log in logs if "zone" in log.header.entries and log.header.zone is None]
+    if zone.warning or not local:
+        return zone
+    return replace(
+        zone,
+        warning=f"the logs do not say which time zone their times are of: {zone.value} is taken; "
+        "name the cluster's with --zone",
+    )
+
+
+def _pools_of(
+    listing: scontrol.Listing,
+    path: Path,
+    seen: _Seen | None,
+    facts: list[Fact],
+    notes: dict[str, str],
+) -> tuple[config.Pool, ...]:
+    """The pools of partitions that share nodes."""
+    source = f"scontrol ({path.name})"
+    groups = scontrol.shared(listing.partitions)
+    pools = []
+    for index, group in enumerate(groups):
+        amounts = scontrol.capacity(group)
+        name = _pool_name(group, alone=len(groups) == 1)
+        partitions = tuple(sorted(partition.name for partition in group))
+        pools.append(
+            config.Pool(name=name, partitions=partitions, capacity=config.Amounts(**amounts))
+        )
+        said = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
+        facts.append(Fact(f"pool {name!r}", f"{', '.join(partitions)}: {said or '?'}", source))
+        notes[f"clusters.pools[{index}].capacity"] = (
+            f"From {source}."
+            if "cpus" in amounts
+            else f"To fill in, like {{ cpus = 512 }}: {source} does not say it, and {_PEAK}."
+        )
+    facts += [Fact("partitions", str(path), source, problem) for problem in listing.problems]
+    empty = [partition.name for partition in listing.partitions if not partition.nodes]
+    if empty:
+        facts.append(Fact("partitions without nodes", ", ".join(empty), source))
+    had = {partition for pool in pools for partition in pool.partitions}
+    strays = [partition for partition in (seen.partitions if seen else ()) if partition not in had]
+    if strays:
+        listed = ", ".join(strays)
+        facts.append(
+            Fact(
+                "partitions in no pool",
+                listed,
+                "the log",
+                f"the log has partitions that {path.name} gives no nodes: {listed}; add each to "
+                "the pool whose hardware it has, or runs put them into one of their own",
+            )
+        )
+        notes["clusters.pools[0].partitions"] = (
+            f"To add, from the log: {annotated.value(tuple(strays))}"
+        )
+    return tuple(pools) or (config.Pool(name=inference.POOL),)
+
+
+def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:
+    if len(group) == 1:
+        return group[0].name
+    if alone:
+        return inference.POOL
+    return max(group, key=lambda part: (len(part.nodes), part.total.get("cpus", 0))).name
+
+
+def _whole(
+    seen: _Seen | None, headers: Sequence[Header], facts: list[Fact], notes: dict[str, str]
+) -> config.Pool:
+    """The one pool of a cluster whose hardware nobody described; of all its partitions."""
+    path = "clusters.pools[0]"
+    if seen is None:
+        notes[f"{path}.capacity"] = f"To fill in, like {{ cpus = 512 }}: without, {_PEAK}."
+        return config.Pool(name=inference.POOL)
+    if seen.partitions:
+        facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
+        notes[f"{path}.partitions"] = f"Seen in the log: {annotated.value(seen.partitions)}"
+    given = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
+    resource = given[0] if given else Resource.cpus
+    claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
+    what = f"capacity of pool {inference.POOL!r}"
+    amounts: dict[str, int] = {}
+    if not claimed or not given:
+        note = f"Left out, as the log's header does not say it: {_PEAK}."
+        facts.append(Fact(what, "the peak in use", "default: the log's header names none"))
+    else:
+        now = spans.latest_instant(seen.attempts) or 0
+        found, fact = inference.pool(seen.attempts, headers, resource, None, now)
+        if fact.warning is None:
+            note = f"From {fact.source}."
+            amounts = {resource.value: found.capacity}
+        else:
+            why = f"the log refutes its header's {claimed:,} {resource}"
+            note = f"Left out, as {why}: {_PEAK}."
+            fact = replace(fact, warning=f"{why}, as up to {found.capacity:,} were in use: {_PEAK}")
+        facts.append(fact)
+    notes[f"{path}.capacity"] = note
+    return config.Pool.model_validate(
+        {"name": inference.POOL, "resource": resource.value, "capacity": amounts}
+    )
+
+
+def write(draft: Draft) -> str:
+    """The text of a config.toml with the cluster of a draft; see ``annotated.text``.
+
+    Raises:
+        UsageError: the cluster's name is not known, or is no Unicode.
+    """
+    return annotated.text(draft.cluster, draft.notes)
+
+
+def refuse_existing(path: Path, *, force: bool = False) -> None:
+    """Checks that a file may be written.
+
+    Raises:
+        UsageError: there is one already, and it may not be replaced; or there is no such folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name the file to write (--output)")
+    if not force and os.path.lexists(path):
+        raise UsageError(f"{path}: exists already; --force replaces it, --output names another")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: no such folder (--output)")
+
+
+def save(path: Path, text: str, *, force: bool = False) -> None:
+    """Writes a configuration, whole or not at all.
+
+    Raises:
+        UsageError: as ``refuse_existing``, or the file cannot be written.
+    """
+    refuse_existing(path, force=force)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error

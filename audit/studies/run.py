@@ -1,0 +1,317 @@
+"""Studies: computed in parts that a later run takes over, and put where the reader asked for them.
+
+A study of a log is a *plan*: cells, which are independent of each other, and what to make of their
+frames. Finished cells are kept beside the study's page, so that a run that was stopped goes on from
+there; what it makes in the end is the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit import __version__, config
+from audit.cluster.inference import Fact
+from audit.errors import UsageError
+from audit.files import lock, privacy
+from audit.ingest.ingest import Progress
+from audit.pipeline.opening import Asked, Log, open_log
+from audit.pipeline.workplace import replacing
+from audit.progress import stopped_by_signals
+from audit.store import database, migrations, publish
+from audit.studies import page as study
+from audit.studies.cells import STUDIED, Cell
+from audit.studies.page import Study
+
+STOPPING: Final = "finishing what is under way (once more stops at once)"
+"""Said when a signal asks a study to stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """What a study of logs was asked for."""
+
+    out: Path
+    """Folder for the page and its tables."""
+    database: Path | None = None
+    """A database to add the results to. None makes ``STUDY.duckdb`` in ``out`` anew."""
+    threads: int | None = None
+    """How many work on it; None: as the configuration says, else one per core."""
+
+
+class Made(NamedTuple):
+    """What became of a study."""
+
+    page: Study
+    rows: pl.DataFrame
+    """Its results for the database, columns of ``cells.STUDIED``."""
+    others: Mapping[str, str] = {}
+    """Text of further files, by name."""
+
+
+class Plan(NamedTuple):
+    """A study that is still to be made."""
+
+    settings: str
+    """What its cells depend on besides the log: cells are taken over only where it is the same."""
+    cells: Sequence[Cell]
+    finish: Callable[[Sequence[pl.DataFrame]], Made]
+    """Makes the study of the cells' frames, in the order of the cells."""
+
+
+@privacy.private()
+def conduct(
+    key: str,
+    request: Request,
+    chosen: config.Config,
+    plan: Callable[[Log, int], Plan],
+    progress: Progress = lambda what, done, of: None,
+    inferred: Callable[[Fact], None] = lambda fact: None,
+    warned: Callable[[str], None] = lambda text: None,
+) -> tuple[Path, ...]:
+    """Makes a study of logs: its page, its tables, and its rows in a database.
+
+    Args:
+        key: the study's name, that of its files.
+        request: which logs, and where to put what is made.
+        chosen: the configuration in force.
+        plan: what to do with a log; its second argument is the seed of all that is random.
+        progress: told how far it is.
+        inferred: told what was inferred.
+        warned: told what is wrong with the logs.
+
+    Returns:
+        The files, the page first and the database last.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+        KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
+    """
+    refuse_unfit(request.out)
+    log = open_log(request, chosen, progress)
+    for fact in log.setting.facts:
+        if fact.what != "policy":  # a study has its own
+            inferred(fact)
+    for warning in log.setting.warnings:
+        warned(warning)
+    seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
+    planned = plan(log, seed)
+    target = request.database or request.out / f"{key}.duckdb"
+    threads = request.threads or chosen.simulation.threads or len(os.sched_getaffinity(0))
+    said = [str(log.setting), *log.sha256, planned.settings, str(chosen.metrics)]
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(request.out, error) from error
+    busy = "another run is making this study"
+    with lock.held(request.out / f"{key}.html", busy=busy), replacing(target):
+        folder = request.out / f".{key}.cells"
+        frames = run_cells(planned.cells, folder, identity(key, *said), threads, progress)
+        progress("making the page", 0, 1)
+        made = planned.finish(frames)
+        _keep(made, log.setting.cluster, target, chosen, add=request.database is not None)
+        files = (*write(made.page, request.out, made.others), target)
+        progress("making the page", 1, 1)
+    for file in files:
+        privacy.share(file, with_group=chosen.output.shared_with_group)
+    return files
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    identity: str,
+    threads: int = 1,
+    told: Progress = lambda what, done, of: None,
+) -> list[pl.DataFrame]:
+    """Computes cells, taking those over that an earlier run of the same identity has finished.
+
+    The first SIGINT or SIGTERM ends it after the cells that are being computed; a second one ends
+    the process.
+
+    Args:
+        cells: what to compute; no two have the same key.
+        folder: where finished cells are kept, each whole or not at all. Those of another identity
+            are removed.
+        identity: what all cells depend on; see ``identity``.
+        threads: how many work on it, ≥ 1; the result does not depend on that.
+        told: told of progress.
+
+    Returns:
+        The cells' frames, in their order.
+
+    Raises:
+        UsageError: ``folder`` cannot be written.
+        KeyboardInterrupt: it was stopped.
+        ValueError: two cells have the same key.
+    """
+    if len({cell.key for cell in cells}) < len(cells):
+        raise ValueError("two cells have the same key")
+    place = folder / identity
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for other in folder.iterdir():
+            if other != place:
+                shutil.rmtree(other)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    files = [place / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
+    frames = [_finished(file) for file in files]
+    missing = [number for number, frame in enumerate(frames) if frame is None]
+    what = "computing"
+    told(what, len(cells) - len(missing), len(cells))
+
+    def compute(number: int) -> pl.DataFrame:
+        frame = cells[number].compute()
+        _save(frame, files[number])
+        return frame
+
+    with _stoppable() as stop, ThreadPoolExecutor(threads) as pool:
+        waiting = iter(missing)
+        working: dict[Future[pl.DataFrame], int] = {}
+        done = len(cells) - len(missing)
+        while True:
+            while not stop.is_set() and len(working) < threads:
+                number = next(waiting, None)
+                if number is None:
+                    break
+                working[pool.submit(compute, number)] = number
+            if not working:
+                break
+            if stop.is_set():
+                told(STOPPING, done, len(cells))
+            # wakes up now and then, or it would learn of a signal only from the next cell
+            for future in wait(working, timeout=1, return_when=FIRST_COMPLETED).done:
+                frames[working.pop(future)] = future.result()
+                done += 1
+                told(what, done, len(cells))
+    if stop.is_set() and done < len(cells):
+        raise KeyboardInterrupt
+    return [frame for frame in frames if frame is not None]
+
+
+def identity(*said: str) -> str:
+    """A name for all that cells depend on: what is ``said``, and the program that computes them."""
+    return _sha256(_program(), *said)[:16]
+
+
+def refuse_unfit(out: Path) -> None:
+    """Checks where a study is to go, before the long work.
+
+    Raises:
+        UsageError: something that is no folder is there, or nothing can be written there.
+    """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is no folder; choose another place with --out")
+    if out.exists() and not os.access(out, os.W_OK | os.X_OK):
+        raise UsageError(f"{out}: cannot be written; choose another place with --out")
+
+
+def write(made: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
+    """Writes ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others`` into ``out``.
+
+    Each file is there whole or not at all; the page comes last, when its tables are there.
+
+    Returns:
+        The files, the page first.
+
+    Raises:
+        UsageError: they cannot be written.
+    """
+    page = (f"{made.key}.html", study.render_html(made))
+    tables = [*((file.name, file.text) for file in study.files(made)), *others.items()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in (*tables, page):
+            draft = out / f".{name}.part"
+            try:
+                draft.write_bytes(text.encode())
+                draft.replace(out / name)
+            finally:
+                draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+    return tuple(out / name for name, _ in (page, *tables))
+
+
+def _keep(made: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
+    """Puts a study's rows into the database ``target``: beside what it holds, or into a new one."""
+    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
+        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
+        try:
+            if add and target.exists():
+                publish.seed(con, target)
+            migrations.migrate(con)
+            whose = [made.page.key, log]
+            database.execute(con, "DELETE FROM study_result WHERE study = ? AND log = ?", whose)
+            own = dict(zip(("study", "log"), whose, strict=True))
+            database.insert(con, "study_result", made.rows.select(STUDIED.names()), own)
+            publish.publish(con, target)
+        finally:
+            con.close()
+
+
+@contextmanager
+def _stoppable() -> Iterator[Event]:
+    """An event that signals set, where this thread can receive any."""
+    stop = Event()
+    if current_thread() is main_thread():
+        with stopped_by_signals(stop):
+            yield stop
+    else:
+        yield stop
+
+
+def _finished(file: Path) -> pl.DataFrame | None:
+    """A cell's frame, if an earlier run has finished it."""
+    try:
+        return pl.read_ipc(io.BytesIO(file.read_bytes()))
+    except (OSError, pl.exceptions.PolarsError):  # none, or a file that a failing disk left
+        return None
+
+
+def _save(frame: pl.DataFrame, file: Path) -> None:
+    """Keeps a cell's frame, whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    draft = file.with_suffix(".part")
+    try:
+        frame.write_ipc(draft, compression="zstd")
+        draft.replace(file)
+    except OSError as error:
+        raise _unwritable(file.parent, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _unwritable(place: Path, error: OSError) -> UsageError:
+    said = error.strerror or error
+    return UsageError(f"{place}: cannot be written ({said}); choose another place with --out")
+
+
+@cache
+def _program() -> str:
+    """A fingerprint of fairaudit's own code: cells that other code computed are not taken over."""
+    package = Path(__file__).parent.parent
+    files = sorted(package.rglob("*.py"))
+    return _sha256(__version__, *(_sha256(file.read_text(encoding="utf-8")) for file in files))
+
+
+def _sha256(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

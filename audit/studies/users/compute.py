@@ -1,0 +1,292 @@
+"""How six policies treat users: [K §5] on one's own log (SPEC §8, *[K] comparison*).
+
+The whole log is replayed, beginning with an empty pool, under
+
+    FCFS fcfs + none · BF fcfs + no_guarantee · BF-EASY fcfs + easy · BF-CONS fcfs + conservative ·
+    BF-FAIR nuwt + no_guarantee · TS, see ``simulation.tabu``
+
+once with exact estimates, as in [K §5.2], and once with the log's own. Measured are the mean wait,
+response and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: its distribution, mean
+UWT, population deviation and F. TS depends on chance, so it is run with
+several seeds; its figures are those of the seed with the median UWT.
+
+Conventions: figures are of attempts that have ended in the log, or of which only the start is
+unknown, and that every policy starts; the same attempts under all policies. What was blocked, or
+reserved, is as it was under every policy. Users with fewer than two such jobs have no part in
+figures of NUWT, as [K §5.1] has it.
+
+Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
+§5.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.errors import UsageError
+from audit.metrics.attempts import parts
+from audit.metrics.attempts import users as of_users
+from audit.metrics.attempts.population import ended
+from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.users import Dispersion
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import Resamples
+from audit.model import Backfill, Order, Policy, Pool, Standing
+from audit.simulation import engine, tabu
+from audit.simulation.tabu import Search
+from audit.simulation.workload import KEYS
+from audit.studies import verdicts
+from audit.studies.cells import Cell, studied
+from audit.studies.verdicts import Estimate
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Estimates = Literal["exact", "own"]
+
+TAU_S: Final = 1
+"""Of the bounded slowdown, s [K §2.2]."""
+
+TS: Final = "TS"
+POLICIES: Final[Mapping[str, Policy | None]] = {
+    "FCFS": Policy(Order.fcfs, Backfill.none),
+    "BF": Policy(Order.fcfs, Backfill.no_guarantee),
+    "BF-EASY": Policy(Order.fcfs, Backfill.easy),
+    "BF-CONS": Policy(Order.fcfs, Backfill.conservative),
+    "BF-FAIR": Policy(Order.nuwt, Backfill.no_guarantee),
+    TS: None,
+}
+"""By their names in [K]; TS is no order with a backfilling."""
+
+ESTIMATES: Final[Mapping[Estimates, str]] = {
+    "exact": "exact estimates",
+    "own": "the log's estimates",
+}
+
+SEEDS: Final = 5
+"""TS is run with so many; the others do not depend on chance."""
+
+RUNS: Final = tuple(
+    (name, number) for name in POLICIES for number in range(SEEDS if name == TS else 1)
+)
+"""Policy, and number of the seed; the schedules of one pool with one kind of estimates."""
+
+_COLUMNS: Final = (
+    *KEYS,
+    *("user", "standing", "size", "arrival_time", "end_time", "wait_s", "runtime_s"),
+    *("bounded_slowdown", "re_unfairness"),
+)
+
+
+def exact(described: pl.DataFrame) -> pl.DataFrame:
+    """The attempts as if everybody had known how long they would run; open ones keep theirs."""
+    known = pl.col("standing").is_in([Standing.ENDED.value, Standing.START_UNKNOWN.value])
+    walltime = pl.when(known).then("occupancy_s").otherwise("walltime_s")
+    return described.with_columns(walltime_s=walltime)
+
+
+def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
+    """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; all attempts of ``pool``.
+        pool: its capacity; its own policy does not matter.
+        now: when the log was taken, epoch s.
+        search: how TS searches; its seed is that of the first run, each further one has the next.
+    """
+    return [
+        Cell(
+            f"{pool.name}: {name}, {ESTIMATES[estimates]}" + f", seed {number + 1}" * (number > 0),
+            partial(_schedule, described, pool, now, estimates, name, nth(search, number)),
+        )
+        for estimates in ESTIMATES
+        for name, number in RUNS
+    ]
+
+
+def nth(search: Search, number: int) -> Search:
+    """The search of TS's run of this number, from 0 on."""
+    return search._replace(seed=search.seed + number)
+
+
+def _schedule(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    estimates: Estimates,
+    name: str,
+    search: Search,
+) -> pl.DataFrame:
+    """What a policy makes of a pool's attempts; those that end."""
+    told = exact(described) if estimates == "exact" else described
+    policy = POLICIES[name]
+    if policy is None:
+        schedule = tabu.simulate(told, pool, now, search, TAU_S)
+    else:
+        schedule = engine.simulate(told, pool, now, policy, TAU_S)
+    return ended(resource_equality(schedule, now)).select(_COLUMNS)
+
+
+class Outcome(NamedTuple):
+    """How a policy treats n attempts and u users; in the same order for each policy."""
+
+    wait: Ints  # [n], s
+    response: Ints  # [n], s
+    slowdown: Floats  # [n] ≥ 1, bounded by τ = 1 s
+    nuwt: Floats  # [u], s per resource·s
+    dispersion: Dispersion
+    cdf: pl.DataFrame
+    """As ``metrics.attempts.users.cdf`` gives it."""
+
+
+class Compared(NamedTuple):
+    """All policies on one pool, with one kind of estimates."""
+
+    pool: Pool
+    estimates: Estimates
+    outcomes: Mapping[str, Outcome]
+    """By policy; TS with the seed that ``typical`` takes."""
+    seeds: tuple[Outcome, ...]
+    """TS with each of its seeds."""
+    left_out: int
+    """Attempts that some policy never starts."""
+    units: Ints  # [n], each attempt's user
+    users: tuple[str, ...]
+    """Those with at least two jobs, and usage."""
+    user_units: Ints  # [u]
+    resamples: Resamples
+    """Of the users."""
+
+
+def compared(
+    pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], seed: int
+) -> Compared:
+    """Puts the schedules of all policies beside each other.
+
+    Args:
+        pool: whose.
+        estimates: what they were planned with.
+        frames: of the cells, in the order of ``RUNS``.
+        seed: of the resamples.
+
+    Raises:
+        UsageError: no attempt is in all of them.
+    """
+    common = frames[0].select(KEYS)
+    for frame in frames[1:]:
+        common = common.join(frame, on=KEYS, how="semi", nulls_equal=True, maintain_order="left")
+    if common.is_empty():
+        raise UsageError(f"pool {pool.name!r}: no attempt in these logs can be replayed")
+    numbered = parts.number_users(_of(frames[0], common))
+    units = np.ascontiguousarray(numbered["unit"].to_numpy(), np.int64)
+    first = of_users.counted(of_users.by_entity(numbered, "user"))
+    number = dict(numbered.select("user", "unit").unique().iter_rows())
+    users = tuple(first["entity"].to_list())
+    made = [(run, _outcome(_of(frame, common))) for run, frame in zip(RUNS, frames, strict=True)]
+    seeds = tuple(outcome for (name, _), outcome in made if name == TS)
+    return Compared(
+        pool,
+        estimates,
+        {name: outcome for (name, _), outcome in made if name != TS} | {TS: typical(seeds)},
+        seeds,
+        max(frame.height for frame in frames) - common.height,
+        units,
+        users,
+        np.array([number[user] for user in users], np.int64),
+        Resamples(int(units.max()) + 1, seed),
+    )
+
+
+def _of(frame: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
+    return common.join(frame, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _outcome(schedule: pl.DataFrame) -> Outcome:
+    entities = of_users.by_entity(schedule, "user")
+    response = schedule["end_time"] - schedule["arrival_time"]
+    return Outcome(
+        schedule["wait_s"].to_numpy(),
+        response.to_numpy(),
+        schedule["bounded_slowdown"].to_numpy(),
+        of_users.counted(entities)["nuwt"].to_numpy(),
+        of_users.dispersion(entities),
+        of_users.cdf(entities),
+    )
+
+
+def typical(seeds: Sequence[Outcome]) -> Outcome:
+    """The one with the median UWT; ties, and where no user counts: with the median wait."""
+    ordered = sorted(seeds, key=lambda one: (one.dispersion.uwt or 0.0, int(one.wait.sum())))
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def mean_of(values: Ints | Floats) -> float:
+    """The mean, whatever the order; NaN of none."""
+    return exact_sum(values.astype(np.float64)) / len(values) if len(values) else float("nan")
+
+
+class Figure(NamedTuple):
+    """A figure of a policy, with its interval."""
+
+    metric: str
+    estimate: Estimate
+    unit: str
+
+
+def figures(found: Compared, name: str) -> list[Figure]:
+    """The figures of one policy; those of NUWT are left out where no user counts."""
+    outcome, draws = found.outcomes[name], found.resamples
+    made = []
+    for metric, values, unit in (
+        ("wait_mean", outcome.wait, "s"),
+        ("response_mean", outcome.response, "s"),
+        ("bounded_slowdown_mean", outcome.slowdown, "1"),
+    ):
+        made.append(Figure(metric, verdicts.mean(found.units, values, draws), unit))
+    spread = outcome.dispersion
+    if spread.uwt is None or spread.deviation is None or spread.f is None:
+        return made
+    order = np.argsort(outcome.nuwt, kind="stable")
+    mean = draws.ratio(found.user_units, outcome.nuwt, np.ones(len(found.users)))
+    quartiles = draws.quantiles(found.user_units[order], outcome.nuwt[order], [250, 500, 750])
+    f, deviation = draws.spread(found.user_units, outcome.nuwt)
+    per = f"s per {found.pool.resource.value}·s"
+    told = (
+        ("uwt", spread.uwt, mean),
+        ("nuwt_q1", spread.lower_quartile, quartiles[0]),
+        ("nuwt_median", spread.median, quartiles[1]),
+        ("nuwt_q3", spread.upper_quartile, quartiles[2]),
+        ("nuwt_pooled", spread.pooled, (None, None)),
+        ("nuwt_deviation", spread.deviation, deviation),
+        ("nuwt_f", spread.f, f),
+    )
+    for metric, value, interval in told:
+        if value is not None:
+            made.append(
+                Figure(
+                    metric, Estimate(value, *interval), f"({per})²" if metric == "nuwt_f" else per
+                )
+            )
+    return made
+
+
+def rows(found: Compared) -> pl.DataFrame:
+    """All figures, and each counted user's NUWT.
+
+    Returns:
+        Columns of ``cells.STUDIED``; ``attempts`` of figures of NUWT is the number of users.
+    """
+    made: list[tuple[object, ...]] = []
+    pool = found.pool.name
+    for name, outcome in found.outcomes.items():
+        setting = f"{name}, {ESTIMATES[found.estimates]}"
+        for metric, estimate, unit in figures(found, name):
+            number = len(found.users if "uwt" in metric else found.units)
+            made.append((pool, setting, metric, "all", None, *estimate, unit, number))
+        unit = f"s per {found.pool.resource.value}·s"
+        for user, nuwt in zip(found.users, outcome.nuwt.tolist(), strict=True):
+            made.append((pool, setting, "nuwt", "user", user, nuwt, None, None, unit, None))
+    return studied(made)

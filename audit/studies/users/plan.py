@@ -1,0 +1,50 @@
+"""``fairaudit experiment users``: [K §5] on a log, pool by pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from audit.pipeline.opening import Log, pools
+from audit.simulation.tabu import Search
+from audit.studies.cells import Cell
+from audit.studies.run import Made, Plan
+from audit.studies.users import compute as users
+from audit.studies.users import page as users_study
+from audit.studies.users.compute import ESTIMATES, RUNS
+from audit.studies.users.stopwatch import Stopwatch
+
+KEY = "users"
+
+
+def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, int], Plan]:
+    """What to do with a log.
+
+    Args:
+        only: the pool that it concerns; None: every one.
+        search_s: wall-clock bound of a tabu search, s; None: none.
+    """
+    bound = None if search_s is None else Stopwatch(search_s)
+
+    def of(log: Log, seed: int) -> Plan:
+        search = Search(seed=seed, bound=bound)
+        chosen = pools(log, only)
+        cells = list[Cell]()
+        for pool in chosen:
+            own = log.described.filter(pl.col("pool") == pool.name)
+            cells += users.cells(own, pool, log.setting.now, search)
+
+        def finish(frames: Sequence[pl.DataFrame]) -> Made:
+            waiting = iter(frames)
+            found = [
+                users.compared(pool, estimates, [next(waiting) for _ in RUNS], seed)
+                for pool in chosen
+                for estimates in ESTIMATES
+            ]
+            page = users_study.study(log.setting.cluster, found, search)
+            return Made(page, pl.concat(map(users.rows, found)))
+
+        return Plan(f"{only} {search}", cells, finish)
+
+    return of

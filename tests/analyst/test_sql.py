@@ -1,0 +1,360 @@
+"""Ad hoc SQL: what it refuses, where it stops, and how it writes what logs contain."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from audit.analyst import sql as analyst
+from audit.analyst.sql import Format, Limits
+from audit.errors import UsageError
+from audit.store import database, publish
+from audit.store.database import Connection
+from tests.places import ROOT
+from tests.published import HOSTILE, add, full, hostile
+
+pytestmark = pytest.mark.usefixtures("one_chart")
+
+LIMITS = Limits(60, "1GB")
+MIXED = """
+    SELECT 'a,"b' AS text, 1.5 AS number, -2 AS whole, NULL AS nothing, '' AS blank,
+           to_timestamp(0) AS instant, DATE '2026-01-02' AS day, [1, 2] AS list,
+           'nan'::DOUBLE AS nan, 170141183460469231731687303715884105727 AS huge,
+           INTERVAL 1 MONTH AS month, '\\xAA'::BLOB AS bytes, true AS yes
+"""
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def con(published: Path) -> Iterator[Connection]:
+    con = analyst.open_database(published, LIMITS)
+    yield con
+    con.close()
+
+
+def ask(
+    con: Connection,
+    text: str,
+    form: Format = Format.csv,
+    rows: int | None = None,
+    *,
+    raw: bool = False,
+    limits: Limits = LIMITS,
+    **given: str,
+) -> tuple[bytes, list[str]]:
+    """What is written, and what is said."""
+    out, said = io.BytesIO(), list[str]()
+    analyst.query(con, text, given, form, out, rows=rows, limits=limits, say=said.append, raw=raw)
+    return out.getvalue(), said
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM sniff_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM read_blob('/etc/passwd')",
+        "SELECT * FROM read_json('/etc/passwd')",
+        "SELECT * FROM read_parquet('/etc/passwd')",
+        "SELECT * FROM parquet_metadata('/etc/passwd')",
+        "SELECT * FROM read_duckdb('escape')",
+        "SELECT * FROM glob('/*')",
+        "FROM '/etc/passwd'",
+        "FROM 'http://127.0.0.1:9/x.csv'",
+        "FROM query('COPY (SELECT 1) TO ''escape''')",
+        "FROM json_execute_serialized_sql('x')",
+        "FROM enable_logging(storage='file', storage_config={'path': 'escape'})",
+        "FROM enable_profiling(save_location='escape')",
+        "FROM published",  # a variable of the caller
+        "FROM pl",
+        "FROM pandas_scan(0)",
+        "COPY (SELECT 1) TO 'escape'",
+        "COPY job_result FROM '/etc/passwd'",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO 'escape'",
+        "EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1",
+        "EXPORT DATABASE 'escape'",
+        "IMPORT DATABASE '/tmp'",
+        "ATTACH 'escape' AS other",
+        "ATTACH ':memory:' AS other",
+        "DETACH hostile",
+        "USE memory",
+        "INSTALL httpfs",
+        "FORCE INSTALL httpfs FROM 'http://127.0.0.1:9'",
+        "LOAD httpfs",
+        "UPDATE EXTENSIONS",
+        "SET threads = 1",
+        "SET memory_limit = '100GB'",
+        "SET max_execution_time = 0",
+        "SET VARIABLE x = 1",
+        "RESET lock_configuration",
+        "PRAGMA memory_limit = '9GB'",
+        "PRAGMA enable_profiling",
+        "PRAGMA database_list",
+        "SELECT getenv('HOME')",
+        "CALL enable_logging(storage_path='escape')",
+        "CALL force_checkpoint()",
+        "CALL pragma_version()",
+        "CHECKPOINT",
+        "VACUUM",
+        "CREATE TABLE t (a INT)",
+        "CREATE TEMP TABLE t (a INT)",
+        "CREATE MACRO f() AS 1",
+        "CREATE SECRET s (TYPE http)",
+        "INSERT INTO job_result (cluster) VALUES ('x')",
+        "WITH a AS (INSERT INTO job_result (cluster) VALUES ('x') RETURNING *) FROM a",
+        "UPDATE job_result SET cluster = 'x'",
+        "DELETE FROM job_result",
+        "DROP VIEW summary",
+        "BEGIN",
+        "PREPARE p AS SELECT 1",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP VIEW summary",
+        "SELECT 1) AS answer (c0); DROP VIEW summary --",
+        "",
+        "-- nothing",
+    ],
+)
+def test_it_selects_from_the_database_and_nothing_else(
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for form in (Format.csv, Format.parquet):
+        with pytest.raises(UsageError, match=r"^sql: "):
+            ask(con, statement, form)
+    assert list(tmp_path.iterdir()) == []
+    assert ask(con, "SELECT count(*) AS n FROM job_fairness")[0] == b"n\n%d\n" % len(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "FROM job_fairness; -- the end;",
+        "/* ; */ SELECT ';' AS \";\", E'\\';' AS e, $$;$$ AS d ;;",
+        "DESCRIBE job_fairness",
+        "SUMMARIZE job_fairness",
+        "SHOW TABLES",
+        "VALUES (1)",
+        "PIVOT job_fairness ON job_id USING count(*)",
+        "SELECT 1 AS a, 2 AS a",
+        "EXPLAIN SELECT 1",
+        "WITH a AS (SELECT 1 AS b) FROM a",
+    ],
+)
+def test_whatever_selects_is_answered(con: Connection, statement: str) -> None:
+    found = csv.reader(io.StringIO(ask(con, statement)[0].decode(), newline=""))
+    assert len(list(found)) > 1
+    assert ask(con, statement, Format.table)[0].endswith((b" rows)\n", b"(1 row)\n", b"\xaf\n\n"))
+
+
+def test_text_between_semicolons_is_kept(con: Connection) -> None:
+    written = ask(con, "SELECT E'\\';' AS a, $$;$$ AS b, ';' /* ; */; -- ;", raw=True)[0]
+    assert written.splitlines()[1] == b"';,;,;"
+
+
+# limits --------------------------------------------------------------------------------------
+
+
+def stopped(published: Path, statement: str, form: str, **keys: object) -> str:
+    """What fairaudit says on stderr in a process of its own."""
+    settings = published.with_name(f"{form}.toml")
+    settings.write_text("[sql]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()))
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "audit", "sql", statement, "--format", form),
+            *("--db", str(published), "--config", str(settings)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert b"Traceback" not in done.stderr
+    return done.stderr.decode()
+
+
+ALL = "SELECT a.range AS x, b.range AS y FROM range(100000) AS a, range(10000) AS b"
+
+
+@pytest.mark.parametrize(
+    ("statement", "form", "key"),
+    [
+        ("SELECT count(*) FROM range(1000000) AS a, range(1000000) AS b", "table", "timeout_s"),
+        (ALL, "csv", "timeout_s"),
+        (ALL, "parquet", "memory_limit"),
+        (f"{ALL} ORDER BY x + y DESC", "json", "memory_limit"),
+        ("SELECT repeat('x', 2000000000) AS x", "table", "memory_limit"),
+        (
+            "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n FROM t) FROM t",
+            "csv",
+            "timeout_s",
+        ),
+    ],
+)
+def test_a_billion_rows_end_at_a_limit_that_is_named(
+    published: Path, statement: str, form: str, key: str
+) -> None:
+    timeout_s = 1 if key == "timeout_s" else 60  # memory may take a busy machine long to fill
+    said = stopped(published, statement, form, timeout_s=timeout_s, memory_limit='"150MB"')
+    assert f"{key} in section [sql] of config.toml" in said
+
+
+def test_what_is_left_out_is_said(con: Connection) -> None:
+    for form in Format:
+        written, said = ask(con, "FROM range(10) AS t(n)", form, rows=3)
+        assert said == ["only the first 3 rows are shown; --rows N shows more"]
+        if form is Format.table:
+            assert written.decode().endswith("(3 rows)\n-- " + said[0] + "\n")
+        elif form is Format.json:
+            assert json.loads(written) == [{"n": 0}, {"n": 1}, {"n": 2}]
+        elif form is Format.csv:
+            assert written == b"n\n0\n1\n2\n"
+        else:
+            assert pl.read_parquet(io.BytesIO(written))["n"].to_list() == [0, 1, 2]
+        assert ask(con, "FROM range(3) AS t(n)", form, rows=3)[1] == []
+    written, said = ask(con, "SELECT repeat('x', 300) AS x", Format.table)
+    assert "1 cells are cut at 200 characters" in said[0]
+    assert said[0] in written.decode()
+    assert "x" * 201 not in written.decode()
+
+
+# formats -------------------------------------------------------------------------------------
+
+
+def test_hostile_names_through_every_format(con: Connection) -> None:
+    question = 'SELECT "user", wait_s FROM job_fairness ORDER BY job_id::INT'
+
+    rows = list(csv.reader(io.StringIO(ask(con, question)[0].decode(), newline="")))
+    assert [row[0].removeprefix("'") for row in rows[1:]] == list(HOSTILE)
+    assert not any(row[0][:1] in set("=+-@\t\r\n") for row in rows[1:] if row[0])
+    rows = list(csv.reader(io.StringIO(ask(con, question, raw=True)[0].decode(), newline="")))
+    assert [row[0] for row in rows[1:]] == list(HOSTILE)
+
+    found = json.loads(ask(con, question, Format.json)[0])
+    assert [row["user"] for row in found] == list(HOSTILE)
+    frame = pl.read_parquet(io.BytesIO(ask(con, question, Format.parquet)[0]))
+    assert frame["user"].to_list() == list(HOSTILE)
+
+    table = ask(con, question, Format.table)[0].decode()
+    assert len(table.splitlines()) == len(HOSTILE) + 3
+    assert all(char.isprintable() or char == "\n" for char in table)
+
+    headers = ask(con, 'PIVOT job_fairness ON "user" USING count(*) GROUP BY cluster')[0].decode()
+    names = next(csv.reader(io.StringIO(headers, newline="")))
+    assert "'=1+2" in names
+    assert {*HOSTILE} - {""} <= {name.removeprefix("'") for name in names}
+
+    for name in HOSTILE:
+        (row,) = json.loads(ask(con, "jobs_of_user", Format.json, user=name)[0])
+        assert row["job_id"] == str(HOSTILE.index(name))
+        (echo,) = json.loads(ask(con, "SELECT $name AS name", Format.json, name=name)[0])
+        assert echo == {"name": name}
+
+
+def test_values_of_every_kind(con: Connection) -> None:
+    header, row = csv.reader(io.StringIO(ask(con, MIXED)[0].decode()))
+    found = dict(zip(header, row, strict=True))
+    assert found["instant"] == "1970-01-01T00:00:00Z"
+    assert found["whole"] == "-2"  # a number is no formula
+    assert (found["text"], found["nothing"], found["list"]) == ('a,"b', "", "[1, 2]")
+    (record,) = json.loads(ask(con, MIXED, Format.json)[0])
+    assert record["instant"] == "1970-01-01T00:00:00Z"
+    assert record["list"] == [1, 2]
+    assert record["nan"] is None
+    assert record["nothing"] is None
+    assert record["blank"] == ""
+    typed = pl.read_parquet(io.BytesIO(ask(con, MIXED.replace("170141", "1"), Format.parquet)[0]))
+    assert typed["instant"].dtype == pl.Datetime("us", "UTC")
+    assert typed["list"].to_list() == [[1, 2]]
+    assert ask(con, "SELECT NULL AS x")[0] == b'x\n""\n'
+    assert ask(con, "SELECT 1 AS x WHERE false", Format.json)[0] == b"[]\n"
+    # all that DuckDB has, though other libraries have not
+    for form in Format:
+        assert ask(con, "SELECT * EXCLUDE (hugeint, uhugeint) FROM test_all_types()", form)[0]
+    for form in (Format.json, Format.parquet):
+        with pytest.raises(UsageError, match="2 columns are called 'a'"):
+            ask(con, "SELECT 1 AS a, 2 AS a", form)
+
+
+def test_typed_values() -> None:
+    assert analyst.values(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    for typed in (["a"], ["a b=1"], ["a=1", "a=2"]):
+        with pytest.raises(UsageError, match="--param"):
+            analyst.values(typed)
+
+
+# snapshots and clients -----------------------------------------------------------------------
+
+
+def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> None:
+    path = hostile(tmp_path)
+    reader = analyst.open_database(path, LIMITS)
+    question = "SELECT count(*) AS n, max(job_id::INT) AS last FROM job_fairness"
+    before = ask(reader, question)
+    store = database.open_store(tmp_path / "hostile-store.duckdb")
+    for number in range(100, 110):
+        add(store, number, "new")
+        publish.publish(store, path)
+        assert ask(reader, question) == before
+    store.close()
+    reader.close()
+    script = (
+        "import sys; from pathlib import Path; from audit.analyst import sql as analyst\n"
+        "limits = analyst.Limits(9, '1GB')\n"
+        "con = analyst.open_database(Path(sys.argv[1]), limits)\n"
+        "analyst.query(con, sys.argv[2], {}, analyst.Format.csv, sys.stdout.buffer, rows=None,"
+        " limits=limits, say=print); con.close()"
+    )
+    anew = subprocess.run(
+        [sys.executable, "-c", script, str(path), question],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert anew.stdout == b"n,last\n%d,109\n" % (len(HOSTILE) + 10)
+
+
+def test_a_reader_that_ends_early_ends_quietly(published: Path) -> None:
+    command = [sys.executable, "-m", "audit", "sql", ALL, "--format", "csv", "--db", str(published)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.readline() == b"x,y\n"
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 0
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "sql.md").exists(), reason="outside a checkout: no docs")
+def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    con = analyst.open_database(tmp_path / "fairaudit.duckdb", LIMITS)
+    statements = re.findall(r"```sql\n(.*?)```", page, re.S)
+    assert len(statements) == 3
+    for statement in statements:
+        assert len(ask(con, statement)[0].splitlines()) > 1
+    con.close()
+    for code in re.findall(r"```python\n(.*?)```", page, re.S):
+        values: dict[str, object] = {}
+        exec(compile(code, "docs/sql.md", "exec"), values)
+        if isinstance(values.get("con"), duckdb.DuckDBPyConnection):
+            values["con"].close()  # type: ignore[attr-defined]
+        assert isinstance(values["found"], pl.DataFrame)
+        assert not values["found"].is_empty()

@@ -1,0 +1,75 @@
+"""Commands that study logs: they share options, and refuse alike what they cannot do."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from audit.cli import app as cli
+from tests.logs import line, log, write
+
+STUDIES = (
+    ("whatif", "--order", "sjf"),
+    ("experiment", "grid"),
+    ("experiment", "users"),
+    ("experiment", "sensitivity"),
+    ("experiment", "workload"),
+)
+
+
+def options(*command: str) -> set[str]:
+    found = get_command(cli.app)
+    for name in command:
+        found = getattr(found, "commands", {})[name]
+    return {option for one in found.params for option in one.opts}
+
+
+def refused(capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = (line(k, submit=60 * k, user=k % 3, group=k % 2) for k in range(1, 40))
+    return write(tmp_path / "mine.swf", log(lines, MaxProcs=8))
+
+
+def test_every_study_of_logs_has_the_options_of_all() -> None:
+    shared = set.intersection(*(options(*study[:2]) for study in STUDIES[1:]))
+    assert shared - {"--help"} == {
+        *("logs", "--out", "--db", "--pool", "--pool-size", "--resource", "--zone", "--columns"),
+        *("--separator", "--dialect", "--cluster", "--threads", "--config"),
+    }
+    assert shared < options("whatif")
+    assert {"--max-walltime", "--limit"} < options("whatif")
+    assert options("experiment", "users") - shared == {"--search-seconds"}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_pool_that_is_not_there_is_refused(
+    study: tuple[str, ...],
+    mine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fairaudit", *study, str(mine), "--pool", "gpu\x1b[2J"])
+    said = refused(capsys)
+    assert "--pool gpu\\x1b[2J" in said
+    assert "all" in said
+    assert not Path("fairaudit-out").exists()
+
+
+def test_warnings_about_the_log_are_shown(
+    mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lies = write(mine, log((line(k, submit=60 * k, allocated=9) for k in range(40)), MaxProcs=8))
+    monkeypatch.setattr(sys, "argv", ["fairaudit", "whatif", str(lies), "--capacity", "+1"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+    assert "warning: " in capsys.readouterr().err

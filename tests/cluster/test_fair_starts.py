@@ -1,0 +1,68 @@
+"""Fair start times in the store: from night to night the same as from scratch."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.nightly import run as night
+from audit.simulation.fair_start import fair_start_times
+from audit.store import database
+from tests.logs import line, log
+from tests.nightly.test_run import NOW, site
+
+pytestmark = pytest.mark.usefixtures("one_chart")
+
+DAY = 86_400
+
+
+def jobs(first: int, last: int) -> str:
+    """Jobs that keep a pool of 4 full, two hours apart, each longer than that."""
+    lines = [
+        line(
+            number,
+            submit=40 * DAY + number * 7200,
+            wait=number % 5 * 3000,
+            run=9000,
+            walltime=12_000,
+            allocated=1 + number % 3,
+        )
+        for number in range(first, last)
+    ]
+    return log(lines, MaxProcs=4)
+
+
+def results(folder: Path) -> pl.DataFrame:
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    columns = "job_id, fst_strict, fst_relaxed, fst_status, miss_strict_s, fair_slowdown"
+    found = database.fetch(con, f"SELECT {columns} FROM job_fairness ORDER BY job_id")
+    con.close()
+    return found
+
+
+def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[int] = []
+    original = fair_start_times
+
+    def counted(*given: object, **named: object) -> pl.DataFrame:
+        most = [0]
+
+        def tell(done: int, of: int) -> None:
+            most[0] = of
+
+        made = original(*given, **{**named, "told": tell})  # type: ignore[arg-type]
+        computed.append(most[0])
+        return made
+
+    monkeypatch.setattr("audit.cluster.compute.fair_start_times", counted)
+    for name, parts in (("two", [(1, 200), (200, 220)]), ("one", [(1, 220)])):
+        folder = tmp_path / name
+        folder.mkdir()
+        config = site(folder, pools=({"name": "all", "backfill": "conservative"},))
+        for first, last in parts:
+            (folder / "logs" / f"{first}.swf").write_text(jobs(first, last))
+            night.run(config, folder, NOW)
+    one = results(tmp_path / "one")
+    assert results(tmp_path / "two").equals(one)
+    assert one["fst_strict"].null_count() == 0
+    assert computed == [199, 20, 219]

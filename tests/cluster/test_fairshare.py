@@ -1,0 +1,270 @@
+"""Usage and shares as a configured run computes them, with the files that config.toml names."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from audit import config
+from audit.cluster import charges, decayed, fairshare
+from audit.cluster.fairshare import Fairshare
+from audit.cluster.setting import Setting, configured
+from audit.errors import ConfigError
+from audit.metrics.attempts import population
+from audit.metrics.fairshare.history import tree_history
+from audit.metrics.slurm.usage import SlurmUsage
+from audit.model import Period
+from audit.nightly import run as night
+from audit.oneoff import verify as verification
+from audit.store import database, queries
+from tests.logs import write
+from tests.nightly.test_run import NOW, month, site
+from tests.places import SLURM
+
+FILES = {
+    "associations": "assoc.psv",
+    "qos": "qos.psv",
+    "partitions": "partitions.txt",
+    "slurm_conf": "config.txt",
+}
+AS_SLURM = {"method": "slurm", "penalty": "billing", "operator": "fair_tree", **FILES}
+
+
+def usage(**given: Any) -> config.Usage:
+    return config.Usage.model_validate(given)
+
+
+def test_files_are_read_as_slurm_prints_them() -> None:
+    found = fairshare.read(usage(**AS_SLURM), SLURM / "decay", "lab")
+    assert found.tree is not None
+    assert {"phys_theory", "chem", "lab_ana"} <= set(found.tree.names)
+    assert (found.half_life_s, found.period_s, found.reset) == (300.0, 60, "none")
+    assert found.factors["normal"] == 1.0
+    assert found.partitions["batch"]["gres/gpu"] > 0
+    assert set(found.in_force) == set(FILES)
+    alone = fairshare.read(usage(), SLURM, "lab")
+    assert (alone.tree, alone.in_force) == (None, {})
+
+
+def test_a_dump_gives_the_same_tree() -> None:
+    listed = fairshare.read(usage(associations="assoc.psv"), SLURM / "plain", "lab").tree
+    dumped = fairshare.read(usage(associations="dump.cfg"), SLURM / "plain", "lab").tree
+    assert listed is not None
+    assert dumped is not None
+    assert listed.names == dumped.names
+    np.testing.assert_array_equal(listed.shares, dumped.shares)
+
+
+def test_all_faults_of_all_files_are_said_by_key_and_line(tmp_path: Path) -> None:
+    (tmp_path / "assoc.psv").write_text(
+        "Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins\n"
+        "lab|root|||1||\nlab|a|||1|b|\nlab|b|||1|a|\nlab|a|anna||many||\n"
+    )
+    (tmp_path / "qos.psv").write_text("Name|Priority|UsageFactor\nnormal|0|-3\n")
+    (tmp_path / "partitions.txt").write_text("nothing of the kind\n")
+    with pytest.raises(ConfigError) as caught:
+        fairshare.read(usage(**AS_SLURM), tmp_path, "lab")
+    said = str(caught.value)
+    assert caught.value.exit_code == 2
+    for key, rest in (
+        ("associations", r"assoc\.psv:5: share 'many'"),
+        ("qos", r"qos\.psv:2: QOS 'normal'"),
+        ("partitions", r"partitions\.txt: no partition in it"),
+        ("slurm_conf", r"config\.txt: No such file"),
+    ):
+        assert re.search(rf"clusters\.usage\.{key} of cluster 'lab': \S*{rest}", said), said
+
+
+def test_a_tree_with_a_cycle_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "assoc.psv").write_text(
+        "Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins\n"
+        "lab|root|||1||\nlab|a|||1|b|\nlab|b|||1|a|\n"
+    )
+    with pytest.raises(ConfigError, match=r"associations of cluster 'lab'.*assoc\.psv"):
+        fairshare.read(usage(associations="assoc.psv"), tmp_path, "lab")
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fairshare, "LARGEST", 10)
+    (tmp_path / "qos.psv").write_text("Name|Priority|UsageFactor\n")
+    with pytest.raises(ConfigError, match="not what is meant"):
+        fairshare.read(usage(qos="qos.psv"), tmp_path, "lab")
+
+
+def test_usage_that_nothing_forgets_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(SLURM / "plain", tmp_path, dirs_exist_ok=True)
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("PriorityDecayHalfLife=0\n")
+    with pytest.raises(ConfigError, match="PriorityDecayHalfLife is 0"):
+        fairshare.read(usage(**{**AS_SLURM, "slurm_conf": "slurm.conf"}), tmp_path, "lab")
+    conf.write_text("PriorityDecayHalfLife=0\nPriorityUsageResetPeriod=WEEKLY\n")
+    found = fairshare.read(usage(**{**AS_SLURM, "slurm_conf": "slurm.conf"}), tmp_path, "lab")
+    assert (found.half_life_s, found.reset) == (0.0, "weekly")
+
+
+# --- against the real sshare ---------------------------------------------------------------------
+
+
+def samples() -> list[tuple[int, list[dict[str, str]]]]:
+    text = (SLURM / "decay" / "sshare_samples.txt").read_text()
+    parts = re.split(r"^== (\d+)\n", text, flags=re.MULTILINE)[1:]
+    found = []
+    for at, table in zip(parts[::2], parts[1::2], strict=True):
+        titles, *rows = [line.split("|") for line in table.splitlines()]
+        found.append((int(at), [dict(zip(titles, row, strict=True)) for row in rows]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting, Fairshare]:
+    """The lab's attempts, taken in by a configured run, its setting and shares."""
+    folder = tmp_path_factory.mktemp("lab")
+    shutil.copytree(SLURM / "decay", folder, dirs_exist_ok=True)
+    pools = ({"name": "all", "capacity": {"cpus": 64, "gpus": 8, "nodes": 4}},)
+    settings = site(
+        folder,
+        name="lab",
+        zone="UTC",
+        period="day",
+        usage=AS_SLURM,
+        pools=pools,
+        sources=({"files": "sacct.txt"},),
+    )
+    done = night.run(settings, folder, NOW, stages=("ingest", "compute", "publish"))
+    assert done.failures == []
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    attempts = queries.run(con, "attempts", cluster="lab")
+    con.close()
+    setting = configured(settings.clusters[0], attempts, {})
+    described = population.describe(attempts, setting.pools, setting.partition_pool)
+    shares = fairshare.read(settings.clusters[0].usage, folder, "lab")
+    return charges.charged(described, setting, shares), setting, shares
+
+
+def test_histories_say_what_sshare_said(lab: tuple[pl.DataFrame, Setting, Fairshare]) -> None:
+    charged, setting, shares = lab
+    assert shares.tree is not None
+    method = decayed.method(shares, setting)
+    assert isinstance(method, SlurmUsage)
+    ticks = SlurmUsage(half_life_s=method.half_life_s, period_s=60, phase_s=1795234198)
+    seen = samples()
+    assert len(seen) == 27
+    # slurmctld books usage at ends and ticks, and ranks at ticks alone
+    instants = sorted({at for at, _ in seen} | {ticks.tick(at) for at, _ in seen})
+    got = tree_history(
+        charged, shares.tree, ticks, instants, setting.now, operator="fair_tree"
+    ).with_columns(pl.col("parent").fill_null("root"))
+    rows = got.rows_by_key(["as_of", "entity_kind", "parent", "entity"], named=True, unique=True)
+    accounts = got.filter(entity_kind="account").rows_by_key(
+        ["as_of", "entity"], named=True, unique=True
+    )
+    compared = 0
+    for at, printed in seen:
+        for row in printed[1:]:
+            account, user = row["Account"].strip(), row["User"]
+            key = ("user", account, user)
+            mine = rows[at, *key] if user else accounts[at, account]
+            assert int(mine["usage"]) == int(row["RawUsage"])
+            if mine["share"] is None:  # of fairshare=parent sshare prints the account's
+                continue
+            assert f"{mine['share']:.6f}" == row["NormShares"]
+            ranked = rows[ticks.tick(at), *key] if user else accounts[ticks.tick(at), account]
+            assert f"{ranked['usage_fraction']:.6f}" == row["EffectvUsage"]
+            if user:
+                assert f"{ranked['priority']:.6f}" == row["FairShare"]
+            compared += 1
+    assert compared == 27 * 10
+
+
+def test_a_configured_run_keeps_the_history_of_the_tree(
+    lab: tuple[pl.DataFrame, Setting, Fairshare],
+) -> None:
+    charged, setting, shares = lab
+    day = Period("2026-11-21", 1795219200, 1795305600)
+    rows = decayed.histories(charged, setting, day, shares)
+    assert rows["method"].unique().to_list() == ["slurm:billing:fair_tree"]
+    assert rows["parent"].drop_nulls().n_unique() > 1
+    users = rows.filter(pl.col("entity_kind") == "user")
+    assert users["rank"].min() == 1
+
+
+# --- nights --------------------------------------------------------------------------------------
+
+
+def test_a_file_that_says_otherwise_computes_all_anew(tmp_path: Path) -> None:
+    write(tmp_path / "assoc.psv", ASSOCIATIONS.format(2))
+    settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
+    write(tmp_path / "logs" / "1.swf", month(0))
+    first = night.run(settings, tmp_path, NOW)
+    assert first.failures == []
+    assert first.computed
+    assert night.run(settings, tmp_path, NOW).computed == []
+    write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
+    assert night.run(settings, tmp_path, NOW).computed == first.computed
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    shares = database.fetch(
+        con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
+    )
+    con.close()
+    assert shares.rows() == [("1", 0.75), ("2", 0.25)]
+
+
+ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
+c|root|||1||
+c|1|||{}|root|
+c|2|||1|root|
+"""
+
+
+def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
+    settings = site(tmp_path, usage={"associations": "none.psv"})
+    write(tmp_path / "logs" / "1.swf", month(0))
+    done = night.run(settings, tmp_path, NOW)
+    (failure,) = done.failures
+    assert isinstance(failure, ConfigError)
+    assert "clusters.usage.associations of cluster 'c'" in str(failure)
+    assert done.reports == []
+
+
+def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) -> None:
+    shutil.copytree(SLURM / "decay", tmp_path, dirs_exist_ok=True)
+    settings = site(
+        tmp_path,
+        name="lab",
+        zone="UTC",
+        period="day",
+        usage={
+            "method": "half_life",
+            "half_life_days": 0.01,
+            "penalty": "root",
+            "operator": "sigmoid",
+            "associations": "assoc.psv",
+        },
+        pools=({"name": "all", "capacity": {"cpus": 64, "gpus": 8, "mem_bytes": 1 << 38}},),
+        sources=({"files": "sacct.txt"},),
+    )
+    done = night.run(settings, tmp_path, NOW)
+    assert done.failures == []
+    (report,) = done.reports
+    page = report.read_text(encoding="utf-8")
+    for text in (
+        "half_life:root:sigmoid",
+        "in the share tree each account divides",
+        "Above and below target",
+        "Who used how much of what",
+        "What the choice of a penalty changes",
+        '<span class="muted">of <bdi>phys_theory</bdi></span>',
+    ):
+        assert text in page, text
+    verdict = verification.verify(report, None, settings, tmp_path)
+    assert verdict.same, verdict.text
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")
+    con.close()
+    assert moved["penalty"].to_list() == ["root"]

@@ -1,0 +1,91 @@
+"""What is inferred about a cluster, and from what."""
+
+import polars as pl
+import pytest
+
+from audit.cluster import inference
+from audit.errors import UsageError
+from audit.formats.dialects import Header
+from audit.model import Pool, Resource
+from tests.strategies import ended, frame
+
+CPUS = Resource.cpus
+
+
+def attempts(*sizes: int) -> pl.DataFrame:
+    """Attempts of these sizes that all run during [100, 200)."""
+    return frame([ended(100, 100, 200, size) for size in sizes])
+
+
+def claims(cpus: int) -> list[Header]:
+    return [Header(capacity={"cpus": cpus})]
+
+
+def pool(
+    rows: pl.DataFrame, headers: list[Header], asked: int | None = None
+) -> tuple[int, str, str | None]:
+    found, fact = inference.pool(rows, headers, CPUS, asked, 200)
+    assert isinstance(found, Pool)
+    return found.capacity, fact.source, fact.warning
+
+
+def test_the_header_s_capacity_is_used() -> None:
+    assert pool(attempts(4, 4), claims(16)) == (16, "the log's header", None)
+
+
+def test_without_a_header_the_peak_in_use_is() -> None:
+    capacity, source, warning = pool(attempts(4, 5), [Header()])
+    assert (capacity, warning) == (9, None)
+    assert "peak in use" in source
+
+
+def test_what_the_user_says_is_used_whatever_the_log_says() -> None:
+    assert pool(attempts(4, 4), claims(16), asked=3) == (3, "--pool-size", None)
+
+
+def test_a_header_smaller_than_one_attempt_lies() -> None:
+    capacity, source, warning = pool(attempts(4, 4), claims(3))
+    assert (capacity, source) == (8, "the peak in use")
+    assert warning is not None
+    assert "says 3 cpus, but one attempt ran on 4" in warning
+
+
+def test_a_header_exceeded_most_of_the_time_lies() -> None:
+    capacity, _, warning = pool(attempts(4, 4), claims(5))
+    assert capacity == 8
+    assert warning is not None
+    assert "more was in use for 100% of the time" in warning
+
+
+def test_a_header_exceeded_for_a_moment_stands() -> None:
+    rows = frame([ended(0, 0, 200, 4), ended(190, 190, 200, 4)])
+    assert pool(rows, claims(5)) == (5, "the log's header", None)
+
+
+def test_an_attempt_that_never_started_refutes_nothing() -> None:
+    wide = {"submit_time": 100, "end_time": 150, "cpus": 99, "state": "CANCELLED"}
+    rows = pl.concat([attempts(4), frame([wide])])
+    assert pool(rows, claims(5)) == (5, "the log's header", None)
+
+
+def test_a_resource_that_the_log_does_not_give() -> None:
+    with pytest.raises(UsageError, match="gives no gpus for any attempt; it has: cpus"):
+        inference.pool(attempts(1), [], Resource.gpus, None, 200)
+
+
+def test_zones() -> None:
+    berlin, rome = Header(zone="Europe/Berlin"), Header(zone="Europe/Rome")
+    assert inference.zone("UTC", [berlin]).value == "UTC"
+    assert inference.zone(None, [berlin, Header()]).value == "Europe/Berlin"
+    assert inference.zone(None, [Header()]).value == "UTC"
+    several = inference.zone(None, [rome, berlin])
+    assert several.value == "Europe/Berlin"
+    assert several.warning is not None
+
+
+def test_different_computers_are_noticed() -> None:
+    one, other = (Header(entries={"Computer": name}) for name in ("SP2", "CM-5"))
+    assert inference.same_machine({"a": one, "b": one, "c": Header()}) is None
+    said = inference.same_machine({"a": one, "b": other})
+    assert said is not None
+    assert "a: SP2" in said

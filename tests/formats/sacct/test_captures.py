@@ -1,0 +1,75 @@
+"""Our own captures of one Slurm 22.05: every file of it tells of the same jobs."""
+
+import polars as pl
+import pytest
+
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.lines import Block
+from audit.formats.sacct import text as sacct
+from audit.model import RECORDS
+from tests.places import DATA
+
+CAPTURES = DATA / "sacct"
+
+
+def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    data = text if isinstance(text, bytes) else text.encode()
+    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+
+
+SAME = ("x_d.psv", "all.psv", "epoch.psv", "noconvert.psv", "us.txt", "steps.psv")
+
+
+def capture(name: str, reading: Reading = PLAIN) -> pl.DataFrame:
+    parsed = parse((CAPTURES / name).read_bytes(), reading)
+    assert parsed.refusals.is_empty()
+    return parsed.records.drop("line", "byte_offset").sort("job_id", "submit_time", "start_time")
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_captures_tell_of_the_same_jobs(name: str) -> None:
+    expected = capture("x_d.psv")
+    found = capture(name)
+    own = [column for column in RECORDS if column in found.columns]
+    if name == "all.psv":  # it has the group too
+        own.remove("group")
+    assert found.select(own).equals(expected.select(own))
+
+
+def test_a_capture_without_submit_times() -> None:
+    shared = ["job_id", "state", "start_time", "end_time", "suspended_s", "cpus", "nodes", "gpus"]
+    # without ReqCPUS nothing tells what those asked for that never started
+    found, expected = (
+        capture(name).filter(pl.col("start_time").is_not_null()).select(shared).sort(shared)
+        for name in ("stepusage.psv", "x_d.psv")
+    )
+    assert found.equals(expected)
+
+
+def test_a_capture_without_the_runs_before_a_requeue() -> None:
+    expected = capture("x_d.psv").filter(pl.col("state") != "REQUEUED")
+    assert capture("nodup.psv").equals(expected)
+
+
+def test_a_capture_in_another_zone() -> None:
+    times = ["submit_time", "start_time", "end_time"]
+    found = capture("berlin.psv", Reading(zone="Europe/Berlin"))
+    assert found.select(times).sort(times).equals(capture("x_d.psv").select(times).sort(times))
+
+
+def test_a_capture_clipped_to_a_window() -> None:
+    shared = ["job_id", "state", "submit_time"]
+    whole, clipped = capture("window.psv"), capture("window_clipped.psv")
+    assert clipped.select(shared).equals(whole.select(shared))
+    assert clipped["start_time"].is_null().equals(whole["start_time"].is_null())
+
+
+def test_what_the_captures_hold() -> None:
+    jobs = {row["job_id"]: row for row in capture("x_d.psv").iter_rows(named=True)}
+    assert jobs["17"]["start_time"] is None  # cancelled while it waited
+    assert jobs["20"]["suspended_s"] == 3
+    assert jobs["22"]["cpus"] == 16  # an exclusive node, GPUs too
+    assert jobs["22"]["gpus"] == 4
+    assert jobs["21"]["user"] == "lab_ana"  # its name holds a separator
+    assert jobs["23+1"]["het_offset"] == 1
+    assert jobs["3_7"]["array_task"] == 7

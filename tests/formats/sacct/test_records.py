@@ -1,0 +1,83 @@
+"""What sacct's columns mean: against a twin that reads one record at a time."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.lines import Block
+from audit.formats.sacct import text as sacct
+
+
+def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    data = text if isinstance(text, bytes) else text.encode()
+    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+
+
+def slow_twin(fields: dict[str, str]) -> dict[str, object] | None:
+    """The rules of the dialect, one record at a time; None for one that is refused."""
+
+    def time(name: str) -> int | None:
+        text = fields[name]
+        if text in ("Unknown", "None", ""):
+            return None
+        return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo("UTC")).timestamp())
+
+    submit, start, end = time("Submit"), time("Start"), time("End")
+    state = "CANCELLED" if fields["State"].startswith("CANCELLED by ") else fields["State"] or None
+    elapsed = int(fields["ElapsedRaw"])
+    tres = dict(part.split("=") for part in fields["AllocTRES"].split(",") if part)
+    if submit is None:
+        return None
+    if state == "PENDING":
+        start = end = None
+    elif state == "RUNNING":
+        end = None
+    elif start is not None and start == end and not elapsed and not tres:
+        start = None
+    if start is not None and end is not None and end < start:
+        return None
+    lost = None if start is None or end is None else max(end - start - elapsed, 0)
+    cpus = [int(text) for text in (tres.get("cpu", ""), fields["AllocCPUS"]) if text]
+    return {
+        "submit_time": submit,
+        "start_time": start,
+        "end_time": end,
+        "state": state,
+        "suspended_s": lost,
+        "cpus": next((n for n in cpus if n > 0), cpus[0] if cpus else None),
+    }
+
+
+_clock = st.integers(0, 6).map(lambda hour: f"2026-01-01T0{hour}:00:00")
+_row = st.fixed_dictionaries(
+    {
+        "Submit": st.one_of(_clock, st.just("Unknown")),
+        "Start": st.one_of(_clock, st.sampled_from(["None", "Unknown"])),
+        "End": st.one_of(_clock, st.just("Unknown")),
+        "State": st.sampled_from(
+            ["COMPLETED", "CANCELLED by 7", "CANCELLED", "PENDING", "RUNNING", "NEW", ""]
+        ),
+        "ElapsedRaw": st.sampled_from(["0", "3600", "3000"]),
+        "AllocTRES": st.sampled_from(["", "cpu=2", "cpu=0,node=1"]),
+        "AllocCPUS": st.sampled_from(["", "0", "4"]),
+    }
+)
+_hostile = st.text(st.sampled_from("ab|\n,;\"'\t\r\u2603 "), max_size=8)
+
+
+@given(st.lists(st.tuples(_row, _hostile), min_size=1, max_size=12))
+def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]]) -> None:
+    names = [*rows[0][0]]
+    text = "|".join(["JobID", "JobName", *names]) + "\n"
+    for job, (row, name) in enumerate(rows):
+        text += (
+            "|".join([str(job + 1), name.strip("\r"), *(row[column] for column in names)]) + "\n"
+        )
+    parsed = parse(text)
+    expected = [(str(job + 1), slow_twin(row)) for job, (row, _) in enumerate(rows)]
+    wanted = [{"job_id": job, **twin} for job, twin in expected if twin is not None]
+    columns = ["job_id", "submit_time", "start_time", "end_time", "state", "suspended_s", "cpus"]
+    assert parsed.records.select(columns).to_dicts() == wanted

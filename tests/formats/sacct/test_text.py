@@ -1,0 +1,430 @@
+"""sacct's text: each rule, separators, layouts, and any bytes at all."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import DialectError
+from audit.formats import dialects
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.lines import Block
+from audit.formats.sacct import text as sacct
+from tests.logs import busy
+
+SMALL = "JobID|User|State|Submit|Start|End|AllocCPUS|JobName"
+
+
+def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    data = text if isinstance(text, bytes) else text.encode()
+    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+
+
+def one(reading: Reading = PLAIN, /, **columns: object) -> dict[str, Any]:
+    """The only record of a log that has these columns."""
+    given_ = {"JobID": 7, "Submit": "2026-01-01T00:00:00", **columns}
+    rows = "|".join(given_) + "\n" + "|".join(str(value) for value in given_.values()) + "\n"
+    parsed = parse(rows, reading)
+    assert parsed.refusals["reason"].to_list() == []
+    return parsed.records.row(0, named=True)
+
+
+def reason(**columns: object) -> str:
+    """Why the only line of a log is refused."""
+    given_ = {"JobID": 7, "Submit": "2026-01-01T00:00:00", **columns}
+    parsed = parse(
+        "|".join(given_) + "\n" + "|".join(str(value) for value in given_.values()) + "\n"
+    )
+    assert parsed.records.is_empty()
+    return str(parsed.refusals["reason"].item())
+
+
+def at(clock: str, day: str = "2026-01-01", zone: str = "UTC") -> int:
+    moment = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=ZoneInfo(zone))
+    return int(moment.timestamp())
+
+
+ONE, TWO = "2026-01-01T01:00:00", "2026-01-01T02:00:00"
+
+
+def ran(**columns: object) -> dict[str, Any]:
+    """A job that ran from 1:00 to 2:00."""
+    return one(PLAIN, **{"State": "COMPLETED", "Start": ONE, "End": TWO, **columns})
+
+
+def test_an_ordinary_record() -> None:
+    found = ran(
+        Cluster="c", User="ana", Account="a", Group="g", Partition="p", QOS="q", Priority="12.5",
+        Eligible="2026-01-01T00:30:00", TimelimitRaw=90, Suspended="00:05:00", Reason="None",
+        AllocTRES="billing=4,cpu=4,gres/gpu=2,mem=8G,node=1", Reservation="maintenance",
+    )  # fmt: skip
+    expected = {
+        "cluster": "c",
+        "job_id": "7",
+        "job_number": 7,
+        "kind": "execution",
+        "user": "ana",
+        "account": "a",
+        "group": "g",
+        "partition": "p",
+        "qos": "q",
+        "state": "COMPLETED",
+        "reason": None,
+        "priority": 12.5,
+        "reservation": "maintenance",
+        "submit_time": at("00:00:00"),
+        "eligible_time": at("00:30:00"),
+        "start_time": at("01:00:00"),
+        "end_time": at("02:00:00"),
+        "occupancy_s": 3600,
+        "suspended_s": 300,
+        "walltime_s": 5400,
+        "cpus": 4,
+        "nodes": 1,
+        "gpus": 2,
+        "mem_bytes": 8 << 30,
+        "line": 2,
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "start", "end"),
+    [
+        ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, None, None),
+        ({"State": "RUNNING", "Start": ONE, "End": "Unknown"}, 1, None),
+        ({"State": "RUNNING", "Start": ONE, "End": TWO}, 1, None),  # -T clips to its window
+        ({"State": "SUSPENDED", "Start": ONE, "End": "Unknown"}, 1, None),
+        ({"State": "CANCELLED by 0", "Start": "None", "End": TWO}, None, 2),
+        ({"State": "CANCELLED", "Start": TWO, "End": TWO}, None, 2),
+        ({"State": "COMPLETED", "Start": TWO, "End": TWO}, 2, 2),
+        ({"State": "CANCELLED", "Start": TWO, "End": TWO, "AllocTRES": "cpu=1"}, 2, 2),
+        ({"State": "FAILED", "Start": TWO, "End": TWO, "AllocNodes": "0"}, None, 2),
+        ({"State": "PENDING", "Start": "Unknown", "End": TWO}, None, None),
+        ({"State": "FOO", "Start": "Unknown", "End": TWO}, None, 2),
+    ],
+)
+def test_what_started_and_what_ended(
+    columns: dict[str, str], start: int | None, end: int | None
+) -> None:
+    found = one(PLAIN, **columns)
+    assert found["start_time"] == (None if start is None else at(f"0{start}:00:00"))
+    assert found["end_time"] == (None if end is None else at(f"0{end}:00:00"))
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("CANCELLED by 1000", "CANCELLED"),
+        ("OUT_OF_MEMORY", "OUT_OF_MEMORY"),
+        ("SOMETHING_NEW", "SOMETHING_NEW"),
+        ("", None),
+    ],
+)
+def test_states(said: str, kept: str | None) -> None:
+    assert ran(State=said)["state"] == kept
+
+
+@pytest.mark.parametrize(
+    ("columns", "cpus", "nodes", "gpus", "mem"),
+    [
+        ({"AllocTRES": "cpu=8,mem=1G,node=2", "ReqTRES": "cpu=4,gres/gpu=1"}, 8, 2, 0, 1 << 30),
+        ({"AllocTRES": "", "ReqTRES": "cpu=4,gres/gpu:a=1,mem=2G,node=1"}, 4, 1, 1, 2 << 30),
+        ({"AllocTRES": "cpu=4", "AllocGRES": "gpu:2"}, 4, None, 2, None),
+        ({"AllocCPUS": "0", "ReqCPUS": "4", "AllocNodes": 0, "NNodes": 2}, 4, 2, None, None),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "4000Mc"}, 8, 2, None, 32_000 << 20),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16Gn"}, 8, 2, None, 32 << 30),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "2147486648Mn"}, 8, 2, None, 24_000 << 20),
+        ({"NCPUS": "8", "NNodes": 2, "ReqMem": "16G"}, 8, 2, None, 16 << 30),
+        ({"NCPUS": "0"}, 0, None, None, None),
+    ],
+)
+def test_amounts(
+    columns: dict[str, object],
+    cpus: int | None,
+    nodes: int | None,
+    gpus: int | None,
+    mem: int | None,
+) -> None:
+    found = ran(**columns)
+    assert (found["cpus"], found["nodes"], found["gpus"], found["mem_bytes"]) == (
+        cpus,
+        nodes,
+        gpus,
+        mem,
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "suspended"),
+    [
+        ({"Suspended": "00:00:30", "ElapsedRaw": 3600}, 30),
+        ({"ElapsedRaw": 3540}, 60),
+        ({"Elapsed": "00:59:00"}, 60),
+        ({"Elapsed": "01:00:01"}, 0),
+        ({}, None),
+    ],
+)
+def test_suspended_time(columns: dict[str, object], suspended: int | None) -> None:
+    assert ran(**columns)["suspended_s"] == suspended
+
+
+@pytest.mark.parametrize("limit", ["UNLIMITED", "Partition_Limit", "", "INVALID"])
+def test_limits_that_are_none(limit: str) -> None:
+    assert ran(Timelimit=limit)["walltime_s"] is None
+    assert ran(TimelimitRaw=limit)["walltime_s"] is None
+
+
+@pytest.mark.parametrize(
+    ("job", "number", "task", "offset"),
+    [("3_0", 3, 0, None), ("23+1", 23, None, 1), ("3_[0-9%2]", 3, None, None)],
+)
+def test_ids(job: str, number: int, task: int | None, offset: int | None) -> None:
+    found = ran(JobID=job)
+    assert (found["job_id"], found["job_number"]) == (job, number)
+    assert (found["array_task"], found["het_offset"]) == (task, offset)
+
+
+def test_a_raw_id_stands_in_where_there_is_no_other() -> None:
+    text = "JobIDRaw|Submit\n26|2026-01-01T00:00:00\n"
+    assert parse(text).records["job_id"].to_list() == ["26"]
+    both = "JobIDRaw|JobID|Submit\n26|3_0|2026-01-01T00:00:00\n"
+    assert parse(both).records["job_id"].to_list() == ["3_0"]
+
+
+def test_steps_are_counted_and_passed_over() -> None:
+    rows = "".join(f"{job}|2026-01-01T00:00:00\n" for job in ("1", "1.batch", "1.0", "3_1.extern"))
+    parsed = parse("JobID|Submit\n" + rows)
+    assert (parsed.records["job_id"].to_list(), parsed.steps) == (["1"], 3)
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"JobID": "x"}, "column JobID: 'x' is no job id"),
+        ({"JobID": ""}, "column JobID: '' is no job id"),
+        ({"Submit": "Unknown"}, "column Submit: when it was submitted is unknown"),
+        ({"Submit": "Monday"}, "column Submit: 'Monday' is no time"),
+        ({"Start": "2026-13-01T00:00:00"}, "column Start: '2026-13-01T00:00:00' is no time"),
+        (
+            {"State": "FAILED", "Start": "2026-01-01T02:00:00", "End": "2026-01-01T01:00:00"},
+            "ends 3600 s before it starts (columns Start, End)",
+        ),
+        ({"NNodes": "two"}, "column NNodes: 'two' is no count"),
+        ({"NCPUS": 1 << 40}, "column NCPUS: '1099511627776' is no count that can be"),
+        ({"Timelimit": "long"}, "column Timelimit: 'long' is no length of time"),
+        ({"AllocTRES": "cpu"}, "column AllocTRES: 'cpu' is no list of resources (TRES)"),
+        ({"ReqMem": "much"}, "column ReqMem: 'much' is no amount of memory"),
+        ({"State": "12:30"}, "column State: '12:30' is no state"),
+    ],
+)
+def test_refused_with_the_reason(columns: dict[str, object], why: str) -> None:
+    assert reason(**columns) == why
+
+
+def test_a_damaged_field_that_nobody_reads_costs_nothing() -> None:
+    assert ran(ExitCode="?", MaxRSS="?", NodeList="x y z")["job_id"] == "7"
+
+
+def test_an_hour_that_comes_twice_is_read_so_that_the_record_agrees() -> None:
+    berlin = Reading(zone="Europe/Berlin")
+    night = {"Submit": "2026-10-25T01:00:00", "State": "COMPLETED"}
+    first = at("02:30:00", "2026-10-25", "Europe/Berlin")
+    found = one(berlin, **night, Start="2026-10-25T02:30:00", End="2026-10-25T02:40:00",
+                ElapsedRaw=4200)  # fmt: skip
+    assert (found["start_time"], found["end_time"]) == (first, first + 4200)
+    found = one(berlin, **night, Start="2026-10-25T02:30:00", End="2026-10-25T03:30:00",
+                ElapsedRaw=3600)  # fmt: skip
+    assert (found["start_time"], found["end_time"]) == (first + 3600, first + 7200)
+    found = one(berlin, **night, Start="2026-10-25T02:30:00", End="2026-10-25T02:20:00")
+    assert (found["start_time"], found["end_time"]) == (first, first + 3000)
+    found = one(berlin, Submit="2026-10-25T02:50:00", State="COMPLETED",
+                Start="2026-10-25T02:10:00", End="2026-10-25T05:00:00")  # fmt: skip
+    assert found["start_time"] == first + 2400
+
+
+def test_a_zone_that_is_wrong_shows_itself() -> None:
+    text = "JobID|Submit\n1|2026-03-29T02:30:00\n"
+    assert parse(text).refusals.is_empty()
+    refused = parse(text, Reading(zone="Europe/Berlin")).refusals["reason"].item()
+    assert "never was in Europe/Berlin: is that the zone of the log?" in refused
+
+
+@pytest.mark.parametrize("separator", ["|", "\x1f", "☃", ",", ";", "::", "@@", "\t", "ABC", "§"])
+@pytest.mark.parametrize("trailing", [False, True])
+def test_any_separator(separator: str, trailing: bool) -> None:
+    end = separator * trailing + "\n"
+    rows = [SMALL.split("|")] + [
+        [str(job), "u", "COMPLETED", "2026-01-01T00:00:00", ONE, TWO, "4", "n"] for job in (1, 2)
+    ]
+    text = "".join(separator.join(row) + end for row in rows)
+    parsed = parse(text)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == ["1", "2"]
+    assert parsed.records["cpus"].to_list() == [4, 4]
+    headless = "".join(separator.join(row) + end for row in rows[1:])
+    if separator != "ABC":  # letters can be found where names stand, not between values
+        again = parse(headless, Reading(columns=tuple(SMALL.split("|"))))
+        assert again.records["job_id"].to_list() == ["1", "2"]
+    told = parse(headless, Reading(columns=tuple(SMALL.split("|")), separator=separator))
+    assert told.records["job_id"].to_list() == ["1", "2"]
+
+
+def line(job: object, name: str = "n", user: str = "u") -> str:
+    times = "2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00"
+    return f"{job}|{user}|COMPLETED|{times}|4|{name}"
+
+
+def test_good_lines_survive_bad_ones_and_all_know_where_they_stood() -> None:
+    bad = [b"1|2", b"9|u|COM", b"\xff|\xfe|x|x|x|x|x|x", b"||||||||||||"]
+    good = [line(job, user="us\xe9r").encode("latin-1") for job in range(1, 5)]
+    parts = [SMALL.replace("|JobName", "|NodeList").encode(), b""]
+    for ok, broken in zip(good, bad, strict=True):
+        parts += [ok, broken]
+    data = b"\r\n".join(parts)
+    parsed = parse(data)
+    assert parsed.records["job_number"].to_list() == [1, 2, 3, 4]
+    assert parsed.records["user"].to_list() == ["us\\xe9r"] * 4
+    assert parsed.refusals.height == 4
+    for frame in (parsed.records, parsed.refusals):
+        for number, offset in frame.select("line", "byte_offset").iter_rows():
+            begin = sum(len(part) + 2 for part in parts[: number - 1])
+            assert offset == begin
+    assert parsed.refusals["text"].to_list() == [
+        text.decode("utf-8", errors="backslashreplace") for text in bad
+    ]
+
+
+def test_names_with_separators_and_line_breaks() -> None:
+    columns = "JobID|JobName|User|State|Submit|SubmitLine"
+    rows = [
+        "1|a|b|u|COMPLETED|2026-01-01T00:00:00|sbatch x",
+        "2|two\nlines|v|FAILED|2026-01-01T00:00:00|sbatch <<E\n\ncat a | grep b\nE",
+        "3|n|w|COMPLETED|2026-01-01T00:00:00|sbatch y",
+        "4|dam",
+        "5|n|w|COMPLETED|2026-01-01T00:00:00|x|y",
+    ]
+    parsed = parse("\n".join([columns, *rows, ""]))
+    assert parsed.records.select("job_id", "user", "line").rows() == [
+        ("1", "u", 2),
+        ("2", "v", 3),
+        ("3", "w", 8),
+        ("5", "w", 10),
+    ]
+    assert parsed.refusals.select("line", "text").rows() == [(9, "4|dam")]
+
+
+def test_a_header_row_may_come_again_and_may_change() -> None:
+    text = "\n".join([SMALL, line(1), SMALL, line(2), "JobID|Submit", "3|2026-01-01T00:00:00", ""])
+    parsed = parse(text)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == ["1", "2", "3"]
+    assert parsed.header is not None
+    rest = sacct.parse(Block(b"4|2026-01-01T00:00:00\n", len(text), 7), parsed.header)
+    assert rest.records["job_id"].to_list() == ["4"]
+
+
+def test_without_header_row_or_columns_a_list_is_proposed() -> None:
+    text = "".join(line(job) + "\n" for job in range(100, 140))
+    with pytest.raises(DialectError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert caught.value.exit_code == 2
+    assert "--columns JobID,_,State,Submit,Start,End,_,_" in message
+    assert "8 columns" in message
+
+
+def test_columns_that_no_line_has_are_refused_with_a_proposal() -> None:
+    with pytest.raises(DialectError, match=r"declares 3 columns, and no line of the log has them"):
+        parse(line(1) + "\n" + line(2) + "\n", Reading(columns=("JobID", "State", "Submit")))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("User", "State", "Submit"), "none of the columns is JobID or JobIDRaw"),
+        (("JobID", "User", "State"), "none of the columns is Submit, Start or End"),
+    ],
+)
+def test_columns_that_make_no_log(columns: tuple[str, ...], said: str) -> None:
+    row = {"User": "u", "State": "FAILED", "Submit": "2026-01-01T00:00:00", "JobID": "1"}
+    with pytest.raises(DialectError, match=said):
+        parse("|".join(row[name] for name in columns) + "\n", Reading(columns=columns))
+
+
+def test_rows_of_an_older_format_lack_the_last_columns() -> None:
+    text = "".join(f"{job}|2026-01-01T00:00:00\n" for job in (1, 2, 3)) + "".join(
+        f"{job}|2026-01-01T00:00:00|p\n" for job in (4, 5)
+    )
+    reading = Reading(columns=("JobID", "Submit", "Partition"))
+    parsed = parse(text, reading)
+    assert parsed.records["partition"].to_list() == [None, None, None, "p", "p"]
+    assert sacct.header(text.encode(), reading).problems == (
+        "lines of 2 fields are read as lacking Partition",
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "is_sacct"),
+    [
+        (SMALL + "\n", True),
+        (line(1) + "\n" + line(2) + "\n", True),
+        (busy(), False),
+        ("; a comment\n", False),
+        ("a|b|c\n1|2|3\n", False),
+        ("", False),
+        ("\ufeff" + SMALL + "\n", True),
+    ],
+)
+def test_recognises(head: str, is_sacct: bool) -> None:
+    assert sacct.recognises(head.encode()) is is_sacct
+    if is_sacct:
+        assert dialects.detect(head.encode(), "x").name == "sacct"
+    assert dialects.detect(busy().encode(), "x").name == "swf"
+
+
+@pytest.mark.parametrize("size", [70_000, 100_000, 1_000_000])
+def test_whole_records_only(size: int) -> None:
+    rows = [SMALL.replace("AllocCPUS|JobName", "JobName|AllocCPUS")]
+    for job in range(4_000):
+        name = f"a\nb|x{job}\nc" if job % 3 else "n"
+        rows.append(line(job).removesuffix("|4|n") + f"|{name}|4")
+    data = "\n".join([*rows, ""]).encode()
+    header = sacct.header(data[: 1 << 18], PLAIN)
+    found, at_, buffered = [], 0, b""
+    for begin in range(0, len(data), size):
+        buffered += data[begin : begin + size]
+        end = sacct.whole(buffered, header)
+        if end:
+            found.append(sacct.parse(Block(buffered[:end], at_, 1), header))
+            at_, buffered = at_ + end, buffered[end:]
+    found.append(sacct.parse(Block(buffered, at_, 1), header))
+    assert sum(part.refusals.height for part in found) == 0
+    numbers = pl.concat([part.records["job_number"] for part in found])
+    assert numbers.to_list() == list(range(4_000))
+
+
+@given(st.binary(max_size=300), st.sampled_from(["|", "☃", ","]))
+def test_no_bytes_make_it_fail_and_none_disappear(data: bytes, separator: str) -> None:
+    head = SMALL.replace("JobName", "NodeList").replace("|", separator).encode()
+    text = head + b"\n" + line(1).replace("|", separator).encode() + b"\n" + data
+    parsed = parse(text)
+    numbers = sorted([*parsed.records["line"], *parsed.refusals["line"]])
+    lines = enumerate(text.split(b"\n"), start=1)
+    assert numbers == [n for n, part in lines if n > 1 and part.decode("utf-8", "replace").strip()]
+
+
+@given(st.binary(max_size=400))
+def test_no_head_makes_it_fail(data: bytes) -> None:
+    sacct.recognises(data)
+    for reading in (PLAIN, Reading(columns=("JobID", "Submit"))):
+        try:
+            header = sacct.header(data, reading)
+        except DialectError:
+            continue
+        sacct.parse(Block(data, 0, 1), header)
+        sacct.whole(data, header)

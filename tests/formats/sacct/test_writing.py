@@ -1,0 +1,74 @@
+"""Records written as sacct would print them, and read again; names are hostile."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.lines import Block
+from audit.formats.sacct import text as sacct
+from audit.formats.sacct.writing import COLUMNS, write
+from audit.model import RECORDS
+
+
+def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
+    data = text if isinstance(text, bytes) else text.encode()
+    return sacct.parse(Block(data, 0, 1), sacct.header(data, reading))
+
+
+_hostile = st.text(st.sampled_from("ab|\n,;\"'\t\r\u2603 "), max_size=8)
+
+
+_times = st.integers(1_700_000_000, 1_760_000_000)
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> dict[str, object]:
+    submit = draw(_times)
+    start = draw(st.one_of(st.none(), st.integers(submit, submit + 10_000)))
+    end = None if start is None else draw(st.integers(start + 1, start + 10_000))
+    spent = 0 if start is None or end is None else draw(st.integers(0, end - start))
+    name = st.text(
+        st.characters(blacklist_characters="|\n\r", codec="utf-8"), min_size=1, max_size=6
+    )
+    return {
+        "job_id": draw(st.sampled_from(["7", "3_0", "23+1", "3_[0-9%2]"])),
+        "user": draw(st.one_of(st.none(), name.filter(lambda text: text != "(null)"))),
+        "account": "a",
+        "state": "PENDING" if start is None else draw(st.sampled_from(["COMPLETED", "CANCELLED"])),
+        "submit_time": submit,
+        "eligible_time": draw(st.one_of(st.none(), st.just(submit))),
+        "start_time": start,
+        "end_time": end,
+        "suspended_s": None if start is None else spent,
+        "walltime_s": draw(st.one_of(st.none(), st.integers(1, 10_000).map(lambda m: 60 * m))),
+        "cpus": draw(st.integers(1, 1_000)),
+        "nodes": draw(st.integers(1, 10)),
+        "gpus": draw(st.integers(0, 8)),
+        "mem_bytes": draw(st.integers(1, 1 << 40)) << 10,
+        "priority": draw(st.one_of(st.none(), st.integers(0, 10**6).map(float))),
+        "JobName": draw(_hostile).strip("\r"),
+    }
+
+
+@given(
+    st.lists(_records(), min_size=1, max_size=8),
+    st.sampled_from(["|", "\x1f", "☃", "@@"]),
+    st.sampled_from([None, "UTC", "Asia/Kathmandu"]),
+)
+def test_written_and_read_again(
+    rows: list[dict[str, object]], separator: str, zone: str | None
+) -> None:
+    for row in rows:  # nothing that a name can hold may look like the separator
+        row["user"] = None if row["user"] is None else str(row["user"]).replace(separator, "")
+        row["user"] = row["user"] or None
+    schema = pl.Schema([*RECORDS.items(), ("JobName", pl.String())])
+    whole = [{name: row.get(name) for name in schema} for row in rows]
+    frame = pl.DataFrame(whole, schema=schema)
+    text = write(frame, ["JobID", "JobName", *COLUMNS[1:]], separator=separator, zone=zone)
+    parsed = parse(text, Reading(zone=zone))
+    assert parsed.refusals.is_empty()
+    columns = [name for name in rows[0] if name != "JobName"]
+    assert parsed.records.select(columns).to_dicts() == [
+        {name: row[name] for name in columns} for row in rows
+    ]

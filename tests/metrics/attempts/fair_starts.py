@@ -1,0 +1,72 @@
+"""Described attempts with fair start times, as if a simulation had found them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.miss import misses
+from audit.metrics.attempts.performance import overtakes
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
+from audit.model import FstStatus, Pool, Resource, Standing
+from tests.naive import attempts as naive
+from tests.strategies import NOW, frame, workloads
+
+POOL = Pool("main", Resource.cpus, 4)
+Starts = Sequence[int | None]
+WITHOUT = ("exceeds_capacity", "unknown_estimate", "blocked", "reserved")
+
+_beside = st.sampled_from([-90, -61, -60, -7, -1, 0, 0, 1, 12, 60, 61, 300])  # of the start
+_statuses = st.sampled_from(["final"] * 4 + [status.value for status in FstStatus])
+
+
+def complete(attempts: pl.DataFrame) -> pl.DataFrame:
+    """As the service describes them, but for the fair start times."""
+    return overtakes(resource_equality(describe(attempts, [POOL]), NOW))
+
+
+def with_starts(
+    described: pl.DataFrame, strict: Starts, relaxed: Starts, status: Sequence[str | None]
+) -> pl.DataFrame:
+    """Described attempts with these fair start times, by row, and their misses."""
+    return misses(
+        described.with_columns(
+            fst_strict=pl.Series(strict, dtype=pl.Int64),
+            fst_relaxed=pl.Series(relaxed, dtype=pl.Int64),
+            fst_status=pl.Series(status, dtype=pl.String),
+        )
+    )
+
+
+def final(
+    records: list[dict[str, Any]], strict: Starts, relaxed: Starts | None = None
+) -> pl.DataFrame:
+    """Attempts in the order of their arrival, all final where a fair start time is given."""
+    status = [None if start is None else "final" for start in strict]
+    return with_starts(complete(frame(records)), strict, relaxed or strict, status)
+
+
+@st.composite
+def fair_workloads(draw: st.DrawFn, most: int = 14) -> pl.DataFrame:
+    """Attempts with any fair start times from their arrival on, of any status."""
+    described = complete(draw(workloads(most)))
+    strict: list[int | None] = []
+    relaxed: list[int | None] = []
+    status: list[str | None] = []
+    for row in described.to_dicts():
+        ended = row["standing"] == Standing.ENDED
+        status.append(draw(_statuses) if ended else None)
+        for of in (strict, relaxed):
+            none = not ended or status[-1] in WITHOUT or draw(st.integers(0, 9)) == 0
+            start = None if none else max(row["start_time"] + draw(_beside), row["arrival_time"])
+            of.append(start)
+    return with_starts(described, strict, relaxed, status)
+
+
+def fairs(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
+    """The ended attempts, as the slow twin sees them."""
+    population = naive.described(held.to_dicts())
+    given = held.select(f"fst_{fst}", "fst_status").rows()
+    return [naive.Fair(one, *row) for one, row in zip(population, given, strict=True) if one.ended]

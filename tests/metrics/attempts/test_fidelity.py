@@ -1,0 +1,125 @@
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA, KEY, fidelity, rank_correlation
+from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.population import ended as subjects_of
+from tests.metrics.attempts.fair_starts import fair_workloads, fairs, final
+from tests.naive import attempts as naive
+from tests.strategies import ended
+
+METRICS = [
+    "replayed", "start_error_median", "start_error_p90", "wait_correlation", "mean_wait_error",
+    "miss_strict_share_beyond_median", "miss_strict_share_beyond_p90",
+    "miss_relaxed_share_beyond_median", "miss_relaxed_share_beyond_p90",
+]  # fmt: skip
+
+
+def replay(held: pl.DataFrame, starts: list[int | None]) -> pl.DataFrame:
+    return held.select(*KEY, replayed_start_time=pl.Series(starts, dtype=pl.Int64))
+
+
+def figures(held: pl.DataFrame, starts: list[int | None]) -> dict[str, float | None]:
+    rows = fidelity(held, replay(held, starts))
+    assert rows.schema == FIDELITY_SCHEMA
+    assert rows["metric"].to_list() == METRICS
+    return dict(rows.select("metric", "value").iter_rows())
+
+
+@given(fair_workloads(), st.data())
+def test_as_defined(held: pl.DataFrame, data: st.DataObject) -> None:
+    later = st.sampled_from([None, None, -3, 0, 0, 1, 5, 40, 100])
+    starts = [
+        None if arrival is None or (by := data.draw(later)) is None else arrival + max(by, 0)
+        for arrival in held["arrival_time"]
+    ]
+    order = data.draw(st.permutations(range(held.height)))
+    got = figures(held, starts)
+    again = fidelity(held[order], replay(held, starts))
+    assert dict(again.select("metric", "value").iter_rows()) == got
+    rows = held.with_columns(again=pl.Series(starts, dtype=pl.Int64))
+    both = subjects_of(rows).drop_nulls("again").to_dicts()
+    late = [row["again"] - row["start_time"] for row in both]
+    assert got["replayed"] == len(both)
+    assert naive.close(got["mean_wait_error"], naive.mean(late))
+    limits = {"median": Fraction(1, 2), "p90": Fraction(9, 10)}
+    for name, q in limits.items():
+        if not both:
+            assert got[f"start_error_{name}"] is None
+            assert got[f"miss_strict_share_beyond_{name}"] is None
+            continue
+        limit = naive.nearest_rank([abs(one) for one in late], q)
+        assert got[f"start_error_{name}"] == limit
+        for fst in FSTS:
+            missed = [one.miss for one in fairs(held, fst) if one.counts]
+            exact = naive.share_beyond(missed, limit)
+            assert naive.close(got[f"miss_{fst}_share_beyond_{name}"], exact)
+
+
+values = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
+
+
+@given(values)
+def test_correlation_as_defined(pairs: list[tuple[int, int]]) -> None:
+    one, other = (np.array([pair[k] for pair in pairs], np.int64) for k in (0, 1))
+    fast = rank_correlation(one, other)
+    exact = naive.signed_square_of_spearman(one.tolist(), other.tolist())
+    assert naive.close(None if fast is None else fast * abs(fast), exact)
+    assert fast is None or -1.0 <= fast <= 1.0
+
+
+def test_correlation_at_its_ends() -> None:
+    long = np.arange(100_000)
+    assert rank_correlation(long, long * 3) == 1.0
+    assert rank_correlation(long, -long) == -1.0
+    assert rank_correlation(long, np.zeros(100_000, np.int64)) is None
+
+
+def test_by_hand() -> None:
+    # Waits 0, 10, 20, 30; in the replay 0, 20, 10, 90: ranks 1 2 3 4 against 1 3 2 4, so
+    # Spearman is 1 − 6 · (0 + 1 + 1 + 0) / (4 · 15) = 0.8. Errors 0, 10, 10, 60: median 10, p90 60;
+    # on average (10 − 10 + 60)/4 = 15 s later. Misses: strict 0, 4, 20, 0 (10 or more: 20 of 24),
+    # relaxed 0, 10, 0, 80 (10 or more: all; 60 or more: 80 of 90).
+    held = final(
+        [ended(k, k + 10 * k, 200, 1) for k in range(4)],
+        [0, 7, 2, 40],
+        [0, 1, 22, -47],
+    )
+    assert figures(held, [0, 21, 12, 93]) == {
+        "replayed": 4.0,
+        "start_error_median": 10.0,
+        "start_error_p90": 60.0,
+        "wait_correlation": pytest.approx(0.8, rel=1e-15),
+        "mean_wait_error": 15.0,
+        "miss_strict_share_beyond_median": 20 / 24,
+        "miss_strict_share_beyond_p90": 0.0,
+        "miss_relaxed_share_beyond_median": 1.0,
+        "miss_relaxed_share_beyond_p90": 80 / 90,
+    }
+
+
+def test_a_perfect_replay_leaves_every_miss() -> None:
+    held = final([ended(0, 5, 9, 1), ended(1, 9, 12, 2)], [0, 9])
+    got = figures(held, [5, 9])
+    assert got["start_error_p90"] == got["mean_wait_error"] == 0.0
+    assert got["wait_correlation"] == 1.0
+    assert got["miss_strict_share_beyond_p90"] == 1.0
+
+
+def test_nothing_replayed_and_nothing_missed_have_no_figure() -> None:
+    held = final([ended(0, 5, 9, 1), ended(1, 9, 12, 2)], [5, 9])
+    for starts in ([None, None], [5, 9]):
+        got = figures(held, list(starts))
+        assert got["miss_strict_share_beyond_median"] is None
+    assert figures(held, [None, None])["replayed"] == 0.0
+    assert figures(held[:0], []) == {name: 0.0 if name == "replayed" else None for name in METRICS}
+
+
+def test_attempts_of_other_periods_may_be_replayed_too() -> None:
+    held = final([ended(0, 5, 9, 1), ended(1, 9, 12, 2)], [5, 9])
+    assert fidelity(held[:1], replay(held, [6, 99]))["value"][:2].to_list() == [1.0, 1.0]

@@ -1,0 +1,187 @@
+"""Figures about fair start times; those about waits and shares are in ``test_summary``."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.parts import Ratio, cut, number_users
+from audit.metrics.attempts.summary import Options, summarise
+from audit.metrics.uncertainty import Resamples
+from audit.model import Period
+from tests.metrics.attempts.fair_starts import (
+    POOL,
+    complete,
+    fair_workloads,
+    fairs,
+    final,
+    with_starts,
+)
+from tests.naive import attempts as naive
+from tests.strategies import EPOCH, NOW, ended, frame
+
+UTC = ZoneInfo("UTC")
+Key = tuple[str, str, str | None]
+
+
+def rows_of(held: pl.DataFrame, tolerance_s: int = 60, resamples: int = 20) -> pl.DataFrame:
+    options = Options(resamples=resamples, tolerance_s=tolerance_s)
+    return summarise(held, POOL, Period("all", EPOCH, NOW), NOW, UTC, 1, options)
+
+
+def values(rows: pl.DataFrame) -> dict[Key, float | None]:
+    keyed = rows.select("metric", "dimension", "dimension_value", "value")
+    return {(metric, *part): value for metric, *part, value in keyed.iter_rows()}
+
+
+def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]]:
+    arrival = one.attempt.arrival
+    assert arrival is not None
+    return [
+        ("all", None),
+        ("width_class", naive.width_class(one.attempt.size)),
+        ("user", one.attempt.user),
+        ("account", one.attempt.account),
+        ("partition", partition),
+        # 1970-01-01 was a Thursday: 72 hours after a Monday.
+        ("hour_of_week", str((arrival // 3600 + 72) % 168)),
+    ]
+
+
+@given(fair_workloads(), st.sampled_from([0, 60, 61]))
+@settings(max_examples=15)
+def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance: int) -> None:
+    names = [None, "long", "short"]
+    held = described.with_columns(
+        partition=pl.Series([names[job % 3] for job in described["job_number"]], dtype=pl.String)
+    )
+    partitions = held.filter(pl.col("standing") == "ended")["partition"].to_list()
+    rows = rows_of(held, tolerance)
+    got = values(rows)
+    expected: dict[Key, Any] = {}
+    for fst in FSTS:
+        sorted_out: dict[tuple[str, str | None], list[naive.Fair]] = {("all", None): []}
+        for one, partition in zip(fairs(held, fst), partitions, strict=True):
+            for part in parts(one, partition) if one.counts else []:
+                sorted_out.setdefault(part, []).append(one)
+        for part, theirs in sorted_out.items():
+            figures = naive.unfairness(theirs, fst, tolerance)
+            if fst == "strict" and part[0] in ("all", "width_class"):
+                slowdowns = [
+                    (naive.bounded_slowdown(one.attempt), one.slowdown()) for one in theirs
+                ]
+                figures["fair_slowdown_mean"] = naive.mean([fair for _, fair in slowdowns])
+                figures["over_fair_slowdown_share"] = naive.mean([int(a > b) for a, b in slowdowns])
+            expected |= {(metric, *part): value for metric, value in figures.items()}
+    measured = {key: value for key, value in got.items() if _about_fair_starts(key[0])}
+    assert set(measured) == set(expected)
+    for key, exact in expected.items():
+        assert naive.close(measured[key], exact), key
+    statuses = [one.status for one in fairs(held, "strict")]
+    counted = {key[2]: n for key, n in got.items() if key[1] == "fst_status"}
+    assert counted == {status: statuses.count(status) for status in set(statuses)}
+
+
+def _about_fair_starts(metric: str) -> bool:
+    stems = ("miss_", "missed_", "prefer", "fair_slowdown", "over_fair")
+    return metric.startswith(stems)
+
+
+@given(fair_workloads(16))
+@settings(max_examples=15)
+def test_other_figures_are_what_they_were_without(held: pl.DataFrame) -> None:
+    rows = rows_of(held)
+    about = rows["metric"].map_elements(_about_fair_starts, return_dtype=pl.Boolean)
+    others = rows.filter(~about, pl.col("dimension") != "fst_status")
+    plain = held.select(pl.exclude("^(fst|miss)_.*$", "fair_slowdown"))
+    assert rows_of(plain).equals(others)
+    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
+    assert rows.select("metric", "dimension", "dimension_value").is_unique().all()
+
+
+def test_by_hand() -> None:
+    # Misses 100, 0, 60 and 0 s, of which the third is within the tolerance; the second and the
+    # fourth started 70 and 10 s before their fair start times. (0 + 60 + 100)/4 = 40.
+    # Bounded slowdowns, all occupying 100 s: (100 + 100)/100 = 2 for A, fair 1; B 1, fair 1.7;
+    # C 1.6, fair 1; D 1, fair 1.1.
+    held = final(
+        [
+            ended(EPOCH, EPOCH + 100, EPOCH + 200, 1, "ann"),
+            ended(EPOCH + 1, EPOCH + 1, EPOCH + 101, 2, "bob"),
+            ended(EPOCH + 2, EPOCH + 62, EPOCH + 162, 1, "ann"),
+            ended(EPOCH + 3, EPOCH + 3, EPOCH + 103, 1, "cem"),
+        ],
+        [EPOCH, EPOCH + 71, EPOCH + 2, EPOCH + 13],
+    )
+    got = values(rows_of(held))
+    assert {key[0]: got[key] for key in got if key[1] == "all" and _about_fair_starts(key[0])} == {
+        "miss_strict_mean": 40.0,
+        "missed_strict_share": 0.25,
+        "missed_strict_mean": 100.0,
+        "preferred_strict_share": 0.25,
+        "preference_strict_mean": 20.0,
+        "miss_relaxed_mean": 40.0,
+        "missed_relaxed_share": 0.25,
+        "missed_relaxed_mean": 100.0,
+        "preferred_relaxed_share": 0.25,
+        "preference_relaxed_mean": 20.0,
+        "fair_slowdown_mean": pytest.approx(4.8 / 4, rel=1e-15),
+        "over_fair_slowdown_share": 0.5,
+    }
+    assert got["miss_strict_mean", "user", "ann"] == 80.0
+    assert got["missed_strict_mean", "user", "bob"] is None
+    assert got["fst_attempts", "fst_status", "final"] == 4.0
+
+
+def test_what_is_over_capacity_is_counted_and_no_more() -> None:
+    attempts = frame([ended(EPOCH, EPOCH + 100, EPOCH + 101, 1, user) for user in ("ann", "bob")])
+    starts: list[int | None] = [EPOCH, EPOCH + 90]
+    held = with_starts(complete(attempts), starts, starts, ["over_capacity", "provisional"])
+    rows = rows_of(held)
+    got = values(rows)
+    assert got["miss_strict_mean", "all", None] == 10.0
+    assert ("miss_strict_mean", "user", "ann") not in got
+    assert got["fst_attempts", "fst_status", "over_capacity"] == 1.0
+    whole = rows.filter(metric="miss_strict_mean", dimension="all")
+    assert whole["attempts"].to_list() == [1]
+
+
+def test_nothing_to_miss_says_so() -> None:
+    held = final([ended(EPOCH, EPOCH, EPOCH + 1, 1)], [None])
+    got = values(rows_of(held))
+    assert got["miss_relaxed_mean", "all", None] is None
+    assert got["fair_slowdown_mean", "all", None] is None
+    assert not any(key[1] == "fst_status" for key in got)
+
+
+def test_intervals_move_a_users_attempts_together() -> None:
+    # ann misses 10 s three times, bob 70 s once, cem nothing: resampled as whole users.
+    records = [
+        ended(EPOCH, EPOCH + 70, EPOCH + 80, 1, user) for user in ["ann"] * 3 + ["bob", "cem"]
+    ]
+    held = final(records, [EPOCH + 60] * 3 + [EPOCH, EPOCH + 70])
+    whole = rows_of(held, resamples=1000).filter(dimension="all")
+    drawn = np.random.Generator(np.random.PCG64(1)).integers(0, 3, size=(1000, 3))
+    sums, numbers = np.array([30, 70, 0])[drawn].sum(1), np.array([3, 1, 1])[drawn].sum(1)
+    means = sorted((sums / numbers).tolist())
+    (row,) = whole.filter(metric="miss_strict_mean").to_dicts()
+    assert (row["lower"], row["upper"]) == pytest.approx((means[24], means[974]), rel=1e-15)
+    missed = sorted((np.array([0, 1, 0])[drawn].sum(1) / numbers).tolist())
+    (row,) = whole.filter(metric="missed_strict_share").to_dicts()
+    assert (row["lower"], row["upper"]) == pytest.approx((missed[24], missed[974]), rel=1e-15)
+    (row,) = whole.filter(metric="missed_strict_mean").to_dicts()
+    assert (row["lower"], row["value"], row["upper"]) == (70.0, 70.0, 70.0)
+
+
+def test_sums_of_whole_numbers_beyond_64_bits() -> None:
+    held = complete(frame([ended(0, 0, 1, 1), ended(0, 0, 1, 1, "bob")]))
+    huge = (1 << 62) + (1 << 40)
+    terms = {"huge": pl.lit(huge, pl.Int64), "one": pl.lit(1, pl.Int64)}
+    (part,) = cut(number_users(held), "all", UTC, terms)
+    (row,) = part.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
+    assert (row.value, row.lower, row.upper) == (huge, huge, huge)

@@ -1,0 +1,102 @@
+import itertools
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe, ended, gave_up_wait, in_period
+from audit.model import DESCRIBED, Period, Pool, Resource
+from tests.naive import attempts as naive
+from tests.strategies import EPOCH, frame, workloads
+from tests.strategies import ended as record
+
+POOL = Pool("main", Resource.cpus, 100)
+
+
+@given(workloads(), st.sampled_from([1, 10]))
+def test_describes_as_defined(attempts: pl.DataFrame, tau: int) -> None:
+    described = describe(attempts, [POOL], tau_s=tau)
+    assert described.schema == DESCRIBED
+    rows = {(row["job_id"], row["attempt"]): row for row in described.to_dicts()}
+    assert len(rows) == attempts.height
+    for one in naive.described(attempts.to_dicts()):
+        row = rows[one.key]
+        assert (row["standing"], row["size"]) == (one.standing, one.size)
+        assert (row["arrival_time"], row["arrival_clipped"]) == (one.arrival, one.clipped)
+        assert row["runtime_s"] == one.runtime
+        assert row["width_class"] == naive.width_class(one.size)
+        assert row["wait_s"] == (one.wait if one.start is not None else None)
+        slowdown = naive.bounded_slowdown(one, tau) if one.ended else None
+        assert naive.close(row["bounded_slowdown"], slowdown)
+
+
+@given(workloads(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_is_forgotten(attempts: pl.DataFrame, random: st.DataObject) -> None:
+    order = list(range(attempts.height))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    assert describe(attempts[order], [POOL]).equals(describe(attempts, [POOL]))
+
+
+def test_bounded_slowdown_by_hand() -> None:
+    # Waits 20 s and runs 4 s: 24 / max(4, 10) = 2.4; with τ = 1 s, 24/4 = 6.
+    # Runs 30 s of which 10 suspended, no wait: 30/20 = 1.5. Runs at once for 2 s: max(1, 2/10) = 1.
+    attempts = frame(
+        [
+            record(0, 20, 24, 1),
+            record(0, 0, 30, 1, suspended_s=10),
+            record(1, 1, 3, 1),
+        ]
+    )
+    assert describe(attempts, [POOL])["bounded_slowdown"].to_list() == [2.4, 1.5, 1.0]
+    assert describe(attempts, [POOL], tau_s=1)["bounded_slowdown"][0] == 6.0
+
+
+@given(workloads())
+def test_every_attempt_is_of_one_period(attempts: pl.DataFrame) -> None:
+    described = describe(attempts, [POOL])
+    cuts = [EPOCH - 1, EPOCH + 10, EPOCH + 20, EPOCH + 100]
+    months = [Period("m", a, b) for a, b in itertools.pairwise(cuts)]
+    held = pl.concat([in_period(described, month) for month in months])
+    placed = described.filter(pl.coalesce("end_time", "arrival_time").is_not_null())
+    assert held.sort("line").equals(placed.sort("line"))
+    assert in_period(described, Period("all", 0, 1)).equals(described)
+
+
+def test_a_period_is_half_open_and_holds_what_ended_in_it() -> None:
+    attempts = frame([record(0, 0, end, 1) for end in (9, 10, 19, 20)])
+    held = in_period(describe(attempts, [POOL]), Period("ten", 10, 20))
+    assert held["end_time"].to_list() == [10, 19]
+
+
+def test_waits_before_giving_up() -> None:
+    gone = {"submit_time": 5, "end_time": 12, "state": "CANCELLED"}
+    described = describe(frame([record(0, 3, 9, 1), gone, {**gone, "end_time": 1}]), [POOL])
+    assert described.select(gave_up_wait()).to_series().to_list() == [0, 7, 0]
+    assert ended(described)["job_id"].to_list() == ["1"]
+    assert described["wait_s"].to_list() == [3, None, None]
+
+
+def test_each_pool_counts_its_own_resource() -> None:
+    attempts = frame(
+        [
+            record(0, 0, 1, 4, partition="batch", gpus=9),
+            record(0, 0, 1, 4, partition="vision", gpus=2),
+            record(0, 0, 1, 4, partition=None, nodes=3),
+        ]
+    )
+    pools = [Pool("b", Resource.cpus, 9), Pool("v", Resource.gpus, 9), Pool("n", Resource.nodes, 9)]
+    by_partition = {"batch": "b", "vision": "v", None: "n"}
+    described = describe(attempts, pools, by_partition)
+    assert described.select("pool", "size").rows() == [("b", 4), ("n", 3), ("v", 2)]
+    with pytest.raises(ValueError, match="'vision' has no pool"):
+        describe(attempts, pools, {"batch": "b", None: "n"})
+
+
+def test_refuses_an_end_before_the_start() -> None:
+    with pytest.raises(ValueError, match="job 1 ends before it starts"):
+        describe(frame([record(0, 5, 4, 1)]), [POOL])
+
+
+def test_nothing() -> None:
+    assert describe(frame([]), [POOL]).schema == DESCRIBED

@@ -1,0 +1,83 @@
+"""The public logs: who is in them, conservation, and the figures of KTH-SP2 that SPEC §6 names."""
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.formats import swf
+from audit.formats.lines import Block
+from audit.ingest.attempts import resolve
+from audit.metrics.attempts import performance, users
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
+from audit.model import ATTEMPTS, Pool, Resource
+from tests.naive import attempts as naive
+
+LOGS = {
+    # file: (capacity, standings)
+    "KTH-SP2-1996-2.1-cln": (100, {"ended": 28_476}),
+    "LANL-CM5-1994-4.1-cln": (1_024, {"ended": 122_057, "start_unknown": 3}),
+    "UniLu-Gaia-2014-1": (2_004, {"ended": 51_860, "never_started": 127}),
+}
+
+
+@cache
+def described(folder: Path, name: str) -> tuple[pl.DataFrame, Pool]:
+    data = gzip.decompress((folder / "swf" / f"{name}.swf.gz").read_bytes())
+    records = swf.parse(Block(data, 0, 1), swf.header(data[: 1 << 16])).records
+    resolved = resolve(records.with_columns(cluster=pl.lit(name), input_id=pl.lit(name)))
+    attempts = resolved.filter(~pl.col("superseded")).select(ATTEMPTS.names())
+    pool = Pool(name, Resource.cpus, LOGS[name][0])
+    return describe(attempts, [pool]), pool
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_population_and_conservation(real_logs: Path, name: str) -> None:
+    attempts, pool = described(real_logs, name)
+    assert dict(attempts["standing"].value_counts().iter_rows()) == LOGS[name][1]
+    now = int(attempts["end_time"].drop_nulls().to_numpy().max())
+    kept = conservation(attempts, now)
+    assert kept is not None
+    assert kept < 1e-12
+    counted = performance.overtakes(resource_equality(attempts, now))
+    assert counted["overtaken_by"].sum() == counted["overtook"].sum()
+    first = int(attempts["arrival_time"].drop_nulls().to_numpy().min())
+    did = performance.activity(attempts, pool.capacity, [first, now], now)
+    busy = counted["re_consumed"].drop_nulls().to_numpy().sum()
+    assert did.used.sum() == pytest.approx(busy, rel=1e-12)
+
+
+def test_kth_sp2(real_logs: Path) -> None:
+    attempts, _ = described(real_logs, "KTH-SP2-1996-2.1-cln")
+    with_re = resource_equality(attempts, int(attempts["end_time"].to_numpy().max()))
+    spread = users.dispersion(users.by_entity(with_re, "user"))
+    assert spread.uwt == pytest.approx(39.5, abs=0.05)
+    assert spread.deviation == pytest.approx(467, abs=0.5)
+    assert (spread.entities, spread.single_job, spread.no_usage) == (187, 27, 0)
+    assert overall(with_re) == pytest.approx(26_478.48, abs=0.01)
+
+
+def test_lanl_cm5_exceeds_its_capacity_for_a_fifth_of_the_time(real_logs: Path) -> None:
+    attempts, pool = described(real_logs, "LANL-CM5-1994-4.1-cln")
+    first, last = (
+        int(instant)
+        for instant in attempts.select(pl.col("arrival_time").min(), pl.col("end_time").max()).row(
+            0
+        )
+    )
+    did = performance.activity(attempts, pool.capacity, [first, last], last)
+    assert performance.over_capacity_time(did) == pytest.approx(0.22, abs=0.005)
+
+
+def test_a_week_of_kth_sp2_as_defined(real_logs: Path) -> None:
+    attempts, pool = described(real_logs, "KTH-SP2-1996-2.1-cln")
+    some = describe(attempts.select(ATTEMPTS.names()).slice(2_000, 150), [pool])
+    fast = resource_equality(some, 10**10)
+    population = naive.described(some.to_dicts())
+    lives = [one for one in (naive.life(a, 10**10) for a in population) if one is not None]
+    for row, one in zip(fast.to_dicts(), lives, strict=True):
+        exact = naive.equality(one, lives).unfairness
+        assert naive.close(row["re_unfairness"], exact, one.size * (one.end - one.arrival))

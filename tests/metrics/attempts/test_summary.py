@@ -1,0 +1,205 @@
+from fractions import Fraction
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.performance import overtakes
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.summary import SUMMARY_SCHEMA, Options, summarise
+from audit.model import Period, Pool, Resource
+from tests.naive import attempts as naive
+from tests.strategies import EPOCH, NOW, ended, frame, workloads
+
+POOL = Pool("main", Resource.cpus, 4)
+BERLIN = ZoneInfo("Europe/Berlin")
+QUICK = Options(resamples=20)
+WEEK = 7 * 86_400
+
+
+def summary(
+    attempts: pl.DataFrame, period: Period | None = None, now: int = NOW, seed: int = 1
+) -> pl.DataFrame:
+    described = describe(attempts, [POOL])
+    complete = overtakes(resource_equality(described, now))
+    whole = Period("all", EPOCH, now)
+    return summarise(complete, POOL, period or whole, now, BERLIN, seed, QUICK)
+
+
+def values(rows: pl.DataFrame, dimension: str = "all") -> dict[Any, float | None]:
+    """metric → value, or (metric, value of the dimension) → value."""
+    held = rows.filter(dimension=dimension)
+    return {
+        row["metric"] if dimension == "all" else (row["metric"], row["dimension_value"]): row[
+            "value"
+        ]
+        for row in held.to_dicts()
+    }
+
+
+@given(workloads(most=20))
+@settings(max_examples=20)
+def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
+    rows = summary(attempts)
+    assert rows.schema == SUMMARY_SCHEMA
+    got = values(rows)
+    population = naive.described(attempts.to_dicts())
+    subjects = [one for one in population if one.ended]
+    lives = [one for one in (naive.life(a, NOW) for a in population) if one is not None]
+    assert got["attempts"] == len(subjects)
+    assert got["never_started"] == sum(one.standing == "never_started" for one in population)
+    assert got["arrivals_clipped"] == sum(one.clipped for one in population)
+    assert got["size_unknown"] == sum(one.size is None for one in population)
+    assert got["exceeds_capacity"] == sum((one.size or 0) > 4 for one in population)
+    assert naive.close(got["utilization"], naive.utilization(lives, 4, EPOCH, NOW))
+    assert naive.close(got["loss_of_capacity"], naive.loss_of_capacity(lives, 4, EPOCH, NOW))
+    if not subjects:
+        assert got["wait_mean"] is None
+        assert got["re_unfairness"] is None
+        return
+    waits = [one.wait for one in subjects]
+    assert got["wait_mean"] == pytest.approx(sum(waits) / len(waits), rel=1e-15)
+    assert got["wait_p90"] == naive.nearest_rank(waits, Fraction(9, 10))
+    assert got["wait_max"] == max(waits)
+    slowdowns = [naive.bounded_slowdown(one) for one in subjects]
+    assert naive.close(got["bounded_slowdown_mean"], sum(slowdowns, Fraction()) / len(slowdowns))
+    assert naive.close(
+        got["bounded_slowdown_median"], naive.nearest_rank(slowdowns, Fraction(1, 2))
+    )
+    passed = [naive.overtakes(population, one)[0] for one in subjects]
+    assert naive.close(got["overtaken_by_mean"], Fraction(sum(passed), len(passed)))
+    assert naive.close(got["overtaken_share"], Fraction(sum(n > 0 for n in passed), len(passed)))
+    scale = sum(one.size * (one.end - one.arrival) for one in lives)
+    unfairness = [
+        naive.equality(life, lives).unfairness
+        for one in subjects
+        if (life := naive.life(one, NOW)) is not None
+    ]
+    unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
+    assert naive.close(got["re_unfairness"], unfair / len(subjects), scale)
+    assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(subjects), scale)
+    treated = sum(u > 0 for u in unfairness)
+    assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(subjects), rel=1e-15)
+    by_class = values(rows, "width_class")
+    for width in {naive.width_class(one.size) for one in subjects}:
+        theirs = [one.wait for one in subjects if naive.width_class(one.size) == width]
+        assert by_class["wait_mean", width] == pytest.approx(sum(theirs) / len(theirs), rel=1e-15)
+
+
+@given(workloads(most=12))
+@settings(max_examples=20)
+def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
+    rows = summary(attempts)
+    assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
+    assert rows["lower"].is_null().equals(rows["upper"].is_null())
+    assert rows["unit"].null_count() == 0
+    keys = rows.select("metric", "dimension", "dimension_value")
+    assert keys.is_unique().all()
+
+
+@given(workloads(most=12), st.randoms(use_true_random=False))
+@settings(max_examples=15)
+def test_rows_and_names_and_the_week_change_no_bit(
+    attempts: pl.DataFrame, random: st.DataObject
+) -> None:
+    order = list(range(attempts.height))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    before = summary(attempts)
+    assert summary(attempts[order]).equals(before)
+    shifted = attempts.with_columns(pl.col("^.*_time$") + WEEK)
+    after = summary(shifted, Period("all", EPOCH + WEEK, NOW + WEEK), NOW + WEEK)
+    same = pl.col("dimension") != "day"
+    assert after.filter(same).equals(before.filter(same))
+    new = {"ann": "zoe", "bob": "yan", "cem": "xia", "dot": "wim"}  # sorts the other way round
+    other = attempts.with_columns(pl.col("user").replace(new))
+    same = pl.col("dimension") != "user"
+    assert summary(other).filter(same).equals(before.filter(same))
+
+
+def test_days_and_hours_are_the_clusters() -> None:
+    # 2001-09-09 01:46:40 UTC is a Sunday, 03:46:40 in Berlin: hour 6·24 + 3 of the week.
+    # The period has 20 h 13 min 20 s = 72,800 s of that day and all of the next.
+    period = Period("two days", EPOCH, EPOCH + 72_800 + 86_400)
+    end = EPOCH + 72_800 + 21_600
+    rows = summary(frame([ended(EPOCH, EPOCH + 60, end, 2)]), period, period.to_time)
+    assert values(rows, "hour_of_week") == {("wait_mean", "147"): 60.0}
+    days = values(rows, "day")
+    assert days["utilization", "2001-09-09"] == 2 * (72_800 - 60) / (4 * 72_800)
+    assert days["utilization", "2001-09-10"] == 0.125
+    assert days["queued_mean", "2001-09-09"] == 2 * 60 / 72_800
+
+
+def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
+    # Two months of 100 s. A (4) runs 0-100 and belongs to the second month, as its end does not
+    # belong to the first; B (4) arrives at 50 and runs 100-150.
+    attempts = frame([ended(0, 0, 100, 4), ended(50, 100, 150, 4, "bob")])
+    first = values(summary(attempts, Period("first", 0, 100), 200))
+    second = values(summary(attempts, Period("second", 100, 200), 200))
+    assert (first["attempts"], second["attempts"]) == (0, 2)
+    assert (first["utilization"], second["utilization"]) == (1.0, 0.5)
+    assert first["loss_of_capacity"] == 0.0
+    assert second["re_unfairness"] == 50.0  # B: deserved 50·2 + 50·4, consumed 200; /2
+
+
+def test_a_period_without_data_says_so() -> None:
+    rows = summary(frame([]), Period("none", EPOCH, EPOCH + 86_400))
+    got = values(rows)
+    assert got["attempts"] == got["users"] == 0
+    assert got["utilization"] == 0.0
+    assert got["wait_mean"] is None
+    assert values(rows, "entity_kind")["uwt", "user"] is None
+
+
+def test_parts_come_in_the_order_of_their_values() -> None:
+    sizes = [129, 2, 16, 1, 128, 3, 0, 9]
+    attempts = [ended(k * 86_400, k * 86_400, k * 86_400 + 5, size) for k, size in enumerate(sizes)]
+    rows = summary(frame(attempts), Period("all", 0, 86_400 * 9), 86_400 * 9)
+    waits = rows.filter(metric="wait_mean")
+    widths = waits.filter(dimension="width_class")["dimension_value"].to_list()
+    assert widths == ["0", "1", "2", "3-4", "9-16", "65-128", ">128"]
+    # 1970-01-01 is a Thursday, 01:00 in Berlin; the eighth day is a Thursday again.
+    hours = waits.filter(dimension="hour_of_week")["dimension_value"].to_list()
+    assert hours == ["1", "25", "49", "73", "97", "121", "145"]
+    days = rows.filter(metric="utilization", dimension="day")["dimension_value"].to_list()
+    assert days == sorted(days)
+
+
+def test_units_and_names() -> None:
+    attempts = [ended(0, k, k + 9, 1 + k % 3, "ann" if k % 2 else "bob") for k in range(6)]
+    rows = summary(frame(attempts), Period("all", 0, 20), 20)
+    rows = rows.filter(pl.col("dimension_value").ne_missing("account"))
+    assert dict(rows.select("metric", "unit").unique().sort("metric").rows()) == {
+        **dict.fromkeys(
+            [
+                "attempts", "never_started", "running", "pending", "start_unknown",
+                "arrivals_clipped", "size_unknown", "exceeds_capacity", "over_requested_walltime",
+                "overtaken_by_mean",
+            ],
+            "attempts",
+        ),
+        "jobs": "jobs",
+        "users": "users",
+        **dict.fromkeys(
+            ["gave_up_wait_s", "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max"], "s"
+        ),
+        **dict.fromkeys(
+            [
+                "bounded_slowdown_mean", "bounded_slowdown_median", "bounded_slowdown_p90",
+                "overtaken_share", "utilization", "loss_of_capacity", "over_capacity_time",
+                "re_unfairness_share", "re_treated_unfairly_share", "re_conservation",
+            ],
+            "1",
+        ),
+        **dict.fromkeys(["peak_in_use", "queued_mean"], "resource"),
+        **dict.fromkeys(["re_unfairness", "re_unfairness_net"], "resource·s/attempt"),
+        **dict.fromkeys(
+            ["uwt", "nuwt_median", "nuwt_q1", "nuwt_q3", "nuwt_pooled", "nuwt_deviation"],
+            "s/(resource·s)",
+        ),
+        "nuwt_f": "(s/(resource·s))²",
+        **dict.fromkeys(["nuwt_entities", "nuwt_single_job", "nuwt_no_usage"], "users"),
+    }  # fmt: skip

@@ -1,0 +1,184 @@
+import math
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.miss import FSTS
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.users import (
+    ENTITY_SCHEMA,
+    Dispersion,
+    Kind,
+    by_entity,
+    cdf,
+    counted,
+    dispersion,
+)
+from audit.model import Pool, Resource
+from tests.metrics.attempts.fair_starts import fair_workloads, fairs
+from tests.naive import attempts as naive
+from tests.strategies import NOW, ended, frame, workloads
+
+POOL = Pool("main", Resource.cpus, 4)
+
+
+def owners(attempts: pl.DataFrame, kind: Kind = "user") -> pl.DataFrame:
+    return by_entity(resource_equality(describe(attempts, [POOL]), NOW), kind)
+
+
+@given(workloads(most=25), st.sampled_from(["user", "account"]))
+def test_entities_as_defined(attempts: pl.DataFrame, kind: Kind) -> None:
+    fast = owners(attempts, kind)
+    assert fast.schema == ENTITY_SCHEMA
+    population = naive.described(attempts.to_dicts())
+    exact = naive.entities(population, kind)
+    assert set(fast["entity"]) == set(exact)
+    lives = [naive.life(one, NOW) for one in population]
+    present = [one for one in lives if one is not None]
+    for row in fast.to_dicts():
+        one = exact[row["entity"]]
+        assert (row["jobs"], row["attempts"]) == (one.jobs, one.attempts)
+        assert (row["never_started"], row["gave_up_wait_s"]) == (
+            one.never_started,
+            one.gave_up_wait,
+        )
+        assert (row["tuwt_s"], row["tusa"]) == (one.tuwt, one.tusa)
+        assert naive.close(row["nuwt"], one.nuwt)
+        unfairness = [
+            naive.equality(life, present).unfairness
+            for attempt, life in zip(population, lives, strict=True)
+            if life is not None and attempt.ended and getattr(attempt, kind) == row["entity"]
+        ]
+        scale = sum(one.size * (one.end - one.arrival) for one in present)
+        net, unfair = sum(unfairness, Fraction()), sum(max(u, Fraction()) for u in unfairness)
+        assert naive.close(row["re_unfairness_net"], net, scale)
+        assert naive.close(row["re_unfairness_positive"], unfair, scale)
+
+
+@given(fair_workloads(25), st.sampled_from(["user", "account"]), st.sampled_from([0, 60]))
+def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> None:
+    got = by_entity(held, kind, tolerance)
+    assert got.schema == ENTITY_SCHEMA
+    for fst in FSTS:
+        for row in got.to_dicts():
+            theirs = [
+                one.miss
+                for one in fairs(held, fst)
+                if one.counts and getattr(one.attempt, kind) == row["entity"]
+            ]
+            expected = (sum(theirs), sum(one > tolerance for one in theirs))
+            assert (row[f"miss_{fst}_s"], row[f"missed_{fst}"]) == (
+                expected if theirs else (None, None)
+            )
+
+
+def test_without_fair_start_times_nothing_is_missed() -> None:
+    entities = owners(frame([ended(0, 10, 20, 2)]))
+    missed = entities.select("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed")
+    assert missed.rows() == [(None,) * 4]
+
+
+@given(workloads(most=25), st.booleans())
+def test_dispersion_as_defined(attempts: pl.DataFrame, keep_single: bool) -> None:
+    fast = dispersion(owners(attempts), keep_single)
+    exact = naive.entities(naive.described(attempts.to_dicts()), "user")
+    nuwt = naive.counted_nuwt(exact, keep_single)
+    named = {owner: one for owner, one in exact.items() if owner is not None and one.jobs}
+    assert fast.entities == len(nuwt)
+    assert fast.single_job == (0 if keep_single else sum(o.jobs < 2 for o in named.values()))
+    assert fast.entities + fast.single_job + fast.no_usage == len(named)
+    if not nuwt:
+        assert fast[:7] == (None,) * 7
+        return
+    assert naive.close(fast.uwt, sum(nuwt, Fraction()) / len(nuwt))
+    assert naive.close(fast.median, naive.nearest_rank(nuwt, Fraction(1, 2)))
+    assert naive.close(fast.lower_quartile, naive.nearest_rank(nuwt, Fraction(1, 4)))
+    assert naive.close(fast.upper_quartile, naive.nearest_rank(nuwt, Fraction(3, 4)))
+    scale = float(max(nuwt)) ** 2 * len(nuwt)
+    assert naive.close(fast.f, naive.f(nuwt), scale)
+    assert fast.deviation == pytest.approx(
+        math.sqrt(naive.f(nuwt) / len(nuwt)), rel=1e-9, abs=1e-6 * float(max(nuwt))
+    )
+
+
+def test_by_hand() -> None:
+    # ann: waits 10 + 0 s; uses 10·2 + 5·4 = 40: NUWT 10/40 = 0.25.
+    # bob: waits 5 + 25 s; uses 10·1 + 30·1 = 40: NUWT 30/40 = 0.75.
+    # UWT = 0.5; F = 0.25² + 0.25² = 0.125; deviation = √(0.125/2) = 0.25; pooled 40/80 = 0.5.
+    # cem has one job, dot used nothing, and somebody without a name is no user.
+    attempts = frame(
+        [
+            ended(0, 10, 20, 2, "ann"),
+            ended(0, 0, 5, 4, "ann"),
+            ended(0, 5, 15, 1, "bob"),
+            ended(0, 25, 55, 1, "bob"),
+            ended(0, 9, 10, 1, "cem"),
+            ended(0, 1, 1, 3, "dot"),
+            ended(0, 2, 9, 0, "dot"),
+            ended(0, 3, 9, 1, None),
+            ended(0, 4, 9, 1, None),
+        ]
+    )
+    spread = dispersion(owners(attempts))
+    assert spread == Dispersion(
+        uwt=0.5,
+        median=0.25,
+        lower_quartile=0.25,
+        upper_quartile=0.75,
+        pooled=0.5,
+        deviation=0.25,
+        f=0.125,
+        entities=2,
+        single_job=1,
+        no_usage=1,
+    )
+    assert dispersion(owners(attempts), keep_single=True).entities == 3
+    assert cdf(owners(attempts)).rows() == [(0.25, 0.5, 1), (0.75, 1.0, 2)]
+
+
+def test_two_attempts_of_one_job_are_one_job() -> None:
+    requeued = [
+        ended(0, 1, 5, 1, "ann", job_id="7", attempt=1),
+        ended(5, 6, 9, 1, "ann", job_id="7", attempt=2),
+    ]
+    entities = owners(frame(requeued))
+    assert entities.select("jobs", "attempts").rows() == [(1, 2)]
+    assert counted(entities).height == 0
+    assert counted(entities, keep_single=True).height == 1
+
+
+def test_suspension_is_no_usage_but_no_wait_either() -> None:
+    entities = owners(frame([ended(0, 1, 11, 3, suspended_s=4)]))
+    assert entities.select("tuwt_s", "tusa").rows() == [(1, 18.0)]
+
+
+@given(workloads(most=25))
+def test_cdf(attempts: pl.DataFrame) -> None:
+    entities = owners(attempts)
+    steps = cdf(entities)
+    nuwt = naive.counted_nuwt(naive.entities(naive.described(attempts.to_dicts()), "user"))
+    expected = [(float(x), sum(y <= x for y in nuwt) / len(nuwt)) for x in sorted(set(nuwt))]
+    assert steps.select("nuwt", "share").rows() == expected
+
+
+@given(workloads(most=25), st.randoms(use_true_random=False))
+def test_rows_and_names_change_no_bit(attempts: pl.DataFrame, random: st.DataObject) -> None:
+    order = list(range(attempts.height))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    before = owners(attempts)
+    assert owners(attempts[order]).equals(before)
+    new = {"ann": "zoe", "bob": "ann", "cem": "bob", "dot": "cem"}
+    renamed = owners(attempts.with_columns(pl.col("user").replace(new)))
+    assert renamed.equals(before.with_columns(pl.col("entity").replace(new)).sort("entity"))
+    assert dispersion(renamed) == dispersion(before)
+
+
+def test_nobody() -> None:
+    assert owners(frame([])).schema == ENTITY_SCHEMA
+    none = Dispersion(None, None, None, None, None, None, None, 0, 0, 0)
+    assert dispersion(owners(frame([]))) == none
+    assert cdf(owners(frame([]))).height == 0

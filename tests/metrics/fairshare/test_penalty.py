@@ -1,0 +1,349 @@
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.fairshare.penalty import (
+    EXEMPTING,
+    RELATIVE,
+    RESOURCES,
+    WEIGHTED,
+    Billing,
+    Hardware,
+    billing_penalty,
+    of_fractions,
+    relative_penalty,
+)
+from tests.naive import attempts as naive
+from tests.naive import penalties
+
+GIB = 2**30
+TWO = Hardware(available={"cpus": 8, "gpus": 2})
+REQUESTS = pl.Schema([("start_time", pl.Int64()), *((name, pl.Int64()) for name in RESOURCES)])
+
+amounts = st.sampled_from([None, None, 0, 1, 3, 7, 10, 64, 3 * GIB])
+vectors = st.lists(
+    st.fixed_dictionaries(
+        {"start_time": st.sampled_from([None, 5]), **dict.fromkeys(RESOURCES, amounts)}
+    ),
+    max_size=8,
+)
+available = st.dictionaries(
+    st.sampled_from(RESOURCES), st.sampled_from([1, 3, 64, 2 * GIB]), min_size=1
+)
+
+
+def weighed(name: str, weights: dict[str, float]) -> object:
+    return relative_penalty(requests(), name, TWO, weights=weights)
+
+
+def exempted(name: str, exempt: list[str]) -> object:
+    return relative_penalty(requests(), name, TWO, exempt=exempt)
+
+
+def requests(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame([{"start_time": 0, **row} for row in rows], schema=REQUESTS)
+
+
+weightings = st.dictionaries(
+    st.sampled_from(RESOURCES),
+    st.sampled_from([Fraction(1, 4), Fraction(1), Fraction(2), Fraction(9)]),
+)
+
+
+@given(
+    vectors,
+    available,
+    st.sampled_from(["pool", "node"]),
+    st.sampled_from(list(RELATIVE)),
+    weightings,
+    st.frozensets(st.sampled_from(RESOURCES)),
+)
+def test_penalties_as_defined(
+    rows: list[dict[str, Any]],
+    amount: dict[str, int],
+    basis: Any,
+    name: str,
+    weights: dict[str, Fraction],
+    exempt: frozenset[str],
+) -> None:
+    amount["cpus"] = 64
+    if basis == "node":
+        amount.pop("nodes", None)
+    if name not in WEIGHTED:
+        weights = {}
+    if name not in EXEMPTING or set(amount) <= exempt:
+        exempt = frozenset()
+    hardware = Hardware(available=amount, basis=basis, pool_nodes=20)
+    got = relative_penalty(
+        pl.DataFrame(rows, schema=REQUESTS),
+        name,
+        hardware,
+        weights={x: float(weight) for x, weight in weights.items()},
+        exempt=exempt,
+    )
+    pool_nodes = 20 if basis == "node" else None
+    most = 64.0 * (pool_nodes or 1) if name == "pe" else 1.0
+    for row, fast in zip(rows, got.charged["penalty"].to_list(), strict=True):
+        exact = penalties.of_attempt(row, name, amount, pool_nodes, weights, exempt)
+        assert 0 <= fast <= most
+        assert naive.close(fast, exact, 1e-30)
+    read = ["cpus"] if name == "cpu" else list(amount)
+    started = [row for row in rows if row["start_time"] is not None]
+    for resource in read:
+        assert got.unknown[resource] == sum(row[resource] is None for row in started)
+        of_nodes = [(row["nodes"] or 0) if basis == "node" else 1 for row in started]
+        assert got.clipped[resource] == sum(
+            n > 0 and (row[resource] or 0) > n * amount[resource]
+            for n, row in zip(of_nodes, started, strict=True)
+        )
+    if basis == "node":
+        assert got.unknown["nodes"] == sum(row["nodes"] is None for row in started)
+        assert got.clipped["nodes"] == sum((row["nodes"] or 0) > 20 for row in started)
+
+
+@given(vectors, st.booleans())
+def test_billing_as_defined(rows: list[dict[str, Any]], max_tres: bool) -> None:
+    weights = {"cpus": 1.0, "mem_bytes": 0.25 / GIB, "gpus": 2.0}
+    frame = pl.DataFrame(rows, schema=REQUESTS)
+    got = billing_penalty(frame, Billing(weights=weights, max_tres=max_tres))
+    for row, fast in zip(rows, got.charged["penalty"].to_list(), strict=True):
+        terms = [Fraction(weight) * (row[x] or 0) for x, weight in weights.items()]
+        assert naive.close(fast, max(terms) if max_tres else sum(terms))
+    assert set(got.unknown) == set(weights)
+    assert not any(got.clipped.values())
+
+
+def test_by_hand() -> None:
+    # 80 cpus, 512 GiB, 4 gpus; one attempt with 8 cpus and all the memory ([M] §1's Zewura node).
+    #   cpu 8/80 = 0.1; max = 512/512 = 1. The second has 20 cpus, 64 GiB, 3 gpus: 0.25; 3/4.
+    # The third's 100 cpus exceed the pool and count as 80; its memory is not known.
+    rows = requests(
+        {"cpus": 8, "mem_bytes": 512 * GIB, "gpus": 0},
+        {"cpus": 20, "mem_bytes": 64 * GIB, "gpus": 3},
+        {"cpus": 100, "mem_bytes": None, "gpus": 0},
+    )
+    pool = Hardware(available={"cpus": 80, "mem_bytes": 512 * GIB, "gpus": 4})
+    assert relative_penalty(rows, "cpu", pool).charged["penalty"].to_list() == [0.1, 0.25, 1.0]
+    most = relative_penalty(rows, "max", pool)
+    assert most.charged["penalty"].to_list() == [1.0, 0.75, 1.0]
+    assert most.unknown == {"cpus": 0, "mem_bytes": 1, "gpus": 0}
+    assert most.clipped == {"cpus": 1, "mem_bytes": 0, "gpus": 0}
+    # Billing 1 per cpu, 0.25 per GiB, 2 per gpu: 8 + 128 + 0; 20 + 16 + 6; 100 + 0 + 0.
+    weights = {"cpus": 1.0, "mem_bytes": 0.25 / GIB, "gpus": 2.0}
+    billed = billing_penalty(rows, Billing(weights=weights))
+    assert billed.charged["penalty"].to_list() == [136.0, 42.0, 100.0]
+    highest = billing_penalty(rows, Billing(weights=weights, max_tres=True))
+    assert highest.charged["penalty"].to_list() == [128.0, 20.0, 100.0]
+
+
+def test_basis_node_by_hand() -> None:
+    # 10 nodes of 8 cpus and 64 GiB. 4 cpus and 64 GiB on one node: half of its cpus, all of its
+    # memory: cpu 0.5 · 1/10, max 1 · 1/10. 16 cpus and 32 GiB on 4 nodes: 16/32 and 32/256 of
+    # them: both 0.5 · 4/10. On no known number of nodes: 0, counted.
+    rows = requests(
+        {"cpus": 4, "mem_bytes": 64 * GIB, "nodes": 1},
+        {"cpus": 16, "mem_bytes": 32 * GIB, "nodes": 4},
+        {"cpus": 16, "mem_bytes": 32 * GIB, "nodes": None},
+    )
+    node = Hardware(available={"cpus": 8, "mem_bytes": 64 * GIB}, basis="node", pool_nodes=10)
+    assert relative_penalty(rows, "cpu", node).charged["penalty"].to_list() == [0.05, 0.2, 0.0]
+    most = relative_penalty(rows, "max", node)
+    assert most.charged["penalty"].to_list() == [0.1, 0.2, 0.0]
+    assert most.unknown == {"cpus": 0, "mem_bytes": 0, "nodes": 1}
+
+
+# Held of cpus, memory and gpus: 1/2, 1/4 and 0, with weights 2, 1 and 1 (so W = 4).
+BY_HAND = {
+    "cpu": 1 / 2,
+    "max": 1 / 2,
+    "max_capped": 1.0,  # min(1, max(2/2, 1/4, 0))
+    "max_scaled": 1 / 2,  # max(1, 1/4, 0) / 2
+    "product": 0.0,
+    "product_weighted": 0.0,
+    "sum": 1 / 4,  # 3/4 over three
+    "sum_weighted": 5 / 16,  # (1 + 1/4) / 4
+    "root": 1 - (3 / 8) ** (1 / 3),
+    "root_weighted": 1 - (3 / 16) ** (1 / 4),  # (1/2)² · 3/4
+    "pe": 40.0,  # of 80 cpus
+}
+
+
+@pytest.mark.parametrize("name", RELATIVE)
+def test_each_by_hand(name: str) -> None:
+    rows = requests({"cpus": 40, "mem_bytes": 128 * GIB, "gpus": 0})
+    pool = Hardware(available={"cpus": 80, "mem_bytes": 512 * GIB, "gpus": 4})
+    weights = {"cpus": 2.0, "mem_bytes": 1.0, "nodes": 7.0}  # the pool counts no nodes
+    got = relative_penalty(rows, name, pool, weights=weights if name in WEIGHTED else None)
+    assert got.charged["penalty"].to_list() == pytest.approx([BY_HAND[name]], rel=1e-14)
+
+
+def test_processor_equivalents_of_nodes_by_hand() -> None:
+    # 10 nodes of 8 cpus and 64 GiB. 1 cpu and 48 GiB of one node are worth 6 of its 8 cpus.
+    rows = requests({"cpus": 1, "mem_bytes": 48 * GIB, "nodes": 1})
+    node = Hardware(available={"cpus": 8, "mem_bytes": 64 * GIB}, basis="node", pool_nodes=10)
+    assert relative_penalty(rows, "pe", node).charged["penalty"].to_list() == pytest.approx([6.0])
+
+
+def test_exempt_resources_by_hand() -> None:
+    # All gpus and nothing else: everything by root, a third if gpus are exempt, and with weights
+    # 1, 1, 2 their half. All cpus: everything still. A hundredth of the gpus: nearly as before.
+    held = {"cpus": 0.0, "mem_bytes": 0.0, "gpus": 1.0}
+
+    def root(of: dict[str, float], **settings: Any) -> float:
+        name = "root_weighted" if "weights" in settings else "root"
+        return float(of_fractions(name, of, **settings))
+
+    assert root(held) == 1.0
+    assert root(held, exempt=["gpus"]) == pytest.approx(1 / 3, rel=1e-14)
+    heavier = root(held, exempt=["gpus"], weights={"gpus": 2.0})
+    assert heavier == pytest.approx(1 / 2, rel=1e-14)
+    assert root({**held, "cpus": 1.0}, exempt=["gpus"]) == 1.0
+    few = {**held, "gpus": 0.01}
+    assert root(few, exempt=["gpus"]) == pytest.approx(root(few), rel=0.004)
+    assert root(few, exempt=["gpus"]) < root(few)
+    assert root(held, exempt=["nodes"]) == 1.0  # nodes do not count here
+
+
+def test_two_smaller_jobs_cost_less_by_product() -> None:
+    """[M] §3.2: 9 of 10 cpus and 9 of 10 GB at once, or in nine jobs of one each."""
+    one = {"cpus": 0.9, "mem_bytes": 0.9}
+    ninth = {"cpus": 0.1, "mem_bytes": 0.1}
+    assert of_fractions("product", one) == pytest.approx(0.81)
+    assert 9 * of_fractions("product", ninth) == pytest.approx(0.09)
+    # Erratum (SPEC §9): that refutes (7) alone; (8), which Table 1 names, gives 0.9 and 0.9.
+    assert of_fractions("product_weighted", one) == pytest.approx(0.9)
+    assert 9 * of_fractions("product_weighted", ninth) == pytest.approx(0.9)
+
+
+def test_problems_a_and_b_of_weighted_maxima() -> None:
+    """[M] §3.1, with its numbers."""
+
+    def of(name: str, dear: float, cheap: float, weights: tuple[float, float]) -> float:
+        held = {"cpus": dear, "mem_bytes": cheap}
+        by_name = dict(zip(held, weights, strict=True))
+        return float(of_fractions(name, held, weights=by_name))
+
+    # A: with a weight of 2, half of the dear resource costs what all of it does.
+    assert of("max_capped", 0.5, 0.0, (2.0, 1.0)) == of("max_capped", 1.0, 0.0, (2.0, 1.0)) == 1
+    assert of("max_scaled", 0.5, 0.0, (2.0, 1.0)) == 0.5  # (5) knows no problem A
+    # B: all of the cheap one is half of everything.
+    assert of("max_capped", 0.5, 1.0, (1.0, 0.1)) == 0.5
+    assert of("max_scaled", 0.1, 1.0, (2.0, 1.0)) == 0.5
+
+
+@given(vectors, available, st.randoms(use_true_random=False))
+def test_order_changes_nothing(
+    rows: list[dict[str, Any]], amount: dict[str, int], chance: Any
+) -> None:
+    """Neither that of attempts nor that of resources."""
+    amount["cpus"] = 64
+    mixed = list(range(len(rows)))
+    chance.shuffle(mixed)
+    names = list(amount)
+    chance.shuffle(names)
+    for name in RELATIVE:
+        one = relative_penalty(
+            pl.DataFrame(rows, schema=REQUESTS), name, Hardware(available=amount)
+        )
+        other = relative_penalty(
+            pl.DataFrame([rows[i] for i in mixed], schema=REQUESTS),
+            name,
+            Hardware(available={x: amount[x] for x in names}),
+        )
+        expected = [one.charged["penalty"][i] for i in mixed]
+        assert other.charged["penalty"].to_list() == pytest.approx(expected, rel=1e-13)
+        assert other.clipped == one.clipped
+        assert other.unknown == one.unknown
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=4), st.sampled_from([0.25, 1.0, 3.0]))
+def test_equal_weights_are_no_weights(held: list[float], weight: float) -> None:
+    fractions = dict(zip(RESOURCES, held, strict=False))
+    weights = dict.fromkeys(fractions, weight)
+
+    def of(name: str) -> float:
+        given_weights = weights if name in WEIGHTED else None
+        return float(of_fractions(name, fractions, weights=given_weights))
+
+    assert of("max_scaled") == pytest.approx(of("max"), rel=1e-14)
+    assert of("sum_weighted") == pytest.approx(of("sum"), rel=1e-13)
+    assert of("root_weighted") == pytest.approx(of("root"), rel=1e-13)
+    # (8) is the r-th root of (7); a product is below the geometric mean, that below the arithmetic.
+    assert of("product_weighted") ** len(held) == pytest.approx(of("product"), abs=1e-14)
+    ordered = ["product", "product_weighted", "sum", "root"]
+    for low, high in itertools.pairwise(map(of, ordered)):
+        assert low <= high + 1e-14
+
+
+@given(vectors, available, st.booleans(), st.data())
+def test_billing_is_a_weighted_sum_or_maximum(
+    rows: list[dict[str, Any]], amount: dict[str, int], max_tres: bool, data: st.DataObject
+) -> None:
+    """Divided by what the whole pool is billed; so the rules of those hold for it."""
+    price = {x: data.draw(st.sampled_from([0.25, 1.0, 7.0])) for x in amount}
+    frame = pl.DataFrame(
+        [{**row, **{x: min(row[x] or 0, amount[x]) for x in amount}} for row in rows],
+        schema=REQUESTS,
+    )
+    billed = billing_penalty(frame, Billing(weights=price, max_tres=max_tres))
+    worth = {x: price[x] * amount[x] for x in amount}
+    name = "max_scaled" if max_tres else "sum_weighted"
+    relative = relative_penalty(frame, name, Hardware(available=amount), weights=worth)
+    whole = max(worth.values()) if max_tres else sum(worth.values())
+    expected = [whole * part for part in relative.charged["penalty"].to_list()]
+    assert billed.charged["penalty"].to_list() == pytest.approx(expected, rel=1e-13)
+
+
+def test_what_never_started_is_not_counted() -> None:
+    rows = pl.DataFrame([{"start_time": None, "cpus": 99}, {"cpus": None}], schema=REQUESTS)
+    got = relative_penalty(rows, "cpu", Hardware(available={"cpus": 8}))
+    assert got.unknown == {"cpus": 0}
+    assert got.clipped == {"cpus": 0}
+    assert got.charged["penalty"].to_list() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Hardware(available={}), "no resource"),
+        (lambda: Hardware(available={"cpu": 1}), "resource 'cpu'"),
+        (lambda: Hardware(available={"cpus": 0}), "available cpus = 0"),
+        (lambda: Hardware(available={"cpus": 1}, basis="rack"), "basis = 'rack'"),  # type: ignore[arg-type]
+        (lambda: Hardware(available={"cpus": 1}, basis="node"), "pool_nodes = None"),
+        (lambda: Hardware(available={"nodes": 1}, basis="node", pool_nodes=1), "has no nodes"),
+        (lambda: Billing(weights={"cpus": -1.0}), "weight of cpus"),
+        (lambda: Billing(weights={"cpus": 0.0}), "none is above 0"),
+        (lambda: Billing(weights={}), "no resource"),
+        (
+            lambda: relative_penalty(requests(), "cpu", Hardware(available={"gpus": 1})),
+            "available cpus",
+        ),
+        (
+            lambda: relative_penalty(requests(), "pe", Hardware(available={"gpus": 1})),
+            "penalty 'pe': the available cpus",
+        ),
+        (lambda: weighed("max", {"cpus": 2.0}), "'max' has no weights.*max_capped, max_scaled"),
+        (lambda: weighed("sum", {"cpus": 2.0}), "'sum' has no weights"),
+        (lambda: weighed("sum_weighted", {"cpu": 2.0}), "resource 'cpu'"),
+        (lambda: weighed("sum_weighted", {"cpus": 0.0}), "weight of cpus = 0.0: must be above 0"),
+        (lambda: weighed("max_scaled", {"cpus": -1.0}), "weight of cpus = -1.0"),
+        (lambda: weighed("max_scaled", {"gpus": float("nan")}), "weight of gpus = nan"),
+        (lambda: weighed("max_scaled", {"gpus": float("inf")}), "weight of gpus = inf"),
+        (lambda: exempted("max", ["gpus"]), "'max' exempts nothing.*root, root_weighted"),
+        (lambda: exempted("root", ["gpu"]), "resource 'gpu'"),
+        (lambda: exempted("root", ["gpus", "cpus"]), "exempt = cpus, gpus: .* leave one"),
+        (
+            lambda: relative_penalty(requests(), "dear", Hardware(available={"cpus": 1})),
+            "one of cpu, max, max_capped, .*, billing",
+        ),
+    ],
+)
+def test_what_means_nothing(make: Callable[[], object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()

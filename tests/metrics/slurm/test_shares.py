@@ -1,0 +1,279 @@
+"""Fair Tree and classic fairshare: their definition, worked examples, what must not matter."""
+
+import math
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.formats.slurm.sacctmgr import Association
+from audit.metrics.fairshare.trees import Tree
+from audit.metrics.slurm.shares import (
+    classic,
+    fair_tree,
+    level_shares,
+    places,
+    printed,
+    summed,
+    tree_of,
+)
+from tests.naive import slurm
+from tests.naive.slurm import Node
+
+shares = st.one_of(st.none(), st.sampled_from([0, 1, 1, 2, 3]))
+usages = st.sampled_from([0, 0, 1, 1, 2, 4])
+users = st.builds(lambda share, used: Node("", share, used), shares, usages)
+accounts = st.recursive(
+    st.builds(lambda share: Node("", share, 0, []), shares),
+    lambda below: st.builds(
+        lambda share, children: Node("", share, 0, children),
+        shares,
+        st.lists(st.one_of(users, below), max_size=4),
+    ),
+    max_leaves=10,
+)
+
+
+@st.composite
+def roots(draw: st.DrawFn) -> Node:
+    """A tree whose nodes have names of their own, and whose accounts have what is used below."""
+    root = Node("root", 1, 0, draw(st.lists(st.one_of(users, accounts), min_size=1, max_size=5)))
+    for number, node in enumerate(slurm.everybody(root)[1:]):
+        node.name = f"{'u' if node.is_user else 'a'}{number}"
+
+    def add(node: Node) -> int:
+        if node.children is not None:
+            node.usage = sum(add(child) for child in node.children)
+        return node.usage
+
+    add(root)
+    return root
+
+
+def associations(node: Node, parent: str | None = None) -> Iterator[Association]:
+    share = math.nan if node.share is None else float(node.share)
+    if node.children is None:
+        yield Association(parent or "", node.name, None, None, share, "", "c", 0)
+        return
+    yield Association(node.name, None, None, parent, share, "", "c", 0)
+    for child in node.children:
+        yield from associations(child, node.name)
+
+
+def with_usage(root: Node) -> tuple[Tree, np.ndarray]:
+    tree = tree_of(associations(root))
+    used = {node.name: node.usage for node in slurm.everybody(root)}
+    return tree, np.array([float(used[name]) for name in tree.names])
+
+
+def same(fast: float, slow: float | None) -> bool:
+    if slow is None:
+        return math.isnan(fast)
+    return fast == pytest.approx(slow, rel=1e-12)
+
+
+@given(root=roots(), merged=st.booleans())
+def test_fair_tree_is_what_its_rules_say(root: Node, merged: bool) -> None:
+    tree, used = with_usage(root)
+    found = fair_tree(tree, used, merge_tied=merged)
+    slow = slurm.fair_tree(root, merged=merged)
+    for node, name in list(enumerate(tree.names))[1:]:
+        seen = slow[name]
+        assert same(found.norm_shares[node], seen.norm_shares), name
+        assert same(found.norm_usage[node], seen.norm_usage), name
+        assert same(found.effective_usage[node], seen.effective), name
+        assert same(found.level_fs[node], seen.level_fs), name
+        assert same(found.fairshare[node], seen.fairshare), name
+
+
+@given(root=roots(), dampening=st.sampled_from([1.0, 3.0]))
+def test_classic_is_what_its_rules_say(root: Node, dampening: float) -> None:
+    tree, used = with_usage(root)
+    found = classic(tree, used, dampening)
+    slow = slurm.classic(root, dampening)
+    for node, name in list(enumerate(tree.names))[1:]:
+        seen = slow[name]
+        assert same(found.norm_shares[node], seen.norm_shares), name
+        assert same(found.effective_usage[node], seen.effective), name
+        assert same(found.fairshare[node], seen.fairshare), name
+        assert math.isnan(found.level_fs[node])
+
+
+@given(root=roots(), seed=st.integers(0, 9))
+def test_the_order_of_associations_does_not_matter(root: Node, seed: int) -> None:
+    rows = list(associations(root))
+    shuffled = rows.copy()
+    random.Random(seed).shuffle(shuffled)
+    assert repr(tree_of(rows)) == repr(tree_of(shuffled))
+
+
+@given(root=roots(), factor=st.sampled_from([0.5, 3.0]))
+def test_usage_in_other_units_gives_the_same_ranks(root: Node, factor: float) -> None:
+    tree, used = with_usage(root)
+    once, again = fair_tree(tree, used), fair_tree(tree, used * factor)
+    assert once.fairshare.tolist() == pytest.approx(again.fairshare.tolist(), nan_ok=True)
+
+
+@given(root=roots())
+def test_what_is_used_below_adds_up(root: Node) -> None:
+    tree, used = with_usage(root)
+    own = np.where([kind == "user" for kind in tree.kinds], used, 0.0)
+    assert summed(tree, own).tolist() == used.tolist()
+    assert summed(tree, np.stack([own, 2 * own])).tolist() == [used.tolist(), (2 * used).tolist()]
+
+
+def association(
+    account: str,
+    user: str | None = None,
+    share: float = 1.0,
+    parent: str | None = "root",
+    partition: str | None = None,
+) -> Association:
+    above_it = None if user is not None or account == "root" else parent
+    return Association(account, user, partition, above_it, share, "", None, 0)
+
+
+def test_the_tree_stands_in_the_order_of_sshare() -> None:
+    tree = tree_of(
+        [
+            association("b"),
+            association("b", "zoe"),
+            association("c", parent="b"),
+            association("b", "amy", partition="short"),
+            association("b", "amy"),
+            association("a"),
+            association("root", "root"),
+        ]
+    )
+    assert tree.names == ("root", "root", "a", "b", "amy", "amy", "zoe", "c")
+    assert tree.partitions == (None, None, None, None, "short", None, None, None)
+    assert tree.parents.tolist() == [-1, 0, 0, 0, 3, 3, 3, 3]
+    assert printed(tree) == list(range(8))
+    tree = tree_of([association("b"), association("b", "zoe"), association("c")])
+    assert tree.names == ("root", "b", "c", "zoe")
+    assert printed(tree) == [0, 1, 3, 2]
+
+
+def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
+    tree = tree_of(
+        [
+            association("root"),
+            association("p", share=math.nan),
+            association("p", "in_p", 2.0),
+            association("q", share=6.0),
+            association("root", "single", math.nan),
+        ]
+    )
+    assert tree.names == ("root", "single", "p", "q", "in_p")
+    assert level_shares(tree).tolist() == [1.0, 8.0, 8.0, 8.0, 8.0]
+    found = fair_tree(tree, np.array([4.0, 0.0, 3.0, 1.0, 3.0]))
+    assert found.level_fs[3:].tolist() == [0.75 / 0.25, 0.25 / 0.75]
+    assert found.fairshare.tolist() == pytest.approx(
+        [math.nan, 1.0, math.nan, math.nan, 0.5], nan_ok=True
+    )
+
+
+def test_a_user_that_ties_with_an_account_shares_the_rank_of_its_best_user() -> None:
+    tree = tree_of(
+        [
+            association("a"),
+            association("a", "low", 1.0),
+            association("a", "high", 3.0),
+            association("root", "alone"),
+        ]
+    )
+    by_name = dict(zip(tree.names, range(5), strict=False))
+    used = np.zeros(5)
+    used[[by_name["a"], by_name["low"], by_name["high"], by_name["alone"]]] = [4.0, 2.0, 2.0, 4.0]
+    used[0] = 8.0
+    ranks = fair_tree(tree, used).fairshare
+    assert ranks[by_name["alone"]] == ranks[by_name["high"]] == 1.0
+    assert ranks[by_name["low"]] == pytest.approx(1 / 3)
+
+
+def test_accounts_that_tie() -> None:
+    """As the lab of 22.05 ranked them: with share 0 both have LevelFS 0."""
+    tree = tree_of(
+        [
+            association("root", "root"),
+            association("t1", share=0.0),
+            association("t1", "ana"),
+            association("t1", "ben"),
+            association("t2", share=0.0),
+            association("t2", "cyd", 3.0),
+            association("t2", "dot", 1.0),
+            association("t2", "eve", 5.0),
+        ]
+    )
+    assert tree.names == ("root", "root", "t1", "t2", "ana", "ben", "cyd", "dot", "eve")
+    used = np.array([7.0, 0.0, 3.0, 4.0, 1.0, 2.0, 2.0, 1.0, 1.0])
+    users = [1, 4, 5, 6, 7, 8]
+    ranks = fair_tree(tree, used).fairshare[users] * 6
+    assert ranks.tolist() == pytest.approx([6, 5, 4, 2, 1, 4])  # eve with ben
+    ranks = fair_tree(tree, used, merge_tied=True).fairshare[users] * 6
+    assert ranks.tolist() == pytest.approx([6, 4, 3, 2, 1, 5])
+
+
+def test_classic_by_hand() -> None:
+    """Slurm's own example: U_E = U_A + (U_E,account − U_A) · S / ΣS; 2^(−U_E/S)."""
+    tree = tree_of(
+        [association("a", share=1.0), association("b", share=3.0),
+         association("a", "x", 1.0), association("a", "y", 1.0)]
+    )  # fmt: skip
+    assert tree.names == ("root", "a", "b", "x", "y")
+    found = classic(tree, np.array([10.0, 6.0, 4.0, 6.0, 0.0]))
+    assert found.norm_shares.tolist() == [1.0, 0.25, 0.75, 0.125, 0.125]
+    assert found.effective_usage.tolist() == pytest.approx([1.0, 0.6, 0.4, 0.6, 0.3])
+    assert found.fairshare[3:].tolist() == pytest.approx([2**-4.8, 2**-2.4])
+
+
+def test_deep_trees_are_no_danger() -> None:
+    depth = 3_000
+    rows = [association("a0")]
+    rows += [association(f"a{n}", parent=f"a{n - 1}") for n in range(1, depth)]
+    tree = tree_of([*rows, association(f"a{depth - 1}", "u")])
+    assert fair_tree(tree, np.ones(depth + 2)).fairshare[-1] == 1.0
+    assert classic(tree, np.ones(depth + 2)).fairshare[-1] == 0.5
+
+
+# whose an attempt is -----------------------------------------------------------------------------
+
+
+def test_attempts_find_their_association() -> None:
+    tree = tree_of(
+        [
+            association("a"),
+            association("a", "x"),
+            association("a", "x", partition="short"),
+            association("a", "only", partition="short"),
+        ]
+    )
+    jobs = pl.DataFrame(
+        [
+            ("x", "a", "batch", 0),
+            ("x", "a", "short", 0),
+            ("only", "a", "short", 0),
+            ("only", "a", "batch", 0),  # none for this partition
+            ("left", "a", "batch", 0),
+            ("x", "gone", "batch", 0),
+            ("x", None, "batch", 0),
+            (None, "a", None, 0),
+            ("left", "a", "batch", None),  # never started: not said
+        ],
+        schema={"user": pl.String, "account": pl.String, "partition": pl.String,
+                "start_time": pl.Int64},
+        orient="row",
+    )  # fmt: skip
+    found = places(tree, jobs)
+    named = [(tree.names[n], tree.partitions[n]) if n >= 0 else None for n in found.nodes]
+    assert named == [
+        ("x", None), ("x", "short"), ("only", "short"), ("a", None), ("a", None), ("root", None),
+        None, ("a", None), ("a", None),
+    ]  # fmt: skip
+    assert found.strange_users == {"a": 3}
+    assert found.strange_accounts == {"gone": 1}
+    assert found.nameless == 1

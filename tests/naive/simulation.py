@@ -1,0 +1,706 @@
+"""SPEC §4 and §5 in slow, plain, exact Python: what the compiled schedulers are compared with.
+
+Nothing is kept that can be worked out again: the free amounts at an instant are summed up from all
+that holds some, a planner looks at every instant at which they can change, and a fair start time is
+a simulation from its snapshot. Nothing here is shared with the package. The other definitions are
+in ``tests.naive.attempts``.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from tests.naive import attempts as naive
+
+Amounts = tuple[int, ...]
+"""One amount per resource."""
+
+
+class Job(NamedTuple):
+    """One attempt, as SPEC §4 sees it, and what the log says became of it."""
+
+    arrival: int
+    occupancy: int
+    estimate: int
+    request: Amounts
+    start: int | None = None  # observed; None and not open: nobody knows
+    end: int | None = None
+    priority: float | None = None
+    blocked: bool = False
+    open: bool = False
+    no_estimate: bool = False
+    preempted: bool = False
+    owner: str = "ann"
+    charge: int = 1  # usage per second
+    used: int = 1  # runtime · size
+
+
+class Step(NamedTuple):
+    time: int
+    change: Amounts
+    planned: bool
+
+
+class Log(NamedTuple):
+    """The attempts of one pool in the order (arrival, submit, sequence), and what the pool has."""
+
+    jobs: tuple[Job, ...]
+    capacity: Amounts
+    steps: tuple[Step, ...] = ()
+
+    def capacity_at(self, t: int) -> Amounts:
+        return plus(self.capacity, *(step.change for step in self.steps if step.time <= t))
+
+    def exceeds(self, k: int) -> bool:
+        """Whether it asks for more of something than there ever is."""
+        ever = [self.capacity, *(self.capacity_at(step.time) for step in self.steps)]
+        most = tuple(max(amounts) for amounts in zip(*ever, strict=True))
+        return not fits(self.jobs[k].request, most)
+
+
+class Ranking(NamedTuple):
+    """How ``fairshare`` ranks owners, SPEC §7."""
+
+    interval: int = 7
+    depth: int = 3
+    decay: float = 0.75
+    half_life: int | None = None  # instead of windows
+    operator: str = "absolute"
+    tree: Mapping[str, tuple[str, int | None]] | None = None
+    """Parent ("": the root) and share of each node; share None: fairshare=parent."""
+    recalculation: int = 5
+
+
+class Rule(NamedTuple):
+    """A policy: names as in SPEC §4; and the order that would be fair."""
+
+    order: str
+    backfill: str
+    depth: int | None = None
+    window: int | None = None
+    fair: str = "fcfs"
+    ranking: Ranking = Ranking()
+
+
+class Had(NamedTuple):
+    """What a pool had from when on, by resource; what is not named stayed."""
+
+    since: int
+    amounts: Mapping[str, int]
+    planned: bool
+
+
+NOBODY = "?"
+"""Who owns what the log names no user for."""
+
+BLOCKED = ("JobHeldUser", "Dependency", "QOSMaxCpuPerUserLimit", "Licenses", "Reservation")
+"""Recorded reasons that say hold, dependency, limit, licence and reservation."""
+
+
+def log_of(
+    records: Iterable[naive.Record], amounts: Mapping[str, int], steps: Iterable[Had], now: int
+) -> tuple[Log, list[tuple[str, int]]]:
+    """What a scheduler can meet of a log, and the keys of its attempts.
+
+    Args:
+        records: as in ``model.ATTEMPTS``; their job numbers are their sequence.
+        amounts: what the pool had at first of each resource that limits who fits; the first of
+            them is the counted one.
+        steps: ascending.
+        now: when the log was taken.
+    """
+    records = list(records)
+    met: list[tuple[Any, naive.Attempt, Job]] = []
+    reserved: dict[str, list[Job]] = {}
+    for record, one in zip(records, naive.described(records, next(iter(amounts))), strict=True):
+        job = _job(record, one, amounts, now)
+        if job is None:
+            continue
+        if record["reservation"]:
+            reserved.setdefault(record["reservation"], []).append(job)
+        else:
+            submit = -1 if record["submit_time"] is None else record["submit_time"]
+            place = (job.arrival, submit, record["job_number"], record["attempt"])
+            met.append((place, one, job))
+    met.sort(key=lambda row: row[0])
+    had = dict(amounts)
+    changes = []
+    for step in steps:
+        change = tuple(step.amounts.get(x, had[x]) - had[x] for x in amounts)
+        changes.append(Step(step.since, change, step.planned))
+        had |= step.amounts
+    changes += [step for jobs in reserved.values() for step in _left_to(jobs)]
+    log = Log(
+        tuple(job for _, _, job in met),
+        tuple(amounts.values()),
+        tuple(sorted(changes, key=lambda step: step.time)),
+    )
+    return log, [one.key for _, one, _ in met]
+
+
+def _job(
+    record: naive.Record, one: naive.Attempt, amounts: Mapping[str, int], now: int
+) -> Job | None:
+    """None for what never started, and where nobody knows when it came or for how long it ran."""
+    walltime = record["walltime_s"]
+    match one.standing:
+        case "ended":
+            assert one.start is not None
+            assert one.end is not None
+            occupancy = one.end - one.start
+        case "running":
+            assert one.start is not None
+            occupancy = max(walltime or 0, now - one.start + 1)
+        case "pending":
+            occupancy = max(walltime or 0, 1)
+        case "start_unknown":
+            occupancy = record["occupancy_s"]
+        case _:
+            return None
+    if one.arrival is None:
+        return None
+    is_open = one.standing in ("running", "pending")
+    return Job(
+        arrival=one.arrival,
+        occupancy=occupancy,
+        estimate=estimate_of(occupancy, walltime),
+        request=tuple(record[x] or 0 for x in amounts),  # unknown counts as 0
+        start=one.start,
+        end=None if one.start is None else one.start + occupancy,
+        priority=record["priority"],
+        blocked=record["reason"] in BLOCKED,
+        open=is_open,
+        no_estimate=is_open and walltime is None,
+        preempted=record["state"] == "PREEMPTED",
+        owner=record["user"] or NOBODY,
+        charge=one.size or 0,
+        used=(one.size or 0) * max(occupancy - (record["suspended_s"] or 0), 0),
+    )
+
+
+def _left_to(jobs: Sequence[Job]) -> list[Step]:
+    """A reservation's size leaves the capacity while it lasts, as far as its attempts show it."""
+    ran = [(job.start, job.end, job) for job in jobs if job.start is not None]
+    if not ran:
+        return []
+    spans = [(start, end or start, job.request) for start, end, job in ran]
+    begin, end = min(start for start, _, _ in spans), max(end for _, end, _ in spans)
+    nothing = tuple(0 for _ in jobs[0].request)
+    most = nothing
+    for t in range(begin, end):
+        used = plus(nothing, *(request for start, stop, request in spans if start <= t < stop))
+        most = tuple(max(pair) for pair in zip(most, used, strict=True))
+    return [Step(begin, minus(nothing, most), False), Step(end, most, False)]
+
+
+def estimate_of(occupancy: int, walltime: int | None) -> int:
+    """max(walltime, occupancy), or the occupancy where the walltime is unknown; at least 1 s."""
+    return max(1, occupancy if walltime is None else max(walltime, occupancy))
+
+
+def fits(request: Amounts, free: Amounts) -> bool:
+    """request_x ≤ v_x for every x with request_x > 0."""
+    return all(asked <= left for asked, left in zip(request, free, strict=True) if asked > 0)
+
+
+def plus(*amounts: Amounts) -> Amounts:
+    return tuple(sum(of_one) for of_one in zip(*amounts, strict=True))
+
+
+def minus(one: Amounts, other: Amounts) -> Amounts:
+    return tuple(a - b for a, b in zip(one, other, strict=True))
+
+
+class Pool:
+    """A pool at an instant ``t``: what runs in it, what is queued and what is planned."""
+
+    def __init__(self, log: Log, rule: Rule, t: int, exist: Iterable[int]) -> None:
+        """Of ``exist``, what is neither running nor queued (see below) never gets there."""
+        self.log = log
+        self.rule = rule
+        self.t = t
+        self.exist = set(exist)
+        self.blocked = [log.jobs[k] for k in self.exist if log.jobs[k].blocked]
+        self.running: dict[int, int] = {}  # when it started
+        self.arriving: set[int] = set()
+        self.queue: list[int] = []
+        self.unplanned: list[int] = []  # those of the queue that have no plan, in this order
+        self.plan: dict[int, int | None] = {}  # one start per queued attempt; None: nowhere
+        self.first_plan: dict[int, int | None] = {}
+        self.started: dict[int, int] = {}
+        self.disturbed = False  # something ended early or capacity stepped since the last pass
+        self.since: int | None = None  # until when the observed schedule says who used what
+
+    # What is free
+
+    def free(self) -> Amounts:
+        """What is left now; may be negative."""
+        left = self.log.capacity_at(self.t)
+        for k in self.running:
+            left = minus(left, self.log.jobs[k].request)
+        for job in self.blocked:
+            if job.start is not None and job.end is not None and job.start <= self.t < job.end:
+                left = minus(left, job.request)
+        return left
+
+    def expected_end(self, k: int) -> int:
+        return self.running[k] + self.log.jobs[k].estimate
+
+    def expected(self, s: int) -> Amounts:
+        """What planners believe will be free at s ≥ t, beside what they plan."""
+        left = self.free()
+        for k in self.running:
+            if self.expected_end(k) <= s:
+                left = plus(left, self.log.jobs[k].request)
+        for step in self.planned_steps():
+            if step.time <= s:
+                left = plus(left, step.change)
+        return left
+
+    def planned_steps(self) -> list[Step]:
+        """Planners do not see future steps unless these are declared as planned."""
+        return [step for step in self.log.steps if step.planned and step.time > self.t]
+
+    def beside_plans(self, s: int) -> Amounts:
+        left = self.expected(s)
+        for k, start in self.plan.items():
+            if start is not None and start <= s < start + self.log.jobs[k].estimate:
+                left = minus(left, self.log.jobs[k].request)
+        return left
+
+    def changes(self) -> list[int]:
+        """All later instants at which what is expected to be free changes."""
+        instants = {self.expected_end(k) for k in self.running}
+        instants |= {step.time for step in self.planned_steps()}
+        for k, start in self.plan.items():
+            if start is not None:
+                instants |= {start, start + self.log.jobs[k].estimate}
+        return sorted(instant for instant in instants if instant > self.t)
+
+    def earliest(self, k: int, after: int) -> int | None:
+        """The earliest start ≥ ``after`` during whose whole [s, s + estimate) k fits.
+
+        It is there or where something changes: at any other instant, the one before does as well.
+        """
+        changes = self.changes()
+        job = self.log.jobs[k]
+        for s in [after, *(instant for instant in changes if instant > after)]:
+            looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
+            if all(fits(job.request, self.beside_plans(t)) for t in looked_at):
+                return s
+        return None
+
+    # The queue
+
+    def in_order(self) -> list[int]:
+        """The queue; ties go by arrival, submit, sequence, which is the order of numbers."""
+        jobs = self.log.jobs
+
+        def key(k: int) -> Fraction | int | float:
+            job = jobs[k]
+            match self.rule.order:
+                case "fcfs":
+                    return job.arrival
+                case "sjf":
+                    return job.estimate
+                case "lxf":
+                    return -Fraction(self.t - job.arrival + job.estimate, job.estimate)
+                case "recorded":
+                    return float("inf") if job.priority is None else -job.priority
+            raise ValueError(self.rule.order)
+
+        if self.rule.order in TURNS:
+            owner = {k: self.log.jobs[k].owner for k in self.queue}
+            turns = {name: TURNS[self.rule.order](self, name) for name in set(owner.values())}
+            return sorted(self.queue, key=lambda k: (_last_first(turns[owner[k]]), k))
+        return sorted(self.queue, key=lambda k: (key(k), k))
+
+    # Owners
+
+    def spans(self) -> Iterator[tuple[Job, int, int, bool]]:
+        """Start and end of all that ran or runs, and whether it has ended by now."""
+        for k, job in enumerate(self.log.jobs):
+            start, end = job.start, job.end
+            before = self.since is not None and start is not None and start < self.since
+            if k in self.started:
+                start = self.started[k]
+                yield job, start, start + job.occupancy, k not in self.running
+            elif (
+                start is not None
+                and end is not None
+                and (before or (job.blocked and k in self.exist))
+            ):
+                gone = end <= self.t if job.blocked else k not in self.running
+                yield job, start, end, gone
+
+    def nuwt(self, owner: str) -> tuple[Fraction]:
+        """Of the attempts that have ended so far; none, or no usage: 0."""
+        ended = [(job, start) for job, start, _, gone in self.spans() if gone]
+        own = [(job, start) for job, start in ended if job.owner == owner]
+        used = sum(job.used for job, _ in own)
+        waited = sum(start - job.arrival for job, start in own)
+        return (Fraction(waited, used) if used else Fraction(0),)
+
+    def priorities(self, owner: str) -> tuple[int, ...]:
+        """The priority vector, from usage up to the last recalculation, in steps of 2^−32."""
+        origin = min(job.arrival for job in self.log.jobs)
+        every = self.rule.ranking.recalculation
+        instant = origin + (self.t - origin) // every * every
+        owners = sorted({job.owner for job in self.log.jobs})
+        used = {name: self.usage(name, instant) for name in owners}
+        tree = self.rule.ranking.tree
+        if tree is None:
+            tree = dict.fromkeys(owners, ("", 0))
+
+        def below(node: str) -> Fraction | float:
+            inner = sum(below(child) for child, (parent, _) in tree.items() if parent == node)
+            return inner + used.get(node, 0)
+
+        def vector(node: str) -> list[int]:
+            if node == "":
+                return []
+            parent, share = tree[node]
+            if share is None:
+                return vector(parent)
+            siblings = {
+                name: of for name, (above, of) in tree.items() if above == parent and of is not None
+            }
+            everything = sum(siblings.values())
+            target = Fraction(share, everything) if everything else Fraction(0)
+            everyone = sum(below(name) for name in siblings)
+            state = below(node) / everyone if everyone else Fraction(0)
+            of_node = operator(self.rule.ranking.operator, target, min(state, 1))
+            return [*vector(parent), math.floor(of_node * 2**32 + Fraction(1, 2))]
+
+        longest = max(len(vector(node)) for node in tree)
+        own = vector(owner)
+        return (*own, *[0] * (longest - len(own)))
+
+    def usage(self, owner: str, instant: int) -> Fraction | float:
+        """Decayed usage of an owner at an instant, SPEC §7."""
+        ranking = self.rule.ranking
+        own = [(job, a, b) for job, a, b, _ in self.spans() if job.owner == owner]
+        if ranking.half_life is not None:
+            total = 0.0
+            for job, start, end in own:
+                if start < min(end, instant):
+                    old = 2 ** (-(instant - start) / ranking.half_life)
+                    new = 2 ** (-(instant - min(end, instant)) / ranking.half_life)
+                    total += job.charge * (new - old)
+            return total
+        exact = Fraction(0)
+        for i in range(ranking.depth):
+            low, high = instant - (i + 1) * ranking.interval, instant - i * ranking.interval
+            for job, start, end in own:
+                lasts = max(min(end, high) - max(start, low), 0)
+                exact += Fraction(ranking.decay) ** i * (job.charge * lasts)
+        return exact
+
+    # One instant
+
+    def arrive(self) -> None:
+        """(0) capacity steps; (1) ends; (2) arrivals: what happens before the passes."""
+        self.disturbed |= any(step.time == self.t for step in self.log.steps)
+        self.disturbed |= self.t in self.edges_of_blocked()
+        self.end_what_ends()
+        arrived = sorted(k for k in self.arriving if self.log.jobs[k].arrival == self.t)
+        self.arriving -= set(arrived)
+        self.queue += arrived
+        self.unplanned += [k for k in self.in_order() if k in arrived]
+
+    def edges_of_blocked(self) -> set[int]:
+        edges = set()
+        for job in self.blocked:
+            if job.start is not None and job.end is not None:
+                edges |= {job.start, job.end}
+        return edges
+
+    def end_of(self, k: int) -> int:
+        return self.running[k] + self.log.jobs[k].occupancy
+
+    def end_what_ends(self) -> None:
+        """Attempts with end ≤ t free their resources."""
+        for k in [k for k in self.running if self.end_of(k) <= self.t]:
+            if self.end_of(k) < self.expected_end(k):
+                self.disturbed = True
+            del self.running[k]
+
+    def passes(self) -> None:
+        """(3) scheduling passes, until one starts nothing that ends at t."""
+        while True:
+            before = set(self.started)
+            BACKFILLINGS[self.rule.backfill](self)
+            if all(self.log.jobs[k].occupancy > 0 for k in set(self.started) - before):
+                return
+            self.end_what_ends()
+
+    def start(self, k: int) -> None:
+        self.queue.remove(k)
+        self.plan.pop(k, None)
+        self.running[k] = self.started[k] = self.t
+
+    def next_instant(self) -> int | None:
+        """Ends, arrivals, capacity steps and, under ``conservative``, planned starts."""
+        instants = {self.end_of(k) for k in self.running}
+        instants |= {self.log.jobs[k].arrival for k in self.arriving}
+        instants |= {step.time for step in self.log.steps}
+        instants |= self.edges_of_blocked()
+        instants |= {start for start in self.plan.values() if start is not None}
+        return min((instant for instant in instants if instant > self.t), default=None)
+
+    def run(self, until: Callable[[], bool] = lambda: False) -> bool:
+        """From the passes at t on, until it has come so far; whether it ever did."""
+        while True:
+            self.passes()
+            if until():
+                return True
+            t = self.next_instant()
+            if t is None:
+                return False
+            self.t = t
+            self.arrive()
+
+
+TURNS: dict[str, Callable[[Pool, str], tuple[Any, ...]]] = {
+    "fairshare": Pool.priorities,
+    "nuwt": Pool.nuwt,
+}
+
+
+def _last_first(turn: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(-part for part in turn)
+
+
+def operator(  # noqa: PLR0911 (one for each)
+    name: str, t: Fraction, s: Fraction | float
+) -> Fraction | float:
+    """F(t, s), [R] eqs. 5–12."""
+    if t == s:
+        return Fraction(0)
+    relative = (t - s) / t if s < t else -(s - t) / s
+    sign = 1 if s < t else -1
+    match name:
+        case "absolute":
+            return t - s
+        case "relative":
+            return relative
+        case "relative_n":
+            return sign * relative * relative
+        case "sigmoid":
+            return math.sin(math.pi / 2 * relative)
+        case "sigmoid_n":
+            return sign * math.sqrt(math.sin(math.pi / 2 * abs(float(relative))))
+        case "combined":
+            return (t - s) / 2 + sign * relative * relative / 2
+        case "slurm":
+            return math.pow(2, 1 - s / t) - 1 if t else Fraction(-1)
+    raise ValueError(name)
+
+
+# Backfilling, over the ordered queue
+
+
+def _none(pool: Pool) -> None:
+    """Start from the front; stop at the first that does not fit."""
+    for k in pool.in_order():
+        if not fits(pool.log.jobs[k].request, pool.free()):
+            return
+        pool.start(k)
+
+
+def _no_guarantee(pool: Pool) -> None:
+    """Start every one that fits."""
+    for k in pool.in_order():
+        if fits(pool.log.jobs[k].request, pool.free()):
+            pool.start(k)
+
+
+def _easy(pool: Pool) -> None:
+    looked_at = pool.in_order()[: pool.rule.depth]
+    # Start from the front until one (the head) does not fit.
+    while looked_at and fits(pool.log.jobs[looked_at[0]].request, pool.free()):
+        pool.start(looked_at.pop(0))
+    if not looked_at:
+        return
+    head = pool.log.jobs[looked_at.pop(0)].request
+    # Shadow: the first change at which the head fits (∞ where never).
+    shadow = next((s for s in pool.changes() if fits(head, pool.expected(s))), None)
+    # Extra: free at the shadow − the head's request.
+    extra = None if shadow is None else minus(pool.expected(shadow), head)
+    # Down the queue: start k if it fits now and (it ends by the shadow, or it fits in extra).
+    for k in looked_at:
+        job = pool.log.jobs[k]
+        if pool.rule.window is not None and job.estimate > pool.rule.window:
+            continue
+        if not fits(job.request, pool.free()):
+            continue
+        if shadow is not None and extra is not None and pool.t + job.estimate > shadow:
+            if not fits(job.request, extra):
+                continue
+            extra = minus(extra, job.request)  # where it ends after the shadow
+        pool.start(k)
+
+
+def _conservative(pool: Pool) -> None:
+    # If something ended before its expected end (or capacity stepped): compress.
+    if pool.disturbed:
+        for k in pool.in_order():
+            if k in pool.plan:
+                _compress(pool, k)
+    pool.disturbed = False
+    # Then new arrivals get the earliest start that is left.
+    for k in pool.unplanned:
+        pool.plan[k] = pool.first_plan[k] = pool.earliest(k, pool.t)
+    pool.unplanned = []
+    # Then those with planned start ≤ t start; what no longer fits is put back.
+    for k in pool.in_order():
+        planned = pool.plan[k]
+        if planned is None or planned > pool.t:
+            continue
+        if fits(pool.log.jobs[k].request, pool.free()):
+            pool.start(k)
+        else:
+            del pool.plan[k]
+            pool.plan[k] = pool.earliest(k, pool.t + 1)
+
+
+def _compress(pool: Pool, k: int) -> None:
+    """Taken out and put back at the earliest start ≥ t at which it fits; it never moves later."""
+    had = pool.plan.pop(k)
+    found = pool.earliest(k, pool.t)
+    if found is None or (had is not None and found > had):
+        found = had
+    pool.plan[k] = found
+
+
+def _conservative_replan(pool: Pool) -> None:
+    """Plan the whole queue afresh, in queue order, and start those whose start is t."""
+    pool.plan = {}
+    one_waits = False
+    for k in pool.in_order()[: pool.rule.depth]:
+        estimate = pool.log.jobs[k].estimate
+        if one_waits and pool.rule.window is not None and estimate > pool.rule.window:
+            continue
+        planned = pool.earliest(k, pool.t)
+        if planned == pool.t:
+            pool.start(k)
+        else:
+            pool.plan[k] = planned
+            one_waits = True
+    pool.plan = {}  # it promises nothing
+
+
+BACKFILLINGS: dict[str, Callable[[Pool], None]] = {
+    "none": _none,
+    "no_guarantee": _no_guarantee,
+    "easy": _easy,
+    "conservative": _conservative,
+    "conservative_replan": _conservative_replan,
+}
+
+
+# Whole schedules
+
+
+class Replay(NamedTuple):
+    start: dict[int, int]  # of all that started
+    planned: dict[int, int | None]  # the start first planned
+
+
+def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
+    """All of a log under a policy: from an empty pool, or from what the log had at an instant."""
+    everyone = range(len(log.jobs))
+    arriving = {k for k in everyone if _queues(log, k)}
+    if from_time is None:
+        instants = [log.jobs[k].arrival for k in everyone]
+        instants += [step.time for step in log.steps]
+        instants += [job.start for job in log.jobs if job.start is not None]
+        pool = Pool(log, rule, min(instants, default=0) - 1, everyone)
+        pool.arriving = arriving
+    else:
+        pool = _snapshot(log, rule, from_time, everyone)
+        pool.queue = [k for k in pool.queue if log.jobs[k].arrival < from_time]
+        pool.arriving = {k for k in arriving if log.jobs[k].arrival >= from_time}
+        pool.arrive()
+        pool.unplanned = pool.in_order()  # nobody has a plan yet
+        pool.disturbed = False  # nothing was planned before
+    pool.run()
+    return Replay(pool.started, pool.first_plan)
+
+
+def _queues(log: Log, k: int) -> bool:
+    """Neither blocked nor larger than the pool ever is."""
+    return not log.jobs[k].blocked and not log.exceeds(k)
+
+
+def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
+    """running = those with start < t < end; queue = those with start ≥ t, pending ones included."""
+    pool = Pool(log, rule, t, exist)
+    pool.since = t
+    for k in exist:
+        job = log.jobs[k]
+        if job.blocked:
+            continue
+        if job.start is not None and job.end is not None and job.start < t < job.end:
+            pool.running[k] = job.start
+        elif (job.open if job.start is None else job.start >= t) and not log.exceeds(k):
+            pool.queue.append(k)
+    return pool
+
+
+# Fair start times, SPEC §5
+
+
+def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
+    """The snapshot at j's arrival; nothing that comes after j exists, j not in it either."""
+    pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
+    if rule.fair != "fcfs":  # nor anything whose turn comes after j's
+        turn = TURNS[rule.fair]
+        own = turn(pool, log.jobs[j].owner)
+        pool.queue = [k for k in pool.queue if turn(pool, log.jobs[k].owner) >= own]
+    pool.unplanned = pool.in_order()
+    return pool
+
+
+def strict(log: Log, rule: Rule, j: int) -> int | None:
+    """j is in the queue; simulate from its arrival; FST = when j starts."""
+    if not _queues(log, j):
+        return None
+    pool = _at_arrival(log, rule, j)
+    pool.queue.append(j)
+    pool.unplanned.append(j)  # planned last
+    pool.run(until=lambda: j in pool.started)
+    return pool.started.get(j)
+
+
+def relaxed(log: Log, rule: Rule, j: int) -> int | None:
+    """Simulate without j until everything queued has started; add j at the last of those starts."""
+    if not _queues(log, j):
+        return None
+    pool = _at_arrival(log, rule, j)
+    if pool.queue and not pool.run(until=lambda: not pool.queue):
+        return None
+    pool.queue.append(j)
+    pool.unplanned.append(j)
+    pool.run(until=lambda: j in pool.started)
+    return pool.started.get(j)
+
+
+def status(log: Log, j: int) -> str:
+    """What the fair start times of j are worth: the first that applies, of those SPEC §5 names."""
+    pool = _at_arrival(log, Rule("fcfs", "none"), j)
+    context = [log.jobs[k] for k in [*pool.running, *pool.queue]]
+    for job in pool.blocked:  # not queued, but taken from what is free while it lasts
+        if job.start is not None and job.end is not None and max(job.start + 1, job.end) > pool.t:
+            context.append(job)
+    applies = {
+        "blocked": log.jobs[j].blocked,
+        "exceeds_capacity": log.exceeds(j),
+        "unknown_estimate": any(job.open and job.no_estimate for job in context),
+        "over_capacity": any(left < 0 for left in pool.free()),
+        "provisional": any(job.open for job in context),
+        "preempted_context": any(job.preempted for job in context),
+        "final": True,
+    }
+    return next(name for name, so in applies.items() if so)

@@ -1,0 +1,204 @@
+"""What slurmctld does, second by second: what ``metrics.slurm.usage`` is compared with.
+
+Written from SPEC §7, Slurm's manual pages and its documentation of Fair Tree and classic fairshare;
+nothing is shared with the package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+
+@dataclass
+class Job:
+    """What one association runs."""
+
+    start: int
+    end: int | None  # None: it still runs
+    charge: float  # per second
+
+
+def usage(
+    jobs: Sequence[Job],
+    at: int,
+    *,
+    half_life: float,
+    period: int,
+    phase: int,
+    reset: str = "none",
+    zone: ZoneInfo | None = None,
+) -> float:
+    """Raw usage at ``at``: a clock that goes through every second at which anything happens."""
+    if not jobs:
+        return 0.0
+    keep = 1.0 - 0.693 / half_life if half_life else 1.0
+    total = 0.0
+    begin = min(job.start for job in jobs)
+    last = begin - (begin - phase) % period  # the tick before anything
+    ends = {job.end for job in jobs if job.end is not None}
+    seconds = sorted({*range(last, at + 1, period), *(end for end in ends if end <= at)})
+    for now in seconds:
+        for job in jobs:
+            if job.end == now and now > job.start:
+                ran = now - max(job.start, last)
+                total += ran * keep**ran * job.charge
+        if (now - phase) % period or now == last:
+            continue
+        if reset != "none" and zone is not None and begins(last, now, reset, zone):
+            total = 0.0
+        total *= keep**period
+        for job in jobs:
+            if job.start < now and (job.end is None or job.end > now):
+                ran = now - max(job.start, last)
+                total += ran * keep**ran * job.charge
+        last = now
+    return total
+
+
+def begins(after: int, until: int, reset: str, zone: ZoneInfo) -> bool:
+    """Whether a day, week, … begins in (after, until]: looked at minute by minute."""
+    first = after - after % 60 + 60
+    return any(_is_boundary(second, reset, zone) for second in range(first, until + 1, 60))
+
+
+def _is_boundary(second: int, reset: str, zone: ZoneInfo) -> bool:
+    here = datetime.fromtimestamp(second, UTC).astimezone(zone)
+    before = datetime.fromtimestamp(second - 60, UTC).astimezone(zone)
+    if here.date() == before.date():
+        return False
+    return {
+        "daily": True,
+        "weekly": here.weekday() == 6,
+        "monthly": here.day == 1,
+        "quarterly": here.day == 1 and here.month in (1, 4, 7, 10),
+        "yearly": here.day == 1 and here.month == 1,
+    }[reset]
+
+
+@dataclass
+class Node:
+    """An account or a user with its raw usage (all below it included)."""
+
+    name: str
+    share: int | None  # None: parent
+    usage: int
+    children: list[Node] | None = None  # None: a user
+
+    @property
+    def is_user(self) -> bool:
+        return self.children is None
+
+
+@dataclass
+class Seen:
+    """What sshare says of one node."""
+
+    norm_shares: float
+    norm_usage: float
+    effective: float
+    level_fs: float | None
+    fairshare: float | None = None
+
+
+def rivals(account: Node) -> list[Node]:
+    """Who competes below an account: its own, and those of accounts that say parent."""
+    found = []
+    for child in account.children or []:
+        found.append(child)
+        if child.share is None and child.children is not None:
+            found += rivals(child)
+    return found
+
+
+def fair_tree(root: Node, *, merged: bool) -> dict[str, Seen]:
+    seen: dict[str, Seen] = {}
+
+    def level(account: Node, own_norm: float) -> None:
+        among = rivals(account)
+        shares = sum(one.share or 0 for one in among)
+        for one in among:
+            part = (one.share or 0) / shares if shares else 0.0
+            norm = own_norm if one.share is None else part
+            used = one.usage / account.usage if account.usage else 0.0
+            fs = 0.0 if norm == 0 else norm / used if used else math.inf
+            norm_usage = one.usage / root.usage if root.usage else 0.0
+            seen[one.name] = Seen(norm, norm_usage, used, None if one.share is None else fs)
+        for one in among:
+            if one.children is not None and one.share is not None:
+                level(one, seen[one.name].norm_shares)
+
+    level(root, 0.0)
+    count = sum(1 for one in everybody(root) if one.is_user)
+    ahead = 0
+    for group in ranking(rivals(root), seen, merged=merged):
+        for user in group:
+            seen[user].fairshare = (count - ahead) / count
+        ahead += len(group)
+    return seen
+
+
+def everybody(node: Node) -> list[Node]:
+    return [node, *(one for child in node.children or [] for one in everybody(child))]
+
+
+def ranking(siblings: list[Node], seen: dict[str, Seen], *, merged: bool) -> list[list[str]]:
+    """Groups of users that share a rank, the best first."""
+
+    def value(one: Node) -> float:
+        fs = seen[one.name].level_fs
+        if fs is not None:
+            return fs
+        return math.inf if one.is_user else 4_294_967_294.0
+
+    groups: list[list[str]] = []
+    for fs in sorted({value(one) for one in siblings}, reverse=True):
+        users = [one.name for one in siblings if one.is_user and value(one) == fs]
+        accounts = [one for one in siblings if not one.is_user and value(one) == fs]
+        below: list[list[str]] = []
+        if accounts:
+            families = [rivals(one) if one.share is not None else [] for one in accounts]
+            if merged:
+                families = [[child for family in families for child in family]]
+            for family in families:
+                ranked = ranking(family, seen, merged=merged) or [[]]
+                # the best of the next account ties with whom was ranked last
+                if below:
+                    below[-1] += ranked[0]
+                    ranked = ranked[1:]
+                below += ranked
+        if users:
+            groups.append(users + (below[0] if below else []))
+            groups += below[1:]
+        else:
+            groups += below
+    return groups
+
+
+def classic(root: Node, dampening: float = 1.0) -> dict[str, Seen]:
+    seen: dict[str, Seen] = {}
+
+    def level(account: Node, above: Seen, *, top: bool) -> None:
+        among = rivals(account)
+        shares = sum(one.share or 0 for one in among)
+        for one in among:
+            used = one.usage / root.usage if root.usage else 0.0
+            if one.share is None:
+                norm = above.norm_shares
+                effective = used if top else above.effective
+            else:
+                part = one.share / shares if shares else 0.0
+                norm = above.norm_shares * part
+                effective = used + (above.effective - used) * part if shares else above.effective
+                effective = used if top else effective
+            factor = 2.0 ** -(effective / norm / dampening) if norm else 0.0
+            seen[one.name] = Seen(norm, used, effective, None, factor)
+        for one in among:
+            if one.children is not None and one.share is not None:
+                level(one, seen[one.name], top=False)
+
+    level(root, Seen(1.0, 1.0, 1.0, None), top=True)
+    return seen

@@ -1,0 +1,70 @@
+"""The definitions of ``studies.whatif.compute``, in slow plain Python."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def cut_short(row: dict[str, Any], limit: int) -> dict[str, Any]:
+    """An attempt under a walltime limit of its partition."""
+    asked, lasted = row["walltime_s"], row["occupancy_s"]
+    now = {**row, "walltime_s": limit if asked is None else min(asked, limit)}
+    if lasted is not None and lasted > limit:
+        now["occupancy_s"] = limit
+        if row["start_time"] is not None:
+            now["end_time"] = row["start_time"] + limit
+        for name in ("suspended_s", "runtime_s"):
+            now[name] = None if row[name] is None else min(row[name], limit)
+    return now
+
+
+def walltime(asked: int | None, occupancy: int | None, factor: Fraction) -> int | None:
+    """No more than so many run times, no more than before."""
+    if asked is None or occupancy is None:
+        return asked
+    return min(asked, max(ceil(factor * occupancy), 1))
+
+
+def figures(
+    today: Sequence[Row], after: Sequence[Row], tolerance_s: int
+) -> dict[str, tuple[float, float] | None]:
+    """Each measure today and after the change, of the attempts that ended in both."""
+    keyed = {(row["job_id"], row["attempt"]): row for row in after if row["standing"] == "ended"}
+    pairs = [
+        (row, keyed[row["job_id"], row["attempt"]])
+        for row in today
+        if row["standing"] == "ended" and (row["job_id"], row["attempt"]) in keyed
+    ]
+    judged = [pair for pair in pairs if all(row["fst_status"] == "final" for row in pair)]
+
+    def mean(of: Sequence[tuple[Row, Row]], value: Any) -> tuple[float, float] | None:
+        if not of:
+            return None
+        one, other = (sum(Fraction(value(pair[k])) for pair in of) / len(of) for k in (0, 1))
+        return float(one), float(other)
+
+    area = sum(row["runtime_s"] * (row["size"] or 0) for row, _ in pairs)
+    waits = [sum(pair[k]["wait_s"] for pair in pairs) for k in (0, 1)]
+    return {
+        "wait_mean": mean(pairs, lambda row: row["wait_s"]),
+        "bounded_slowdown_mean": mean(pairs, lambda row: row["bounded_slowdown"]),
+        "nuwt": (waits[0] / area, waits[1] / area) if area else None,
+        "miss_strict_mean": mean(judged, lambda row: row["miss_strict_s"]),
+        "miss_relaxed_mean": mean(judged, lambda row: row["miss_relaxed_s"]),
+        "missed_strict_share": mean(judged, lambda row: row["miss_strict_s"] > tolerance_s),
+        "re_unfairness": mean(pairs, lambda row: max(row["re_unfairness"], 0)),
+    }
+
+
+def in_use(rows: Sequence[Row], at: int) -> int:
+    """The size that runs at an instant."""
+    return sum(
+        row["size"] or 0
+        for row in rows
+        if row["start_time"] is not None
+        and row["end_time"] is not None
+        and row["start_time"] <= at < row["end_time"]
+    )

@@ -1,0 +1,130 @@
+"""What is kept and what goes; a reader's database stays as it is."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.nightly import run as night
+from audit.store import compaction, database, migrations
+from tests.logs import write
+from tests.nightly.test_run import DAY, NOW, month, site
+from tests.places import ROOT
+
+
+def keeping(folder: Path, **keep: object) -> config.Config:
+    return config.Config.model_validate({**site(folder).model_dump(), "retention": keep})
+
+
+def reports(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "fairaudit-reports" / "c").iterdir())
+
+
+def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for number in range(3):
+        write(tmp_path / "logs" / f"{number}.swf", month(number, jobs=9))
+    night.run(site(tmp_path), tmp_path, NOW)
+    (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "notes.txt").write_text("mine")
+    assert reports(tmp_path) == ["2026-01", "2026-02", "2026-03"]
+    for _ in range(2):
+        done = night.run(keeping(tmp_path, reports=1), tmp_path, NOW)
+        assert done.reports == []
+        assert reports(tmp_path) == ["2026-01", "2026-03"]
+        left = (tmp_path / "fairaudit-reports" / "c" / "2026-01").iterdir()
+        assert [path.name for path in left] == ["notes.txt"]
+    night.run(keeping(tmp_path, reports_days=1), tmp_path, NOW)
+    assert reports(tmp_path) == ["2026-01"]
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    periods = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
+    con.close()
+    assert periods["period"].to_list() == ["2026-01", "2026-02", "2026-03"]  # figures stay
+
+
+def test_the_text_of_refused_lines_goes_their_number_stays(tmp_path: Path) -> None:
+    settings = keeping(tmp_path, refused_days=30)
+    write(tmp_path / "logs" / "1.swf", month(0) + "secret\n")
+    night.run(settings, tmp_path, NOW)
+    for later, text in ((29, "secret"), (31, "")):
+        night.run(settings, tmp_path, NOW + later * DAY)
+        con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+        found = database.fetch(con, "SELECT text FROM refused_records")["text"].to_list()
+        con.close()
+        assert found == [text]
+
+
+def test_drafts_of_publishers_that_were_killed_go(tmp_path: Path) -> None:
+    dead = write(tmp_path / ".fairaudit.duckdb.999999999", "x")
+    other = write(tmp_path / ".fairaudit.duckdb.old", "x")
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, tmp_path, NOW)
+    assert not dead.exists()
+    assert other.exists()
+
+
+def test_a_store_that_is_mostly_free_is_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "store.duckdb"
+    con = database.open_store(path)
+    migrations.migrate(con)
+    database.execute(con, "CREATE TABLE big AS SELECT random() AS x FROM range(2000000)")
+    database.execute(con, "CREATE TABLE small AS SELECT 7 AS x")
+    database.execute(con, "CHECKPOINT")
+    database.execute(con, "DROP TABLE big")
+    size = compaction.free(con)
+    con.close()
+    assert size.free > size.whole // 2
+    assert not size.worth_it  # 16 MB: not worth a copy
+    before = path.stat().st_size
+    write(tmp_path / ".store.duckdb.compact", "of one that was killed")
+    compaction.compact(path)
+    assert path.stat().st_size < before // 2
+    assert [left.name for left in tmp_path.iterdir()] == ["store.duckdb"]
+    con = database.open_store(path)
+    migrations.migrate(con)  # views and migrations are as they were
+    assert database.fetch(con, "SELECT x FROM small").item() == 7
+    con.close()
+
+
+READER = """
+import sys
+from pathlib import Path
+from audit.store import database
+con = database.open_snapshot(Path(sys.argv[1]))
+for _ in range(2):
+    print(database.fetch(con, "SELECT count(DISTINCT period) FROM summary").item(), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_run_compacts_and_readers_keep_what_they_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, tmp_path, NOW)
+    store = tmp_path / "fairaudit-state" / "store.duckdb"
+    inode = store.stat().st_ino
+    with subprocess.Popen(
+        [sys.executable, "-c", READER, str(tmp_path / "fairaudit.duckdb")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "1\n"
+        with monkeypatch.context() as eager:
+            eager.setattr(compaction.Size, "worth_it", property(lambda _: True))
+            assert night.run(settings, tmp_path, NOW) == night.Night()
+        assert store.stat().st_ino != inode
+        write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
+        assert night.run(settings, tmp_path, NOW).published
+        assert reader.communicate("\n\n", timeout=60)[0] == "1\n"
+    fresh = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    assert database.fetch(fresh, "SELECT count(DISTINCT period) FROM summary").item() == 2
+    fresh.close()

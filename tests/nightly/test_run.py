@@ -1,0 +1,332 @@
+"""The configured run: what is new is done, nothing twice, and whatever happens on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit import config
+from audit.errors import AuditError, UsageError
+from audit.files import lock
+from audit.nightly import run as night
+from audit.store import database
+from tests.logs import line, log, write
+from tests.places import ROOT
+
+NOW = 2_000_000_000
+DAY = 86_400
+VIEWS = (
+    *("job_fairness", "user_fairness", "account_fairness", "summary", "coverage"),
+    *("fairshare_history", "refused_records"),
+)
+
+
+def site(folder: Path, **changes: object) -> config.Config:
+    """A cluster whose logs lie in ``logs``, one month from the next."""
+    cluster: dict[str, object] = {
+        "name": "c",
+        "zone": "Europe/Berlin",
+        "sources": ({"files": "logs/*.swf"},),
+    }
+    (folder / "logs").mkdir(exist_ok=True)
+    content: dict[str, object] = {
+        "uncertainty": {"resamples": 100},
+        "report": {"pdf": False},
+        "clusters": ({**cluster, **changes},),
+    }
+    return config.Config.model_validate(content)
+
+
+def month(number: int, jobs: int = 40, first: int = 0) -> str:
+    """A month of short jobs; months begin 31 days apart, well within calendar months."""
+    begin = number * 31 * DAY + 5 * DAY
+    lines = [
+        line(
+            number * 1000 + job,
+            submit=begin + job * 3000,
+            wait=job % 5 * 100,
+            run=2000 + job % 3 * 500,
+            allocated=1 + job % 4,
+            user=1 + job % 3,
+            group=1 + job % 2,
+        )
+        for job in range(first, first + jobs)
+    ]
+    return log(lines, UnixStartTime=1_767_225_600, MaxProcs=8)  # 2026-01-01 UTC
+
+
+def content(folder: Path) -> dict[str, object]:
+    """All that a run leaves for people: every view, and every page.
+
+    Of the runs those that made figures and reports; what else was tried is history.
+    """
+    found: dict[str, object] = {}
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    for view in VIEWS:
+        found[view] = database.fetch(con, f"SELECT * FROM {view}").sort(pl.all()).rows()
+    made = "SELECT * FROM runs WHERE config_hash IS NOT NULL"
+    found["runs"] = database.fetch(con, made).sort(pl.all()).rows()
+    con.close()
+    for page in sorted((folder / "fairaudit-reports").rglob("*")):
+        if page.is_file():
+            found[str(page.relative_to(folder))] = page.read_bytes()
+    return found
+
+
+def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    first = night.run(settings, tmp_path, NOW)
+    assert first.computed == ["c 2026-01"]
+    assert first.published
+    before = content(tmp_path)
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")}
+
+    again = night.run(settings, tmp_path, NOW + 99)
+    assert again == night.Night()
+    assert content(tmp_path) == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")} == stamps
+
+    write(tmp_path / "logs" / "2.swf", month(1))
+    more = night.run(settings, tmp_path, NOW)
+    assert more.read == ["2.swf: 40 records, 0 refused"]
+    assert more.computed == ["c 2026-02"]
+    assert [path.parent.name for path in more.reports] == ["2026-02"]
+
+    write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
+    late = night.run(settings, tmp_path, NOW)
+    assert late.computed == ["c 2026-01"]
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    restated = database.fetch(
+        con, "SELECT period, old_value, new_value FROM restatements WHERE metric = 'attempts'"
+    )
+    con.close()
+    assert restated.rows() == [("2026-01", 40.0, 43.0)]
+
+
+def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
+    write(tmp_path / "logs.swf", "")
+    settings = site(tmp_path)
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number))
+    night.run(settings, tmp_path, NOW)
+    pools = ({"name": "p", "capacity": {"cpus": 16}},)
+    changed = night.run(site(tmp_path, pools=pools), tmp_path, NOW)
+    assert changed.read == []
+    assert changed.computed == ["c 2026-01", "c 2026-02"]
+    weekly = night.run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW)
+    assert all("-W" in name for name in weekly.computed)
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    left = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
+    con.close()
+    assert all("-W" in name for name in left["period"])
+
+
+def test_only_one_period(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    for number in (0, 1):
+        write(tmp_path / "logs" / f"{number}.swf", month(number))
+    assert night.run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
+    assert night.run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+    (failure,) = night.run(settings, tmp_path, NOW, "2027-01").failures
+    assert isinstance(failure, UsageError)
+    assert "cluster 'c' has 2026-01 to 2026-02" in str(failure)
+
+
+STAGES = {
+    "reading the second log": "audit.nightly.run.refuse_beyond",
+    "storing results": "audit.cluster.results._describe",
+    "noting the run": "audit.cluster.identity.Identity.note",
+    "drawing": "audit.report.render.page.draw",
+    "writing a page": "audit.nightly.run._write",
+    "noting the report": "audit.nightly.run._note_report",
+    "publishing": "audit.store.publish.attach",
+}
+
+
+class PowerCutError(BaseException):
+    """Nothing in the code catches this."""
+
+
+def two_months(folder: Path) -> config.Config:
+    settings = site(folder)
+    for number in (0, 1):
+        write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
+    return settings
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What one night makes of two months."""
+    folder = tmp_path_factory.mktemp("calm")
+    night.run(two_months(folder), folder, NOW)
+    return content(folder)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: dict[str, object], stage: str
+) -> None:
+    settings = two_months(tmp_path)
+    calls = 0
+
+    def cut(*_arguments: object, **_named: object) -> None:
+        nonlocal calls
+        calls += 1
+        raise PowerCutError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(STAGES[stage], cut)
+        with pytest.raises(PowerCutError):
+            night.run(settings, tmp_path, NOW)
+    assert calls == 1
+    night.run(settings, tmp_path, NOW)
+    assert content(tmp_path) == undisturbed
+
+
+def test_killed_for_real(tmp_path: Path) -> None:
+    """kill -9 within the transaction that stores results."""
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from audit.cluster import results\nfrom audit.nightly import run as night\n"
+        "from tests.nightly.test_run import site, NOW\n"
+        "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "folder = Path(sys.argv[1])\nnight.run(site(folder), folder, NOW)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "fairaudit.duckdb").exists()
+    assert night.run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    (tmp_path / "fairaudit-state").mkdir()
+    store = tmp_path / "fairaudit-state" / "store.duckdb"
+    with lock.held(store), pytest.raises(AuditError) as caught:
+        night.run(settings, tmp_path, NOW)
+    assert caught.value.exit_code == 75
+
+
+def test_a_bad_log_does_not_lose_the_good_ones(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    write(tmp_path / "logs" / "2.swf", "no log at all\n")
+    done = night.run(settings, tmp_path, NOW)
+    assert [failure.exit_code for failure in done.failures] == [2]
+    assert done.computed == ["c 2026-01"]
+
+    write(tmp_path / "logs" / "3.swf", month(1, jobs=9) + "1 2 3\n" * 5)
+    refused = night.run(settings, tmp_path, NOW)
+    assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
+    assert refused.computed == []  # results do not rest on a log that was mostly refused
+    (tmp_path / "logs" / "2.swf").unlink()
+    kept = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    assert database.fetch(kept, "SELECT count(*) FROM refused_records").item() == 5
+    kept.close()
+
+
+def test_nothing_to_read_is_said(tmp_path: Path) -> None:
+    done = night.run(site(tmp_path), tmp_path, NOW)
+    assert any("no file matches 'logs/*.swf'" in said for said in done.warnings)
+    assert any("no records yet" in said for said in done.warnings)
+    with pytest.raises(UsageError, match="no \\[\\[clusters\\]\\]"):
+        night.run(config.Config(), tmp_path, NOW)
+
+
+def command(*words: str) -> dict[str, object]:
+    return {"sources": ({"command": words, "timeout_s": 20},)}
+
+
+def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
+    hidden = write(tmp_path / "a b;$(c).txt", month(0))
+    done = night.run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    assert done.read == ["c-0.log: 40 records, 0 refused"]
+    assert done.computed == ["c 2026-01"]
+    again = night.run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    assert again.read == []
+    assert again.computed == []
+    assert not list((tmp_path / "fairaudit-state").glob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sh", "-c", "echo broken >&2; exit 3"), "failed with exit code 3: broken"),
+        (("no-such-program",), "cannot be run: No such file"),
+    ],
+)
+def test_a_command_that_fails_is_a_failure(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = night.run(site(tmp_path, **command(*words)), tmp_path, NOW)
+    (failure,) = done.failures
+    assert said in str(failure)
+    assert failure.exit_code == 4
+
+
+def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
+    slow = {"sources": ({"command": ("sleep", "60"), "timeout_s": 1},)}
+    (failure,) = night.run(site(tmp_path, **slow), tmp_path, NOW).failures
+    assert "took longer than 1 s" in str(failure)
+
+
+def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
+    write(tmp_path / "log", "")
+    base = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    limits = (
+        {"metric": "attempts", "above": 39.0},
+        {"metric": "wait_mean", "above": 1e9},
+        {"metric": "re_unfairness", "above": -1.0, "dimension": "account"},
+    )
+    settings = config.Config.model_validate({**base.model_dump(), "thresholds": limits})
+    found = night.run(settings, tmp_path, NOW).exceeded
+    assert found[0] == "c 2026-01, pool all: attempts is 40 attempts, above 39"
+    assert [text.split(" is ")[0] for text in found[1:]] == [
+        "c 2026-01, pool all: re_unfairness of account 1",
+        "c 2026-01, pool all: re_unfairness of account 2",
+    ]
+
+
+def test_pools_and_their_steps(tmp_path: Path) -> None:
+    records = [
+        line(k, submit=k * 100, run=3600, allocated=2, queue=k % 2, user=k % 3) for k in range(40)
+    ]
+    text = log(records, UnixStartTime=1_767_225_600, MaxProcs=64, Queue="0 fast")
+    pools = (
+        {
+            "name": "fast",
+            "partitions": ("fast",),
+            "capacity": {"cpus": 16, "gpus": 4},
+            "steps": ({"since": date(2026, 1, 2), "cpus": 32},),
+        },
+    )
+    settings = site(tmp_path, pools=pools, zone="UTC")
+    write(tmp_path / "logs" / "1.swf", text)
+    done = night.run(settings, tmp_path, NOW)
+    assert any("have these partitions" in said or "has these" in said for said in done.warnings)
+    con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    found = dict(
+        database.fetch(con, "SELECT pool, count(*) AS n FROM job_fairness GROUP BY pool").rows()
+    )
+    used = database.fetch(
+        con,
+        "SELECT value FROM summary WHERE pool = 'fast' AND metric = 'utilization' "
+        "AND dimension = 'all'",
+    ).item()
+    con.close()
+    assert found == {"fast": 20, "others": 20}
+    # 20 attempts · 3600 s · 2 cpus over (1 d · 16 + 30 d · 32) cpus
+    assert used == pytest.approx(20 * 3600 * 2 / (DAY * 16 + 30 * DAY * 32))

@@ -1,0 +1,164 @@
+"""The service itself: one of them, stopped by signals, and the units that begin it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Event
+from typing import IO
+
+import pytest
+
+from audit.files import lock
+from audit.nightly import run as night
+from audit.nightly import service, status
+from tests.logs import write
+from tests.nightly.test_run import NOW, content, month, site
+from tests.places import ROOT
+
+UNITS = ROOT / "docs" / "systemd"
+
+
+def begun(folder: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "audit", "service", "--config", str(folder / "config.toml")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def errors(process: "subprocess.Popen[str]") -> IO[str]:
+    assert process.stderr is not None
+    return process.stderr
+
+
+def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
+    write(
+        tmp_path / "config.toml",
+        '[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "logs/*.swf"\n',
+    )
+    with begun(tmp_path) as first:
+        assert errors(first).readline() == "c: next run is planned\n"
+        with begun(tmp_path) as second:
+            said = errors(second).read()
+        assert second.returncode == 75
+        assert f"fairaudit service, process {first.pid}" in said
+        first.send_signal(signal.SIGTERM)
+        assert errors(first).read() == "stopped\n"
+    assert first.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What one night makes of nine jobs."""
+    folder = tmp_path_factory.mktemp("calm")
+    settings = site(folder)
+    write(folder / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, folder, NOW)
+    return content(folder)
+
+
+@pytest.mark.parametrize("steps", [1, 4, 7, 10])
+def test_stopped_after_any_step_the_next_run_goes_on(
+    tmp_path: Path, undisturbed: dict[str, object], steps: int
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    asked = 0
+
+    def stopping() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked >= steps
+
+    with pytest.raises(night.StoppedError):
+        night.run(settings, tmp_path, NOW, stopping=stopping)
+    night.run(settings, tmp_path, NOW)
+    assert content(tmp_path) == undisturbed
+
+
+def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = int(time.time())  # APScheduler's own clock is the real one
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, tmp_path, now - 4 * 86_400)
+    write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
+    said: list[str] = []
+    stop = Event()
+    store = tmp_path / "fairaudit-state" / "store.duckdb"
+    other = lock.held(store, "somebody else")
+    other.__enter__()
+
+    def say(text: str) -> None:
+        said.append(text)
+        if "somebody else" in text:
+            other.__exit__(None, None, None)
+        if "run ended" in text:
+            stop.set()
+
+    monkeypatch.setattr(service, "WAIT_S", 0.01)
+    service.serve(settings, tmp_path, lambda: float(now), stop, say)
+    assert said[0] == "c: next run now: one was missed"
+    assert said[-2:] == ["c: run ended: 1 logs, 1 periods, 1 reports, 0 mails", "stopped"]
+    (standing,) = status.look(settings, tmp_path, now + 60).clusters
+    assert standing.problem is None
+
+
+def test_a_defect_is_told_and_the_service_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = site(tmp_path)
+    mail = {"via": "outbox", "sender": "a@example.org", "operators": ("op@example.org",)}
+    settings = type(base).model_validate({**base.model_dump(), "mail": mail})
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    said: list[str] = []
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(night, "_compute", broken)
+    done = service.attend(settings, tmp_path, "c", lambda: float(NOW), Event(), said.append)
+    assert done is None
+    assert "ZeroDivisionError" in said[-1]
+    (letter,) = (tmp_path / "fairaudit-outbox").glob("*.eml")
+    assert b"a defect" in letter.read_bytes()
+    assert status.look(settings, tmp_path, NOW).clusters[0].problem is not None
+
+
+@pytest.mark.skipif(not UNITS.exists(), reason="outside a checkout there are no units")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    program = str(shutil.which("true"))
+    names = []
+    for unit in sorted(UNITS.glob("fairaudit*.[st][ei][rm]*")):
+        text = unit.read_text().replace("/opt/fairaudit/bin/fairaudit", program)
+        names.append(str(write(tmp_path / unit.name, text)))
+    assert len(names) == 3
+    found = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not UNITS.exists(), reason="outside a checkout there is no crontab")
+def test_cron_takes_the_line() -> None:
+    crontab = shutil.which("crontab")
+    usage = subprocess.run(  # Debian's cron checks without installing; others have no such option
+        [crontab or "true", "--help"], capture_output=True, text=True, check=False
+    )
+    if "dry run" not in usage.stderr:
+        pytest.skip("no crontab here that checks a file")
+    assert crontab is not None
+    found = subprocess.run(
+        [crontab, "-n", str(UNITS / "fairaudit.cron")], capture_output=True, check=False
+    )
+    assert found.returncode == 0, found.stderr

@@ -1,0 +1,110 @@
+"""What is overdue or failed, at any instant; and what a monitor gets."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.cli import app as cli
+from audit.nightly import run as night
+from audit.nightly import status
+from tests.logs import write
+from tests.nightly.test_run import DAY, month, site
+from tests.nightly.test_timetable import epoch
+
+NIGHT = epoch("2026-03-10T04:30+01:00")
+
+
+def problem(settings: config.Config, folder: Path, now: int) -> str | None:
+    (standing,) = status.look(settings, folder, now).clusters
+    return standing.problem
+
+
+def test_overdue_failed_and_in_order(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    assert problem(settings, tmp_path, NIGHT) == "has never run"
+    log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, tmp_path, NIGHT)
+    assert problem(settings, tmp_path, NIGHT + DAY + 7200) is None
+    late = problem(settings, tmp_path, NIGHT + DAY + 7201)
+    assert late == "overdue: a run was due on 2026-03-11 04:30 CET"
+    night.run(settings, tmp_path, NIGHT + 2 * DAY, "2026-01")  # not all that is due
+    night.run(settings, tmp_path, NIGHT + 2 * DAY, stages=("ingest",))
+    assert problem(settings, tmp_path, NIGHT + 2 * DAY) == late
+
+    log.write_text("no log at all\n")
+    night.run(settings, tmp_path, NIGHT + 2 * DAY)
+    assert re.match(r"the last run failed: .*1\.swf", str(problem(settings, tmp_path, NIGHT)))
+    text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 3))
+    assert re.search(r"2026-03-12 04:30 CET +\d s +c +  ingest +failed +.*1\.swf", text) is None
+    text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 9))
+    assert re.search(r"2026-03-12 04:30 CET +\d+ s +c +  ingest +failed +.*1\.swf", text)
+    assert "next time 2026-03-13 04:30 CET" in text
+
+
+def test_a_planned_first_run_is_not_overdue_before_its_time(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    (cluster,) = settings.clusters
+    assert status.due(settings, cluster, [], {"c": NIGHT}) == NIGHT
+    assert status.due(settings, cluster, [], {}) is None
+
+
+def test_a_run_that_was_stopped_is_due_at_once(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    night.run(settings, tmp_path, NIGHT)
+    with pytest.raises(night.StoppedError):
+        night.run(settings, tmp_path, NIGHT + DAY, stopping=lambda: True)
+    (standing,) = status.look(settings, tmp_path, NIGHT + DAY + 60).clusters
+    assert standing.due == NIGHT + DAY
+    assert standing.problem == "the last run abandoned: asked to stop"
+
+
+def test_other_times_for_one_cluster_in_its_zone(tmp_path: Path) -> None:
+    base = site(tmp_path, zone="Asia/Tokyo").model_dump()
+    times = {"service": {"by_cluster": {"c": "0 6 * * mon-fri"}}}
+    settings = config.Config.model_validate({**base, **times})
+    (standing,) = status.look(settings, tmp_path, epoch("2026-03-13T06:00+09:00")).clusters
+    assert standing.coming == epoch("2026-03-16T06:00+09:00")
+
+
+def test_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Stage by stage, and what a monitor sees before and after."""
+    site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    write(
+        tmp_path / "config.toml",
+        "[report]\npdf = false\n[uncertainty]\nresamples = 100\n"
+        '[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "logs/*.swf"\n',
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["fairaudit", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, capsys.readouterr().out
+
+    assert call("ingest") == (0, "1.swf: 40 records, 0 refused\n".replace("40", "9"))
+    assert not (tmp_path / "fairaudit.duckdb").exists()
+    code, said = call("status", "--check")
+    assert (code, "has never run" in said) == (1, True)
+    code, said = call("report")
+    assert (code, "computed c 2026-01" in said) == (0, True)
+    assert call("run") == (0, "nothing to publish\n")
+    code, said = call("status", "--check")
+    assert (code, "c: in order" in said) == (0, True)
+
+
+def test_reports_do_not_rest_on_a_log_that_was_mostly_refused(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
+    night.run(settings, tmp_path, NIGHT, stages=("ingest",))
+    done = night.run(settings, tmp_path, NIGHT, stages=("compute", "report", "publish"))
+    assert done.computed == []
+    assert [failure.exit_code for failure in done.failures] == [3]

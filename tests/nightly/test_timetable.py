@@ -1,0 +1,123 @@
+"""Every time on the clock's face once; after an outage one run; nothing old is unpickled."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Event
+from zoneinfo import ZoneInfo
+
+import pytest
+from apscheduler.triggers.base import BaseTrigger
+
+from audit.errors import ConfigError
+from audit.nightly import timetable
+from audit.nightly.timetable import Times, Timetable, next_after
+from tests.nightly.test_run import site
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def epoch(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def fired(trigger: BaseTrigger, begin: str, end: str) -> list[str]:
+    """What APScheduler would fire, in simulated time."""
+    return [f"{at:%d %H:%M %Z}" for at in _fires(trigger, epoch(begin), epoch(end))]
+
+
+def _fires(trigger: BaseTrigger, begin: int, end: int) -> Iterator[datetime]:
+    now = datetime.fromtimestamp(begin, UTC)
+    at = trigger.get_next_fire_time(None, now)
+    while at.timestamp() < end:
+        yield at.astimezone(BERLIN)
+        at = trigger.get_next_fire_time(at, at + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("times", "spring", "autumn"),
+    [
+        (
+            "30 2 * * *",
+            ["28 02:30 CET", "29 03:30 CEST", "30 02:30 CEST"],
+            ["24 02:30 CEST", "25 02:30 CEST", "26 02:30 CET"],
+        ),
+        (
+            "30 4 * * *",
+            ["28 04:30 CET", "29 04:30 CEST", "30 04:30 CEST"],
+            ["24 04:30 CEST", "25 04:30 CET", "26 04:30 CET"],
+        ),
+        ("0 3 * * sun", ["29 03:00 CEST"], ["25 03:00 CET"]),
+    ],
+)
+def test_on_nights_when_clocks_change_it_runs_once(
+    times: str, spring: list[str], autumn: list[str]
+) -> None:
+    trigger = Times(times, "Europe/Berlin")
+    assert fired(trigger, "2026-03-28T00:00+01:00", "2026-03-31T00:00+02:00") == spring
+    assert fired(trigger, "2026-10-24T00:00+02:00", "2026-10-27T00:00+01:00") == autumn
+
+
+def test_frequent_times_around_the_leap_are_in_order_and_each_once() -> None:
+    trigger = Times("*/30 * * * *", "Europe/Berlin")
+    spring = fired(trigger, "2026-03-29T01:00+01:00", "2026-03-29T04:00+02:00")
+    assert spring == ["29 01:00 CET", "29 01:30 CET", "29 03:00 CEST", "29 03:30 CEST"]
+
+
+def test_every_instant_asks_for_the_next_and_none_is_passed_over() -> None:
+    """Asked at any moment, also between the two showings of an hour, it names the same instants."""
+    known = [epoch(f"2026-10-{day}T02:30+0{zone}:00") for day, zone in ((24, 2), (25, 2), (26, 1))]
+    for at in range(known[0], known[-1], 613):
+        expected = next(instant for instant in known if instant > at)
+        assert next_after("30 2 * * *", "Europe/Berlin", at) == expected
+
+
+@pytest.mark.parametrize("times", ["61 4 * * *", "30 4 31 2 *", "30 4 * * foo"])
+def test_times_that_cannot_be_are_named(times: str) -> None:
+    with pytest.raises(ConfigError, match=r"service\.times"):
+        next_after(times, "UTC", 0)
+
+
+def test_however_many_were_missed_one_run_makes_up_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "timetable #1?.sqlite"
+    config = site(tmp_path)
+    ran = Event()
+    calls: list[str] = []
+
+    def do(cluster: str) -> None:
+        calls.append(cluster)
+        ran.set()
+
+    with closing(sqlite3.connect(path)) as con:  # what another version left
+        con.execute("CREATE TABLE apscheduler_jobs (id TEXT, next_run_time REAL, job_state BLOB)")
+        con.execute("INSERT INTO apscheduler_jobs VALUES ('c', 1e9, x'00')")
+        con.commit()
+    kept = timetable.stored(path)
+    assert kept == {"c": 10**9}
+    now = int(datetime.now(UTC).timestamp())
+    table = Timetable(path, config, do)
+    assert table.start(kept, now) == kept
+    assert ran.wait(60)
+    table.stop()
+    assert calls == ["c"]
+    assert table.error is None
+    (coming,) = timetable.stored(path).values()
+    assert coming in {next_after("30 4 * * *", "Europe/Berlin", now + more) for more in (0, 60)}
+
+
+def test_a_timetable_that_cannot_be_kept_ends_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk must not leave a service that sits there and does nothing."""
+
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("apscheduler.jobstores.sqlalchemy.SQLAlchemyJobStore.update_job", full)
+    table = Timetable(tmp_path / "timetable.sqlite", site(tmp_path), lambda _: None)
+    table.start({"c": 10**9}, 10**9)
+    assert table.ended.wait(60)
+    assert str(table.error) == "disk full"
+    table.stop()

@@ -1,0 +1,90 @@
+"""A report can be made again from its database, byte for byte; what cannot be is explained."""
+
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.errors import ReportError, UsageError
+from audit.nightly import run as night
+from audit.oneoff import audit as runs
+from audit.oneoff import verify as verification
+from tests.logs import busy, write
+from tests.nightly.test_run import NOW, month, site
+
+pytestmark = pytest.mark.usefixtures("one_chart")
+
+DEFAULT = config.Config()
+
+
+def _verify(
+    report: Path, db: Path | None = None, settings: config.Config = DEFAULT
+) -> verification.Verdict:
+    return verification.verify(report, db, settings, report.parents[-1])
+
+
+def test_a_one_off_report_is_made_again_and_edits_are_found(tmp_path: Path) -> None:
+    log = write(tmp_path / "my.swf", busy())
+    request = runs.Request([log], tmp_path / "out", cluster="<b>|ü")
+    settings = config.Config.model_validate(
+        {"uncertainty": {"resamples": 100}, "report": {"rows": 3}}
+    )
+    made = runs.audit(request, settings)
+    assert made.pdf is not None
+    for report in (made.html, made.pdf):
+        verdict = _verify(report)
+        assert verdict.same, verdict.text
+
+    page = made.html.read_text(encoding="utf-8")
+    made.html.write_text(page.replace("Main findings", "Fine findings", 1), encoding="utf-8")
+    verdict = _verify(made.html)
+    assert not verdict.same
+    assert "Fine findings" in verdict.text
+    assert "the file was edited" in verdict.text
+
+    made.pdf.write_bytes(made.pdf.read_bytes() + b"\n")
+    assert "first at byte" in _verify(made.pdf).text
+
+    for text, said in (("<html></html>", "says nowhere"), ("fairaudit-report:e30=", "edited")):
+        with pytest.raises(ReportError, match=said):
+            _verify(write(tmp_path / "x.html", text), made.database)
+    with pytest.raises(UsageError, match="--db"):
+        _verify(write(tmp_path / "y.html", page))
+
+
+def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
+    tmp_path: Path,
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    night.run(settings, tmp_path, NOW)
+    reports = tmp_path / "fairaudit-reports" / "c"
+    january = reports / "2026-01" / "report.html"
+    before = january.read_bytes()
+
+    write(tmp_path / "logs" / "2.swf", month(1) + "not a record\n")
+    night.run(settings, tmp_path, NOW)
+    assert january.read_bytes() == before
+    for report in (january, reports / "2026-02" / "report.html"):
+        verdict = verification.verify(report, None, settings, tmp_path)
+        assert verdict.same, verdict.text
+
+    write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
+    night.run(settings, tmp_path, NOW)
+    assert verification.verify(january, None, settings, tmp_path).same
+    old = tmp_path / "old.html"
+    old.write_bytes(before)
+    verdict = verification.verify(old, None, settings, tmp_path)
+    assert not verdict.same
+    assert "computed again since" in verdict.text
+    assert "were restated since" in verdict.text
+
+
+def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write(tmp_path / "my.swf", busy())
+    settings = config.Config.model_validate({"uncertainty": {"resamples": 100}})
+    made = runs.audit(runs.Request([log], tmp_path / "out", pdf=False), settings)
+    monkeypatch.setattr("audit.report.render.page.SMALL_SAMPLE", 10_000)
+    assert "other fonts or libraries" in _verify(made.html).text
+    monkeypatch.setattr(verification, "__version__", "99")
+    assert "by version" in _verify(made.html).text

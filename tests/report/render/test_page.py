@@ -1,0 +1,327 @@
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pypdfium2  # type: ignore[import-untyped]
+import pytest
+
+from audit.report.contents import Contents, Refusal, RefusedLine
+from audit.report.render import page as render
+from audit.report.render.paper import nothing_from_outside
+from tests.report.sample import HOSTILE, contents, empty, figure, pool, resources, usage
+
+
+class _Reader(HTMLParser):
+    """Collects what a browser would see of a page: elements, attributes, text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.text += data + " "
+
+    def tags(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == name]
+
+
+def _paper(made: bytes) -> str:
+    document = pypdfium2.PdfDocument(made)
+    return " ".join(" ".join(page.get_textpage().get_text_range() for page in document).split())
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render.render_html(contents())
+
+
+@pytest.fixture(scope="module")
+def paper() -> bytes:
+    return render.render_pdf(contents())
+
+
+def test_elements_are_closed_and_headings_in_order(page: str) -> None:
+    read = _Reader(page)
+    assert read.open == []
+    levels = [int(tag[1]) for tag, _ in read.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert read.tags("html")[0]["lang"] == "en"
+
+
+def test_tables_and_pictures_are_named(page: str) -> None:
+    read = _Reader(page)
+    assert len(read.tags("caption")) == len(read.tags("table")) > 10
+    assert all(cell.get("scope") for cell in read.tags("th"))
+    assert all(picture["alt"] for picture in read.tags("img"))
+    ids = [value for _, attributes in read.elements if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    named = [label for _, a in read.elements if (label := a.get("aria-labelledby"))]
+    assert set(named) <= set(ids)
+
+
+def test_nothing_comes_from_outside(page: str) -> None:
+    read = _Reader(page)
+    for _, attributes in read.elements:
+        for name in ("src", "href", "srcset", "data", "action", "poster"):
+            assert (attributes.get(name) or "data:").startswith("data:")
+    style = re.search("<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    assert not re.search(r"url\(|@import|http", style[1])
+    assert not read.tags("link")
+
+
+def test_the_policy_lets_only_our_scripts_run(page: str) -> None:
+    read = _Reader(page)
+    (policy,) = (
+        meta["content"] or ""
+        for meta in read.tags("meta")
+        if meta.get("http-equiv") == "Content-Security-Policy"
+    )
+    scripts = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe-inline'" not in policy
+
+
+def test_uwt_has_its_companions_beside_it_on_page_and_paper(page: str, paper: bytes) -> None:
+    for text in (_Reader(page).text, _paper(paper)):
+        at = text.index("Mean (UWT)")
+        for companion in (
+            "Median",
+            "Lower quartile",
+            "Upper quartile",
+            "All together",
+            "deviation",
+        ):
+            assert companion in text[at : at + 400]
+        assert "more computing than waiting" not in text
+
+
+def test_the_page_says_what_was_read_and_from_where(page: str, paper: bytes) -> None:
+    for text in (_Reader(page).text, _paper(paper)):
+        for said in (
+            "1 October 2026 to 31 October 2026",
+            "Europe/Berlin",
+            "1,010 records read, 2 refused",
+            "17 fields instead of 18",
+            "(the header's MaxProcs)",
+            "Attempts that never started",
+            "sacct",
+            "XDMoD",
+            "run-1",
+        ):
+            assert said in text
+
+
+def test_the_hash_of_each_input_is_whole(page: str, paper: bytes) -> None:
+    assert "ab" * 32 in page
+    assert "ab" * 32 in _paper(paper).replace(" ", "").replace("\ufffe", "")
+
+
+@pytest.mark.parametrize("where", ["html", "pdf"])
+def test_a_period_without_data_says_so_first(where: str) -> None:
+    if where == "html":
+        text = _Reader(render.render_html(empty())).text
+        assert "<script" not in render.render_html(empty())
+    else:
+        document = pypdfium2.PdfDocument(render.render_pdf(empty()))
+        text = document[0].get_textpage().get_text_range()
+    assert "No data: no attempt ended in this period." in text
+    assert "Main findings" not in text
+    assert "Key figures" not in text
+
+
+def test_one_attempt_of_nobody_is_a_report() -> None:
+    part = replace(
+        pool(users=(None,)),
+        figures=(figure("attempts", 1.0), figure("wait_median", 5.0, unit="s")),
+        widths=pool().widths[2:],
+        hours=pool().hours[:1],
+        days=pool().days[:1],
+    )
+    assert "Only 1 attempt ended" in _paper(render.render_pdf(contents(part)))
+    assert "The log names no users." in _Reader(render.render_html(contents(part))).text
+
+
+def test_usage_stands_beside_its_targets(page: str, paper: bytes) -> None:
+    for text in (" ".join(_Reader(page).text.split()), _paper(paper)):
+        for said in (
+            "last 7 windows of 7 days, ending at that instant; each weighs 0.7 times",
+            "Mean less target (points)",
+            "physics 20.0 % 50.0 % 60.0 % +40.0 1",
+            "maths 20.0 % 25.0 % 30.0 % +10.0 2",
+            "3 more accounts are left out here",
+            "No targets are configured for users.",
+            "Bui et al., §2.1, equation 1",
+        ):
+            assert said in text
+        assert "Usage shares alone" not in text
+
+
+def test_usage_without_targets_says_so_and_shows_usage_alone() -> None:
+    said = replace(contents(), usages=(usage(targets=False),))
+    text = " ".join(_Reader(render.render_html(said)).text.split())
+    assert "Usage shares alone: no targets are configured." in text
+    assert "physics 50.0 % 60.0 %" in text
+    assert "Mean less target" not in text
+    assert "Rank now" not in text
+    assert "for users" not in text
+
+
+def test_a_section_without_data_says_so() -> None:
+    idle = replace(pool("idle"), figures=(figure("attempts", 0.0, unit="attempts"),))
+    read = _Reader(render.render_html(replace(contents(idle, pool()), usages=())))
+    text = " ".join(read.text.split())
+    assert "no usage over time was computed" in text
+    assert "Pool idle : 128 CPUs No data: no attempt ended in this pool" in text
+    assert "chart is left out" not in text
+    without = replace(pool(), days=(), widths=())
+    assert "chart is left out" in _Reader(render.render_html(contents(without))).text
+    assert "means are over the" not in text
+
+
+def test_resources_are_shown_where_there_are_several(page: str) -> None:
+    part = replace(pool(), resources=resources("anna", "ben"))
+    made = render.render_html(contents(part))
+    text = " ".join(_Reader(made).text.split())
+    for said in (
+        "CPUs 70.0 %",
+        "GPUs 25.0 %",
+        "Memory –",
+        "GPUs: 10 pool-hours ben 7 9 90.0 % 1.0 %",
+        "Memory: 0 pool-hours The log tells of no use.",
+        "and 4 more users",
+    ):
+        assert said in text
+    assert 'style="width: 25.0%"' in made
+    assert "pool-hours" not in _Reader(page).text.lower()
+
+
+def test_days_without_records_are_listed(page: str, paper: bytes) -> None:
+    for text in (" ".join(_Reader(page).text.split()), _paper(paper)):
+        assert "From the log's first record to its last 31" in text
+        assert "Without records: 2026-10-03 to 2026-10-04 (2 days)." in text
+        assert "The day of 2 refused lines is not known" in text
+
+
+def _hostile() -> Contents:
+    part = replace(pool(name=HOSTILE[0], users=HOSTILE), resources=resources(*HOSTILE))
+    said = contents(part, pool(HOSTILE[1]), cluster=HOSTILE[3])
+    refusals = tuple(
+        Refusal(text, 1, (RefusedLine(text, number, text),)) for number, text in enumerate(HOSTILE)
+    )
+    logs = tuple(replace(said.inputs[0], file=text) for text in HOSTILE)
+    used = replace(usage(HOSTILE), method=HOSTILE[0], settings={"method": HOSTILE[1]})
+    return replace(
+        said, notes=HOSTILE, warnings=HOSTILE, refusals=refusals, inputs=logs, usages=(used,)
+    )
+
+
+def _plain() -> Contents:
+    part = replace(pool(), resources=resources("anna", "ben"))
+    return replace(contents(part, pool("other")), warnings=("plain",))
+
+
+def test_hostile_names_stay_text_on_the_page() -> None:
+    made = render.render_html(_hostile())
+    read, plain = _Reader(made), _Reader(render.render_html(_plain()))
+    assert read.open == []
+    assert {tag for tag, _ in read.elements} == {tag for tag, _ in plain.elements}
+    assert len(read.tags("script")) == len(plain.tags("script"))
+    assert not any(name.startswith("on") for _, a in read.elements for name in a)
+    assert "\u202e" not in made
+    assert "{{ contents.cluster }}{% raw %}" in read.text
+
+
+def test_hostile_names_stay_text_on_paper() -> None:
+    text = _paper(render.render_pdf(_hostile()))
+    assert "alert(1)" in text
+    assert "\u202e" not in text
+
+
+def test_json_cannot_end_its_script() -> None:
+    for text in HOSTILE:
+        assert not set("<>&\u2028\u2029") & set(render.script_json({"name": text + "\u2028"}))
+
+
+def test_paper_refuses_whatever_is_outside() -> None:
+    fetcher = nothing_from_outside()
+    for address in ("file:///etc/passwd", "http://127.0.0.1/", "FILE:///etc/passwd", "//host/x"):
+        with pytest.raises(ValueError, match="nothing outside"):
+            fetcher.fetch(address)
+
+
+def test_the_full_tables_are_attached_to_the_paper(paper: bytes) -> None:
+    document = pypdfium2.PdfDocument(paper)
+    attached = [document.get_attachment(n) for n in range(document.count_attachments())]
+    assert [file.get_name() for file in attached] == [
+        "users.csv",
+        "accounts.csv",
+        "model-fidelity.csv",
+    ]
+    assert bytes(attached[0].get_data()).startswith(b"user,attempts,")
+
+
+def test_paper_has_numbered_pages_and_bookmarks(paper: bytes) -> None:
+    document = pypdfium2.PdfDocument(paper)
+    assert f"2 / {len(document)}" in document[1].get_textpage().get_text_range()
+    assert "demo" in document[1].get_textpage().get_text_range()
+    titles = [entry.get_title() for entry in document.get_toc()]
+    assert "Main findings" in titles
+    assert document.is_tagged()
+
+
+def test_a_report_of_many_rows_stays_short_on_paper() -> None:
+    many = pool(users=tuple(f"u{number}" for number in range(2_000)))
+    said = replace(contents(many), options=replace(contents().options, rows=5_000))
+    made = render.render_pdf(said)
+    assert len(pypdfium2.PdfDocument(made)) < 25
+    assert "more users are left out here" in _paper(made)
+
+
+_SCRIPT = """
+import hashlib
+from audit.report.render import page as render
+from tests.report.sample import contents
+said = contents()
+print(hashlib.sha256(render.render_html(said).encode()).hexdigest())
+print(hashlib.sha256(render.render_pdf(said)).hexdigest())
+"""
+
+
+def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
+    """In one that did nothing before, and in this one, which may have made many."""
+    alone = subprocess.run(
+        [sys.executable, "-c", _SCRIPT],
+        env={**os.environ, "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = [hashlib.sha256(made).hexdigest() for made in (page.encode(), paper)]
+    assert alone.stdout.split() == here

@@ -1,0 +1,36 @@
+import pytest
+
+from audit.report.contents import Entities
+from audit.report.text import tables
+from tests.report.sample import entity, pool
+
+
+def _of(*nets: float) -> Entities:
+    rows = tuple(entity(f"u{number}", net) for number, net in enumerate(nets))
+    return Entities("user", rows, (), ())
+
+
+def test_worst_and_best_hold_only_who_belongs_there() -> None:
+    of = _of(5.0, -1.0, 0.0, 9.0, -3.0)
+    assert [row.name for row in tables.worst(of, 10)] == ["u3", "u0"]
+    assert [row.name for row in tables.best(of, 1)] == ["u4"]
+    assert tables.hidden(of, 10) == 1
+
+
+def test_the_unnamed_are_not_ranked_but_did_give_up() -> None:
+    part = pool(users=("anna", None))
+    assert [row.name for row in tables.worst(part.users, 10)] == ["anna"]
+    assert [row.name for row in tables.gave_up(part.users)] == [None]
+
+
+def test_months_are_means_of_their_days() -> None:
+    (month,) = tables.months(pool())
+    assert (month.name, month.days) == ("2026-10", 31)
+    assert month.utilization == pytest.approx(16 / 31)
+    assert month.queued == 0.5
+
+
+def test_a_week_has_a_cell_for_each_hour() -> None:
+    rows = list(tables.week(pool()))
+    assert len(rows) == 24
+    assert rows[3][1].value == 60.0 * 27

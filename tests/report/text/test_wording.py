@@ -1,0 +1,78 @@
+import pytest
+
+from audit.report.contents import Figure
+from audit.report.text import wording
+from tests.report.sample import HOSTILE
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (0, "0 s"),
+        (0.25, "0.25 s"),
+        (59, "59 s"),
+        (61, "1 min 1 s"),
+        (3_569, "59 min"),
+        (3_599, "1 h"),
+        (3_600, "1 h"),
+        (12_000, "3 h 20 min"),
+        (200_000, "2 d 8 h"),
+        (-90, "−1 min 30 s"),
+    ],
+)
+def test_duration(seconds: float | None, text: str) -> None:
+    assert wording.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (2.0, "2"),
+        (-1234.5, "−1,234"),
+        (39.53, "39.5"),
+        (0.19, "0.190"),
+        (0.00003456, "0.0000346"),
+        (1e-9, "1.00e-09"),
+        (0.9996, "1.000"),
+    ],
+)
+def test_number(number: float | None, text: str) -> None:
+    assert wording.number(number) == text
+
+
+def test_percent_never_rounds_something_to_nothing() -> None:
+    assert wording.percent(0.0) == "0.0 %"
+    assert wording.percent(0.0001) == "under 0.1 %"
+    assert wording.percent(0.123) == "12.3 %"
+    assert wording.percent(5.489) == "549 %"
+
+
+def test_days_are_those_of_the_zone() -> None:
+    assert wording.day(1790805600, "Europe/Berlin") == "1 October 2026"
+    assert wording.day(1790805600, "UTC") == "30 September 2026"
+    assert wording.instant(1790805600, "UTC") == "2026-09-30 22:00"
+
+
+def test_an_interval_says_its_unit_once() -> None:
+    assert wording.interval(Figure("wait_mean", 1.0, 7_200.0, 9_000.0, "s")) == "2 to 2.50 h"
+    assert wording.interval(Figure("wait_mean", 1.0, 2.0, 9_000.0, "s")) == "2 s to 2 h 30 min"
+    assert wording.interval(Figure("wait_mean", 1.0, 0.0, 9_000.0, "s")) == "0 to 2.50 h"
+    assert wording.interval(Figure("utilization", 0.5, 0.25, 1.5, "1")) == "25.0 to 150 %"
+    assert wording.interval(Figure("re_unfairness", 1.0, 3_600.0, 7_200.0)) == "1 to 2"
+    assert wording.interval(Figure("wait_mean", 1.0, None, None, "s")) == ""
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_name_is_one_short_printable_line(text: str) -> None:
+    shown = wording.name(text)
+    assert shown.isprintable()
+    assert 0 < len(shown) <= 60
+    assert "\u202e" not in shown
+
+
+def test_names_that_differ_at_the_end_stay_apart() -> None:
+    assert wording.name("a" * 200 + "1") != wording.name("a" * 200 + "2")
+    assert wording.name(None) == wording.NOT_NAMED

@@ -1,0 +1,157 @@
+"""config.toml as text: any cluster reads as it was meant, among the shipped file's comments."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit import config, resources
+from audit.setup import annotated
+
+_texts = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'\\\n\r\t#[]={},"), max_size=12
+)
+_names = _texts.filter(bool)
+_counts = st.none() | st.integers(1, 1 << 62)
+_amounts = {"cpus": _counts, "nodes": _counts, "gpus": _counts, "mem_bytes": _counts}
+_targets = st.dictionaries(_texts, st.integers(1, 9), max_size=3).map(
+    lambda parts: {name: part / sum(parts.values()) for name, part in parts.items()}
+)
+_numbers = st.floats(0.1, 1e200)
+
+
+@st.composite
+def _trees(draw: st.DrawFn) -> tuple[config.Share, ...]:
+    """A chain of accounts, with a user below some."""
+    shares: list[config.Share] = []
+    above = None
+    for account in draw(st.lists(_names, unique=True, max_size=3)):
+        shares.append(config.Share(account=account, parent=above, share=draw(_numbers)))
+        if draw(st.booleans()):
+            given = draw(_numbers | st.just("parent"))
+            partition = draw(st.none() | _names)
+            user = draw(_names)
+            share = config.Share(account=account, user=user, share=given, partition=partition)
+            shares.append(share)
+        above = account
+    return tuple(shares)
+
+
+_of_resources = st.builds(config.Weights, cpus=st.none() | _numbers, gpus=st.none() | _numbers)
+_usages = st.one_of(
+    st.builds(config.Usage, users=_targets, accounts=_targets, decay=st.floats(0, 1e300)),
+    st.builds(
+        config.Usage,
+        method=st.sampled_from(["windows", "half_life"]),
+        penalty=st.just("root_weighted"),
+        weights=_of_resources,
+        exempt=st.sampled_from([(), ("gpus",)]),
+        shares=_trees(),
+        slurm_conf=st.none() | _names,
+    ),
+)
+_sources = st.one_of(
+    st.builds(
+        config.Source,
+        files=_texts,
+        dialect=st.none() | _texts,
+        columns=st.none() | st.lists(_texts, max_size=3).map(tuple),
+        separator=st.none() | _names,
+        timeout_s=st.integers(1, 10_000),
+    ),
+    st.builds(config.Source, command=st.lists(_texts, min_size=1, max_size=30).map(tuple)),
+)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> config.Cluster:
+    """Any cluster that config.toml can hold."""
+    pools = []
+    for name in draw(st.lists(_names, unique=True, max_size=3)):
+        day = date(2026, 1, 1)
+        steps = []
+        for days in draw(st.lists(st.integers(1, 100), max_size=2)):
+            day += timedelta(days=days)
+            step = st.builds(config.Step, since=st.just(day), planned=st.booleans(), **_amounts)
+            steps.append(draw(step))
+        pools.append(
+            config.Pool(
+                name=name,
+                partitions=tuple(
+                    f"{name}{part}"
+                    for part in draw(st.lists(st.integers(0, 99), min_size=1, unique=True))
+                ),
+                resource=draw(st.sampled_from(["cpus", "nodes", "gpus"])),
+                capacity=draw(st.builds(config.Amounts, **_amounts | {"cpus": st.integers(1)})),
+                steps=tuple(steps),
+                exclusive_nodes=draw(st.booleans()),
+                order=draw(st.sampled_from(["fcfs", "sjf", "lxf", "recorded"])),
+                backfill=draw(st.sampled_from(["none", "easy", "conservative_replan"])),
+                depth=draw(_counts),
+                window_s=draw(_counts),
+            )
+        )
+    # a partition may not be in two pools
+    listed = [part for pool in pools for part in pool.partitions]
+    if len(set(listed)) < len(listed):
+        pools = pools[:1]
+    return config.Cluster(
+        name=draw(_names),
+        zone=draw(st.sampled_from(["UTC", "Europe/Berlin"])),
+        period=draw(st.sampled_from(["day", "week", "month"])),
+        pools=tuple(pools),
+        sources=tuple(draw(st.lists(_sources, max_size=2))),
+        usage=draw(_usages),
+    )
+
+
+@settings(max_examples=60)
+@given(clusters(), st.dictionaries(st.just("clusters.zone"), _texts))
+def test_every_cluster_reads_as_it_was_meant(
+    tmp_path_factory: pytest.TempPathFactory, cluster: config.Cluster, notes: dict[str, str]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_text(annotated.text(cluster, notes), encoding="utf-8", newline="\n")
+    assert config.load(path).clusters == (cluster,)
+
+
+def test_the_shipped_file_s_own_cluster_gives_the_shipped_file() -> None:
+    path = resources.path("config.toml")
+    (cluster,) = config.load(path).clusters
+    shipped = path.read_text(encoding="utf-8").splitlines()
+    written = annotated.text(cluster).splitlines()
+    # but for the example of a threshold
+    changed = [(old, new) for old, new in zip(shipped, written, strict=True) if old != new]
+    assert changed
+    assert [new for _, new in changed] == [f"# {old}" for old, _ in changed]
+    assert changed[0][0] == "[[thresholds]]"
+
+
+def test_comments_stand_above_the_first_of_several_pools() -> None:
+    pools = tuple(config.Pool(name=name, partitions=(name,)) for name in ("a", "b"))
+    notes = {"clusters.pools[1].capacity": "Noted.\nOn one line."}
+    text = annotated.text(config.Cluster(name="c", pools=pools), notes)
+    assert text.count("# What sizes count") == 1
+    assert text.endswith("\n")
+    second = text.split("[[clusters.pools]]\n")[2].split("\n\n")[0]
+    assert second == (
+        'name = "b"\npartitions = ["b"]\nresource = "cpus"\n# Noted.\\nOn one line.\n'
+        "capacity = {}\n"
+        'exclusive_nodes = false\norder = "fcfs"\nfair_order = "fcfs"\n'
+        'backfill = "easy"'
+    )
+
+
+def test_long_lists_have_lines_of_their_own() -> None:
+    names = tuple(f"partition-{number:02}" for number in range(20))
+    text = annotated.text(
+        config.Cluster(name="c", pools=(config.Pool(name="a", partitions=names),))
+    )
+    assert 'partitions = [\n    "partition-00",\n' in text
+    assert max(map(len, text.splitlines())) <= annotated.WIDTH
+
+
+def test_only_what_toml_knows_is_written() -> None:
+    with pytest.raises(TypeError, match="holds no object"):
+        annotated.value(object())

@@ -1,0 +1,156 @@
+"""The page of the policy grid: what it shows is what was computed."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.width import TOP
+from audit.report.charts.style import Chart
+from audit.studies import page as study
+from audit.studies import parts
+from audit.studies.grid import claims as grid_claims
+from audit.studies.grid import compute as grid
+from audit.studies.grid import page as grid_study
+from audit.studies.grid.page import Found
+from audit.studies.page import Study, Table
+from tests.report import chromium
+from tests.strategies import EPOCH, POOLS, ended, frame
+
+LOADS = (Fraction("0.8"), Fraction("0.9"), Fraction("0.95"))
+LENGTHS = [(90, 1, "ann"), (60, 4, "bob"), (30, 2, "<b>cem</b>"), (75, 3, "ann"), (15, 1, "bob")]
+
+
+@cache
+def found() -> Found:
+    records = [
+        ended(EPOCH + 20 * k, EPOCH + 20 * k, EPOCH + 20 * k + length, size, user, walltime_s=200)
+        for k, (length, size, user) in enumerate(LENGTHS * 8)
+    ]
+    records.append({"submit_time": EPOCH + 30, "end_time": EPOCH + 40, "cpus": 1})
+    part = parts.part(describe(frame(records), [POOLS[0]]), POOLS[0])
+    frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
+    of = grid.grid(part, LOADS, frames, 5, 100)
+    ranked = grid.correlations(of)
+    return Found("a <log>", of, grid.figures(of), ranked, grid_claims.decide(of, ranked), 5, TOP)
+
+
+@cache
+def made() -> Study:
+    return grid_study.study(found())
+
+
+@cache
+def rendered() -> str:
+    return study.render_html(made())
+
+
+def table(key: str) -> list[dict[str, Any]]:
+    [one] = [one for one in study.tables(made()) if one.key == key]
+    names = [column.name for column in one.columns]
+    return [dict(zip(names, row, strict=True)) for row in one.rows]
+
+
+def charts() -> Iterator[Chart]:
+    for section in made().sections:
+        yield from (part for part in section.parts if isinstance(part, Chart))
+
+
+def test_every_combination_has_its_row() -> None:
+    rows = table("combinations")
+    assert len(rows) == 27
+    of = found().grid
+    for row, (point, values) in zip(rows, of.values.items(), strict=False):
+        assert (row["load"], row["order"], row["backfill"]) == (
+            grid.load_name(point.load),
+            point.order.value,
+            point.backfill.value,
+        )
+        assert row["miss_strict_s"] == pytest.approx(values["strict"].mean())
+        assert row["raqfm_unfairness"] == pytest.approx(values["raqfm"].mean())
+        assert row["wait_s"] == pytest.approx(values["wait"].mean())
+    assert len(table("exact_estimates")) == 6
+    assert len(table("correlations")) == 11
+    assert len(table("figures")) == 33 * 5 * (1 + len(table("widths")))
+
+
+def test_the_lead_counts_the_verdicts() -> None:
+    counts = {"yes": 0, "no": 0, "undecided": 0}
+    for row in table("verdicts"):
+        counts[row["holds"]] += 1
+    words = {"yes": "hold", "no": "do not hold", "undecided": "cannot be decided"}
+    for holds, number in counts.items():
+        assert (f"{number} {words[holds]}" in made().lead) == (number > 0)
+    assert "40 attempts of a <log> under 27 combinations" in made().lead
+
+
+def test_each_verdict_is_told_with_its_figures() -> None:
+    text = [
+        part for of in made().sections for part in of.parts if not isinstance(part, Table | Chart)
+    ]
+    for one in found().decided:
+        assert any(str(part).startswith(f"{one.number}. {one.verdict.claim}") for part in text)
+    rows = table("comparisons")
+    deciding = [row for row in rows if row["decides"]]
+    assert rows[: len(deciding)] == deciding
+    assert 0 < len(deciding) < len(rows)
+    assert any("1 that never started" in str(part) for part in text)
+
+
+def test_charts_show_what_the_papers_figures_do() -> None:
+    drawn = list(charts())
+    assert len(drawn) == 8
+    titles = " ".join(chart.title for chart in drawn)
+    for number in range(7, 19, 2):
+        assert f"figs. {number} and {number + 1}" in titles
+    values = drawn[0].spec["vconcat"][0]["data"]["values"]
+    assert len(values) == 2 * 9
+    [bar] = [
+        one
+        for one in values
+        if (one["of"], one["group"], one["by"]) == ("Load 0.95", "easy", "sjf")
+    ]
+    [row] = [
+        row
+        for row in table("combinations")
+        if (row["load"], row["backfill"], row["order"]) == ("0.95", "easy", "sjf")
+    ]
+    assert bar["value"] * 3_600 == pytest.approx(row["miss_strict_s"])
+
+
+@pytest.mark.parametrize(
+    ("loads", "drawn"),
+    [
+        (["0.7", "0.8", "0.95"], ["0.8", "0.95"]),
+        (["0.5", "0.6", "0.7"], ["0.6", "0.7"]),
+        (["0.9"], ["0.9"]),
+    ],
+)
+def test_two_loads_are_drawn(loads: list[str], drawn: list[str]) -> None:
+    assert grid_study._drawn(list(map(Fraction, loads))) == list(map(Fraction, drawn))
+
+
+def test_names_are_escaped() -> None:
+    assert "a &lt;log&gt;" in rendered()
+    assert "<log>" not in rendered()
+
+
+@pytest.mark.chromium
+@pytest.mark.skipif(
+    not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
+)
+def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
+    page = tmp_path / "grid.html"
+    page.write_text(rendered(), encoding="utf-8")
+    with chromium.Page() as seen:
+        for width in (1200, 400):
+            seen.open(page, width)
+            assert seen.complaints == []
+            assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
+            assert seen.evaluate("document.documentElement.scrollWidth") == width
+            drawn = seen.evaluate("document.querySelectorAll('.live svg').length")
+            assert drawn == len(list(charts()))

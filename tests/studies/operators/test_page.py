@@ -1,0 +1,163 @@
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.metrics.fairshare.operators import OPERATORS
+from audit.report.charts.style import Chart
+from audit.studies import page as study
+from audit.studies.operators import compute as experiment
+from audit.studies.operators import page as operator_study
+from audit.studies.operators.compute import Setting
+from audit.studies.page import Study, Table
+from tests.report import chromium
+
+SMALL = Setting(bits=range(3, 7))
+
+
+@cache
+def made() -> Study:
+    return operator_study.study(SMALL)
+
+
+@cache
+def rendered() -> str:
+    return study.render_html(made())
+
+
+def table(key: str) -> Table:
+    [found] = [table for table in study.tables(made()) if table.key == key]
+    return found
+
+
+def charts() -> Iterator[Chart]:
+    for section in made().sections:
+        yield from (part for part in section.parts if isinstance(part, Chart))
+
+
+def test_the_tables_are_those_of_the_analyses() -> None:
+    assert [found.key for found in study.tables(made())] == [
+        "formulas",
+        "conformance",
+        "witnesses",
+        "boundaries",
+        "equivalence",
+        "unlike",
+        "effective",
+        "serialised",
+        "input-density",
+        "input-density-areas",
+        "local-density",
+        "job-size",
+        "bits",
+        "bits-by-target",
+        "orders",
+    ]
+    assert len(table("job-size").rows) == 2 * 7 * 4 * 3 * 11
+    assert len(table("input-density-areas").rows) <= 2 * 7 * 4 * 3
+    assert len(table("local-density").rows) == 2 * 7 * 8 * 10
+
+
+def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
+    rows = {(row[0], row[1]): row[2:] for row in table("bits").rows}
+    assert rows["absolute", "over target"][0] == "14"
+    assert rows["absolute", "over target"][1:] == (">\u00a06", ">\u00a06", "more than were studied")
+    full = experiment.bits_needed(experiment.job_sizes(Setting(bits=range(3, 14))))
+    beside = experiment.beside_printed(full).filter(operator="slurm", area="over")
+    assert beside["difference"].to_list() == [0]
+    said = [part for of in made().sections for part in of.parts if isinstance(part, str)]
+    assert any("0 of 21 figures are equal" in text for text in said)
+
+
+def test_a_dash_by_target_says_that_no_state_is_there() -> None:
+    rows = {(row[0], row[1]): row[2:] for row in table("bits-by-target").rows}
+    # F(t, 0) = t: below 0.6 the operator absolute gives nobody as much as "under target".
+    assert [cell is None for cell in rows["absolute", "under target"]] == [True] * 7 + [False] * 3
+    # s < 1 and t = 0: it is −s.
+    assert rows["absolute", "over target"][0] == ">\u00a06"
+    assert rows["relative", "around balance"][0] is None
+
+
+def test_each_figure_of_the_paper_has_its_chart() -> None:
+    keys = [chart.key for chart in charts()]
+    assert keys == [
+        "input_density",
+        "profile_1",
+        "profile_5",
+        "local_density",
+        "targets",
+        "jobs_balance",
+        "jobs_under",
+        "jobs_over",
+    ]
+    for chart in charts():
+        assert chart.alt.endswith(".")
+        assert chart.spec["description"] == chart.alt
+
+
+def test_bars_of_a_profile_lie_beside_the_states_that_they_are_of() -> None:
+    [profile] = [chart for chart in charts() if chart.key == "profile_5"]
+    rows = profile.spec["vconcat"][0]["data"]["values"]
+    for name in OPERATORS:
+        curve = {r["state"]: r["priority"] for r in rows if (r["of"], r["kind"]) == (name, "curve")}
+        assert curve[0.5] == 0
+        for bar in (r for r in rows if r["of"] == name and r["kind"] == "bar"):
+            inside = [s for s, p in curve.items() if p != 0 or s == 0.5]
+            inside = [s for s in inside if bar["priority"] <= curve[s] < bar["next"]]
+            assert len(inside) / 100 == pytest.approx(bar["density"], abs=0.021)
+
+
+def test_cells_without_a_value_are_known_to_be_none() -> None:
+    [density] = [chart for chart in charts() if chart.key == "local_density"]
+    cells = density.spec["vconcat"][0]["data"]["values"]
+    assert {cell["known"] for cell in cells} == {True, False}
+    assert all(cell["says"] == "none" for cell in cells if not cell["known"])
+    last = [cell for cell in cells if cell["x"] == 7 and cell["of"].endswith("corrected")]
+    assert last
+    assert not any(cell["known"] for cell in last)
+
+
+def test_the_same_settings_give_the_same_study() -> None:
+    assert operator_study.study(SMALL) == made()
+
+
+def test_the_lead_names_who_keeps_what() -> None:
+    assert made().lead.startswith(
+        "Of 7 operators, relative, relative_n, sigmoid, sigmoid_n, slurm keep all"
+    )
+    assert "absolute and combined do neither" in made().lead
+
+
+def test_progress_is_told_for_every_operator() -> None:
+    told: list[tuple[str, int, int]] = []
+    setting = Setting(bits=[3], targets=[0.5])
+    sizes = experiment.job_sizes(setting, lambda *step: told.append(step))
+    assert told == [("job sizes", done, 7) for done in range(8)]
+    assert sizes.filter(pl.col("target").is_null()).height == 2 * 7 * 3
+
+
+@pytest.mark.chromium
+@pytest.mark.skipif(
+    not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
+)
+def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
+    page = tmp_path / "operators.html"
+    page.write_text(rendered(), encoding="utf-8")
+    with chromium.Page() as seen:
+        for width in (1200, 400):
+            seen.open(page, width)
+            assert seen.complaints == []
+            assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
+            assert seen.evaluate("document.documentElement.scrollWidth") == width
+            drawn = seen.evaluate("document.querySelectorAll('.live svg').length")
+            assert drawn == len(list(charts()))
+
+
+def test_specs_in_the_page_are_json() -> None:
+    page = rendered()
+    specs = re.findall(r'<script type="application/json" id="[^"]*">([^<]*)</script>', page)
+    assert [json.loads(spec)["description"] for spec in specs] == [of.alt for of in charts()]

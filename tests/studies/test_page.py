@@ -1,0 +1,127 @@
+import base64
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from audit.errors import UsageError
+from audit.report.charts.style import Chart, config
+from audit.studies import page as study
+from audit.studies import run as studies
+from audit.studies.page import Column, Section, Study, Table
+
+HOSTILE = "=cmd|'/c calc'!A1</script><script>alert(1)</script>\u202e"
+CHART = Chart(
+    "of_bars",
+    "Bars",
+    "Two bars.",
+    {
+        "data": {"values": [{"x": HOSTILE, "y": 1}, {"x": "b", "y": 2}]},
+        "mark": "bar",
+        "encoding": {
+            "x": {"field": "x", "type": "nominal"},
+            "y": {"field": "y", "type": "quantitative"},
+        },
+        "config": config(),
+    },
+)
+COLUMNS = (
+    Column("Who", "who", "text"),
+    Column("Hours", "hours"),
+    Column("Part", "part", "percent"),
+    Column("Keeps it", "keeps", "yes_no"),
+)
+ROWS: tuple[tuple[study.Cell, ...], ...] = (
+    (HOSTILE, 0.1 + 0.2, 0.25, True),
+    ("b", None, 1 / 3, False),
+    ("c", "never", 0.0, None),
+)
+
+
+def small(shown: int = study.ROWS, title: str = "A study") -> Study:
+    table = Table("of-rows", "Some rows", COLUMNS, ROWS, shown=shown)
+    return Study(
+        "sample",
+        title,
+        "What was found.",
+        (Section("First", ("Some <b>text</b>.", table, CHART)),),
+        (("Seed", "7"),),
+        ("[X] A paper.",),
+    )
+
+
+def test_texts_are_escaped_and_the_policy_names_each_script() -> None:
+    page = study.render_html(small(title=HOSTILE))
+    assert "<script>alert(1)" not in page
+    assert "Some &lt;b&gt;text&lt;/b&gt;." in page
+    assert "\u202e" not in page
+    assert "\\u202e</h1>" in page
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert policy[1].count("sha256-") == 2
+    assert "http-equiv" in page
+    assert 'src="http' not in page
+
+
+def test_a_table_reads_on_the_page_and_is_whole_in_its_file() -> None:
+    made = small(shown=2)
+    page = study.render_html(made)
+    for shown in ("0.300", "25.0 %", "yes", "no", "–"):
+        assert f">{shown}<" in page
+    assert "1 more row of this table: see <code>sample-of-rows.csv</code>" in page
+    bare = study.render_html(small(shown=0))
+    assert "Some rows: 3 rows in <code>sample-of-rows.csv</code>" in bare
+    assert "<caption>" not in bare
+    [file] = study.files(made)
+    assert file.name == "sample-of-rows.csv"
+    header, *rows = csv.reader(io.StringIO(file.text))
+    assert header == ["who", "hours", "part", "keeps"]
+    assert rows[0] == ["'" + HOSTILE, "0.30000000000000004", "0.25", "true"]
+    assert rows[1] == ["b", "", "0.3333333333333333", "false"]
+    assert rows[2] == ["c", "never", "0.0", ""]
+    inside = re.search(r'download="sample-of-rows.csv" href="data:[^,]*,([^"]*)"', page)
+    assert inside is not None
+    assert base64.b64decode(inside[1]).decode() == file.text
+
+
+def test_the_same_study_gives_the_same_bytes() -> None:
+    assert study.render_html(small()) == study.render_html(small())
+
+
+def test_a_study_without_charts_carries_no_script() -> None:
+    page = study.render_html(Study("bare", "Bare", "Nothing.", ()))
+    assert "<script" not in page
+
+
+def test_what_would_overwrite_or_misread_a_table_is_refused() -> None:
+    table = Table("a", "A", COLUMNS[:1], (("x",),))
+    with pytest.raises(ValueError, match="same key"):
+        study.files(Study("s", "S", "", (Section("1", (table, table)),)))
+    with pytest.raises(ValueError, match="not of 1 cells"):
+        study.files(
+            Study("s", "S", "", (Section("1", (Table("a", "A", COLUMNS[:1], (("x", 1),)),)),))
+        )
+    with pytest.raises(ValueError, match="same key"):
+        study.render_html(Study("s", "S", "", (Section("1", (CHART, CHART)),)))
+
+
+def test_it_is_written_with_its_tables(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder"
+    page, table = studies.write(small(), out)
+    assert page.name == "sample.html"
+    assert page.read_text(encoding="utf-8") == study.render_html(small())
+    assert table.read_bytes().startswith(b"who,hours,part,keeps\r\n")
+    assert sorted(out.iterdir()) == sorted([page, table])
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="file: cannot be written"):
+        studies.write(small(), blocked)
+    with pytest.raises(UsageError, match="file: is no folder"):
+        studies.refuse_unfit(blocked)
+    studies.refuse_unfit(tmp_path)
+    studies.refuse_unfit(tmp_path / "new")

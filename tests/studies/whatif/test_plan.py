@@ -1,0 +1,247 @@
+"""``fairaudit whatif`` and ``fairaudit experiment sensitivity``, from the command line on."""
+
+import csv
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from audit.cli import app as cli
+from audit.errors import UsageError
+from audit.model import Backfill, Order, Pool, Resource
+from audit.studies.whatif import plan as whatif
+from audit.studies.whatif.compute import Amount, Change
+from tests.logs import busy, line, write
+from tests.logs import log as text
+
+CONFIG = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[clusters.usage]
+method = "half_life"
+half_life_days = 7
+users = { "1" = 0.5, "2" = 0.3, "3" = 0.2 }
+
+[[clusters.pools]]
+name = "all"
+capacity = { cpus = 4 }
+order = "fairshare"
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write(tmp_path / "busy.swf", busy(60))
+
+
+def run(*arguments: object) -> int:
+    """The exit code of the command."""
+    given, sys.argv = sys.argv, ["fairaudit", *map(str, arguments)]
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        sys.argv = given
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def table(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+# --- what the options say ------------------------------------------------------------------------
+
+
+def test_options() -> None:
+    assert whatif.shares("a=2, b=0.5") == {"a": 2.0, "b": 0.5}
+    assert whatif.shares("x=y=3") == {"x=y": 3.0}
+    assert whatif.shares(None) == {}
+    assert whatif.limits(["long=8", "a=1,b=2"]) == {"long": 8, "a": 1, "b": 2}
+    assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
+        "a": 129_600,
+        "b": 1_800,
+        "c": 1,
+    }
+    assert whatif.amount("+3", "--nodes") == Amount(3, True)
+    assert whatif.amount("-3", "--nodes") == Amount(-3, True)
+    assert whatif.amount("30", "--nodes") == Amount(30, False)
+    assert whatif.walltimes("exact") == 1
+    assert whatif.walltimes("1.5") == Fraction(3, 2)
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "=3", "a=-1", "a=x", "a=nan", "a=inf", "a=1,a=2", "", "a=1,"]
+)
+def test_targets_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--targets"):
+        whatif.shares(text)
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-2", "a=1.5"])
+def test_limits_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--limit"):
+        whatif.limits([text])
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-1", "a=UNLIMITED", "a=1h", "=5", "a=0:00"])
+def test_walltime_limits_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-walltime"):
+        whatif.walltime_limits([text])
+
+
+@pytest.mark.parametrize("text", ["", "0", "x", "1.5", "+", "9" * 30])
+def test_amounts_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--capacity"):
+        whatif.amount(text, "--capacity")
+
+
+@pytest.mark.parametrize("text", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"])
+def test_walltimes_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--walltimes"):
+        whatif.walltimes(text)
+
+
+def test_a_change_in_words() -> None:
+    pool = Pool("p", Resource.cpus, 4)
+    everything = Change(
+        order=Order.sjf,
+        backfill=Backfill.easy,
+        targets={"a": 2.0},
+        half_life_s=86_400.0,
+        walltimes=Fraction(3, 2),
+        capacity=Amount(-2, True),
+        nodes=Amount(5, False),
+        limits={"long": 8},
+        walltime_limits={"long": 36_000},
+        without=("u",),
+    )
+    assert whatif.describe(everything, pool) == (
+        "order sjf, backfilling easy, targets a 2, half-life 24 h, walltimes at most 1.5 times the "
+        "run time, 2 fewer CPUs, 5 nodes, long limited to 8 CPUs, long limited to 10 h, without u"
+    )
+    assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
+
+
+# --- the commands --------------------------------------------------------------------------------
+
+
+def test_whatif_writes_a_page_tables_and_a_database(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run("whatif", log, "--capacity", "+4", "--out", out) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == str(out / "whatif.html")
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "What if: 4 more CPUs" in page
+    assert "fcfs-easy" in page
+    everybody = table(out / "whatif-measures.csv")
+    wait = next(
+        row for row in everybody if (row["dimension"], row["measure"]) == ("all", "wait_mean")
+    )
+    assert float(wait["changed"]) < float(wait["today"])
+    assert wait["outcome"] == "gains"
+    rows = table(out / "whatif-account.csv")
+    assert {row["account"] for row in rows} == {"1", "2"}
+    assert all(float(row["wait_mean_changed"]) < float(row["wait_mean_today"]) for row in rows)
+    # all of one day: there is nothing to resample
+    assert {row["wait_mean_outcome"] for row in rows} == {"unclear"}
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute(
+            "SELECT setting, value, attempts FROM studies WHERE study = 'whatif' "
+            "AND metric = 'wait_mean' AND dimension = 'all' ORDER BY value"
+        ).fetchall()
+    assert [row[0] for row in found] == ["4 more CPUs − today", "4 more CPUs", "today"]
+    assert found[2][1] == pytest.approx(float(wait["today"]))
+    first = (out / "whatif.html").read_bytes()
+    assert run("whatif", log, "--capacity", "+4", "--out", tmp_path / "again", "--threads", 1) == 0
+    assert (tmp_path / "again" / "whatif.html").read_bytes() == first
+
+
+def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
+    # all arrive at once, and each takes the whole pool
+    lines = [
+        line(job, wait=600 * (job - 1), run=600, allocated=4, walltime=600, user=1 + job % 3)
+        for job in range(1, 31)
+    ]
+    log = write(tmp_path / "full.swf", text(lines, MaxProcs=4))
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(CONFIG, encoding="utf-8")
+    out = tmp_path / "out"
+    asked = ("--targets", "1=0.1", "--half-life", "1", "--config", chosen, "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "fairshare-easy → fairshare-easy" in page
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute(
+            "SELECT setting, value FROM studies WHERE metric = 'bounded_slowdown_mean' AND "
+            "dimension = 'all'"
+        ).fetchall()
+    assert len(found) == 3
+    today, after = table(out / "whatif-pool.csv")
+    assert float(today["nuwt_median"]) != float(after["nuwt_median"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((), "say what to change"),
+        (("--limit", "9=3"), "no such partition"),
+        (("--targets", "1=3"), "add --order fairshare"),
+        (("--capacity", "+1", "--pool", "x"), "no such pool; there is: all"),
+        (("--nodes", "+1"), "give --capacity instead"),
+        (("--without-user", "9"), "--without-user 9"),
+    ],
+)
+def test_whatif_refuses_what_it_cannot_do(
+    log: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    asked: tuple[str, ...],
+    said: str,
+) -> None:
+    assert run("whatif", log, *asked, "--out", tmp_path / "out") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_sensitivity_writes_a_page_tables_and_a_database(log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("experiment", "sensitivity", log, "--out", out) == 0
+    page = (out / "sensitivity.html").read_text(encoding="utf-8")
+    assert "How far fairshare&#39;s settings matter" in page
+    verdicts = table(out / "sensitivity-verdicts.csv")
+    assert len(verdicts) == 16
+    assert {row["holds"] for row in verdicts} <= {"yes", "no", "undecided"}
+    groups = table(out / "sensitivity-groups.csv")
+    assert sum(float(row["area_share"]) for row in groups) == pytest.approx(1)
+    for run_ in (1, 2, 3):
+        assert sum(float(row[f"target_run_{run_}"]) for row in groups) == pytest.approx(1)
+    assert len(table(out / "sensitivity-two-at-once.csv")) == 162
+    with duckdb.connect(str(out / "sensitivity.duckdb"), read_only=True) as con:
+        (settings,) = con.execute(
+            "SELECT count(DISTINCT setting) FROM studies WHERE study = 'sensitivity'"
+        ).fetchone() or (0,)
+    assert settings == 175
+
+
+def test_sensitivity_needs_two_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = write(tmp_path / "one.swf", busy(1))
+    assert run("experiment", "sensitivity", alone, "--out", tmp_path / "out") == 2
+    assert "there are not two groups" in capsys.readouterr().err
+
+
+def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
+    out, chosen = tmp_path / "out", tmp_path / "config.toml"
+    kept = []
+    for days in (7, 3):
+        text_ = CONFIG.replace("half_life_days = 7", f"half_life_days = {days}")
+        chosen.write_text(text_, encoding="utf-8")
+        assert run("whatif", log, "--targets", "1=1", "--config", chosen, "--out", out) == 0
+        kept += [folder.name for folder in (out / ".whatif.cells").iterdir()]
+    assert len(set(kept)) == 2
