@@ -106,7 +106,7 @@ XDMOD, XDMOD_GRES, AWS, AWS_2, SNOWMAN = (
 @pytest.mark.parametrize(
     ("name", "reading", "records", "steps", "standings"),
     [
-        ("xdmod-phillips.log.gz", XDMOD, 4285, 0, (4285, 0, 0, 0)),
+        ("xdmod-phillips.log.gz", XDMOD, 4285, 0, (4046, 0, 0, 239)),
         ("aws-sacct-output-v1.txt", AWS, 878, 395, (423, 0, 0, 60)),
         ("aws-sacct-output-v2.txt", AWS_2, 878, 395, (423, 0, 0, 60)),
         ("rug-hb-jobinfo-sacct-snowman.txt", SNOWMAN, 242, 142, (87, 3, 7, 3)),

@@ -18,6 +18,7 @@ class Column(NamedTuple):
     kind: Kind
     remark: str = ""
     read: bool = False  # whether records hold something of it
+    must_be_clear: bool = True  # whether a line is refused where it may begin in several places
 
 
 def _many(kind: Kind, names: str) -> list[Column]:
@@ -56,6 +57,7 @@ COLUMNS: Final = (
     Column("ReqCPUS", Kind.COUNT, read=True),
     Column("AllocNodes", Kind.COUNT, "0 where nothing was allocated", read=True),
     Column("NNodes", Kind.COUNT, "of one never started: what it asked for", read=True),
+    Column("NodeList", Kind.LIST, "None assigned: never had one", read=True, must_be_clear=False),
     Column("ReqNodes", Kind.COUNT, read=True),
     Column("ReqMem", Kind.MEMORY, "per node (n) or CPU (c) before 21.08", read=True),
     # what only tells where a column begins
@@ -72,7 +74,7 @@ COLUMNS: Final = (
     *_many(Kind.NUMBER, "MaxRSSTask MaxVMSizeTask MaxPagesTask MaxDiskReadTask MaxDiskWriteTask"),
     *_many(Kind.NUMBER, "MinCPUTask"),
     *_many(Kind.LIST, "MaxRSSNode MaxVMSizeNode MaxPagesNode MaxDiskReadNode MaxDiskWriteNode"),
-    *_many(Kind.LIST, "MinCPUNode NodeList Flags"),
+    *_many(Kind.LIST, "MinCPUNode Flags"),
     *_many(Kind.TRES, "TRESUsageInAve TRESUsageInMax TRESUsageInMin TRESUsageInTot"),
     *_many(Kind.TRES, "TRESUsageOutAve TRESUsageOutMax TRESUsageOutMin TRESUsageOutTot"),
     *_many(Kind.LIST, "TRESUsageInMaxNode TRESUsageInMinNode TRESUsageInMaxTask"),

@@ -34,6 +34,9 @@ _NAMES: Final = {
 _NO_NAMES: Final = {"reason": "Reason", "reservation": "Reservation"}
 """Columns in which `None` says that there is none."""
 
+_NO_NODE: Final = ("None assigned", "None", "(null)")
+"""What NodeList says of a job that never had a node."""
+
 _SHOWN: Final = 40
 """Characters of a value that a refusal shows."""
 
@@ -81,10 +84,11 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
             "suspended_s": suspended,
             "walltime_s": walltime,
             **amounts,
+            "had_node": _had_node(given, amounts["AllocNodes"]),
             "problem": given.problem(),
         }
     )
-    return _shaped(frame, has_submit="Submit" in given, tells_size=given.tells_size())
+    return _shaped(frame, has_submit="Submit" in given, tells_size="AllocTRES" in given)
 
 
 class _Columns:
@@ -130,10 +134,6 @@ class _Columns:
         return pl.coalesce(
             *(problem.alias(str(n)) for n, problem in enumerate(self._problems)), eager=True
         )
-
-    def tells_size(self) -> bool:
-        """Whether a column says if anything was allocated."""
-        return "AllocTRES" in self or "AllocNodes" in self
 
 
 def _elapsed(given: _Columns) -> pl.Series:
@@ -219,8 +219,31 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
         nodes=nodes,
         gpus=gpus.cast(pl.Int64),
         mem_bytes=pl.coalesce("got_mem_bytes", "asked_mem_bytes", whole),
-        allocated=pl.col("alloc").is_not_null() | (pl.col("AllocNodes") > 0).fill_null(value=False),
+        allocated=pl.col("alloc").is_not_null(),
+        AllocNodes="AllocNodes",
     ).to_dict()
+
+
+def _had_node(given: _Columns, count: pl.Series) -> pl.Series:
+    """Whether a job ever had a node; null where no column says.
+
+    What NodeList says comes first: newer versions count AllocNodes from AllocTRES, which older
+    ones filled with what was asked for. An empty list alone says nothing (logs are anonymised).
+    """
+    counted = (pl.col("count") > 0).fill_null(value=False)
+    return (
+        pl.select(
+            pl.lit(given.text("NodeList")).alias("list"),
+            pl.lit(count).alias("count"),
+        )
+        .select(
+            pl.when(pl.col("list").is_not_null())
+            .then(~pl.col("list").is_in(list(_NO_NODE)))
+            .when(pl.lit("AllocNodes" in given))
+            .then(counted)
+        )
+        .to_series()
+    )
 
 
 def _first_positive(*names: str) -> pl.Expr:
@@ -276,8 +299,8 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
     resized = (state == "RESIZING").fill_null(value=False) & (end > start)
     no_time = (start == end) & (pl.col("elapsed").fill_null(0) == 0)
     cancelled = (state == JobState.CANCELLED).fill_null(value=False)
-    unused = ~pl.col("allocated") & (cancelled | pl.lit(tells_size)) & ~is_open
-    never = waits | (no_time & unused).fill_null(value=False)
+    unused = ~pl.coalesce("had_node", pl.col("allocated") | ~(cancelled | pl.lit(tells_size)))
+    never = waits | (no_time & unused & ~is_open).fill_null(value=False)
     frame = frame.with_columns(
         state=state,
         start_time=pl.when(~never).then(start),

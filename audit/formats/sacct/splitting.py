@@ -7,7 +7,8 @@ what the columns may hold (``fields.FIT``) then says how pieces make up records:
 - a column of free text takes any number of pieces, all others take one;
 - records are the shortest runs of whole lines whose pieces fill all columns, so a broken line never
   takes its neighbour along;
-- if several ways remain, they must agree on every column that is read.
+- if several ways remain, they must agree on every column that is read, but for those that only
+  help (``Column.must_be_clear``), which are then taken as empty.
 
 Nothing is guessed: a run that can be read in two ways that matter, and lines that are part of no
 record, are refused. (A user who writes a whole further record into a job name is believed: no
@@ -170,8 +171,8 @@ class _Stretch:
     def texts(self, first: int, last: int) -> list[str] | None:
         """The text of each column of the record from line ``first`` to ``last``.
 
-        None where a column that is read may begin or end in several places. Columns that are not
-        read are left empty.
+        None where a column that must be clear may begin or end in several places. Columns that are
+        not read are left empty.
         """
         begin, end = self.first[first], self.first[last + 1]
         starts = self._starts(begin, end)
@@ -179,7 +180,9 @@ class _Stretch:
         for index in self.layout.position.values():
             after = starts[index + 1] if index + 1 < len(self.columns) else {end}
             if len(starts[index]) != 1 or len(after) != 1:
-                return None
+                if self.columns[index].must_be_clear:
+                    return None
+                continue
             (at,), (to,) = starts[index], after
             texts[index] = self.layout.separator.join(self.pieces[at:to])
         return texts

@@ -4,8 +4,10 @@ Which columns are read, and as what, says the table in ``sacct_columns``; what t
 like, ``fields`` and ``instants``. In short:
 
 - Rows with a step's id (`7.batch`, `7.0`) are steps: records that are counted and passed over.
-- What was never started has no start (`None`, `Unknown`), or was cancelled in the second in which
-  it would have started and was allocated nothing (older versions, and `sacct -T`).
+- What was never started has no start (`None`, `Unknown`), or took no time and had no node: NodeList
+  says `None assigned`, or is empty and AllocNodes is too, whatever AllocTRES says (several versions
+  fill it with what was asked for). Where neither column says: it took no time and was allocated
+  nothing, or was cancelled.
 - RUNNING, SUSPENDED, PENDING and their like are open: an `End` that is printed all the same (`-T`
   clips times to its window) is none.
 - Amounts are those of AllocTRES, else AllocGRES, AllocCPUS, NCPUS, AllocNodes and NNodes where more

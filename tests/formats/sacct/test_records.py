@@ -35,7 +35,7 @@ def slow_twin(fields: dict[str, str]) -> dict[str, object] | None:
         start = end = None
     elif state == "RUNNING":
         end = None
-    elif start is not None and start == end and not elapsed and not tres:
+    elif start is not None and start == end and not elapsed and not _had_node(fields, tres):
         start = None
     if start is not None and end is not None and end < start:
         return None
@@ -51,6 +51,14 @@ def slow_twin(fields: dict[str, str]) -> dict[str, object] | None:
     }
 
 
+def _had_node(fields: dict[str, str], tres: dict[str, str]) -> bool:
+    if fields["NodeList"]:
+        return fields["NodeList"] != "None assigned"
+    if "AllocNodes" in fields:
+        return fields["AllocNodes"] not in ("", "0")
+    return bool(tres)
+
+
 _clock = st.integers(0, 6).map(lambda hour: f"2026-01-01T0{hour}:00:00")
 _row = st.fixed_dictionaries(
     {
@@ -63,13 +71,19 @@ _row = st.fixed_dictionaries(
         "ElapsedRaw": st.sampled_from(["0", "3600", "3000"]),
         "AllocTRES": st.sampled_from(["", "cpu=2", "cpu=0,node=1"]),
         "AllocCPUS": st.sampled_from(["", "0", "4"]),
+        "AllocNodes": st.sampled_from(["", "0", "1"]),
+        "NodeList": st.sampled_from(["", "None assigned", "n1,n[3-4]"]),
     }
 )
 _hostile = st.text(st.sampled_from("ab|\n,;\"'\t\r\u2603 "), max_size=8)
 
 
-@given(st.lists(st.tuples(_row, _hostile), min_size=1, max_size=12))
-def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]]) -> None:
+@given(st.lists(st.tuples(_row, _hostile), min_size=1, max_size=12), st.booleans())
+def test_as_the_slow_twin(rows: list[tuple[dict[str, str], str]], counts_nodes: bool) -> None:
+    if not counts_nodes:
+        rows = [({**row}, name) for row, name in rows]
+        for row, _ in rows:
+            del row["AllocNodes"]
     names = [*rows[0][0]]
     text = "|".join(["JobID", "JobName", *names]) + "\n"
     for job, (row, name) in enumerate(rows):

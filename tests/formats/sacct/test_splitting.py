@@ -79,8 +79,14 @@ def test_a_comma_separates_lists_too() -> None:
     line = f"1,a,b,COMPLETED,cpu=1,mem=2G,node=1,n[1-3,5],{TIME}"
     found = split([line], layout, after_record=False)
     assert [texts for _, texts in found.records] == [
-        ["1", "", "COMPLETED", "cpu=1,mem=2G,node=1", "", TIME]
+        ["1", "", "COMPLETED", "cpu=1,mem=2G,node=1", "n[1-3,5]", TIME]
     ]
+
+
+def test_a_list_of_nodes_that_may_begin_in_several_places_costs_no_record() -> None:
+    layout = Layout(("JobID", "NodeList", "JobName", "Submit"), ",")
+    found = split([f"1,n[1-3,5],a,{TIME}"], layout, after_record=False)
+    assert found.records == [(0, ["1", "", "", TIME])]
 
 
 def test_a_line_of_separators_alone_costs_little() -> None:

@@ -49,6 +49,14 @@ def at(clock: str, day: str = "2026-01-01", zone: str = "UTC") -> int:
 
 
 ONE, TWO = "2026-01-01T01:00:00", "2026-01-01T02:00:00"
+CANCELLED = {
+    "State": "CANCELLED by 7",
+    "Start": TWO,
+    "End": TWO,
+    "Elapsed": "00:00:00",
+    "AllocTRES": "billing=1,cpu=1,node=1",
+    "AllocCPUS": "1",
+}
 
 
 def ran(**columns: object) -> dict[str, Any]:
@@ -104,6 +112,21 @@ def test_an_ordinary_record() -> None:
         ({"State": "COMPLETED", "Start": TWO, "End": TWO}, 2, 2),
         ({"State": "CANCELLED", "Start": TWO, "End": TWO, "AllocTRES": "cpu=1"}, 2, 2),
         ({"State": "FAILED", "Start": TWO, "End": TWO, "AllocNodes": "0"}, None, 2),
+        # AllocTRES may hold what was asked for; a node is what tells
+        ({**CANCELLED, "NodeList": "None assigned"}, None, 2),
+        ({**CANCELLED, "NodeList": "None assigned", "AllocNodes": 1}, None, 2),
+        ({**CANCELLED, "State": "NODE_FAIL", "NodeList": "None assigned"}, None, 2),
+        ({**CANCELLED, "NodeList": "", "AllocNodes": 0}, None, 2),
+        ({**CANCELLED, "AllocNodes": 0}, None, 2),
+        ({**CANCELLED, "NodeList": ""}, 2, 2),  # lists may have been removed from a log
+        ({**CANCELLED, "NodeList": "", "AllocNodes": 1}, 2, 2),
+        ({**CANCELLED, "NodeList": "n[1-2]"}, 2, 2),
+        ({**CANCELLED, "NodeList": "n1", "AllocTRES": ""}, 2, 2),
+        ({**CANCELLED, "State": "FAILED", "NodeList": "n1", "AllocNodes": 0}, 2, 2),
+        ({**CANCELLED, "JobID": "7_3", "NodeList": "None assigned"}, None, 2),
+        ({**CANCELLED, "Start": ONE, "NodeList": "None assigned"}, 1, 2),  # it took time
+        ({**CANCELLED, "Elapsed": "00:10:00", "NodeList": "None assigned"}, 2, 2),
+        ({**CANCELLED, "State": "RUNNING", "NodeList": "None assigned"}, 2, None),
         ({"State": "PENDING", "Start": "Unknown", "End": TWO}, None, None),
         ({"State": "FOO", "Start": "Unknown", "End": TWO}, None, 2),
     ],
