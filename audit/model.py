@@ -10,8 +10,31 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
-"""What a pool can count (SPEC §1, *size*)."""
+from audit.words import BY_OWNER, LIMITED, Backfill, Order, Resource
+
+__all__ = [
+    "ATTEMPTS",
+    "BY_OWNER",
+    "COUNTED",
+    "DESCRIBED",
+    "LIMITED",
+    "OBSERVED",
+    "RECORDS",
+    "REFUSALS",
+    "SEQUENCE",
+    "WAITING",
+    "Backfill",
+    "FstStatus",
+    "JobState",
+    "Order",
+    "Period",
+    "Policy",
+    "Pool",
+    "RecordKind",
+    "Resource",
+    "Standing",
+    "Step",
+]
 
 
 class JobState(StrEnum):
@@ -139,31 +162,6 @@ class Step(NamedTuple):
     """Whether schedulers knew of it beforehand."""
 
 
-class Order(StrEnum):
-    """In which order a queue is served (SPEC §4, *Queue order*)."""
-
-    fcfs = "fcfs"
-    sjf = "sjf"
-    lxf = "lxf"
-    recorded = "recorded"
-    fairshare = "fairshare"
-    nuwt = "nuwt"
-
-
-BY_OWNER: Final = (Order.fairshare, Order.nuwt)
-"""Orders that go by what an attempt's owner used or waited."""
-
-
-class Backfill(StrEnum):
-    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
-
-    none = "none"
-    no_guarantee = "no_guarantee"
-    easy = "easy"
-    conservative = "conservative"
-    conservative_replan = "conservative_replan"
-
-
 class Policy(NamedTuple):
     """How a scheduler decides."""
 
@@ -180,6 +178,31 @@ class Policy(NamedTuple):
         limits = (("depth", self.depth), ("window", self.window_s))
         parts = (f"{word}{limit}" for word, limit in limits if limit is not None)
         return "-".join([self.order.value, self.backfill.value, *parts])
+
+    def changed(
+        self,
+        *,
+        order: Order | None = None,
+        backfill: Backfill | None = None,
+        depth: int | None = None,
+        window_s: int | None = None,
+    ) -> "Policy":
+        """The same with what is given instead; limits stay only where the backfilling knows them.
+
+        Raises:
+            ValueError: a limit is given that the backfilling does not know; it begins with which.
+        """
+        backfill = backfill or self.backfill
+        for name, limit in (("depth", depth), ("window", window_s)):
+            if limit is not None and backfill not in LIMITED:
+                raise ValueError(f"{name}: only backfill {' and '.join(LIMITED)} have one")
+        kept = self if backfill in LIMITED else Policy()
+        return Policy(
+            order or self.order,
+            backfill,
+            kept.depth if depth is None else depth,
+            kept.window_s if window_s is None else window_s,
+        )
 
 
 class Pool(NamedTuple):

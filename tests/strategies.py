@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
-from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
+from audit.model import ATTEMPTS, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.simulation.ownership import Fairshare, Ownership
 from audit.simulation.workload import NEVER, Workload
@@ -125,10 +125,6 @@ def charged(draw: st.DrawFn, unit: int = 1, begin: int = EPOCH, most: int = 14) 
             }
         )
     return pl.DataFrame(rows, schema=CHARGED)
-
-
-LIMITED = (Backfill.easy, Backfill.conservative_replan)
-"""The backfillings that know depth and window."""
 
 
 @st.composite

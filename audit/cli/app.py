@@ -18,7 +18,6 @@ import typer
 from audit import __version__
 from audit.cli.options import (
     DEFAULT_OUT,
-    Backfill,
     ClusterName,
     Columns,
     ConfigFile,
@@ -26,9 +25,7 @@ from audit.cli.options import (
     Depth,
     Dialect,
     Logs,
-    Order,
     PoolSize,
-    Resource,
     Separator,
     Window,
     Zone,
@@ -39,6 +36,7 @@ from audit.cli.options import (
 from audit.cli.studies import experiment, whatif
 from audit.errors import AuditError, LockedError
 from audit.progress import printable, stopped_by_signals
+from audit.words import Backfill, Order, Resource
 
 app = typer.Typer(
     name="fairaudit",
@@ -119,8 +117,8 @@ def audit(
     config: ConfigFile = None,
 ) -> None:
     """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
-    from audit import model
     from audit.kernels import jit
+    from audit.model import Policy
     from audit.oneoff import audit as runs
     from audit.progress import Progress
 
@@ -134,8 +132,8 @@ def audit(
         reading=reading(columns, separator, zone),
         cluster=cluster,
         pool_size=pool_size,
-        resource=model.Resource(resource.value),
-        policy=model.Policy(model.Order(order.value), model.Backfill(backfill.value)),
+        resource=resource,
+        policy=Policy(order, backfill),
         zone=zone,
         from_day=from_day,
         to_day=to_day,
@@ -487,7 +485,6 @@ def simulate(
     config: ConfigFile = None,
 ) -> None:
     """Simulate a scheduling policy on logs: how would they have waited?"""
-    from audit import model
     from audit.kernels import jit
     from audit.oneoff import simulate as service
     from audit.progress import Progress
@@ -497,15 +494,15 @@ def simulate(
     request = service.Request(
         logs=logs,
         out=out,
-        order=model.Order(order.value) if order else None,
-        backfill=model.Backfill(backfill.value) if backfill else None,
+        order=order,
+        backfill=backfill,
         depth=depth,
         window_s=window,
         dialect=dialect,
         reading=reading(columns, separator, zone),
         cluster=cluster,
         pool_size=pool_size,
-        resource=model.Resource(resource.value) if resource else None,
+        resource=resource,
         zone=zone,
     )
     with Progress() as progress:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from audit.progress import printable
+from audit.words import Resource
 
 if TYPE_CHECKING:
     from audit.config import Config
     from audit.formats.dialects import Reading
 
 DEFAULT_OUT = Path("fairaudit-out")
-
-# As in ``model``, which takes long to import.
-Resource = StrEnum("Resource", ["cpus", "nodes", "gpus"])
-Order = StrEnum("Order", ["fcfs", "sjf", "lxf", "recorded", "fairshare", "nuwt"])
-Backfill = StrEnum(
-    "Backfill", ["none", "no_guarantee", "easy", "conservative", "conservative_replan"]
-)
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
 Dialect = Annotated[

@@ -11,7 +11,6 @@ import typer
 
 from audit.cli.options import (
     DEFAULT_OUT,
-    Backfill,
     ClusterName,
     Columns,
     ConfigFile,
@@ -19,7 +18,6 @@ from audit.cli.options import (
     Depth,
     Dialect,
     Logs,
-    Order,
     PoolSize,
     Separator,
     Window,
@@ -29,6 +27,7 @@ from audit.cli.options import (
     say,
 )
 from audit.progress import printable
+from audit.words import Backfill, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +83,6 @@ def _given(
     config: ConfigFile = None,
 ) -> Given:
     """The options that every study of logs has."""
-    from audit import model
     from audit.studies.run import Request
 
     request = Request(
@@ -95,7 +93,7 @@ def _given(
         reading=reading(columns, separator, zone),
         cluster=cluster,
         pool_size=pool_size,
-        resource=model.Resource(resource.value) if resource else None,
+        resource=resource,
         zone=zone,
         threads=threads,
     )
@@ -186,13 +184,12 @@ def whatif(
     ] = None,
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
-    from audit import model
     from audit.studies.whatif import plan as service
     from audit.studies.whatif.compute import Change
 
     change = Change(
-        order=model.Order(order.value) if order else None,
-        backfill=model.Backfill(backfill.value) if backfill else None,
+        order=order,
+        backfill=backfill,
         depth=depth,
         window_s=window,
         targets=service.shares(targets),
@@ -301,12 +298,10 @@ def sensitivity(
     ] = None,
 ) -> Study:
     """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
-    from audit import model
     from audit.studies.sensitivity import plan as service
 
     by = cast("By | None", group_by.value if group_by else None)
-    chosen = model.Backfill(backfill.value) if backfill else None
-    return Study(service.KEY, service.plan(given.pool, by, groups, chosen))
+    return Study(service.KEY, service.plan(given.pool, by, groups, backfill))
 
 
 @experiment.command("workload")

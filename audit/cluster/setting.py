@@ -12,7 +12,7 @@ from audit import config, periods
 from audit.cluster import inference, spans
 from audit.cluster.inference import Fact
 from audit.formats.dialects import Header
-from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.model import Policy, Pool, Resource, Step
 
 ASSUMED = Policy()
 """The policy of fair start times where nobody says which."""
@@ -136,7 +136,7 @@ def _pool(
     zone: ZoneInfo,
     now: int,
 ) -> tuple[Pool, Fact]:
-    resource = Resource(asked.resource)
+    resource = asked.resource
     given = asked.capacity.model_dump(exclude_none=True)
     capacity = given.get(asked.resource)
     if capacity is None:
@@ -153,7 +153,7 @@ def _pool(
         for step in asked.steps
     )
     amounts = {**given, asked.resource: capacity}
-    policy = Policy(Order(asked.order), Backfill(asked.backfill), asked.depth, asked.window_s)
+    policy = Policy(asked.order, asked.backfill, asked.depth, asked.window_s)
     pool = Pool(
         asked.name,
         resource,
@@ -162,7 +162,7 @@ def _pool(
         tuple(sorted(amounts.items())),
         asked.exclusive_nodes,
         policy,
-        Order(asked.fair_order),
+        asked.fair_order,
     )
     return pool, fact
 

@@ -31,9 +31,6 @@ from audit.simulation.ownership import EQUAL_SHARES
 from audit.simulation.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
-LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
-"""Backfilling that knows depth and window."""
-
 _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
 
 
@@ -267,18 +264,15 @@ def _policy(pool: Pool, request: Request) -> Policy:
     Raises:
         UsageError: a limit is asked for that the backfilling does not know.
     """
-    backfill = request.backfill or pool.policy.backfill
-    limits = (("--depth", request.depth), ("--window", request.window_s))
-    for flag, limit in limits:
-        if limit is not None and backfill not in LIMITED:
-            raise UsageError(f"{flag}: only --backfill {' and '.join(LIMITED)} have one")
-    kept = pool.policy if backfill in LIMITED else Policy()
-    return Policy(
-        request.order or pool.policy.order,
-        backfill,
-        request.depth if request.depth is not None else kept.depth,
-        request.window_s if request.window_s is not None else kept.window_s,
-    )
+    try:
+        return pool.policy.changed(
+            order=request.order,
+            backfill=request.backfill,
+            depth=request.depth,
+            window_s=request.window_s,
+        )
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def _policy_facts(

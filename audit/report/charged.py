@@ -20,6 +20,7 @@ from audit.report.contents import (
 from audit.report.decayed import COLUMNS, LINES, drawn_kind
 from audit.store import queries
 from audit.store.database import Connection
+from audit.words import AMOUNTS
 
 PENALTIES: Final = (
     *("cpu", "max", "max_capped", "max_scaled", "sum", "sum_weighted", "product"),
@@ -27,7 +28,7 @@ PENALTIES: Final = (
 )
 """In the order in which they are shown; the first that is known is what the others differ from."""
 
-RESOURCES: Final = ("cpus", "mem_bytes", "gpus", "nodes")
+RESOURCES: Final = AMOUNTS
 """In the order in which they are shown."""
 
 

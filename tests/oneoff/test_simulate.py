@@ -303,9 +303,10 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
 def test_limits_belong_to_two_kinds_of_backfilling(hand: Path) -> None:
     limited = what_if(hand, depth=1, window_s=60)
     assert limited.comparisons[0].schedule == "fcfs-easy-depth1-window60"
-    limits: list[dict[str, Any]] = [{"depth": 1}, {"window_s": 60}]
-    for limit in limits:
-        with pytest.raises(UsageError, match="only --backfill easy and conservative_replan"):
+    limits: dict[str, dict[str, Any]] = {"depth": {"depth": 1}, "window": {"window_s": 60}}
+    for name, limit in limits.items():
+        refusal = f"^--{name}: only backfill easy and conservative_replan have one"
+        with pytest.raises(UsageError, match=refusal):
             what_if(hand, backfill=Backfill.none, **limit)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.setup import annotated
+from audit.words import BY_OWNER, Backfill, Order, Resource
 
 _texts = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'\\\n\r\t#[]={},"), max_size=12
@@ -82,12 +83,12 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                     f"{name}{part}"
                     for part in draw(st.lists(st.integers(0, 99), min_size=1, unique=True))
                 ),
-                resource=draw(st.sampled_from(["cpus", "nodes", "gpus"])),
+                resource=draw(st.sampled_from(Resource)),
                 capacity=draw(st.builds(config.Amounts, **_amounts | {"cpus": st.integers(1)})),
                 steps=tuple(steps),
                 exclusive_nodes=draw(st.booleans()),
-                order=draw(st.sampled_from(["fcfs", "sjf", "lxf", "recorded"])),
-                backfill=draw(st.sampled_from(["none", "easy", "conservative_replan"])),
+                order=draw(st.sampled_from(sorted(set(Order) - set(BY_OWNER)))),
+                backfill=draw(st.sampled_from(Backfill)),
                 depth=draw(_counts),
                 window_s=draw(_counts),
             )

@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
-from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
+from audit.model import DESCRIBED, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
 from audit.simulation.workload import NEVER
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking, Step
 from tests.strategies import (
     EPOCH,
-    LIMITED,
     NOW,
     POOLS,
     Rows,

@@ -49,10 +49,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from audit.words import AMOUNTS
+
 Floats = NDArray[np.float64]
 Basis = Literal["pool", "node"]
 
-RESOURCES: Final = ("cpus", "mem_bytes", "gpus", "nodes")
+RESOURCES: Final = AMOUNTS
 """The columns of ``model.ATTEMPTS`` that hold a request vector."""
 
 LEAST_WEIGHT: Final = 1e-100

@@ -46,8 +46,6 @@ from audit.studies.drawn import Drawn, difference, ratio
 Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
-LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
-"""Backfilling that knows depth and window."""
 
 
 class Amount(NamedTuple):
@@ -146,17 +144,15 @@ def _refuse_strange(limits: Mapping[str, int], today: Scenario, flag: str) -> No
 
 
 def _policy(today: Policy, change: Change) -> Policy:
-    backfill = change.backfill or today.backfill
-    for flag, limit in (("--depth", change.depth), ("--window", change.window_s)):
-        if limit is not None and backfill not in LIMITED:
-            raise UsageError(f"{flag}: only --backfill {' and '.join(LIMITED)} have one")
-    kept = today if backfill in LIMITED else Policy()
-    return Policy(
-        change.order or today.order,
-        backfill,
-        change.depth if change.depth is not None else kept.depth,
-        change.window_s if change.window_s is not None else kept.window_s,
-    )
+    try:
+        return today.changed(
+            order=change.order,
+            backfill=change.backfill,
+            depth=change.depth,
+            window_s=change.window_s,
+        )
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def asking_for(attempts: pl.DataFrame, factor: Fraction) -> pl.DataFrame:

@@ -10,11 +10,11 @@ CODE = """
 import random
 
 from audit.kernels.scheduling import replay as kernels
-from audit.model import Backfill, Order, Policy
+from audit.model import LIMITED, Backfill, Order, Policy
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
 from tests.naive.simulation import Job, Log, Step
-from tests.strategies import LIMITED, arrays
+from tests.strategies import arrays
 
 chance = random.Random(4)
 

@@ -1,0 +1,105 @@
+"""One cluster: its pools, its logs, its periods, and what its parts need of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from audit import periods
+from audit.config.pools import Pool
+from audit.config.sections import Fault, Section, refusal
+from audit.config.sources import Source
+from audit.config.usage import Usage
+from audit.errors import UsageError
+from audit.words import Order
+
+
+def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+    """What usage needs to know of pools and they do not say."""
+    if usage.basis == "node" and not pools:
+        yield Fault(("usage", "basis"), "'node' needs pools with a number of nodes", usage.basis)
+    for k, pool in enumerate(pools):
+        given = pool.capacity.model_dump(exclude_none=True)
+        known = given.keys() | {pool.resource}
+        capacity = ("pools", k, "capacity")
+        if usage.basis == "node" and pool.capacity.nodes is None:
+            yield Fault(capacity, "usage.basis 'node' needs the number of nodes", given)
+        if usage.penalty in ("cpu", "pe") and "cpus" not in known:
+            yield Fault(capacity, f"usage.penalty {usage.penalty!r} needs the cpus", given)
+        charged = known - ({"nodes"} if usage.basis == "node" else set())
+        if usage.exempt and charged <= set(usage.exempt):
+            yield Fault(
+                ("usage", "exempt"),
+                f"all that pool {pool.name!r} has is exempt: leave something whose full use costs "
+                "everything",
+                usage.exempt,
+            )
+
+
+def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
+    """Settings by which a queue, or what is fair, cannot be ordered."""
+    for k, pool in enumerate(pools):
+        for key in ("order", "fair_order"):
+            if getattr(pool, key) != Order.fairshare:
+                continue
+            where = ("pools", k, key)
+            if usage.operator == "classic":
+                yield Fault(
+                    where, 'needs another usage.operator than "classic", such as "slurm"', "classic"
+                )
+            if usage.alignment == "calendar" and usage.method == "windows":
+                yield Fault(where, 'needs usage.alignment "trailing"', usage.alignment)
+            if usage.method == "slurm" and usage.half_life_days == 0:
+                yield Fault(where, "needs a half-life: a reset alone orders nothing", 0)
+            targets = usage.users or usage.accounts or usage.has_tree
+            if usage.operator != "absolute" and not targets:
+                yield Fault(
+                    where,
+                    f"needs shares for usage.operator {usage.operator!r} (usage.shares, "
+                    'associations, users or accounts); without any, "absolute" goes by usage alone',
+                    usage.operator,
+                )
+
+
+class Cluster(Section):
+    """One cluster: its pools, its logs, its periods."""
+
+    name: str = Field(min_length=1)
+    zone: str = "UTC"
+    period: Literal["day", "week", "month"] = "month"
+    pools: tuple[Pool, ...] = ()
+    sources: tuple[Source, ...] = ()
+    usage: Usage = Usage()
+
+    @field_validator("zone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            periods.zone(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    @model_validator(mode="after")
+    def _no_partition_twice(self) -> Cluster:
+        named = [partition for pool in self.pools for partition in pool.partitions]
+        if twice := sorted({name for name in named if named.count(name) > 1}):
+            raise ValueError(f"partitions in two pools: {', '.join(twice)}")
+        if len(self.pools) > 1 and sum(not pool.partitions for pool in self.pools) > 1:
+            raise ValueError("only one pool may leave out its partitions: it gets all others")
+        names = [pool.name for pool in self.pools]
+        if len(set(names)) < len(names):
+            raise ValueError("two pools have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _pools_have_what_is_charged(self) -> Cluster:
+        faults = [
+            *_faults_of_pools(self.usage, self.pools),
+            *_faults_of_orders(self.usage, self.pools),
+        ]
+        if faults:
+            raise refusal("Cluster", faults)
+        return self

@@ -1,0 +1,39 @@
+"""How figures are computed, and which of them must not be exceeded."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from audit.config.sections import Section
+
+
+class Metrics(Section):
+    """How figures are computed."""
+
+    tau_s: int = Field(default=10, ge=1)
+    resource_equality_weights: Literal["size", "jobs"] = "size"
+    count_never_started: bool = False
+    keep_single_job_users: bool = False
+    tolerance_s: int = Field(default=60, ge=0)
+
+
+class Simulation(Section):
+    """How fair start times are computed."""
+
+    threads: int = Field(default=0, ge=0)
+
+
+class Uncertainty(Section):
+    """Bootstrap intervals (SPEC §5)."""
+
+    resamples: int = Field(default=1000, ge=100, le=100_000)
+
+
+class Threshold(Section):
+    """A figure that must not be exceeded; where it is, ``run`` ends with exit code 1."""
+
+    metric: str
+    above: float
+    dimension: str = "all"

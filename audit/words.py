@@ -1,0 +1,48 @@
+"""The names that a policy and a request are made of, each list once; imports nothing that is heavy.
+
+They are those of config.toml, of the command line and of the database alike.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Resource(StrEnum):
+    """What a pool can count (SPEC §1, *size*)."""
+
+    cpus = "cpus"
+    nodes = "nodes"
+    gpus = "gpus"
+
+
+AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
+"""Of what a request, or a pool, has an amount; the columns of ``model.ATTEMPTS``."""
+
+
+class Order(StrEnum):
+    """In which order a queue is served (SPEC §4, *Queue order*)."""
+
+    fcfs = "fcfs"
+    sjf = "sjf"
+    lxf = "lxf"
+    recorded = "recorded"
+    fairshare = "fairshare"
+    nuwt = "nuwt"
+
+
+BY_OWNER: Final = (Order.fairshare, Order.nuwt)
+"""Orders that go by what an attempt's owner used or waited."""
+
+
+class Backfill(StrEnum):
+    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
+
+    none = "none"
+    no_guarantee = "no_guarantee"
+    easy = "easy"
+    conservative = "conservative"
+    conservative_replan = "conservative_replan"
+
+
+LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
+"""Backfillings that can be limited: how far down the queue one looks, how long who overtakes is."""
