@@ -16,7 +16,7 @@ TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fresh test-slow test-slurm check bench studies lock clean libraries test-programs stale
+.PHONY: help setup demo test test-fresh test-slow test-slurm check bench studies metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -53,6 +53,9 @@ bench: setup ## measure speed against the yardsticks
 
 studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
 	@$(PY) bench/studies.py $(STUDIES)
+
+metrics-page: setup ## write the tables of docs/metrics.md anew from the registry of measures
+	@$(PY) bench/metrics_page.py
 
 lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_FLAGS=--upgrade
 	@.ci/lock $(LOCK_FLAGS)

@@ -1,6 +1,7 @@
 """What the documents say is there: commands, views, metrics, exit codes, the notebook."""
 
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,14 @@ def test_every_figure_of_a_summary_is_documented(
     several = {f"used_{resource}" for resource in ("cpus", "nodes", "gpus", "mem_bytes")}
     assert set(metrics) == documented - several
     assert several <= documented
+
+
+def test_the_tables_of_measures_are_those_of_the_registry() -> None:
+    """Where this fails: ``make metrics-page``."""
+    page = document("docs/metrics.md")
+    script = runpy.run_path(str(ROOT / "bench" / "metrics_page.py"))
+    assert script["filled"](page) == page
+    assert page.count("<!-- measures: ") == len(script["PARTS"])
 
 
 def test_the_notebook_runs(

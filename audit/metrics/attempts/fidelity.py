@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, in_totals
 from audit.metrics.attempts.population import ended
+from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
 
 Ints = NDArray[np.int64]
@@ -60,10 +61,10 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
     errors = np.sort(np.abs(late))
     limits = {"median": nearest_rank(errors, MEDIAN), "p90": nearest_rank(errors, P90)}
     rows = [
-        ("replayed", float(both.height), "attempts"),
-        *((f"start_error_{name}", limit, "s") for name, limit in limits.items()),
-        ("wait_correlation", rank_correlation(again - arrival, start - arrival), "1"),
-        ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None, "s"),
+        ("replayed", float(both.height)),
+        *((f"start_error_{name}", limit) for name, limit in limits.items()),
+        ("wait_correlation", rank_correlation(again - arrival, start - arrival)),
+        ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
     ]
     for fst in FSTS:
         missed = subjects.filter(in_totals(fst))[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
@@ -71,8 +72,9 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
             total = exact_sum(missed)
             known = limit is not None and total > 0
             share = exact_sum(missed[missed >= limit]) / total if known else None
-            rows.append((f"miss_{fst}_share_beyond_{name}", share, "1"))
-    return pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
+            rows.append((f"miss_{fst}_share_beyond_{name}", share))
+    with_units = [(metric, value, unit_of(metric)) for metric, value in rows]
+    return pl.DataFrame(with_units, schema=FIDELITY_SCHEMA, orient="row")
 
 
 def rank_correlation(one: Ints, other: Ints) -> float | None:

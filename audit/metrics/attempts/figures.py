@@ -12,12 +12,10 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, Fst, in_totals, preference
-from audit.metrics.attempts.parts import ATTEMPTS, ONE, SECONDS, Part, Ratio, Row, cut
+from audit.metrics.attempts.parts import Part, Ratio, Row, cut, row
 from audit.metrics.quantiles import MEDIAN, P90, P99
-from audit.metrics.uncertainty import NONE, Resamples
+from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus
-
-PER_ATTEMPT: Final = "resource·s/attempt"
 
 
 def of_parts(numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples) -> list[Row]:
@@ -29,11 +27,11 @@ def of_parts(numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples) -> li
         resamples: of its users.
     """
     return [
-        row
-        for dimension, measures in _MEASURED.items()
+        figure
+        for dimension, measured in _MEASURED.items()
         for part in cut(numbered, dimension, zone, _TERMS)
-        for measure in measures
-        for row in measure(part, resamples)
+        for measure in measured
+        for figure in measure(part, resamples)
     ]
 
 
@@ -69,38 +67,38 @@ def _waits(part: Part, resamples: Resamples) -> list[Row]:
     longest = float(waits.max()) if len(waits) else None
     return [
         *_mean_wait(part, resamples),
-        *part.quantiles(quantiles, "wait_s", SECONDS, resamples),
-        part.row("wait_max", longest, NONE, SECONDS),
+        *part.quantiles(quantiles, "wait_s", resamples),
+        part.row("wait_max", longest),
     ]
 
 
 def _mean_wait(part: Part, resamples: Resamples) -> list[Row]:
-    return part.ratios([Ratio("wait_mean", "wait_s", "one", SECONDS)], resamples)
+    return part.ratios([Ratio("wait_mean", "wait_s", "one")], resamples)
 
 
 def _slowdowns(part: Part, resamples: Resamples) -> list[Row]:
     quantiles = {"bounded_slowdown_median": MEDIAN, "bounded_slowdown_p90": P90}
-    mean = Ratio("bounded_slowdown_mean", "bounded_slowdown", "one", ONE)
+    mean = Ratio("bounded_slowdown_mean", "bounded_slowdown", "one")
     return [
         *part.ratios([mean], resamples),
-        *part.quantiles(quantiles, "bounded_slowdown", ONE, resamples),
+        *part.quantiles(quantiles, "bounded_slowdown", resamples),
     ]
 
 
 def _overtakes(part: Part, resamples: Resamples) -> list[Row]:
     figures = [
-        Ratio("overtaken_share", "overtaken", "one", ONE),
-        Ratio("overtaken_by_mean", "overtaken_by", "one", ATTEMPTS),
+        Ratio("overtaken_share", "overtaken", "one"),
+        Ratio("overtaken_by_mean", "overtaken_by", "one"),
     ]
     return part.ratios(figures, resamples)
 
 
 def _unfairness(part: Part, resamples: Resamples) -> list[Row]:
     figures = [
-        Ratio("re_unfairness", "re_unfair", "one", PER_ATTEMPT),
-        Ratio("re_unfairness_share", "re_unfair", "re_consumed", ONE),
-        Ratio("re_treated_unfairly_share", "re_treated", "one", ONE),
-        Ratio("re_unfairness_net", "re_unfairness", "one", PER_ATTEMPT),
+        Ratio("re_unfairness", "re_unfair", "one"),
+        Ratio("re_unfairness_share", "re_unfair", "re_consumed"),
+        Ratio("re_treated_unfairly_share", "re_treated", "one"),
+        Ratio("re_unfairness_net", "re_unfairness", "one"),
     ]
     return part.ratios(figures, resamples)
 
@@ -134,11 +132,11 @@ _MEASURED: Final[Mapping[str, tuple[Callable[[Part, Resamples], list[Row]], ...]
 
 def _statuses(numbered: pl.DataFrame) -> list[Row]:
     """How many fair start times have each status that occurs."""
-    found = dict(numbered["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
+    numbers = dict(numbered["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
     return [
-        Row("fst_attempts", "fst_status", status, number, *NONE, ATTEMPTS, number)
+        row("fst_attempts", "fst_status", status, number, number)
         for status in FstStatus
-        if (number := found.get(status))
+        if (number := numbers.get(status))
     ]
 
 
@@ -161,17 +159,17 @@ def _fst_terms(fst: Fst, tolerance_s: int) -> dict[str, pl.Expr]:
 
 def _fst_figures(fst: Fst) -> list[Ratio]:
     return [
-        Ratio(f"miss_{fst}_mean", "miss", "one", SECONDS),
-        Ratio(f"missed_{fst}_share", "missed", "one", ONE),
-        Ratio(f"missed_{fst}_mean", "missed_by", "missed", SECONDS),
-        Ratio(f"preferred_{fst}_share", "preferred", "one", ONE),
-        Ratio(f"preference_{fst}_mean", "preference", "one", SECONDS),
+        Ratio(f"miss_{fst}_mean", "miss", "one"),
+        Ratio(f"missed_{fst}_share", "missed", "one"),
+        Ratio(f"missed_{fst}_mean", "missed_by", "missed"),
+        Ratio(f"preferred_{fst}_share", "preferred", "one"),
+        Ratio(f"preference_{fst}_mean", "preference", "one"),
     ]
 
 
 _FST_DIMENSIONS: Final = ("all", "width_class", "user", "account", "partition", "hour_of_week")
 _SLOWED: Final = ("all", "width_class")
 _FAIR_SLOWDOWNS: Final = (
-    Ratio("fair_slowdown_mean", "fair_slowdown", "one", ONE),
-    Ratio("over_fair_slowdown_share", "slower", "one", ONE),
+    Ratio("fair_slowdown_mean", "fair_slowdown", "one"),
+    Ratio("over_fair_slowdown_share", "slower", "one"),
 )

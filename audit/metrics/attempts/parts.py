@@ -12,21 +12,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import exact_sum, nearest_rank
-from audit.metrics.uncertainty import Interval, Resamples
+from audit.metrics.uncertainty import NONE, Interval, Resamples
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
-SECONDS, ONE, ATTEMPTS = "s", "1", "attempts"
-"""Units of figures."""
 KEYS: Final = ("user", "account", "partition", "width_class", "size", "arrival_time")
 """Columns of ``model.DESCRIBED`` that parts are cut by."""
 
 
 class Row(NamedTuple):
-    """One row of the summary; fields as ``summary.SUMMARY_SCHEMA``."""
+    """One row of the summary; fields as ``summary.SUMMARY_SCHEMA``. See :func:`row`."""
 
     metric: str
     dimension: str
@@ -38,13 +37,32 @@ class Row(NamedTuple):
     attempts: int | None
 
 
+def row(
+    metric: str,
+    dimension: str,
+    dimension_value: str | None,
+    value: float | None,
+    attempts: int | None,
+    interval: Interval = NONE,
+    unit: str | None = None,
+) -> Row:
+    """A row with the unit that the registry of measures has for it, or with ``unit``.
+
+    Raises:
+        KeyError: there is no unit: the metric has no entry in ``metrics.measures``.
+    """
+    unit = unit or unit_of(metric, dimension_value)
+    return Row(metric, dimension, dimension_value, value, *interval, unit, attempts)
+
+
 class Ratio(NamedTuple):
     """A figure Σ above / Σ below; a mean where ``below`` is 1 for each attempt."""
 
     metric: str
     above: str  # a term's name
     below: str
-    unit: str
+    unit: str | None = None
+    """None: that of the registry of measures."""
 
 
 class Part(NamedTuple):
@@ -57,9 +75,15 @@ class Part(NamedTuple):
     units: Ints
     """The number of each attempt's user."""
 
-    def row(self, metric: str, value: float | None, interval: Interval, unit: str) -> Row:
-        """A row about this part."""
-        return Row(metric, self.dimension, self.value, value, *interval, unit, len(self.units))
+    def row(
+        self,
+        metric: str,
+        value: float | None,
+        interval: Interval = NONE,
+        unit: str | None = None,
+    ) -> Row:
+        """A row about this part; as :func:`row`."""
+        return row(metric, self.dimension, self.value, value, len(self.units), interval, unit)
 
     def ratios(self, figures: Sequence[Ratio], resamples: Resamples) -> list[Row]:
         """Rows of ratios with their intervals; null for 0/0."""
@@ -83,15 +107,13 @@ class Part(NamedTuple):
             for one, interval in zip(figures, intervals, strict=True)
         ]
 
-    def quantiles(
-        self, metrics: Mapping[str, int], term: str, unit: str, resamples: Resamples
-    ) -> list[Row]:
+    def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
         """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
         order = np.argsort(self.terms[term], kind="stable")
         values = self.terms[term][order].astype(np.float64)
         intervals = resamples.quantiles(self.units[order], values, list(metrics.values()))
         return [
-            self.row(metric, nearest_rank(values, thousandths), interval, unit)
+            self.row(metric, nearest_rank(values, thousandths), interval)
             for (metric, thousandths), interval in zip(metrics.items(), intervals, strict=True)
         ]
 

@@ -15,10 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
-from audit.metrics.attempts import figures as measures
-from audit.metrics.attempts import performance, users
+from audit.metrics.attempts import figures, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.parts import ATTEMPTS, ONE, SECONDS, Row, number_users
+from audit.metrics.attempts.parts import Row, number_users, row
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import ended, gave_up_wait, in_period
 from audit.metrics.attempts.resource_equality import conservation
@@ -49,10 +48,6 @@ SUMMARY_SCHEMA = pl.Schema(
 """Columns of ``summary_result`` that are the metrics' own."""
 
 KINDS: Final[tuple[users.Kind, ...]] = ("user", "account")
-
-JOBS, USERS, RESOURCE = "jobs", "users", "resource"
-NUWT = "s/(resource·s)"
-NUWT_SQUARED = "(s/(resource·s))²"
 
 
 class Options(NamedTuple):
@@ -106,10 +101,10 @@ def summarise(
     if len(pool.amounts) > 1:
         rows += _resources(described, pool, period, now)
         rows += _used_by(held, pool)
-    rows += measures.of_parts(numbered, zone, resamples)
-    rows += measures.of_fair_starts(numbered, zone, resamples, options.tolerance_s)
+    rows += figures.of_parts(numbered, zone, resamples)
+    rows += figures.of_fair_starts(numbered, zone, resamples, options.tolerance_s)
     conserved = conservation(described, now, options.count_never_started)
-    rows.append(Row("re_conservation", "all", None, conserved, *NONE, ONE, described.height))
+    rows.append(row("re_conservation", "all", None, conserved, described.height))
     for kind in KINDS:
         rows += _nuwt(users.by_entity(held, kind), kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
@@ -134,12 +129,9 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         exceeds_capacity=(pl.col("size") > pool.largest).sum(),
         over_requested_walltime=(subject & (pl.col("occupancy_s") > pl.col("walltime_s"))).sum(),
     ).row(0, named=True)
-    rows = [
-        Row(metric, "all", None, number, *NONE, JOBS if metric == "jobs" else ATTEMPTS, held.height)
-        for metric, number in numbers.items()
-    ]
+    rows = [row(metric, "all", None, number, held.height) for metric, number in numbers.items()]
     named = float(belonging["user"].drop_nulls().n_unique())
-    return [*rows, Row("users", "all", None, named, *NONE, USERS, belonging.height)]
+    return [*rows, row("users", "all", None, named, belonging.height)]
 
 
 def _gave_up(held: pl.DataFrame) -> list[Row]:
@@ -152,11 +144,11 @@ def _gave_up(held: pl.DataFrame) -> list[Row]:
     rows = []
     for dimension, (value, number, waited) in [
         ("all", (None, *held.select(numbers).row(0))),
-        *(("account", row) for row in by_account.rows()),
+        *(("account", of_account) for of_account in by_account.rows()),
     ]:
         rows += [
-            Row("never_started", dimension, value, number, *NONE, ATTEMPTS, number),
-            Row("gave_up_wait_s", dimension, value, waited, *NONE, SECONDS, number),
+            row("never_started", dimension, value, number, number),
+            row("gave_up_wait_s", dimension, value, waited, number),
         ]
     return rows
 
@@ -185,21 +177,21 @@ def _activity(
 
     resamples = Resamples(len(days), seed, options.resamples)
     capable = did.capacity * did.seconds
-    figures: list[tuple[str, Callable[[Activity], float | None], Ints, Ints, str]] = [
-        ("utilization", performance.utilization, did.used, capable, ONE),
-        ("loss_of_capacity", performance.loss_of_capacity, did.lost, capable, ONE),
-        ("over_capacity_time", performance.over_capacity_time, did.over, did.seconds, ONE),
-        ("queued_mean", performance.queued_mean, did.queued, did.seconds, RESOURCE),
+    measured: list[tuple[str, Callable[[Activity], float | None], Ints, Ints]] = [
+        ("utilization", performance.utilization, did.used, capable),
+        ("loss_of_capacity", performance.loss_of_capacity, did.lost, capable),
+        ("over_capacity_time", performance.over_capacity_time, did.over, did.seconds),
+        ("queued_mean", performance.queued_mean, did.queued, did.seconds),
     ]
     rows = []
-    for metric, of, above, below, unit in figures:
+    for metric, measure, above, below in measured:
         interval = resamples.ratio(days, daily(above), daily(below))
-        rows.append(Row(metric, "all", None, of(did), *interval, unit, None))
-    rows.append(Row("peak_in_use", "all", None, float(did.peak), *NONE, RESOURCE, None))
-    for metric, _, above, below, unit in (figures[0], figures[3]):
+        rows.append(row(metric, "all", None, measure(did), None, interval))
+    rows.append(row("peak_in_use", "all", None, float(did.peak), None))
+    for metric, _, above, below in (measured[0], measured[3]):
         shares = (daily(above) / daily(below)).tolist()
         for name, share in zip(sorted(set(names)), shares, strict=True):
-            rows.append(Row(metric, "day", name, share, *NONE, unit, None))
+            rows.append(row(metric, "day", name, share, None))
     return rows
 
 
@@ -210,7 +202,7 @@ def _resources(described: pl.DataFrame, pool: Pool, period: Period, now: int) ->
         of_resource = described.with_columns(size=pl.col(column))
         edges = sorted({period.from_time, period.to_time})
         share = performance.utilization(performance.activity(of_resource, amount, edges, now))
-        rows.append(Row("utilization", "resource", column, share, *NONE, ONE, None))
+        rows.append(row("utilization", "resource", column, share, None))
     return rows
 
 
@@ -222,7 +214,7 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
         used = ended(held).group_by("user").agg(area.sum().alias("area"), pl.len()).sort("user")
         for user, total, count in used.iter_rows():
             share = total / amount / 3600
-            rows.append(Row(f"used_{column}", "user", user, share, *NONE, "pool-hours", count))
+            rows.append(row(f"used_{column}", "user", user, share, count))
     return rows
 
 
@@ -240,20 +232,20 @@ def _nuwt(entities: pl.DataFrame, kind: users.Kind, seed: int, options: Options)
         units[order], nuwt[order], [LOWER_QUARTILE, MEDIAN, UPPER_QUARTILE]
     )
     f, deviation = resamples.spread(units, nuwt)
-    figures: list[tuple[str, float | None, Interval, str]] = [
-        ("uwt", spread.uwt, resamples.ratio(units, nuwt, np.ones(kept.height)), NUWT),
-        ("nuwt_median", spread.median, median, NUWT),
-        ("nuwt_q1", spread.lower_quartile, q1, NUWT),
-        ("nuwt_q3", spread.upper_quartile, q3, NUWT),
-        ("nuwt_pooled", spread.pooled, resamples.ratio(units, tuwt, tusa), NUWT),
-        ("nuwt_deviation", spread.deviation, deviation, NUWT),
-        ("nuwt_f", spread.f, f, NUWT_SQUARED),
-        ("nuwt_entities", float(spread.entities), NONE, f"{kind}s"),
-        ("nuwt_single_job", float(spread.single_job), NONE, f"{kind}s"),
-        ("nuwt_no_usage", float(spread.no_usage), NONE, f"{kind}s"),
+    measured: list[tuple[str, float | None, Interval]] = [
+        ("uwt", spread.uwt, resamples.ratio(units, nuwt, np.ones(kept.height))),
+        ("nuwt_median", spread.median, median),
+        ("nuwt_q1", spread.lower_quartile, q1),
+        ("nuwt_q3", spread.upper_quartile, q3),
+        ("nuwt_pooled", spread.pooled, resamples.ratio(units, tuwt, tusa)),
+        ("nuwt_deviation", spread.deviation, deviation),
+        ("nuwt_f", spread.f, f),
+        ("nuwt_entities", float(spread.entities), NONE),
+        ("nuwt_single_job", float(spread.single_job), NONE),
+        ("nuwt_no_usage", float(spread.no_usage), NONE),
     ]
     attempts = int(kept["attempts"].sum())
     return [
-        Row(metric, "entity_kind", kind, value, *interval, unit, attempts)
-        for metric, value, interval, unit in figures
+        row(metric, "entity_kind", kind, value, attempts, interval)
+        for metric, value, interval in measured
     ]

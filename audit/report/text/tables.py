@@ -7,89 +7,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
 from audit.report.contents import Entities, Entity, Figure, PoolPart
 
-KEY_FIGURES: Final = (
-    (
-        "Attempts",
-        (
-            ("attempts", "Attempts that ended in the period"),
-            ("jobs", "Jobs they belong to"),
-            ("users", "Users they belong to"),
-            ("never_started", "Attempts that never started (in no figure below)"),
-            ("gave_up_wait_s", "… waited in sum before they left the queue"),
-        ),
-    ),
-    (
-        "Waits",
-        (
-            ("wait_mean", "Mean wait"),
-            ("wait_median", "Median wait"),
-            ("wait_p90", "90th percentile of the wait"),
-            ("wait_p99", "99th percentile of the wait"),
-            ("wait_max", "Longest wait"),
-            ("bounded_slowdown_mean", "Mean bounded slowdown"),
-            ("bounded_slowdown_median", "Median bounded slowdown"),
-            ("bounded_slowdown_p90", "90th percentile of bounded slowdown"),
-            ("overtaken_share", "Attempts overtaken by a later one"),
-            ("overtaken_by_mean", "Mean number of later attempts that started earlier"),
-        ),
-    ),
-    (
-        "Resource equality",
-        (
-            ("re_unfairness", "Shortfall per attempt (overall unfairness)"),
-            ("re_unfairness_share", "Shortfall as a share of what was consumed"),
-            ("re_treated_unfairly_share", "Attempts that got less than an equal share"),
-        ),
-    ),
-    (
-        "The machine",
-        (
-            ("utilization", "Utilization"),
-            ("loss_of_capacity", "Loss of capacity"),
-            ("peak_in_use", "Most in use at once"),
-            ("over_capacity_time", "Time with more in use than the pool has"),
-        ),
-    ),
-)
 
-NUWT_MEASURES: Final = (
-    ("uwt", "Mean (UWT)"),
-    ("nuwt_median", "Median"),
-    ("nuwt_q1", "Lower quartile"),
-    ("nuwt_q3", "Upper quartile"),
-    ("nuwt_pooled", "All together (ΣTUWT / ΣTUSA)"),
-    ("nuwt_deviation", "Standard deviation"),
-    ("nuwt_f", "F, sum of squared distances from the mean"),
-    ("nuwt_entities", "Number counted"),
-    ("nuwt_single_job", "Left out: fewer than two started jobs"),
-    ("nuwt_no_usage", "Left out: no usage, so no NUWT"),
-)
+def _listed(table: Table) -> tuple[tuple[str, str], ...]:
+    """The measures of a table, and what it calls them."""
+    return tuple((key, of.label) for key, of in SUMMARY.items() if of.table is table)
 
-POPULATION: Final = (
-    ("attempts", "Ended in the period: what every figure speaks of"),
-    ("never_started", "Never started"),
-    ("gave_up_wait_s", "… waited in sum before they left the queue"),
-    ("running", "Open: running when the log was taken"),
-    ("pending", "Open: waiting when the log was taken"),
-    ("start_unknown", "Ran, but the log does not say when they started"),
-    ("arrivals_clipped", "Started before they arrived: arrival set to the start"),
-    ("size_unknown", "Size unknown, counted as 0"),
-    ("exceeds_capacity", "Larger than the whole pool"),
-    ("over_requested_walltime", "Ran longer than the walltime that was asked for"),
-    ("over_capacity_time", "Share of time with more in use than the pool has"),
-)
 
-FAIR_START: Final = (
-    ("miss_{}_mean", "Miss per attempt (overall unfairness)"),
-    ("missed_{}_share", "Attempts that started later than it"),
-    ("missed_{}_mean", "… by how much, in the mean of those"),
-    ("preferred_{}_share", "Attempts that started earlier than it"),
-    ("preference_{}_mean", "Preference per attempt"),
+KEY_FIGURES: Final = tuple(
+    (table.value, _listed(table))
+    for table in (Table.ATTEMPTS, Table.WAITS, Table.EQUALITY, Table.MACHINE)
 )
-"""Figures that are of the strict fair start time, and of the relaxed one."""
+"""The key figures of a pool by group: each measure, and what it is called."""
+
+NUWT_MEASURES: Final = _listed(Table.OWNERS)
+"""How NUWT is spread over users, and over accounts."""
+
+POPULATION: Final = tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)
+"""What became of the attempts that records tell of."""
+
+FAIR_START: Final = tuple(
+    (key, key.replace("_strict_", "_relaxed_") if "_strict_" in key else None, label)
+    for key, label in _listed(Table.FAIR_STARTS)
+    if "_relaxed_" not in key
+)
+"""Figures of the strict fair start time, those of the relaxed one (None: there is none), labels."""
 
 STATUSES: Final[Mapping[str, tuple[str, str]]] = {
     FstStatus.FINAL: ("final", "All that it rests on has ended: later logs will not change it."),

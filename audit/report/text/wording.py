@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from audit.metrics import measures
+from audit.metrics.measures import Shown
 from audit.report.contents import Figure
 
 UNKNOWN: Final = "–"
@@ -256,15 +258,35 @@ def width(label: str) -> str:
 
 
 def value(figure: Figure, kind: str) -> str:
-    """The value of a figure in the unit that suits it."""
-    return _in_unit(figure.value, figure, kind)
+    """The value of a figure as its measure is shown."""
+    if figure.value is None:
+        return UNKNOWN
+    match _shown(figure):
+        case Shown.RESOURCE_TIME:
+            return amount(figure.value, kind)
+        case Shown.DURATION:
+            return duration(figure.value)
+        case Shown.COUNT:
+            return count(figure.value)
+        case Shown.SHARE:
+            return percent(figure.value)
+        case Shown.NUMBER:
+            return number(figure.value)
 
 
 def bare(figure: Figure) -> str:
     """The value of a figure under a column title that names its unit."""
-    if figure.value is not None and figure.metric in _RESOURCE_TIMES:
+    if _shown(figure) is Shown.RESOURCE_TIME:
         return hours(figure.value)
-    return _in_unit(figure.value, figure, "")
+    return value(figure, "")
+
+
+def _shown(figure: Figure) -> Shown:
+    """How the measure is shown; one that the registry does not know, such as a study's, by unit."""
+    measure = measures.find(figure.metric)
+    if measure is not None:
+        return measure.shown
+    return Shown.DURATION if figure.unit == measures.SECONDS else Shown.NUMBER
 
 
 def interval(figure: Figure) -> str:
@@ -274,14 +296,15 @@ def interval(figure: Figure) -> str:
     """
     if figure.lower is None or figure.upper is None:
         return ""
-    if figure.unit == "s":
+    shown = _shown(figure)
+    if shown is Shown.DURATION:
         unit, size = time_unit(abs(figure.upper))
         if figure.lower and time_unit(abs(figure.lower))[1] != size:
             return f"{duration(figure.lower)} to {duration(figure.upper)}"
         return f"{number(figure.lower / size)} to {number(figure.upper / size)} {unit}"
-    if figure.metric in _SHARES:
+    if shown is Shown.SHARE:
         return f"{_hundredths(figure.lower)} to {_hundredths(figure.upper)} %"
-    if figure.metric in _RESOURCE_TIMES:
+    if shown is Shown.RESOURCE_TIME:
         return f"{hours(figure.lower)} to {hours(figure.upper)}"
     return f"{number(figure.lower)} to {number(figure.upper)}"
 
@@ -299,39 +322,6 @@ def _hundredths(share: float) -> str:
     if 0 < abs(shown) < 0.05:
         return "under 0.1" if shown > 0 else "about 0"
     return _minus(f"{shown:,.{0 if abs(shown) >= 100 else 1}f}")
-
-
-def _in_unit(amount_: float | None, figure: Figure, kind: str) -> str:
-    if amount_ is None:
-        return UNKNOWN
-    if figure.unit == "s":
-        return duration(amount_)
-    if figure.metric in _COUNTED:
-        return count(amount_)
-    if figure.metric in _SHARES:
-        return percent(amount_)
-    if figure.metric in _RESOURCE_TIMES:
-        return amount(amount_, kind)
-    return number(amount_)
-
-
-_COUNTED: Final = frozenset(
-    {
-        "attempts", "jobs", "users", "never_started", "running", "pending", "start_unknown",
-        "arrivals_clipped", "size_unknown", "exceeds_capacity", "over_requested_walltime",
-        "peak_in_use", "nuwt_entities", "nuwt_single_job", "nuwt_no_usage", "fst_attempts",
-        "replayed",
-    }
-)  # fmt: skip
-_SHARES: Final = frozenset(
-    {
-        "utilization", "loss_of_capacity", "over_capacity_time", "overtaken_share",
-        "re_unfairness_share", "re_treated_unfairly_share", "over_fair_slowdown_share",
-        "missed_strict_share", "missed_relaxed_share",
-        "preferred_strict_share", "preferred_relaxed_share",
-    }
-)  # fmt: skip
-_RESOURCE_TIMES: Final = frozenset({"re_unfairness", "re_unfairness_net"})
 
 
 def _minus(text: str) -> str:

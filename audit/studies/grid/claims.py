@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.parts import ONE
+from audit.metrics.measures import ONE
 from audit.model import Backfill, Order
 from audit.studies import verdicts
 from audit.studies.grid.compute import (

@@ -23,8 +23,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import width
-from audit.metrics.attempts.parts import SECONDS, Ratio, cut, number_users
+from audit.metrics.attempts.parts import Ratio, cut, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
 from audit.metrics.uncertainty import LOWER, UPPER, Resamples
 from audit.model import Backfill, Order, Policy
@@ -52,7 +53,7 @@ UNFAIRNESS: Final = (STRICT, RELAXED, RE, RAQFM)
 consumed, 0) in resource·s with the share by size (RE) or equal for each job (RAQFM)."""
 UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys((STRICT, RELAXED, WAIT), SECONDS),
-    **dict.fromkeys((RE, RAQFM), "resource·s/attempt"),
+    **dict.fromkeys((RE, RAQFM), PER_ATTEMPT),
 }
 METRICS: Final[Mapping[str, str]] = {
     STRICT: "miss_strict_mean",

@@ -1,0 +1,349 @@
+"""The registry of measures: what each figure is called, its unit, how it is shown, what it means.
+
+Who computes a figure names it by its key; its unit comes from here. So do the rows and the wording
+of a report's tables, docs/metrics.md and the comments of the columns that analysts see. A figure
+without an entry is refused where the summary is made (``unit_of``).
+
+Amounts are of the pool's counted resource ("resource": cpus, nodes or gpus), times in s.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
+PER_ATTEMPT: Final = "resource·s/attempt"
+NUWT: Final = "s/(resource·s)"
+_AREA: Final = "resource·s"
+ENTITIES: Final = "users, accounts"
+"""Stands for ``users`` of users and ``accounts`` of accounts."""
+
+
+class Shown(Enum):
+    """How a reader sees a value."""
+
+    COUNT = "a whole number"
+    NUMBER = "a number"
+    SHARE = "a share of 1, in per cent"
+    DURATION = "seconds, in the unit that suits them"
+    RESOURCE_TIME = "resource-seconds, in resource-hours"
+
+
+class Table(Enum):
+    """Where a report lists a measure, under its label."""
+
+    ATTEMPTS = "Attempts"
+    WAITS = "Waits"
+    EQUALITY = "Resource equality"
+    MACHINE = "The machine"
+    FAIR_STARTS = "Fair start times"
+    OWNERS = "NUWT"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of the view ``summary``, or of ``fidelity``."""
+
+    key: str
+    label: str
+    unit: str
+    shown: Shown
+    dimensions: tuple[str, ...]
+    meaning: str
+    """One sentence without a full stop, with the formula."""
+    source: str = ""
+    table: Table | None = None
+    """None: in no table that lists measures; others may still show it."""
+    record_label: str = ""
+    """What the table of records calls it; empty: it is not there."""
+    when: str = ""
+    """When it is there; empty: always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A measure of single attempts, or of single users and accounts, as a column of a view."""
+
+    key: str
+    unit: str
+    meaning: str
+    missing: str = ""
+    """When it is NULL."""
+
+    @property
+    def comment(self) -> str:
+        """What analysts read beside the column."""
+        unit = "" if self.unit in (ONE, ATTEMPTS, JOBS) else self.unit
+        null = f"NULL {self.missing}" if self.missing else ""
+        return "; ".join(text for text in (self.meaning, unit, null) if text)
+
+
+COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
+DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
+
+_ALL: Final = ("all",)
+_WIDTHS: Final = ("all", "width_class")
+_ACCOUNTS: Final = (*_WIDTHS, "account")
+_OWNED: Final = (*_WIDTHS, "user", "account")
+_JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
+_KINDS: Final = ("entity_kind",)
+_FSTS: Final = "with fair start times"
+_SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
+_SABIN_RE: Final = "Sabin & Sadayappan §3.2"
+_KLUSACEK: Final = "Klusáček & Rudová §2.3"
+
+# One entry in two or three lines, so that they can be compared.
+# fmt: off
+_POPULATION: Final = (
+    Measure("attempts", "Attempts that ended in the period", ATTEMPTS, COUNT, _ALL,
+            "attempts that started, and ended in the period", "", Table.ATTEMPTS,
+            "Ended in the period: what every figure speaks of"),
+    Measure("jobs", "Jobs they belong to", JOBS, COUNT, _ALL,
+            "jobs that these attempts belong to", "", Table.ATTEMPTS),
+    Measure("users", "Users they belong to", "users", COUNT, _ALL,
+            "users of these attempts, and of those that never started", "", Table.ATTEMPTS),
+    Measure("never_started", "Attempts that never started (in no figure below)", ATTEMPTS, COUNT,
+            ("all", "account"),
+            "attempts that left the queue without starting; no other figure counts them", "",
+            Table.ATTEMPTS, "Never started"),
+    Measure("gave_up_wait_s", "… waited in sum before they left the queue", SECONDS, DURATION,
+            ("all", "account"), "how long those that never started waited in sum", "",
+            Table.ATTEMPTS, "… waited in sum before they left the queue"),
+    Measure("running", "Running when the log was taken", ATTEMPTS, COUNT, _ALL,
+            "attempts that ran when the log was taken: context of others, in no other figure",
+            record_label="Open: running when the log was taken"),
+    Measure("pending", "Waiting when the log was taken", ATTEMPTS, COUNT, _ALL,
+            "attempts that waited when the log was taken: context of others, in no other figure",
+            record_label="Open: waiting when the log was taken"),
+    Measure("start_unknown", "Start unknown", ATTEMPTS, COUNT, _ALL,
+            "attempts that ran, but the log does not say when; in no other figure",
+            record_label="Ran, but the log does not say when they started"),
+    Measure("arrivals_clipped", "Started before they arrived", ATTEMPTS, COUNT, _ALL,
+            "attempts that by the log started before they were eligible or submitted; they count "
+            "as arriving when they started",
+            record_label="Started before they arrived: arrival set to the start"),
+    Measure("size_unknown", "Size unknown", ATTEMPTS, COUNT, _ALL,
+            "attempts with no amount of the counted resource in the log; they count as 0",
+            record_label="Size unknown, counted as 0"),
+    Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
+            "attempts larger than the pool", record_label="Larger than the whole pool"),
+    Measure("over_requested_walltime", "Over their walltime", ATTEMPTS, COUNT, _ALL,
+            "attempts that ran longer than the walltime asked for",
+            record_label="Ran longer than the walltime that was asked for"),
+)
+
+_WAITS: Final = (
+    Measure("wait_mean", "Mean wait", SECONDS, DURATION, (*_ACCOUNTS, "hour_of_week"),
+            "mean of start − arrival; by hour of the week of the arrival, `0` is Monday 00:00 in "
+            "the cluster's zone", "", Table.WAITS),
+    Measure("wait_median", "Median wait", SECONDS, DURATION, _ACCOUNTS,
+            "median of start − arrival", "", Table.WAITS),
+    Measure("wait_p90", "90th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,
+            "90th percentile of start − arrival", "", Table.WAITS),
+    Measure("wait_p99", "99th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,
+            "99th percentile of start − arrival", "", Table.WAITS),
+    Measure("wait_max", "Longest wait", SECONDS, DURATION, _ACCOUNTS,
+            "greatest start − arrival", "", Table.WAITS),
+    Measure("bounded_slowdown_mean", "Mean bounded slowdown", ONE, NUMBER, _WIDTHS,
+            f"mean of {_SLOWDOWN}, τ = `metrics.tau_s`", _KLUSACEK, Table.WAITS),
+    Measure("bounded_slowdown_median", "Median bounded slowdown", ONE, NUMBER, _WIDTHS,
+            f"median of {_SLOWDOWN}", _KLUSACEK, Table.WAITS),
+    Measure("bounded_slowdown_p90", "90th percentile of bounded slowdown", ONE, NUMBER, _WIDTHS,
+            f"90th percentile of {_SLOWDOWN}", _KLUSACEK, Table.WAITS),
+    Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
+            "share of attempts that another overtook: one which arrived later and started earlier",
+            "Sabin & Sadayappan §2", Table.WAITS),
+    Measure("overtaken_by_mean", "Mean number of later attempts that started earlier", ATTEMPTS,
+            NUMBER, _WIDTHS, "how many overtook an attempt, in the mean",
+            "Sabin & Sadayappan §2", Table.WAITS),
+)
+
+_EQUALITY: Final = (
+    Measure("re_unfairness", "Shortfall per attempt (overall unfairness)", PER_ATTEMPT,
+            RESOURCE_TIME, _OWNED, "Σ max(deserved − consumed, 0) / attempts", _SABIN_RE,
+            Table.EQUALITY),
+    Measure("re_unfairness_share", "Shortfall as a share of what was consumed", ONE, SHARE, _OWNED,
+            "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY),
+    Measure("re_treated_unfairly_share", "Attempts that got less than an equal share", ONE, SHARE,
+            _OWNED, "share of attempts that deserved more than they consumed", _SABIN_RE,
+            Table.EQUALITY),
+    Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
+            _OWNED, "Σ (deserved − consumed) / attempts; over everyone it is 0", _SABIN_RE),
+    Measure("re_conservation", "How far shortfalls and surpluses are from cancelling out", ONE,
+            NUMBER, _ALL, "|Σ (deserved − consumed)| / Σ consumed over the pool: 0 up to rounding",
+            _SABIN_RE),
+)
+
+_MACHINE: Final = (
+    Measure("utilization", "Utilization", ONE, SHARE, ("all", "day", "resource"),
+            "busy resource-seconds / capacity resource-seconds; of each resource where the pool "
+            "has several", "", Table.MACHINE),
+    Measure("loss_of_capacity", "Loss of capacity", ONE, SHARE, _ALL,
+            "time mean of min(idle, queued size) / capacity", "", Table.MACHINE),
+    Measure("queued_mean", "Size of the queue", RESOURCE, NUMBER, ("all", "day"),
+            "time mean of the size that waits"),
+    Measure("peak_in_use", "Most in use at once", RESOURCE, COUNT, _ALL,
+            "the most that was ever in use", "", Table.MACHINE),
+    Measure("over_capacity_time", "Time with more in use than the pool has", ONE, SHARE, _ALL,
+            "share of the time in which more was in use than the pool has", "", Table.MACHINE,
+            "Share of time with more in use than the pool has"),
+    *(
+        Measure(f"used_{column}", f"Use of {words}", "pool-hours", NUMBER, ("user",),
+                f"amount of {words} occupied · time, as hours of all that the pool has of it",
+                when="where the pool has several resources")
+        for column, words in (("cpus", "CPUs"), ("nodes", "nodes"), ("gpus", "GPUs"),
+                              ("mem_bytes", "memory"))
+    ),
+)
+
+
+def _of_fst(fst: str) -> tuple[Measure, ...]:
+    """Of the strict, or the relaxed, fair start time (FST)."""
+    return (
+        Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
+                _JUDGED, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
+                "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS),
+        Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _JUDGED,
+                f"share of attempts that missed their {fst} FST by more than "
+                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS),
+        Measure(f"missed_{fst}_mean", "… by how much, in the mean of those", SECONDS, DURATION,
+                _JUDGED, f"mean miss of the {fst} FST, of those; no value where there are none",
+                "", Table.FAIR_STARTS, when=_FSTS),
+        Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
+                _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
+                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS),
+        Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _JUDGED,
+                f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "", Table.FAIR_STARTS,
+                when=_FSTS),
+    )
+
+
+_FAIR_STARTS: Final = (
+    *_of_fst("strict"),
+    *_of_fst("relaxed"),
+    Measure("fair_slowdown_mean", "Mean fair slowdown", ONE, NUMBER, _WIDTHS,
+            "mean bounded slowdown with the strict FST in place of the start", _KLUSACEK,
+            Table.FAIR_STARTS, when=_FSTS),
+    Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
+            "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
+            Table.FAIR_STARTS, when=_FSTS),
+    Measure("fst_attempts", "Attempts by what their fair start time is worth", ATTEMPTS, COUNT,
+            ("fst_status",), "attempts that ended in the period, by what their FST is worth",
+            when=_FSTS),
+)
+
+_OWNERS: Final = (
+    Measure("uwt", "Mean (UWT)", NUWT, NUMBER, _KINDS,
+            "mean over users (or accounts) of NUWT = Σ wait / Σ (runtime · size)",
+            "Klusáček & Rudová §4.1", Table.OWNERS),
+    Measure("nuwt_median", "Median", NUWT, NUMBER, _KINDS, "median NUWT", "", Table.OWNERS),
+    Measure("nuwt_q1", "Lower quartile", NUWT, NUMBER, _KINDS, "lower quartile of NUWT", "",
+            Table.OWNERS),
+    Measure("nuwt_q3", "Upper quartile", NUWT, NUMBER, _KINDS, "upper quartile of NUWT", "",
+            Table.OWNERS),
+    Measure("nuwt_pooled", "All together (ΣTUWT / ΣTUSA)", NUWT, NUMBER, _KINDS,
+            "Σ wait / Σ (runtime · size) over all of them together", "", Table.OWNERS),
+    Measure("nuwt_deviation", "Standard deviation", NUWT, NUMBER, _KINDS,
+            "population standard deviation of NUWT", "", Table.OWNERS),
+    Measure("nuwt_f", "F, sum of squared distances from the mean", f"({NUWT})²", NUMBER, _KINDS,
+            "Σ (UWT − NUWT)²", "Klusáček & Rudová §4.1", Table.OWNERS),
+    Measure("nuwt_entities", "Number counted", ENTITIES, COUNT, _KINDS,
+            "those that the figures of NUWT are of", "", Table.OWNERS),
+    Measure("nuwt_single_job", "Left out: fewer than two started jobs", ENTITIES, COUNT, _KINDS,
+            "those left out for fewer than two started jobs", "Klusáček & Rudová §5.1",
+            Table.OWNERS),
+    Measure("nuwt_no_usage", "Left out: no usage, so no NUWT", ENTITIES, COUNT, _KINDS,
+            "those left out because they used nothing", "", Table.OWNERS),
+)
+
+_FIDELITY: Final = (
+    Measure("replayed", "Replayed attempts", ATTEMPTS, COUNT, (),
+            "how many ended in the period and have a start in both schedules"),
+    Measure("start_error_median", "Error of start, median", SECONDS, DURATION, (),
+            "median of |replayed start − observed start|, nearest-rank"),
+    Measure("start_error_p90", "Error of start, 90th percentile", SECONDS, DURATION, (),
+            "90th percentile of the same"),
+    Measure("wait_correlation", "Rank correlation of waits", ONE, NUMBER, (),
+            "Spearman's, of replayed and observed waits; equal waits share a mean rank"),
+    Measure("mean_wait_error", "Error of the mean wait", SECONDS, DURATION, (),
+            "mean replayed wait − mean observed wait"),
+    *(
+        Measure(f"miss_{fst}_share_beyond_{limit}", f"Miss total beyond the {words}, {fst}", ONE,
+                SHARE, (), f"share of the sum of {fst} misses that remains when those below the "
+                f"{words} of that error are left out")
+        for fst in ("strict", "relaxed")
+        for limit, words in (("median", "median"), ("p90", "90th percentile"))
+    ),
+)
+
+_NO_FST: Final = "without a fair start time"
+OF_ATTEMPTS: Final = (
+    Column("wait_s", SECONDS, "start − arrival"),
+    Column("occupancy_s", SECONDS, "end − start"),
+    Column("runtime_s", SECONDS, "occupancy − suspended"),
+    Column("bounded_slowdown", ONE, f"{_SLOWDOWN}, τ = metrics.tau_s; ≥ 1"),
+    Column("fair_slowdown", ONE, "bounded slowdown with the strict fair start time as start; ≥ 1",
+           _NO_FST),
+    Column("overtaken_by", ATTEMPTS, "attempts that arrived later and started earlier"),
+    Column("overtook", ATTEMPTS, "attempts that arrived earlier and started later"),
+    Column("re_deserved", _AREA, "resource equality: ∫ size · used / active, as by "
+           "metrics.resource_equality_weights"),
+    Column("re_consumed", _AREA, "resource equality: occupancy · size"),
+    Column("re_unfairness", _AREA, "re_deserved − re_consumed, > 0 treated unfairly"),
+    Column("miss_strict_s", SECONDS, "max(start − fst_strict, 0)", _NO_FST),
+    Column("miss_relaxed_s", SECONDS, "max(start − fst_relaxed, 0)", _NO_FST),
+)
+"""What the view ``job_fairness`` measures of each attempt; NULL unless it started and ended."""
+
+_NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
+OF_OWNERS: Final = (
+    Column("jobs", JOBS, "jobs with an attempt that started and ended in the period"),
+    Column("attempts", ATTEMPTS, "attempts that started and ended in the period"),
+    Column("never_started", ATTEMPTS, "attempts that left the queue without starting"),
+    Column("gave_up_wait_s", SECONDS, "total time those waited"),
+    Column("tuwt_s", SECONDS, "total wait (TUWT)"),
+    Column("tusa", _AREA, "total runtime · size (TUSA)"),
+    Column("nuwt", NUWT, "tuwt_s / tusa", "where tusa is 0"),
+    Column("miss_strict_s", SECONDS, "total miss of the strict fair start time", _NONE_JUDGED),
+    Column("miss_relaxed_s", SECONDS, "total miss of the relaxed fair start time", _NONE_JUDGED),
+    Column("missed_strict", ATTEMPTS, "attempts that missed the strict fair start time by more "
+           "than metrics.tolerance_s", _NONE_JUDGED),
+    Column("missed_relaxed", ATTEMPTS, "attempts that missed the relaxed fair start time by more "
+           "than metrics.tolerance_s", _NONE_JUDGED),
+    Column("re_unfairness_positive", _AREA, "sum of max(re_unfairness, 0)"),
+    Column("re_unfairness_net", _AREA, "sum of re_unfairness"),
+)
+"""What the views ``user_fairness`` and ``account_fairness`` measure."""
+# fmt: on
+
+SUMMARY: Final[Mapping[str, Measure]] = {
+    measure.key: measure
+    for measure in (*_POPULATION, *_WAITS, *_EQUALITY, *_MACHINE, *_FAIR_STARTS, *_OWNERS)
+}
+"""Every measure of the view ``summary`` by key, in the order in which they are listed."""
+
+FIDELITY: Final[Mapping[str, Measure]] = {measure.key: measure for measure in _FIDELITY}
+"""Every measure of the view ``fidelity`` by key. Where its share is small, most of the unfairness
+lies within the model's own error."""
+
+
+def find(key: str) -> Measure | None:
+    """The measure of this key; None where there is none."""
+    return SUMMARY.get(key) or FIDELITY.get(key)
+
+
+def unit_of(key: str, dimension_value: str | None = None) -> str:
+    """The unit of a figure of the summary, or of fidelity.
+
+    Args:
+        key: of the measure.
+        dimension_value: what it is of; ``user`` or ``account`` where it counts these.
+
+    Raises:
+        KeyError: the registry has no such measure.
+    """
+    measure = find(key)
+    if measure is None:
+        raise KeyError(f"measure {key!r} has no entry in audit/metrics/measures.py")
+    return f"{dimension_value}s" if measure.unit == ENTITIES else measure.unit
