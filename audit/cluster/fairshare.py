@@ -7,7 +7,7 @@ and refused as config.toml itself is: everything at once, by key and line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +16,9 @@ from typing import Any, Final
 from audit import config
 from audit.errors import ConfigError
 from audit.formats.slurm import sacctmgr, scontrol, slurm_conf
-from audit.formats.slurm.sacctmgr import Association, Fault
+from audit.formats.slurm.sacctmgr import ROOT, Association, Fault
 from audit.formats.slurm.slurm_conf import SlurmConf
-from audit.metrics.fairshare.trees import Tree
+from audit.metrics.fairshare.trees import Node, Tree
 from audit.metrics.slurm.shares import tree_of
 
 LARGEST: Final = 1 << 26
@@ -46,13 +46,13 @@ class Fairshare:
     @cached_property
     def tree(self) -> Tree | None:
         """The share tree; None where targets are flat, or there are none."""
-        return tree_of(self.associations) if self.associations else None
+        return share_tree(self.associations) if self.associations else None
 
     @property
     def flags(self) -> frozenset[str]:
         """Slurm's PriorityFlags that matter to billing."""
-        said = self.conf.flags if self.conf else frozenset()
-        return said | {"MAX_TRES"} if self.chosen.max_tres else said
+        flags = self.conf.flags if self.conf else frozenset()
+        return flags | {"MAX_TRES"} if self.chosen.max_tres else flags
 
     @property
     def half_life_s(self) -> float:
@@ -77,22 +77,37 @@ class Fairshare:
     @property
     def in_force(self) -> dict[str, Any]:
         """What the files say that figures rest on, as JSON knows it; empty where none is named."""
-        said: dict[str, Any] = {}
+        by_file: dict[str, Any] = {}
         if self.chosen.associations is not None:
-            said["associations"] = [
+            by_file["associations"] = [
                 [row.account, row.user, row.partition, row.parent, _share(row.share)]
                 for row in self.associations
             ]
         if self.chosen.partitions is not None:
-            said["partitions"] = self.partitions
+            by_file["partitions"] = self.partitions
         if self.chosen.qos is not None:
-            said["qos"] = self.factors
+            by_file["qos"] = self.factors
         if self.conf is not None:
-            said["slurm_conf"] = [
+            by_file["slurm_conf"] = [
                 *(self.half_life_s, self.period_s, self.reset, self.dampening),
                 sorted(self.conf.flags),
             ]
-        return said
+        return by_file
+
+
+def share_tree(associations: Iterable[Association]) -> Tree:
+    """Associations of one cluster, without faults, as metrics know them.
+
+    Raises:
+        ValueError: there is nothing below root.
+    """
+    return tree_of(
+        Node(row.account, "account", row.share, row.parent)
+        if row.user is None
+        else Node(row.user, "user", row.share, row.account, row.partition)
+        for row in associations
+        if (row.account, row.user) != (ROOT, None)
+    )
 
 
 def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
@@ -108,13 +123,14 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     """
     wrong: list[str] = []
 
-    def said(key: str, reader: Callable[[str], tuple[Any, Sequence[Fault]]]) -> Any:
+    def named(key: str, reader: Callable[[str], tuple[Any, Sequence[Fault]]]) -> Any:
+        """What the file of a key says; None where none is named, or it is wrong."""
         name: str | None = getattr(chosen, key)
         if name is None:
             return None
         where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
         try:
-            found, faults = reader(_text(folder / name))
+            content, faults = reader(_text(folder / name))
         except OSError as error:
             wrong.append(f"{where}: {error.strerror or error}")
             return None
@@ -124,12 +140,12 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         )
         if len(faults) > _SHOWN:
             wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
-        return None if faults else found
+        return None if faults else content
 
-    rows = said("associations", lambda text: _associations(text, cluster))
-    qos = said("qos", sacctmgr.qualities)
-    listing = said("partitions", _partitions)
-    conf = said("slurm_conf", _conf)
+    associations = named("associations", lambda text: _associations(text, cluster))
+    qos = named("qos", sacctmgr.qualities)
+    weights = named("partitions", partition_weights)
+    conf = named("slurm_conf", slurm_settings)
     forgets = conf is None or conf.half_life_s > 0 or conf.reset not in ("none", "now")
     if chosen.method == "slurm" and not forgets:
         wrong.append(
@@ -141,9 +157,9 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         raise ConfigError(f"{len(wrong)} wrong in the files that config.toml names:\n{listed}")
     return Fairshare(
         chosen,
-        tuple(rows) if rows is not None else _of_config(chosen.shares),
-        {} if listing is None else listing,
-        {} if qos is None else {one.name: one.usage_factor for one in qos},
+        _of_config(chosen.shares) if associations is None else tuple(associations),
+        weights or {},
+        {quality.name: quality.usage_factor for quality in qos or ()},
         conf,
     )
 
@@ -160,13 +176,14 @@ def _associations(text: str, cluster: str) -> tuple[Sequence[Association], Seque
     rows, faults = sacctmgr.associations(text, cluster)
     if not faults:
         try:
-            tree_of(rows)
+            share_tree(rows)
         except ValueError as error:
             return (), [Fault(0, line) for line in str(error).splitlines()]
     return rows, faults
 
 
-def _partitions(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
+def partition_weights(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
+    """TRESBillingWeights by partition, as ``scontrol show partition`` prints them."""
     listing = scontrol.read(text)
     faults = [Fault(0, problem) for problem in listing.problems if "TRESBillingWeights" in problem]
     if not listing.partitions:
@@ -174,7 +191,8 @@ def _partitions(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[
     return {one.name: dict(one.billing_weights) for one in listing.partitions}, faults
 
 
-def _conf(text: str) -> tuple[SlurmConf, Sequence[Fault]]:
+def slurm_settings(text: str) -> tuple[SlurmConf, Sequence[Fault]]:
+    """What slurm.conf says, and what is wrong with it."""
     conf = slurm_conf.read(text)
     return conf, conf.faults
 

@@ -145,7 +145,7 @@ def recompute(
             "to run on"
         )
     charged = slurm.charge(jobs.attempts, jobs.amounts, site.weights, site.factors, site.conf.flags)
-    tree = slurm_shares.tree_of(site.associations)
+    tree = fairshare.share_tree(site.associations)
     placed = slurm_shares.places(tree, charged.attempts)
     warnings += _assumed(site, jobs, charged, placed)
     grouped = slurm.by_place(placed.nodes, charged.attempts, len(tree.names), _OPEN_END)

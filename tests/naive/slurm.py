@@ -105,9 +105,10 @@ class Seen:
 
 
 def rivals(account: Node) -> list[Node]:
-    """Who competes below an account: its own, and those of accounts that say parent."""
+    """Who competes below an account, as sshare lists them: its own, and those of accounts that
+    say parent, each after that account."""
     found = []
-    for child in account.children or []:
+    for child in sorted(account.children or [], key=lambda one: (not one.is_user, one.name)):
         found.append(child)
         if child.share is None and child.children is not None:
             found += rivals(child)
@@ -133,8 +134,10 @@ def fair_tree(root: Node, *, merged: bool) -> dict[str, Seen]:
 
     level(root, 0.0)
     count = sum(1 for one in everybody(root) if one.is_user)
+    groups: list[list[str]] = []
+    rank(rivals(root), seen, groups, tied=False, merged=merged)
     ahead = 0
-    for group in ranking(rivals(root), seen, merged=merged):
+    for group in groups:
         for user in group:
             seen[user].fairshare = (count - ahead) / count
         ahead += len(group)
@@ -145,37 +148,44 @@ def everybody(node: Node) -> list[Node]:
     return [node, *(one for child in node.children or [] for one in everybody(child))]
 
 
-def ranking(siblings: list[Node], seen: dict[str, Seen], *, merged: bool) -> list[list[str]]:
-    """Groups of users that share a rank, the best first."""
+def rank(
+    siblings: list[Node],
+    seen: dict[str, Seen],
+    groups: list[list[str]],
+    *,
+    tied: bool,
+    merged: bool,
+) -> None:
+    """Adds all users below to groups that share a rank, the best first.
 
-    def value(one: Node) -> float:
-        fs = seen[one.name].level_fs
-        if fs is not None:
-            return fs
+    Who ties with the sibling before it, or comes first below an account that does (``tied``),
+    shares the rank of whoever was ranked last, wherever that was. An account without members ranks
+    nobody, and still stands between its siblings.
+    """
+
+    def level_fs(one: Node) -> float:
+        said = seen[one.name].level_fs
+        if said is not None:
+            return said
         return math.inf if one.is_user else 4_294_967_294.0
 
-    groups: list[list[str]] = []
-    for fs in sorted({value(one) for one in siblings}, reverse=True):
-        users = [one.name for one in siblings if one.is_user and value(one) == fs]
-        accounts = [one for one in siblings if not one.is_user and value(one) == fs]
-        below: list[list[str]] = []
-        if accounts:
-            families = [rivals(one) if one.share is not None else [] for one in accounts]
-            if merged:
-                families = [[child for family in families for child in family]]
-            for family in families:
-                ranked = ranking(family, seen, merged=merged) or [[]]
-                # the best of the next account ties with whom was ranked last
-                if below:
-                    below[-1] += ranked[0]
-                    ranked = ranked[1:]
-                below += ranked
-        if users:
-            groups.append(users + (below[0] if below else []))
-            groups += below[1:]
-        else:
-            groups += below
-    return groups
+    before: Node | None = None
+    left = sorted(siblings, key=lambda one: (-level_fs(one), not one.is_user))
+    while left:
+        one = left.pop(0)
+        ties = tied if before is None else level_fs(before) == level_fs(one)
+        before = one
+        if one.is_user:
+            if ties and groups:
+                groups[-1].append(one.name)
+            else:
+                groups.append([one.name])
+            continue
+        accounts = [one]
+        while merged and left and level_fs(left[0]) == level_fs(one):
+            accounts.append(left.pop(0))
+        members = [m for each in accounts if each.share is not None for m in rivals(each)]
+        rank(members, seen, groups, tied=ties, merged=merged)
 
 
 def classic(root: Node, dampening: float = 1.0) -> dict[str, Seen]:

@@ -15,11 +15,13 @@ all below it, and its siblings those that share an account:
 Ranks go depth first, greatest LevelFS first, users before accounts where it is equal. Users that
 tie share the better rank, and a user that ties with an account shares the rank of that account's
 best user. Where accounts tie, Slurm's documentation and SPEC merge their members before descending;
-slurmctld does not: it ranks the next account's best user with the last user of the one before. It
-is slurmctld that ``sshare`` prints, so that is the default here (``merge_tied``).
+slurmctld does not: it takes them in the order of ``sshare``, and ranks the next account's best user
+with whoever was ranked last. It is slurmctld that ``sshare`` prints, so that is the default here
+(``merge_tied``).
 
 What has fairshare=parent (NaN) is measured against the account above, and counts in no ΣS; such a
-user ranks first in its account, and members of such an account compete with its siblings.
+user ranks first in its account, and members of such an account compete with its siblings, after
+which they stand.
 
 Sources: Slurm's documentation "Fair Tree Fairshare Algorithm", "Classic Fairshare Algorithm" and
 "Depth Oblivious Fair-share Factor"; observed in 22.05 (docs/sshare.md).
@@ -34,7 +36,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.formats.slurm.sacctmgr import ROOT, Association
 from audit.metrics.fairshare.trees import Bools, Floats, Ints, Node, Tree, build, groups, leaf_of
 
 _UNSET: Final = 4_294_967_294.0
@@ -70,31 +71,25 @@ class Places(NamedTuple):
     """Attempts that started and have no account."""
 
 
-def tree_of(rows: Iterable[Association]) -> Tree:
-    """Associations as a share tree (``metrics.fairshare.trees``).
+def tree_of(associations: Iterable[Node]) -> Tree:
+    """Associations as a share tree (``metrics.fairshare.trees``), in the order of ``sshare``.
 
     Below each account its users come first, then its accounts, by name; a user's associations for
-    several partitions in the order of ``rows``.
+    several partitions in the order given.
 
     Args:
-        rows: of one cluster, without faults (``formats.slurm.sacctmgr.associations``).
+        associations: accounts and users of one cluster, all but root; shares are raw.
 
     Raises:
-        ValueError: there is nothing below root.
+        ValueError: as ``trees.build``, but that siblings may all have a share of 0.
     """
-    nodes = [
-        Node(row.account, "account", row.share, row.parent)
-        if row.user is None
-        else Node(row.user, "user", row.share, row.account, row.partition)
-        for row in rows
-        if (row.account, row.user) != (ROOT, None)
-    ]
-    return build(sorted(nodes, key=lambda node: (node.kind != "user", node.name)), all_zero=True)
+    ordered = sorted(associations, key=lambda node: (node.kind != "user", node.name))
+    return build(ordered, all_zero=True)
 
 
 def printed(tree: Tree) -> list[int]:
     """The nodes in the order of ``sshare``: each followed by all below it."""
-    below = _children(tree.parents)
+    below = _children(tree.parents, range(len(tree.parents)))
     order, waiting = [], [0]
     while waiting:
         node = waiting.pop()
@@ -175,7 +170,7 @@ def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
         _normalised(usage),
         effective,
         level_fs,
-        _ranked(over, ranked, is_user, merge_tied=merge_tied),
+        _ranked(_children(over, printed(tree)), ranked, is_user, merge_tied=merge_tied),
     )
 
 
@@ -257,12 +252,14 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-def _children(above: Ints) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in above]
-    for node, parent in enumerate(above.tolist()):
-        if parent >= 0:
-            found[parent].append(node)
-    return found
+def _children(above: Ints, order: Iterable[int]) -> list[list[int]]:
+    """The nodes right below each node, in this order."""
+    below: list[list[int]] = [[] for _ in above]
+    parents = above.tolist()
+    for node in order:
+        if parents[node] >= 0:
+            below[parents[node]].append(node)
+    return below
 
 
 class _Level:
@@ -275,15 +272,16 @@ class _Level:
         self.before = math.nan
 
 
-def _ranked(over: Ints, level_fs: Floats, is_user: Bools, *, merge_tied: bool) -> Floats:
+def _ranked(
+    children: list[list[int]], level_fs: Floats, is_user: Bools, *, merge_tied: bool
+) -> Floats:
     """FairShare of each user: rank / users, depth first; NaN of accounts."""
-    children = _children(over)
 
     def sort(nodes: list[int]) -> list[int]:
         return sorted(nodes, key=lambda node: (-level_fs[node], not is_user[node]))
 
     users = int(is_user.sum())
-    factor = np.full(len(over), math.nan)
+    factor = np.full(len(children), math.nan)
     rank = untied = users
     levels = [_Level(sort(children[0]), tied=False)]
     while levels:

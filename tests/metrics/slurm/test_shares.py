@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.slurm.sacctmgr import Association
+from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.slurm.shares import (
     classic,
@@ -54,14 +54,12 @@ def roots(draw: st.DrawFn) -> Node:
     return root
 
 
-def associations(node: Node, parent: str | None = None) -> Iterator[Association]:
-    share = math.nan if node.share is None else float(node.share)
-    if node.children is None:
-        yield Association(parent or "", node.name, None, None, share, "", "c", 0)
-        return
-    yield Association(node.name, None, None, parent, share, "", "c", 0)
-    for child in node.children:
-        yield from associations(child, node.name)
+def associations(account: Node) -> Iterator[trees.Node]:
+    """All that is below an account."""
+    for node in account.children or []:
+        share = math.nan if node.share is None else float(node.share)
+        yield trees.Node(node.name, "user" if node.is_user else "account", share, account.name)
+        yield from associations(node)
 
 
 def with_usage(root: Node) -> tuple[Tree, np.ndarray]:
@@ -126,34 +124,31 @@ def test_what_is_used_below_adds_up(root: Node) -> None:
     assert summed(tree, np.stack([own, 2 * own])).tolist() == [used.tolist(), (2 * used).tolist()]
 
 
-def association(
-    account: str,
-    user: str | None = None,
-    share: float = 1.0,
-    parent: str | None = "root",
-    partition: str | None = None,
-) -> Association:
-    above_it = None if user is not None or account == "root" else parent
-    return Association(account, user, partition, above_it, share, "", None, 0)
+def account(name: str, share: float = 1.0, parent: str = "root") -> trees.Node:
+    return trees.Node(name, "account", share, parent)
+
+
+def user(account: str, name: str, share: float = 1.0, partition: str | None = None) -> trees.Node:
+    return trees.Node(name, "user", share, account, partition)
 
 
 def test_the_tree_stands_in_the_order_of_sshare() -> None:
     tree = tree_of(
         [
-            association("b"),
-            association("b", "zoe"),
-            association("c", parent="b"),
-            association("b", "amy", partition="short"),
-            association("b", "amy"),
-            association("a"),
-            association("root", "root"),
+            account("b"),
+            user("b", "zoe"),
+            account("c", parent="b"),
+            user("b", "amy", partition="short"),
+            user("b", "amy"),
+            account("a"),
+            user("root", "root"),
         ]
     )
     assert tree.names == ("root", "root", "a", "b", "amy", "amy", "zoe", "c")
     assert tree.partitions == (None, None, None, None, "short", None, None, None)
     assert tree.parents.tolist() == [-1, 0, 0, 0, 3, 3, 3, 3]
     assert printed(tree) == list(range(8))
-    tree = tree_of([association("b"), association("b", "zoe"), association("c")])
+    tree = tree_of([account("b"), user("b", "zoe"), account("c")])
     assert tree.names == ("root", "b", "c", "zoe")
     assert printed(tree) == [0, 1, 3, 2]
 
@@ -161,11 +156,10 @@ def test_the_tree_stands_in_the_order_of_sshare() -> None:
 def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
     tree = tree_of(
         [
-            association("root"),
-            association("p", share=math.nan),
-            association("p", "in_p", 2.0),
-            association("q", share=6.0),
-            association("root", "single", math.nan),
+            account("p", share=math.nan),
+            user("p", "in_p", 2.0),
+            account("q", share=6.0),
+            user("root", "single", math.nan),
         ]
     )
     assert tree.names == ("root", "single", "p", "q", "in_p")
@@ -180,10 +174,10 @@ def test_members_of_an_account_with_parent_compete_with_its_siblings() -> None:
 def test_a_user_that_ties_with_an_account_shares_the_rank_of_its_best_user() -> None:
     tree = tree_of(
         [
-            association("a"),
-            association("a", "low", 1.0),
-            association("a", "high", 3.0),
-            association("root", "alone"),
+            account("a"),
+            user("a", "low", 1.0),
+            user("a", "high", 3.0),
+            user("root", "alone"),
         ]
     )
     by_name = dict(zip(tree.names, range(5), strict=False))
@@ -199,14 +193,14 @@ def test_accounts_that_tie() -> None:
     """As the lab of 22.05 ranked them: with share 0 both have LevelFS 0."""
     tree = tree_of(
         [
-            association("root", "root"),
-            association("t1", share=0.0),
-            association("t1", "ana"),
-            association("t1", "ben"),
-            association("t2", share=0.0),
-            association("t2", "cyd", 3.0),
-            association("t2", "dot", 1.0),
-            association("t2", "eve", 5.0),
+            user("root", "root"),
+            account("t1", share=0.0),
+            user("t1", "ana"),
+            user("t1", "ben"),
+            account("t2", share=0.0),
+            user("t2", "cyd", 3.0),
+            user("t2", "dot", 1.0),
+            user("t2", "eve", 5.0),
         ]
     )
     assert tree.names == ("root", "root", "t1", "t2", "ana", "ben", "cyd", "dot", "eve")
@@ -218,11 +212,48 @@ def test_accounts_that_tie() -> None:
     assert ranks.tolist() == pytest.approx([6, 4, 3, 2, 1, 5])
 
 
+def test_an_account_without_members_ranks_nobody() -> None:
+    """The last user of physics is the last who was ranked, though an empty account comes after."""
+    tree = tree_of(
+        [
+            account("chem"),
+            user("chem", "ana"),
+            account("empty", math.nan, "chem"),
+            account("physics"),
+            user("physics", "ben"),
+        ]
+    )
+    assert tree.names == ("root", "chem", "physics", "ana", "empty", "ben")
+    used = np.array([2.0, 1.0, 1.0, 1.0, 0.0, 1.0])  # chem and physics tie
+    assert fair_tree(tree, used).fairshare[[3, 5]].tolist() == [1.0, 1.0]
+
+
+def test_members_of_an_account_with_parent_stand_after_it() -> None:
+    """As in ``sshare``: inner before outer, whose best user then ties with inner's last."""
+    tree = tree_of(
+        [
+            account("all", math.nan),
+            account("inner", parent="all"),
+            user("inner", "ana"),
+            account("outer"),
+            user("outer", "best", math.nan),
+            user("outer", "last", 0.0),
+        ]
+    )
+    assert tree.names == ("root", "all", "outer", "inner", "best", "last", "ana")
+    assert [tree.names[node] for node in printed(tree)][1:4] == ["all", "inner", "ana"]
+    used = np.array([2.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0])  # inner and outer tie
+    ranks = fair_tree(tree, used).fairshare[[6, 4, 5]] * 3
+    assert ranks.tolist() == pytest.approx([3, 3, 1])
+    ranks = fair_tree(tree, used, merge_tied=True).fairshare[[6, 4, 5]] * 3
+    assert ranks.tolist() == pytest.approx([2, 3, 1])
+
+
 def test_classic_by_hand() -> None:
     """Slurm's own example: U_E = U_A + (U_E,account − U_A) · S / ΣS; 2^(−U_E/S)."""
     tree = tree_of(
-        [association("a", share=1.0), association("b", share=3.0),
-         association("a", "x", 1.0), association("a", "y", 1.0)]
+        [account("a", share=1.0), account("b", share=3.0),
+         user("a", "x", 1.0), user("a", "y", 1.0)]
     )  # fmt: skip
     assert tree.names == ("root", "a", "b", "x", "y")
     found = classic(tree, np.array([10.0, 6.0, 4.0, 6.0, 0.0]))
@@ -233,9 +264,9 @@ def test_classic_by_hand() -> None:
 
 def test_deep_trees_are_no_danger() -> None:
     depth = 3_000
-    rows = [association("a0")]
-    rows += [association(f"a{n}", parent=f"a{n - 1}") for n in range(1, depth)]
-    tree = tree_of([*rows, association(f"a{depth - 1}", "u")])
+    rows = [account("a0")]
+    rows += [account(f"a{n}", parent=f"a{n - 1}") for n in range(1, depth)]
+    tree = tree_of([*rows, user(f"a{depth - 1}", "u")])
     assert fair_tree(tree, np.ones(depth + 2)).fairshare[-1] == 1.0
     assert classic(tree, np.ones(depth + 2)).fairshare[-1] == 0.5
 
@@ -246,10 +277,10 @@ def test_deep_trees_are_no_danger() -> None:
 def test_attempts_find_their_association() -> None:
     tree = tree_of(
         [
-            association("a"),
-            association("a", "x"),
-            association("a", "x", partition="short"),
-            association("a", "only", partition="short"),
+            account("a"),
+            user("a", "x"),
+            user("a", "x", partition="short"),
+            user("a", "only", partition="short"),
         ]
     )
     jobs = pl.DataFrame(
