@@ -21,6 +21,7 @@ from typing import Final, Protocol
 
 from audit.config import Mail
 from audit.errors import DeliveryError
+from audit.files import replace
 
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 
@@ -101,22 +102,17 @@ class Outbox:
     ) -> Answer:
         """See :class:`Post`. The file is named for the mail's id, and appears all at once."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
-        draft = self.folder / f".{name}.draft"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            draft.unlink(missing_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as out:
-                out.write(message.as_bytes())
-                out.flush()
-                os.fsync(out.fileno())
-            sending()
-            draft.replace(self.folder / f"{name}.eml")
+            with replace.drafting(self.folder / f"{name}.eml", alone=True) as draft:
+                handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                with os.fdopen(handle, "wb") as out:
+                    out.write(message.as_bytes())
+                    out.flush()
+                    os.fsync(out.fileno())
+                sending()
         except OSError as error:
             return self._unwritable(error)
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
         return Answer(Outcome.SENT)
 
     def reach(self) -> Answer | None:

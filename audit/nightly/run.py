@@ -28,7 +28,7 @@ from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting, configured
 from audit.config import Cluster, Config, Source, Threshold, places
 from audit.errors import AuditError, LogError, ReportError, StoreError, UsageError
-from audit.files import lock, privacy
+from audit.files import lock, privacy, replace
 from audit.formats.dialects import Header, Reading
 from audit.ingest.ingest import (
     Progress,
@@ -531,13 +531,12 @@ def _report(work: _Work, cluster: Cluster) -> None:
         privacy.shared_folder(place, with_group=config.output.shared_with_group)
         page = build.build(con, cluster.name, period, options)
         drawn = render.draw(page)
-        _write(place / "report.html", render.render_html(page, drawn).encode())
+        html = render.render_html(page, drawn).encode()
+        replace.write(place / "report.html", html, alone=True)
         if config.report.pdf:
             try:
-                _write(
-                    place / "report.pdf",
-                    render.render_pdf(page, drawn, sandbox.limits(config.report)),
-                )
+                pdf = render.render_pdf(page, drawn, sandbox.limits(config.report))
+                replace.write(place / "report.pdf", pdf, alone=True)
             except ReportError as error:
                 night.failures.append(error)
                 (place / "report.pdf").unlink(missing_ok=True)
@@ -570,12 +569,6 @@ def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: i
             "WHERE cluster = ? AND period = ? AND stage = 'compute' AND run_id = ?",
             [now, cluster, period, run_id],
         )
-
-
-def _write(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_bytes(content)
-    draft.replace(path)
 
 
 def _periods(attempts: pl.DataFrame, cluster: Cluster, setting: Setting) -> list[Period]:

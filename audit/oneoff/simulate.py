@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
+from audit.files import replace
 from audit.formats import swf
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
@@ -248,14 +248,10 @@ def _write(out: Path, content: bytes) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        draft.write_bytes(content)
-        draft.replace(out)
+        replace.write(out, content)
     except OSError as error:
         raise UsageError(f"{out}: cannot be written: {error.strerror or error} (--out)") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _policy(pool: Pool, request: Request) -> Policy:

@@ -20,6 +20,7 @@ from audit import config, periods
 from audit.cluster import inference, spans
 from audit.cluster.inference import Fact
 from audit.errors import DialectError, UsageError
+from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.slurm import scontrol
@@ -414,10 +415,7 @@ def save(path: Path, text: str, *, force: bool = False) -> None:
         UsageError: as ``refuse_existing``, or the file cannot be written.
     """
     refuse_existing(path, force=force)
-    draft = path.with_name(f".{path.name}.draft")
     try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-        draft.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error

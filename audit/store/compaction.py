@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import StoreError
+from audit.files import replace
 from audit.store.database import Connection, attach, execute, fetch, open_store
 
 LEAST_BYTES: Final = 64 * 1024 * 1024
@@ -45,26 +46,17 @@ def compact(path: Path, memory_limit: str = "4GB") -> None:
     Raises:
         StoreError: it cannot be copied or replaced; it is as it was.
     """
-    draft = path.with_name(f".{path.name}.compact")
     log = path.with_name(path.name + ".wal")
     try:
-        _remove(draft)
-        con = open_store(path, memory_limit)
-        try:
-            attach(con, draft, "compact")
-            execute(con, "COPY FROM DATABASE store TO compact")
-            execute(con, "DETACH compact")
-        finally:
-            con.close()
-        if log.exists():  # it could not be worked in, and must never meet another file
-            raise StoreError(f"{log}: is left; the database is not compacted")
-        draft.replace(path)
+        with replace.drafting(path, alone=True, also=(".wal",)) as draft:
+            con = open_store(path, memory_limit)
+            try:
+                attach(con, draft, "compact")
+                execute(con, "COPY FROM DATABASE store TO compact")
+                execute(con, "DETACH compact")
+            finally:
+                con.close()
+            if log.exists():  # it could not be worked in, and must never meet another file
+                raise StoreError(f"{log}: is left; the database is not compacted")
     except OSError as error:
         raise StoreError(f"{path}: cannot be compacted: {error.strerror}") from error
-    finally:
-        _remove(draft)
-
-
-def _remove(draft: Path) -> None:
-    for left in (draft, draft.with_name(draft.name + ".wal")):
-        left.unlink(missing_ok=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from audit.errors import StoreError
+from audit.files import replace
 from audit.store.database import Connection, attach, execute
 
 
@@ -18,20 +18,15 @@ def publish(con: Connection, path: Path) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.unlink(missing_ok=True)
-        attach(con, draft, "snapshot")
-        try:
-            execute(con, "COPY FROM DATABASE store TO snapshot")
-        finally:
-            execute(con, "DETACH snapshot")
-        draft.replace(path)
+        with replace.drafting(path, also=(".wal",)) as draft:
+            attach(con, draft, "snapshot")
+            try:
+                execute(con, "COPY FROM DATABASE store TO snapshot")
+            finally:
+                execute(con, "DETACH snapshot")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
-    finally:
-        for left in (draft, draft.with_name(draft.name + ".wal")):
-            left.unlink(missing_ok=True)
 
 
 def seed(con: Connection, path: Path) -> None:

@@ -27,7 +27,7 @@ import polars as pl
 from audit import __version__, config
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
-from audit.files import lock, privacy
+from audit.files import lock, privacy, replace
 from audit.ingest.ingest import Progress
 from audit.pipeline.opening import Asked, Log, open_log
 from audit.pipeline.workplace import replacing
@@ -237,12 +237,7 @@ def write(made: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path,
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in (*tables, page):
-            draft = out / f".{name}.part"
-            try:
-                draft.write_bytes(text.encode())
-                draft.replace(out / name)
-            finally:
-                draft.unlink(missing_ok=True)
+            replace.write(out / name, text.encode(), alone=True)
     except OSError as error:
         raise _unwritable(out, error) from error
     return tuple(out / name for name, _ in (page, *tables))
@@ -290,14 +285,11 @@ def _save(frame: pl.DataFrame, file: Path) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    draft = file.with_suffix(".part")
     try:
-        frame.write_ipc(draft, compression="zstd")
-        draft.replace(file)
+        with replace.drafting(file, alone=True) as draft:
+            frame.write_ipc(draft, compression="zstd")
     except OSError as error:
         raise _unwritable(file.parent, error) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _unwritable(place: Path, error: OSError) -> UsageError:

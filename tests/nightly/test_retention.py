@@ -79,7 +79,7 @@ def test_a_store_that_is_mostly_free_is_written_anew(tmp_path: Path) -> None:
     assert size.free > size.whole // 2
     assert not size.worth_it  # 16 MB: not worth a copy
     before = path.stat().st_size
-    write(tmp_path / ".store.duckdb.compact", "of one that was killed")
+    write(tmp_path / ".store.duckdb.draft", "of one that was killed")
     compaction.compact(path)
     assert path.stat().st_size < before // 2
     assert [left.name for left in tmp_path.iterdir()] == ["store.duckdb"]

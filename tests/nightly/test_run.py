@@ -143,7 +143,7 @@ STAGES = {
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
-    "writing a page": "audit.nightly.run._write",
+    "writing a page": "audit.files.replace.write",
     "noting the report": "audit.nightly.run._note_report",
     "publishing": "audit.store.publish.attach",
 }

@@ -41,7 +41,7 @@ def test_frames_come_in_the_order_of_their_cells_whoever_computes_them(tmp_path:
     assert told == list(range(9))
     alone = studies.run_cells(cells, tmp_path / "b", "i", 1)
     assert all(one.equals(other) for one, other in zip(made, alone, strict=True))
-    assert not list(tmp_path.glob("*/*/*.part"))
+    assert not list(tmp_path.glob("*/*/.*"))
 
 
 def test_finished_cells_are_taken_over_and_others_computed(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """How charts are drawn: as pictures, and as a page's script. The only home of vl-convert."""
 
 import hashlib
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.errors import ReportError
-from audit.files import caches
+from audit.files import caches, replace
 from audit.report.charts.style import Chart
 
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
@@ -122,10 +121,7 @@ def _kept() -> str | None:
 def _keep(made: str) -> None:
     """Keeps the script for the next process, if that can be done."""
     with suppress(OSError):
-        place = _place()
-        draft = place.with_name(f"{place.name}.{os.getpid()}")
-        draft.write_bytes(f"{_digest(made)}\n{made}".encode())
-        draft.replace(place)
+        replace.write(_place(), f"{_digest(made)}\n{made}".encode())
 
 
 def _digest(made: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from audit.errors import UsageError
-from audit.files import privacy
+from audit.files import privacy, replace
 from audit.model import Pool
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
@@ -167,12 +166,8 @@ def _write(out: Path, content: bytes, flag: str) -> None:
     Raises:
         UsageError: it cannot be written.
     """
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        draft.write_bytes(content)
-        draft.replace(out)
+        replace.write(out, content)
     except OSError as error:
         said = error.strerror or error
         raise UsageError(f"{out}: cannot be written: {said} ({flag})") from error
-    finally:
-        draft.unlink(missing_ok=True)
