@@ -185,7 +185,7 @@ def whatif(
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
     from audit.studies.whatif import plan as service
-    from audit.studies.whatif.compute import Change
+    from audit.studies.whatif.compute.change import Change
 
     change = Change(
         order=order,

@@ -7,12 +7,14 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, MUTED, VERMILION, Chart, Spec, config
+from audit.metrics.uncertainty import RESAMPLES
+from audit.report.charts.style import Chart
 from audit.report.text import wording
 from audit.studies.page import Cell, Column, Section, Study, Table
 from audit.studies.page import Kind as CellKind
-from audit.studies.whatif.compute import Cut, Outcome, Whole
+from audit.studies.whatif import charts
+from audit.studies.whatif.compute import comparison
+from audit.studies.whatif.compute.comparison import Cut, Outcome, Whole
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
@@ -26,19 +28,12 @@ _TITLES: Final[dict[str, tuple[str, CellKind]]] = {
     "missed_strict_share": ("Missed the strict FST", "percent"),
     "re_unfairness": ("Shortfall per attempt (RE), resource·s", "number"),
 }
-_COLOURS: Final = {
-    Outcome.gains: BLUE,
-    Outcome.loses: VERMILION,
-    Outcome.unclear: MUTED,
-    Outcome.same: MUTED,
-}
 
 
 class Compared(NamedTuple):
     """A pool today and after the change."""
 
     pool: str
-    resource: str
     today_policy: str
     changed_policy: str
     today: Whole
@@ -48,15 +43,18 @@ class Compared(NamedTuple):
     fidelity: pl.DataFrame
     """Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``."""
     cut: Cut = Cut(0, 0.0)
+    decay_today: str = ""
+    """Where the half-life is changed: how usage decays before that, in words."""
 
 
-def study(log: str, change: str, pools: Sequence[Compared]) -> Study:
+def study(log: str, change: str, pools: Sequence[Compared], resamples: int = RESAMPLES) -> Study:
     """The page of a change.
 
     Args:
         log: the cluster's name.
         change: what is changed, in words.
         pools: those that it concerns, and what became of them.
+        resamples: how many each interval is made of.
     """
     several = len(pools) > 1
     return Study(
@@ -83,8 +81,8 @@ def study(log: str, change: str, pools: Sequence[Compared]) -> Study:
             ),
             (
                 "Intervals",
-                "95 %, percentile bootstrap, 1,000 paired resamples of users (of days for "
-                "an account), PCG64",
+                f"95 %, percentile bootstrap, {wording.count(resamples)} paired resamples of users "
+                "(of days for an account), PCG64",
             ),
         ),
         sources=(
@@ -97,24 +95,19 @@ def study(log: str, change: str, pools: Sequence[Compared]) -> Study:
 
 
 def _says(of: Compared, several: bool) -> str:
-    overall = of.parts.filter(pl.col("dimension") == "all", pl.col("measure") == "wait_mean")
+    overall = comparison.waits(of.parts, "all")
     begin = f"Pool {wording.name(of.pool)}: " if several else ""
     if overall.is_empty():
         return f"{begin}{'no' if several else 'No'} attempt ended in both schedules."
     row = overall.row(0, named=True)
-    counted = {outcome: _number(of, "account", outcome) for outcome in Outcome}
-    wide = [
-        f"{wording.width(label)} {'wins' if outcome == Outcome.gains else 'loses'}"
-        for label, outcome in of.parts.filter(
-            pl.col("dimension") == "width_class",
-            pl.col("measure") == "wait_mean",
-            pl.col("outcome").is_in([Outcome.gains.value, Outcome.loses.value]),
-        )
+    accounts = comparison.outcomes(of.parts, "wait_mean")
+    losing = [
+        wording.width(label)
+        for label, outcome in comparison.waits(of.parts, "width_class")
         .select("part", "outcome")
         .iter_rows()
-        if label is not None
+        if label is not None and outcome == Outcome.loses
     ]
-    losing = [words.removesuffix(" loses") for words in wide if words.endswith("loses")]
     widths = (
         f" By width, {', '.join(losing)} would wait longer."
         if losing
@@ -124,19 +117,11 @@ def _says(of: Compared, several: bool) -> str:
     return (
         f"{begin}{the} mean wait would go from {wording.duration(row['today'])} to "
         f"{wording.duration(row['changed'])}. In waiting, "
-        f"{wording.plural(counted[Outcome.gains], 'account')} would win, "
-        f"{wording.count(counted[Outcome.loses])} lose; for "
-        f"{wording.count(counted[Outcome.unclear] + counted[Outcome.same])} it is unclear or the "
+        f"{wording.plural(accounts[Outcome.gains], 'account')} would win, "
+        f"{wording.count(accounts[Outcome.loses])} lose; for "
+        f"{wording.count(accounts[Outcome.unclear] + accounts[Outcome.same])} it is unclear or the "
         f"same.{widths}"
     )
-
-
-def _number(of: Compared, dimension: str, outcome: Outcome) -> int:
-    return of.parts.filter(
-        pl.col("dimension") == dimension,
-        pl.col("measure") == "wait_mean",
-        pl.col("outcome") == outcome.value,
-    ).height
 
 
 def _parts(of: Compared, prefix: str) -> list[tuple[str, tuple[str | Table | Chart, ...]]]:
@@ -145,7 +130,7 @@ def _parts(of: Compared, prefix: str) -> list[tuple[str, tuple[str | Table | Cha
         of, "account", "Change of the mean wait, of the accounts it changes most", prefix
     )
     return [
-        ("The whole", (_WHOLE, *_cut(of), _all(of, prefix), _pool(of, prefix))),
+        ("The whole", (_WHOLE, *_decay(of), *_cut(of), _all(of, prefix), _pool(of, prefix))),
         ("By width", (*widths, _table(of, "width_class", "Width", prefix))),
         (
             "By account",
@@ -168,6 +153,10 @@ _WHOLE: Final = (
 )
 
 
+def _decay(of: Compared) -> tuple[str, ...]:
+    return (f"Before the change {of.decay_today}.",) if of.decay_today else ()
+
+
 def _cut(of: Compared) -> tuple[str, ...]:
     if not of.cut.attempts:
         return ()
@@ -181,8 +170,8 @@ def _cut(of: Compared) -> tuple[str, ...]:
 
 
 def _all(of: Compared, prefix: str) -> Table:
-    held = of.parts.filter(pl.col("dimension") == "all")
-    found = {row["measure"]: row for row in held.iter_rows(named=True)}
+    whole = of.parts.filter(pl.col("dimension") == "all")
+    figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     rows = (
         ("Today", "today"),
         ("After", "changed"),
@@ -196,9 +185,9 @@ def _all(of: Compared, prefix: str) -> Table:
         "All attempts that ended in both schedules",
         (
             Column("Figure", "figure", "text"),
-            *(Column(_TITLES[name][0], name, _TITLES[name][1]) for name in found),
+            *(Column(_TITLES[name][0], name, _TITLES[name][1]) for name in figures),
         ),
-        tuple((title, *(row[name] for row in found.values())) for title, name in rows),
+        tuple((title, *(row[name] for row in figures.values())) for title, name in rows),
         note="Difference with its 95 % interval; of shares, in points.",
     )
 
@@ -236,17 +225,15 @@ _SHOWN: Final = {"wait_mean": "Wait", "miss_strict_mean": "Miss", "re_unfairness
 
 def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
     """The parts, those with the greatest change of all waits first; width classes as they are."""
-    held = of.parts.filter(pl.col("dimension") == dimension)
-    waits = held.filter(pl.col("measure") == "wait_mean")
-    if dimension == "account":
-        change = (pl.col("difference") * pl.col("attempts")).abs()
-        waits = waits.sort(change, descending=True, maintain_order=True)
-    found = {(row["part"], row["measure"]): row for row in held.iter_rows(named=True)}
+    of_dimension = of.parts.filter(pl.col("dimension") == dimension)
+    figures = {(row["part"], row["measure"]): row for row in of_dimension.iter_rows(named=True)}
     rows: list[tuple[Cell, ...]] = []
-    for part, attempts in waits.select("part", "attempts").iter_rows():
+    for part, attempts in (
+        comparison.waits(of.parts, dimension).select("part", "attempts").iter_rows()
+    ):
         cells: list[Cell] = [_label(dimension, part), attempts]
         for measure in _SHOWN:
-            row = found.get((part, measure))
+            row = figures.get((part, measure))
             cells += [None, None, None] if row is None else [row[name] for name in _THREE]
         rows.append(tuple(cells))
     columns = [Column(title, dimension, "text"), Column("Attempts", "attempts", "count")]
@@ -308,9 +295,7 @@ _ACCOUNTS: Final = (
 def _counts(of: Compared, prefix: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for measure, (title, _) in _TITLES.items():
-        held = of.parts.filter(pl.col("dimension") == "account", pl.col("measure") == measure)
-        number = dict(held["outcome"].value_counts().iter_rows())
-        rows.append((title, *(number.get(outcome.value, 0) for outcome in Outcome)))
+        rows.append((title, *comparison.outcomes(of.parts, measure).values()))
     return Table(
         f"{prefix}account-outcomes",
         "How many accounts win and lose",
@@ -322,118 +307,18 @@ def _counts(of: Compared, prefix: str) -> Table:
     )
 
 
-def _changes(of: Compared, dimension: str) -> list[Spec]:
-    """Differences of the mean wait with an interval, as drawn."""
-    held = of.parts.filter(
-        pl.col("dimension") == dimension,
-        pl.col("measure") == "wait_mean",
-        pl.col("part").is_not_null(),
-        pl.col("lower").is_not_null(),
-    )
-    if dimension == "account":
-        change = (pl.col("difference") * pl.col("attempts")).abs()
-        held = held.sort(change, descending=True, maintain_order=True).head(_DRAWN)
-    rows = held.iter_rows(named=True)
-    return [
-        {
-            "of": wording.name(_label(dimension, row["part"]), 24),
-            "value": round(row["difference"] / 3600, 4),
-            "lower": round(row["lower"] / 3600, 4),
-            "upper": round(row["upper"] / 3600, 4),
-            "outcome": row["outcome"],
-            "says": wording.duration(row["difference"]),
-        }
-        for row in rows
-    ]
-
-
 def _chart(of: Compared, dimension: str, title: str, prefix: str) -> tuple[Chart, ...]:
-    """Changes of the mean wait; nothing where there is none with an interval."""
-    rows = _changes(of, dimension)
-    if not rows:
+    """Changes of the mean wait with their intervals; nothing where there is none with one."""
+    parts = comparison.waits(of.parts, dimension).drop_nulls(["part", "lower"])
+    if dimension == "account":
+        parts = parts.head(_DRAWN)
+    if parts.is_empty():
         return ()
-    labels = wording.told_apart(str(row["of"]) for row in rows)
-    rows = [row | {"of": label} for row, label in zip(rows, labels, strict=True)]
-    alt = f"Dot plot with intervals. {title}. " + "; ".join(
-        f"{row['of']} {row['says']} ({row['outcome']})" for row in rows
-    )
-    present = [outcome for outcome in Outcome if any(r["outcome"] == outcome.value for r in rows)]
-    y: Spec = {
-        "field": "of",
-        "type": "nominal",
-        "sort": labels,
-        "title": None,
-        "axis": {"labelLimit": 190, "grid": True},
-    }
-    x: Spec = {
-        "type": "quantitative",
-        "title": "Change of the mean wait, hours (left: it waits less)",
-    }
-    colour: Spec = {
-        "field": "outcome",
-        "type": "nominal",
-        "scale": {
-            "domain": [outcome.value for outcome in present],
-            "range": [_COLOURS[outcome] for outcome in present],
-        },
-        "legend": {"title": None, "orient": "top"},
-    }
-    shape: Spec = {
-        "field": "outcome",
-        "type": "nominal",
-        "scale": {
-            "domain": [outcome.value for outcome in present],
-            "range": [_SHAPES[outcome] for outcome in present],
-        },
-        "legend": {"title": None, "orient": "top"},
-    }
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rule", "color": INK, "strokeDash": [3, 3]},
-            "encoding": {"x": {"datum": 0, "type": "quantitative"}},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {
-                "y": y,
-                "x": {"field": "lower", **x},
-                "x2": {"field": "upper"},
-                "color": colour,
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "y": y,
-                "x": {"field": "value", **x},
-                "color": colour,
-                "shape": shape,
-                "tooltip": [
-                    {"field": "of", "title": "Of"},
-                    {"field": "says", "title": "Change of the mean wait"},
-                    {"field": "outcome", "title": "It"},
-                ],
-            },
-        },
-    ]
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": rows},
-        "width": series.PIXELS,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "height": {"step": 20},
-        "layer": layers,
-        "config": config(),
-    }
-    return (Chart(f"{prefix}{dimension}".replace("-", "_"), title, alt, spec),)
+    names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
+    labels = wording.told_apart(names)
+    key = f"{prefix}{dimension}".replace("-", "_")
+    return (charts.changes(key, title, parts.with_columns(of=pl.Series(labels))),)
 
-
-_SHAPES: Final = {
-    Outcome.gains: "triangle-left",
-    Outcome.loses: "triangle-right",
-    Outcome.unclear: "circle",
-    Outcome.same: "square",
-}
 
 _FIDELITY: Final = (
     "The site's scheduler is not the modelled policy. This is how far the replay of today's policy "

@@ -13,18 +13,23 @@ import polars as pl
 
 from audit import config
 from audit.cluster import charges, fairshare, ranking
+from audit.cluster.decayed import DAY_S
 from audit.cluster.fairshare import Fairshare
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
+from audit.metrics.fairshare.usage import Windows
 from audit.model import Order, Pool
 from audit.pipeline.opening import Log, pools
 from audit.report.text import wording
 from audit.simulation.ownership import EQUAL_SHARES
 from audit.studies.cells import Cell, studied
 from audit.studies.run import Made, Plan
-from audit.studies.whatif import compute as whatif
-from audit.studies.whatif import page as whatif_study
-from audit.studies.whatif.compute import Amount, Change, Played, Scenario
+from audit.studies.whatif import page
+from audit.studies.whatif.compute import change as scenarios
+from audit.studies.whatif.compute import comparison
+from audit.studies.whatif.compute.change import Amount, Change, Scenario
+from audit.studies.whatif.compute.replay import Played, played, replay_error
+from audit.studies.whatif.page import Compared
 
 KEY: Final = "whatif"
 
@@ -37,7 +42,7 @@ def shares(text: str | None) -> Mapping[str, float]:
     Raises:
         UsageError: it is not of that form, or a share is below 0.
     """
-    found: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     for name, value in _pairs(text, "--targets", "NAME=SHARE"):
         try:
             share = float(value)
@@ -45,8 +50,8 @@ def shares(text: str | None) -> Mapping[str, float]:
             share = math.nan
         if not (share >= 0 and math.isfinite(share)):
             raise UsageError(f"--targets {name}={value}: a share is a number from 0 on")
-        found[name] = share
-    return found
+        by_name[name] = share
+    return by_name
 
 
 def limits(texts: Sequence[str]) -> Mapping[str, int]:
@@ -55,11 +60,11 @@ def limits(texts: Sequence[str]) -> Mapping[str, int]:
     Raises:
         UsageError: it is not of that form.
     """
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for text in texts:
         for name, value in _pairs(text, "--limit", "PARTITION=N"):
-            found[name] = _whole(value, f"--limit {name}={value}", least=1)
-    return found
+            by_name[name] = _whole(value, f"--limit {name}={value}", least=1)
+    return by_name
 
 
 def walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
@@ -68,7 +73,7 @@ def walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
     Raises:
         UsageError: it is not of that form, or no time at all.
     """
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for text in texts:
         for name, value in _pairs(text, "--max-walltime", "PARTITION=D-HH:MM:SS"):
             limit = slurm_conf.seconds(value)
@@ -76,8 +81,8 @@ def walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
                 raise UsageError(
                     f"--max-walltime {name}={value}: no time; write minutes, HH:MM:SS or D-HH:MM:SS"
                 )
-            found[name] = int(limit)
-    return found
+            by_name[name] = int(limit)
+    return by_name
 
 
 def _pairs(text: str | None, flag: str, form: str) -> list[tuple[str, str]]:
@@ -104,13 +109,13 @@ def amount(text: str | None, flag: str) -> Amount | None:
     return Amount(_whole(text, f"{flag} {text}", least=None if relative else 1), relative)
 
 
-def _whole(text: str, said: str, least: int | None) -> int:
+def _whole(text: str, option: str, least: int | None) -> int:
     try:
         value = int(text)
     except ValueError:
-        raise UsageError(f"{said}: not a whole number") from None
+        raise UsageError(f"{option}: not a whole number") from None
     if (least is not None and value < least) or abs(value) > _LARGEST:
-        raise UsageError(f"{said}: a whole number from {least or -_LARGEST} to {_LARGEST}")
+        raise UsageError(f"{option}: a whole number from {least or -_LARGEST} to {_LARGEST}")
     return value
 
 
@@ -136,7 +141,7 @@ def walltimes(text: str | None) -> Fraction | None:
     return factor
 
 
-class _Compared(NamedTuple):
+class _Pair(NamedTuple):
     """A pool that is replayed twice."""
 
     today: Scenario
@@ -158,26 +163,33 @@ def plan(
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
     def of(log: Log, seed: int) -> Plan:
-        pairs = [_pair(log, pool, change, chosen, folder) for pool in pools(log, only)]
-        tau_s = chosen.metrics.tau_s
+        configured = _configured(log, folder)
+        pairs = [_pair(log, pool, change, configured) for pool in pools(log, only)]
         cells = [
             Cell(
                 f"{pair.today.pool.name}: {name}",
-                partial(_played, scenario, log.setting.now, tau_s),
+                partial(_played, scenario, log.setting.now, chosen.metrics.tau_s),
             )
             for pair in pairs
             for name, scenario in (("today", pair.today), ("after", pair.after))
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            found = [
-                _compared(pair, frames[2 * at], frames[2 * at + 1], seed, chosen)
+            compared = [
+                _compared(pair, frames[2 * at : 2 * at + 2], seed, chosen)
                 for at, pair in enumerate(pairs)
             ]
-            said = describe(change, pairs[0].today.pool)
+            if change.half_life_s is not None:
+                decays = [decay_today(configured, pair.today) for pair in pairs]
+                compared = [
+                    one._replace(decay_today=decay)
+                    for one, decay in zip(compared, decays, strict=True)
+                ]
+            in_words = describe(change, pairs[0].today.pool)
+            resamples = chosen.uncertainty.resamples
             return Made(
-                whatif_study.study(log.setting.cluster, said, found),
-                pl.concat(_rows(one, said) for one in found),
+                page.study(log.setting.cluster, in_words, compared, resamples),
+                pl.concat(_rows(one, in_words) for one in compared),
             )
 
         asked = change._replace(
@@ -185,8 +197,8 @@ def plan(
             limits=dict(change.limits),
             walltime_limits=dict(change.walltime_limits),
         )
-        said = _configured(log, folder)
-        return Plan(f"{asked} {only} {said.chosen} {said.in_force}", cells, finish)
+        settings = f"{asked} {only} {configured.chosen} {configured.in_force}"
+        return Plan(settings, cells, finish)
 
     return of
 
@@ -198,7 +210,7 @@ def _configured(log: Log, folder: Path) -> Fairshare:
     return fairshare.read(log.cluster.usage, folder, log.cluster.name)
 
 
-def _pair(log: Log, pool: Pool, change: Change, chosen: config.Config, folder: Path) -> _Compared:
+def _pair(log: Log, pool: Pool, change: Change, configured: Fairshare) -> _Pair:
     """A pool today and after the change."""
     described = log.described
     by_owner = {Order.fairshare, Order.nuwt} & {
@@ -208,20 +220,24 @@ def _pair(log: Log, pool: Pool, change: Change, chosen: config.Config, folder: P
     }
     ranked = EQUAL_SHARES
     if by_owner:
-        said = _configured(log, folder)
         policy = pool.policy._replace(order=min(by_owner))
-        ranked = ranking.of(said, log.setting, [policy])
-        described = charges.charged(described, log.setting, said)
+        other_decay = change.half_life_s is not None
+        ranked = ranking.of(configured, log.setting, [policy], nearest_decay=other_decay)
+        described = charges.charged(described, log.setting, configured)
     today = Scenario(described.filter(pl.col("pool") == pool.name), pool, ranked)
-    return _Compared(today, whatif.changed(today, change))
+    return _Pair(today, scenarios.changed(today, change))
 
 
 def _played(scenario: Scenario, now: int, tau_s: int) -> pl.DataFrame:
     """The schedule of a scenario, with whether each attempt was replayed, and its start."""
-    made = whatif.played(scenario, now, tau_s)
-    starts = made.starts.with_columns(_replayed=pl.lit(value=True))
-    keys = made.starts.columns[:3]
-    return made.schedule.join(starts, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    schedule, starts = played(scenario, now, tau_s)
+    return schedule.join(
+        starts.with_columns(_replayed=pl.lit(value=True)),
+        on=starts.columns[:3],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
 
 
 def _unpacked(frame: pl.DataFrame) -> Played:
@@ -233,43 +249,42 @@ def _unpacked(frame: pl.DataFrame) -> Played:
 
 
 def _compared(
-    pair: _Compared, today: pl.DataFrame, after: pl.DataFrame, seed: int, chosen: config.Config
-) -> whatif_study.Compared:
-    before, then = _unpacked(today), _unpacked(after)
+    pair: _Pair, frames: Sequence[pl.DataFrame], seed: int, chosen: config.Config
+) -> Compared:
+    before, then = map(_unpacked, frames)
     arrivals = pair.today.attempts["arrival_time"].drop_nulls()
     first, last = arrivals.min(), arrivals.max()
     span = (first if isinstance(first, int) else 0, last if isinstance(last, int) else 0)
     pool = pair.today.pool
-    return whatif_study.Compared(
+    tolerance_s, resamples = chosen.metrics.tolerance_s, chosen.uncertainty.resamples
+    return Compared(
         pool.name,
-        pool.resource.value,
         pool.policy.name,
         pair.after.pool.policy.name,
-        whatif.whole(before, pool, span),
-        whatif.whole(then, pair.after.pool, span),
-        whatif.compared(before, then, seed, chosen.metrics.tolerance_s),
-        whatif.replay_error(pair.today.attempts, before),
-        whatif.cut(pair.today, pair.after),
+        comparison.whole(before, pool, span),
+        comparison.whole(then, pair.after.pool, span),
+        comparison.compared(before, then, seed, tolerance_s, resamples),
+        replay_error(pair.today.attempts, before),
+        comparison.cut(pair.today, pair.after),
     )
 
 
-def _rows(of: whatif_study.Compared, change: str) -> pl.DataFrame:
+def _rows(of: Compared, change: str) -> pl.DataFrame:
     """Rows of ``cells.STUDIED``: every figure today, after the change, and their difference."""
     rows: list[tuple[object, ...]] = []
     for row in of.parts.iter_rows(named=True):
         where = (row["dimension"], row["part"])
+        counted = (row["unit"], row["attempts"])
         for setting, name in (("today", "today"), (change, "changed")):
-            plain = (row[name], None, None, row["unit"], row["attempts"])
-            rows.append((of.pool, setting, row["measure"], *where, *plain))
-        apart = (row["difference"], row["lower"], row["upper"], row["unit"], row["attempts"])
-        rows.append((of.pool, f"{change} − today", row["measure"], *where, *apart))
+            figure = (row[name], None, None)
+            rows.append((of.pool, setting, row["measure"], *where, *figure, *counted))
+        apart = (row["difference"], row["lower"], row["upper"])
+        rows.append((of.pool, f"{change} − today", row["measure"], *where, *apart, *counted))
     for setting, whole in (("today", of.today), (change, of.after)):
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)
-            figure = None if value is None else float(value)
-            rows.append(
-                (of.pool, setting, metric, "all", None, figure, None, None, unit, whole.attempts)
-            )
+            single = (None if value is None else float(value), None, None, unit, whole.attempts)
+            rows.append((of.pool, setting, metric, "all", None, *single))
     return studied(rows)
 
 
@@ -286,34 +301,58 @@ _WHOLE: Final = {
 def describe(change: Change, pool: Pool) -> str:
     """A change in words."""
     kind = wording.resources(pool.resource.value)
-    said: list[str] = []
+    parts: list[str] = []
     if change.order:
-        said.append(f"order {change.order.value}")
+        parts.append(f"order {change.order.value}")
     if change.backfill:
-        said.append(f"backfilling {change.backfill.value}")
+        parts.append(f"backfilling {change.backfill.value}")
     if change.depth is not None:
-        said.append(f"depth {change.depth}")
+        parts.append(f"depth {change.depth}")
     if change.window_s is not None:
-        said.append(f"window {wording.duration(change.window_s)}")
+        parts.append(f"window {wording.duration(change.window_s)}")
     if change.targets:
         targets = (f"{wording.name(name)} {share:g}" for name, share in change.targets.items())
-        said.append(f"targets {', '.join(targets)}")
+        parts.append(f"targets {', '.join(targets)}")
     if change.half_life_s is not None:
-        said.append(f"half-life {wording.duration(change.half_life_s)}")
+        parts.append(f"half-life {wording.duration(change.half_life_s)}")
     if change.walltimes is not None:
         factor = float(change.walltimes)
-        said.append(
+        parts.append(
             "exact walltimes" if factor == 1 else f"walltimes at most {factor:g} times the run time"
         )
     for wanted, what in ((change.capacity, kind), (change.nodes, "nodes")):
         if wanted is not None:
             more = "more" if wanted.amount >= 0 else "fewer"
             size = wording.count(abs(wanted.amount))
-            said.append(f"{size} {more} {what}" if wanted.relative else f"{size} {what}")
+            parts.append(f"{size} {more} {what}" if wanted.relative else f"{size} {what}")
     for partition, most in change.limits.items():
-        said.append(f"{wording.name(partition)} limited to {wording.count(most)} {kind}")
+        parts.append(f"{wording.name(partition)} limited to {wording.count(most)} {kind}")
     for partition, limit in change.walltime_limits.items():
-        said.append(f"{wording.name(partition)} limited to {wording.duration(limit)}")
+        parts.append(f"{wording.name(partition)} limited to {wording.duration(limit)}")
     if change.without:
-        said.append(f"without {', '.join(wording.name(name) for name in change.without)}")
-    return ", ".join(said)
+        parts.append(f"without {', '.join(wording.name(name) for name in change.without)}")
+    return ", ".join(parts)
+
+
+def decay_today(configured: Fairshare, today: Scenario) -> str:
+    """How usage decays before a change of the half-life, in words, and how that is replayed."""
+    usage = configured.chosen
+    if usage.method == "windows":
+        window = wording.duration(usage.interval_days * DAY_S)
+        if usage.depth == 1:
+            return f"usage is that of the last {window}"
+        return (
+            f"usage is that of the last {usage.depth} windows of {window}, each weighing "
+            f"{usage.decay:g} times the next younger one"
+        )
+    half_life_s = usage.half_life_days * DAY_S
+    if usage.method == "slurm":
+        half_life_s = configured.half_life_s
+    if half_life_s > 0:
+        return f"usage is halved in {wording.duration(half_life_s)}"
+    forgotten = f"usage does not decay, and is forgotten {configured.reset}"
+    if Order.fairshare not in (today.pool.policy.order, today.pool.fair_order):
+        return forgotten
+    assert isinstance(today.fairshare.method, Windows)
+    window = wording.duration(today.fairshare.method.interval_s)
+    return f"{forgotten}; today's replay takes that of the last {window} instead"

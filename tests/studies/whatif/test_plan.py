@@ -12,7 +12,7 @@ from audit.cli import app as cli
 from audit.errors import UsageError
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies.whatif import plan as whatif
-from audit.studies.whatif.compute import Amount, Change
+from audit.studies.whatif.compute.change import Amount, Change
 from tests.logs import busy, line, write
 from tests.logs import log as text
 
@@ -186,6 +186,99 @@ def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
     assert len(found) == 3
     today, after = table(out / "whatif-pool.csv")
     assert float(today["nuwt_median"]) != float(after["nuwt_median"])
+
+
+UNDECAYED = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[clusters.usage]
+method = "slurm"
+penalty = "billing"
+billing_weights = {{ cpus = 1.0 }}
+{decay}
+
+[[clusters.pools]]
+name = "all"
+capacity = {{ cpus = 4 }}
+order = "{order}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "decay", "before"),
+    [
+        ("fcfs", 'half_life_days = 0\nreset = "monthly"', "forgotten monthly."),
+        (
+            "fairshare",
+            'slurm_conf = "slurm.conf"',
+            "forgotten weekly; today&#39;s replay takes that of the last 7 d instead.",
+        ),
+    ],
+)
+def test_a_half_life_where_usage_does_not_decay(
+    tmp_path: Path, order: str, decay: str, before: str
+) -> None:
+    # 2 had the whole pool on the first day; since then 2 and 3 wait each day for what 1 began
+    day = 86_400
+    lines = [line(1, wait=0, run=40_000, allocated=4, walltime=40_000, user=2)]
+    for job in range(2, 23, 3):
+        begin = (job + 1) // 3 * day
+        lines += [
+            line(job, submit=begin, wait=0, run=600, allocated=4, walltime=600, user=1),
+            line(job + 1, submit=begin, wait=600, run=300, allocated=4, walltime=300, user=2),
+            line(job + 2, submit=begin, wait=900, run=900, allocated=4, walltime=900, user=3),
+        ]
+    log = write(tmp_path / "days.swf", text(lines, MaxProcs=4))
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=site\nPriorityDecayHalfLife=0\nPriorityUsageResetPeriod=WEEKLY\n",
+        encoding="utf-8",
+    )
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(UNDECAYED.format(order=order, decay=decay), encoding="utf-8")
+    out = tmp_path / "out"
+    asked = ("--order", "fairshare", "--half-life", "0.5", "--config", chosen, "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert f"Before the change usage does not decay, and is {before}" in page
+    today, after = table(out / "whatif-pool.csv")
+    assert float(today["nuwt_median"]) != float(after["nuwt_median"])
+
+
+def test_what_usage_was_before_another_half_life(tmp_path: Path) -> None:
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(CONFIG, encoding="utf-8")
+    log = write(tmp_path / "busy.swf", busy(20))
+    out = tmp_path / "out"
+    assert run("whatif", log, "--half-life", "1", "--config", chosen, "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "Before the change usage is halved in 7 d." in page
+    asked = ("--half-life", "1", "--order", "fairshare", "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "usage is that of the last 7 windows of 7 d, each weighing 0.7 times" in page
+
+
+def test_intervals_are_of_as_many_resamples_as_configured(tmp_path: Path) -> None:
+    # ten users, one attempt at a time, of other lengths
+    lines, free = [], 0
+    for job in range(1, 31):
+        run_s = 100 + 37 * (job % 7)
+        lines.append(line(job, wait=free, run=run_s, allocated=4, walltime=400, user=job % 10 + 1))
+        free += run_s
+    log = write(tmp_path / "users.swf", text(lines, MaxProcs=4))
+    chosen, out = tmp_path / "config.toml", tmp_path / "out"
+    intervals = []
+    for resamples in (1000, 200):
+        chosen.write_text(f"[uncertainty]\nresamples = {resamples}\n", encoding="utf-8")
+        assert run("whatif", log, "--capacity", "+4", "--config", chosen, "--out", out) == 0
+        page = (out / "whatif.html").read_text(encoding="utf-8")
+        assert f"{resamples:,} paired resamples" in page
+        wait = table(out / "whatif-measures.csv")[0]
+        assert (wait["dimension"], wait["measure"]) == ("all", "wait_mean")
+        intervals.append((wait["lower"], wait["upper"]))
+    assert intervals[0] != intervals[1]
 
 
 @pytest.mark.parametrize(
