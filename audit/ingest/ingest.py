@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -115,6 +115,21 @@ def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
     return named[0] if named else None
 
 
+class Named(NamedTuple):
+    """What a cluster is called."""
+
+    cluster: str  # here
+    source: str  # who says so
+    called: str | None  # in the records of logs that name several: those of others are left out
+
+
+Naming = Callable[[Sequence[str]], Named]
+"""Given the clusters that the records of all logs name, in order, what theirs is called.
+
+Raises UsageError where that must be chosen. It is asked again when later records name more.
+"""
+
+
 def take_in(
     con: Connection,
     cluster: str,
@@ -124,10 +139,7 @@ def take_in(
     called: str | None = None,
     progress: Progress = lambda what, done, of: None,
 ) -> list[Taken]:
-    """Brings logs into the store; one that it holds already changes nothing.
-
-    Each log goes in within one transaction. What several logs share counts once, and the content
-    of the store does not depend on their order (``attempts.resolve``).
+    """Brings logs of a cluster whose name is known into the store; see ``take_in_by_name``.
 
     Args:
         con: an open store.
@@ -139,32 +151,114 @@ def take_in(
         progress: told after each block, in bytes.
 
     Raises:
-        StoreError: the store cannot be written. Logs before that stay.
-        UsageError: a log names several clusters and none was chosen; it is left out whole.
+        StoreError: the store cannot be written.
+        UsageError: a log names several clusters and none was chosen.
     """
+    named = Named(cluster, "the caller", called)
+    return take_in_by_name(con, logs, lambda names: named, now=now, progress=progress)[1]
+
+
+def take_in_by_name(
+    con: Connection,
+    logs: Sequence[Opened],
+    naming: Naming,
+    *,
+    now: int | None = None,
+    progress: Progress = lambda what, done, of: None,
+) -> tuple[Named, list[Taken]]:
+    """Brings logs into the store under the name that their records, or the caller, give.
+
+    All logs go in within one transaction; one that the store holds already changes nothing and is
+    not read. What several logs share counts once, and the content of the store does not depend on
+    their order (``attempts.resolve``).
+
+    Each log is parsed once: its first records name the cluster. Only where records that come after
+    an insert change the name is everything undone and read again under the right one.
+
+    Args:
+        con: an open store.
+        logs: see ``open_logs``.
+        naming: what the cluster is called.
+        now: epoch second to note beside refused lines; None where no clock may show.
+        progress: told after each block, in bytes.
+
+    Raises:
+        StoreError: the store cannot be written. It is as it was before.
+        UsageError: what ``naming`` raises; or a log names several clusters and none was chosen.
+    """
+    names = _Names(logs, naming)
+    while True:
+        try:
+            with transaction(con):
+                taken = _take_in_all(con, logs, names, now, progress)
+                return names.now(), taken
+        except _RenamedError:
+            names.used = False
+
+
+class _RenamedError(Exception):
+    """Records give the cluster another name than that under which some went in."""
+
+
+class _Names:
+    """The clusters that records have named so far, and what follows for the name."""
+
+    def __init__(self, logs: Sequence[Opened], naming: Naming) -> None:
+        self.used = False  # whether anything has gone in under the name
+        self._logs = logs
+        self._naming = naming
+        self._names: set[str] = set()
+        self._named: Named | None = None
+
+    def now(self, more: Iterable[str] = ()) -> Named:
+        """What the cluster is called once ``more`` names are known, too."""
+        more = set(more)
+        if self._named is None or not more <= self._names:
+            self._names |= more
+            before, self._named = self._named, self._ask()
+            if self.used and self._named != before:
+                raise _RenamedError
+        return self._named
+
+    def _ask(self) -> Named:
+        try:
+            return self._naming(sorted(self._names))
+        except UsageError:
+            # records that come later may settle it, and an error lists all names
+            self._names.update(*map(clusters, self._logs))
+            return self._naming(sorted(self._names))
+
+
+def _take_in_all(
+    con: Connection, logs: Sequence[Opened], names: _Names, now: int | None, progress: Progress
+) -> list[Taken]:
     taken = []
     size = sum(log.source.size for log in logs)
     done = 0
     for log in logs:
-        input_id = identify(cluster, log)
         what = f"reading {log.source.path.name}"
         progress(what, done, size)
-        before = queries.run(con, "input", input_id=input_id)
-        if before.is_empty():
-            start = done
-            with transaction(con):
-                for position in _take_in_one(con, cluster, log, input_id, now, called):
-                    progress(what, start + position, size)
-            before = queries.run(con, "input", input_id=input_id)
-            known = False
-        else:
-            known = True
+        held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
+        if not held.is_empty():
+            names.now(_names_held(held, log))
+        known = not held.is_empty() and identify(names.now().cluster, log) in held["input_id"]
+        if not known:
+            for position in _take_in_one(con, log, names, now):
+                progress(what, done + position, size)
         done += log.source.size
         progress(what, done, size)
-        row = before.row(0, named=True)
+        input_id = identify(names.now().cluster, log)
+        row = queries.run(con, "input", input_id=input_id).row(0, named=True)
         counts = (row["records"], row["refused"])
         taken.append(Taken(row["file"], *counts, known, row["steps"], row["elsewhere"]))
     return taken
+
+
+def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
+    """The clusters that the records of a log name, which the store holds for some cluster."""
+    if (held["elsewhere"] > 0).any():
+        return clusters(log)
+    return held["log_cluster"].drop_nulls().to_list()
 
 
 def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: float) -> None:
@@ -198,24 +292,24 @@ def identify(cluster: str, log: Opened) -> str:
     return hashlib.sha256(f"{cluster}\0{log.source.sha256}".encode()).hexdigest()
 
 
-def _take_in_one(
-    con: Connection, cluster: str, log: Opened, input_id: str, now: int | None, called: str | None
-) -> Iterator[int]:
+def _take_in_one(con: Connection, log: Opened, names: _Names, now: int | None) -> Iterator[int]:
     """Inserts one log block by block, yielding the position after each."""
     counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
-    names: set[str] = set()
+    kept_names: set[str] = set()
     file = log.source.path.name
-    own = {"cluster": cluster, "input_id": input_id}
     for position, parsed in _batches(_parsed(log)):
+        named = names.now(parsed.records["cluster"].drop_nulls().unique().to_list())
         records = parsed.records
-        if called is not None:
-            records = records.filter((pl.col("cluster") == called).fill_null(value=True))
-        names.update(records["cluster"].drop_nulls().unique().to_list())
-        if len(names) > 1:
+        if named.called is not None:
+            records = records.filter((pl.col("cluster") == named.called).fill_null(value=True))
+        kept_names.update(records["cluster"].drop_nulls().unique().to_list())
+        if len(kept_names) > 1:
             listed = ", ".join(clusters(log))
             raise UsageError(
                 f"{log.source.path}: holds records of several clusters ({listed}): choose one"
             )
+        names.used = True
+        own = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
         records = records.drop("cluster")
         insert(con, "records", records, {**own, "attempt": 1, "superseded": False})
         insert(con, "refused", parsed.refusals, {**own, "file": file, "refused_at": now})
@@ -224,6 +318,9 @@ def _take_in_one(
         counted["steps"] += parsed.steps
         counted["elsewhere"] += len(parsed.records) - len(records)
         yield position
+    names.used = True
+    cluster = names.now().cluster
+    input_id = identify(cluster, log)
     header = {
         "zone": log.header.zone,
         "capacity": dict(log.header.capacity),
@@ -237,7 +334,7 @@ def _take_in_one(
         "dialect": log.dialect.name,
         "content_sha256": log.source.sha256,
         "bytes": log.source.size,
-        "log_cluster": min(names, default=None),
+        "log_cluster": min(kept_names, default=None),
         **counted,
         "duplicates": 0,
         "header": json.dumps(header, sort_keys=True),

@@ -31,13 +31,13 @@ from audit.errors import AuditError, LogError, ReportError, StoreError, UsageErr
 from audit.files import lock, privacy, replace
 from audit.formats.dialects import Header, Reading
 from audit.ingest.ingest import (
+    Named,
     Progress,
     called_by,
-    clusters,
     identify,
     open_logs,
     refuse_beyond,
-    take_in,
+    take_in_by_name,
 )
 from audit.mail import delivery
 from audit.model import Period
@@ -429,8 +429,12 @@ def _take(
     con, night = work.con, work.night
     reading = Reading(source.columns, source.separator, cluster.zone)
     logs = open_logs([path], source.dialect, reading)
-    called = called_by(cluster.name, sorted(clusters(logs[0])), "clusters.name")
-    (taken,) = take_in(con, cluster.name, logs, now=work.now, called=called, progress=work.progress)
+
+    def naming(names: Sequence[str]) -> Named:
+        called = called_by(cluster.name, names, "clusters.name")
+        return Named(cluster.name, "config.toml", called)
+
+    _, (taken,) = take_in_by_name(con, logs, naming, now=work.now, progress=work.progress)
     if not taken.known and (taken.records or not may_be_empty):
         night.read.append(f"{taken.file}: {taken.records:,} records, {taken.refused:,} refused")
     if taken.records or not may_be_empty:

@@ -21,7 +21,7 @@ from audit.ingest.ingest import (
     Progress,
     open_logs,
     refuse_beyond,
-    take_in,
+    take_in_by_name,
 )
 from audit.model import Period, Policy, Resource
 from audit.pipeline.opening import name_of
@@ -107,8 +107,12 @@ def audit(
             if request.database is not None and request.target.exists():
                 publish.seed(con, request.target)
             migrations.migrate(con)
-            cluster, source, called = name_of(logs, request.cluster)
-            take_in(con, cluster, logs, called=called, progress=progress)
+            (cluster, source, _), _ = take_in_by_name(
+                con,
+                logs,
+                lambda names: name_of(logs, request.cluster, names),
+                progress=progress,
+            )
             refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
             progress("computing", 0, 1)
             named = Fact("cluster", cluster, source)

@@ -15,13 +15,13 @@ from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import (
+    Named,
     Opened,
     Progress,
     called_by,
-    clusters,
     open_logs,
     refuse_beyond,
-    take_in,
+    take_in_by_name,
 )
 from audit.metrics.attempts import population
 from audit.model import Pool, Resource
@@ -84,21 +84,26 @@ def _read(
     logs: Sequence[Opened], asked: Asked, chosen: config.Config, progress: Progress
 ) -> tuple[Fact, pl.DataFrame, Mapping[str, Header], config.Cluster | None]:
     """What the logs hold, by way of a store that is thrown away, and who is configured for them."""
-    name, source, called = name_of(logs, asked.cluster)
-    cluster = _configured_cluster(chosen, asked.cluster, called)
-    named = Fact("cluster", name, source)
-    if cluster is not None and cluster.name != name:
-        named = Fact("cluster", cluster.name, "the only one that is configured")
+
+    def naming(names: Sequence[str]) -> Named:
+        named = name_of(logs, asked.cluster, names)
+        cluster = _configured_cluster(chosen, asked.cluster, named.called)
+        if cluster is not None and cluster.name != named.cluster:
+            return Named(cluster.name, "the only one that is configured", named.called)
+        return named
+
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
         con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
         try:
             migrations.migrate(con)
-            take_in(con, named.value, logs, called=called, progress=progress)
-            refuse_beyond(con, named.value, logs, chosen.ingest.refused_limit)
-            attempts = queries.run(con, "attempts", cluster=named.value)
+            named, _ = take_in_by_name(con, logs, naming, progress=progress)
+            refuse_beyond(con, named.cluster, logs, chosen.ingest.refused_limit)
+            attempts = queries.run(con, "attempts", cluster=named.cluster)
         finally:
             con.close()
-    return named, attempts, {log.source.path.name: log.header for log in logs}, cluster
+    cluster = _configured_cluster(chosen, asked.cluster, named.called)
+    fact = Fact("cluster", named.cluster, named.source)
+    return fact, attempts, {log.source.path.name: log.header for log in logs}, cluster
 
 
 def _configured_cluster(
@@ -162,22 +167,21 @@ def _setting(
     )
 
 
-def name_of(logs: Sequence[Opened], asked: str | None) -> tuple[str, str, str | None]:
-    """What the cluster is called here, who says so, and what the logs' records call it.
+def name_of(logs: Sequence[Opened], asked: str | None, named: Sequence[str]) -> Named:
+    """What the cluster is called, of which the logs' records name ``named``.
 
     Raises:
         UsageError: the logs' records name several, and none of them was chosen.
     """
-    named = sorted({name for log in logs for name in clusters(log)})
     called = called_by(asked, named, "--cluster")
     if asked is not None:
-        return asked, "--cluster", called
+        return Named(asked, "--cluster", called)
     if called is not None:
-        return called, "the log's records", called
+        return Named(called, "the log's records", called)
     name = min(log.source.path.name for log in logs)
     for suffix in (".gz", ".swf", ".txt", ".log", ".csv", ".psv"):
         name = name.removesuffix(suffix)
-    return name or "cluster", "the log's name", None
+    return Named(name or "cluster", "the log's name", None)
 
 
 def pools(log: Log, only: str | None = None) -> list[Pool]:

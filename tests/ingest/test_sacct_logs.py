@@ -1,5 +1,7 @@
 """sacct's text into the store: steps, clusters, dumps that overlap, and the public logs."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -7,9 +9,19 @@ import polars as pl
 import pytest
 
 from audit.errors import UsageError
-from audit.formats.dialects import PLAIN, Reading
+from audit.formats import dialects
+from audit.formats.dialects import PLAIN, Header, Parsed, Reading
+from audit.formats.lines import Block
 from audit.formats.sacct import proposals
-from audit.ingest.ingest import clusters, open_logs, take_in
+from audit.ingest.ingest import (
+    Named,
+    Naming,
+    called_by,
+    clusters,
+    open_logs,
+    take_in,
+    take_in_by_name,
+)
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -154,4 +166,111 @@ def test_the_overflowed_memory_of_a_public_log(tmp_path: Path, real_logs: Path) 
         take_in(con, cluster, open_logs([path], reading=Reading(columns=names)))
     found, expected = (attempts(con, name)["mem_bytes"] for name in ("memory", "lists"))
     assert found.equals(expected)
+    con.close()
+
+
+def naming(asked: str | None = None) -> Naming:
+    def name(names: Sequence[str]) -> Named:
+        called = called_by(asked, names, "--cluster")
+        return Named(asked or called or "unnamed", "a test", called)
+
+    return name
+
+
+@pytest.fixture
+def parsed_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes each call of the parser was given."""
+    sizes: list[int] = []
+    dialect = dialects.table()["sacct"]
+
+    def parse(block: Block, header: Header) -> Parsed:
+        sizes.append(len(block.data))
+        return dialect.parse(block, header)
+
+    counting = replace(dialect, parse=parse)
+    monkeypatch.setattr("audit.ingest.ingest.dialects.detect", lambda *_: counting)
+    return sizes
+
+
+def test_a_log_is_parsed_once_though_its_records_name_the_cluster(
+    tmp_path: Path, parsed_bytes: list[int]
+) -> None:
+    paths = [
+        write(tmp_path / name, "\n".join([HEADER, row(name, "100 200 300"), ""])) for name in "12"
+    ]
+    con = stores.new(tmp_path / "db")
+    logs = open_logs(paths)
+    named, taken = take_in_by_name(con, logs, naming())
+    assert (named.cluster, named.called) == ("one", "one")
+    assert sum(parsed_bytes) == sum(log.source.size for log in logs)
+    assert [log.records for log in taken] == [1, 1]
+    assert attempts(con, "one").height == 2
+    # what the store holds is not parsed again
+    assert take_in_by_name(con, logs, naming())[0] == named
+    assert sum(parsed_bytes) == sum(log.source.size for log in logs)
+    con.close()
+
+
+@pytest.mark.parametrize(
+    ("clusters_of_rows", "asked", "cluster", "kept"),
+    [
+        (["one", "one"], None, "one", 4),
+        (["", "one"], None, "one", 4),  # the name comes late
+        (["one", "two"], "two", "two", 2),  # the one that is asked for comes late
+        (["two", "one"], "two", "two", 2),
+        (["", ""], None, "unnamed", 4),
+        (["one", ""], "here", "here", 4),
+    ],
+)
+def test_a_name_that_comes_late_is_as_good_as_one_at_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clusters_of_rows: list[str],
+    asked: str | None,
+    cluster: str,
+    kept: int,
+) -> None:
+    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)  # an insert for each block
+    small = replace(dialects.table()["sacct"], block_bytes=60)
+    monkeypatch.setattr("audit.ingest.ingest.dialects.detect", lambda *_: small)
+    paths = [
+        write(
+            tmp_path / f"{number}.psv",
+            "\n".join([HEADER, *(row(f"{job}{number}", "100 200 300", cluster=name)
+                                 for job, name in enumerate(clusters_of_rows, start=1)), ""]),
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    con = stores.new(tmp_path / "db")
+    named, taken = take_in_by_name(con, open_logs(paths), naming(asked))
+    assert named.cluster == cluster
+    assert fetch(con, "SELECT DISTINCT cluster FROM records").rows() == [(cluster,)]
+    assert attempts(con, cluster).height == kept
+    assert sum(log.elsewhere for log in taken) == 4 - kept
+    assert queries.failed_checks(con) == {}
+    con.close()
+
+
+@pytest.mark.parametrize("asked", [None, "three"])
+def test_several_clusters_leave_the_store_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
+    paths = [
+        write(
+            tmp_path / f"{name}.psv",
+            "\n".join([HEADER, row("1", "100 200 300", cluster=name), ""]),
+        )
+        for name in ("one", "two", "six")
+    ]
+    con = stores.new(tmp_path / "db")
+    logs = open_logs(paths)
+    with pytest.raises(UsageError, match=r"one, six, two; choose one \(--cluster\)"):
+        take_in_by_name(con, logs, naming(asked))
+    for table in ("records", "inputs", "refused"):
+        assert fetch(con, f"SELECT count(*) FROM {table}").item() == 0
+    take_in(con, "c", logs[:1])  # known for a cluster: still not for another
+    with pytest.raises(UsageError, match="one, six, two"):
+        take_in_by_name(con, logs, naming(asked))
+    assert fetch(con, "SELECT count(*) FROM inputs").item() == 1
     con.close()
