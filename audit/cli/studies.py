@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from audit.config import Config
     from audit.pipeline.opening import Log
+    from audit.studies.drawn import Draws
     from audit.studies.run import Plan, Request
     from audit.studies.sensitivity.compute import By
 
@@ -60,7 +61,7 @@ class Study(NamedTuple):
     """What a command asks for: a study's name, and what it does with a log."""
 
     key: str
-    plan: Callable[[Log, int], Plan]
+    plan: Callable[[Log, Draws], Plan]
 
 
 def _given(
@@ -261,9 +262,8 @@ def grid(
 
     if widest & (widest - 1) or widest < 1:
         raise UsageError(f"--widest {widest}: not a power of two")
-    resamples = given.settings.uncertainty.resamples
-    options = service.Options(given.pool, attempts, service.loads(loads), widest, resamples)
-    return Study(service.KEY, lambda log, seed: service.plan(log, seed, options))
+    options = service.Options(given.pool, attempts, service.loads(loads), widest)
+    return Study(service.KEY, lambda log, draws: service.plan(log, draws, options))
 
 
 @experiment.command("users")

@@ -12,11 +12,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.quantiles import nearest_rank
-from audit.metrics.uncertainty import LOWER, UPPER, Resamples
-from audit.studies.verdicts import Estimate
+from audit.metrics.uncertainty import RESAMPLES, Resamples
+from audit.studies.verdicts import Estimate, of_resamples
 
 Floats = NDArray[np.float64]
+
+
+class Draws(NamedTuple):
+    """How a study draws its resamples."""
+
+    seed: int
+    """≥ 0, also of whatever else is random in the study."""
+    number: int = RESAMPLES
+    """So many resamples; ``uncertainty.resamples`` of the configuration."""
+
+    def of(self, units: int, kind: int = 0) -> Resamples:
+        """Resamples of so many units; ``kind``, from 0 on, tells users from days, for example."""
+        return Resamples(units, self.seed + kind, self.number)
+
+    def intervals(self, units: str) -> tuple[str, str]:
+        """What a page says of its intervals; ``units`` such as ``resamples of users``."""
+        return ("Intervals", f"95 %, percentile bootstrap, {self.number:,} {units}, PCG64")
 
 
 class Drawn(NamedTuple):
@@ -27,10 +43,9 @@ class Drawn(NamedTuple):
 
     def estimate(self) -> Estimate:
         """With its 95 % interval; without one where hardly a resample has the figure."""
-        known = np.sort(self.resamples[~np.isnan(self.resamples)])
-        if len(known) < 2:
+        if np.count_nonzero(~np.isnan(self.resamples)) < 2:
             return Estimate(self.value, None, None)
-        return Estimate(self.value, nearest_rank(known, LOWER), nearest_rank(known, UPPER))
+        return of_resamples(self.value, self.resamples)
 
 
 def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
@@ -47,20 +62,21 @@ def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
     if len(units) < 2:
         return Drawn(value, np.full(len(resamples.weights), np.nan))
     over, under = resamples.sums(units, above[units], below[units])
-    found = np.full(len(over), np.nan)
-    np.divide(over, under, out=found, where=under > 0)
-    return Drawn(value, found)
+    ratios = np.full(len(over), np.nan)
+    np.divide(over, under, out=ratios, where=under > 0)
+    return Drawn(value, ratios)
 
 
-def combined(of: Sequence[Drawn], make: Callable[[Floats], Floats]) -> Drawn:
+def combined(figures: Sequence[Drawn], combine: Callable[[Floats], Floats]) -> Drawn:
     """A figure of several figures, resample by resample.
 
     Args:
-        of: k figures.
-        make: takes an array whose first axis is the k figures, and removes it.
+        figures: k figures.
+        combine: takes an array whose first axis is the k figures, and removes it.
     """
-    value = make(np.array([one.value for one in of]))
-    return Drawn(float(value), np.asarray(make(np.stack([one.resamples for one in of]))))
+    value = combine(np.array([figure.value for figure in figures]))
+    resamples = combine(np.stack([figure.resamples for figure in figures]))
+    return Drawn(float(value), np.asarray(resamples))
 
 
 def difference(one: Drawn, other: Drawn) -> Drawn:

@@ -4,20 +4,26 @@ A study is sections of parts in reading order: paragraphs, tables and charts. Th
 without any outside reference, under the same security policy as a report; every text in it is
 escaped. Each table is also a CSV file (RFC 4180) with all of its rows, in full precision. The same
 study gives the same bytes.
+
+A table is declared by its columns, each of which says what it shows of a row, and filled by
+``table``. Sections are made as for one pool; ``by_pool`` puts those of several behind each other.
 """
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
 from audit.report.charts.style import Chart
 from audit.report.render import page as render
 from audit.report.render.export import File, cell
 from audit.report.text import wording
+from audit.studies.verdicts import Estimate, Verdict
 
+Row = TypeVar("Row")
 Cell: TypeAlias = str | bool | int | float | None
 Kind: TypeAlias = Literal["text", "count", "number", "percent", "duration", "yes_no"]
 
@@ -28,8 +34,8 @@ _TEXT_LIMIT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: its title on the page, its name in the file, and how it reads.
+class Column(Generic[Row]):
+    """A column of a table: its title on the page, its name in the file, how it reads, its cells.
 
     ``duration`` is in seconds and ``percent`` a share of 1; the file has both as they are.
     """
@@ -37,6 +43,18 @@ class Column:
     title: str
     name: str
     kind: Kind = "number"
+    value: Callable[[Row], Cell] | None = None
+    """What it shows of a row; None: what the row has under the column's name."""
+
+    def cell(self, row: Row) -> Cell:
+        """What the column shows of ``row``."""
+        if self.value is not None:
+            return self.value(row)
+        cell: Cell = row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
+        return cell
+
+
+Columns: TypeAlias = tuple[Column[Row], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +64,68 @@ class Table:
     key: str
     """Name of its file, without the study's and without ``.csv``; unique in the study."""
     caption: str
-    columns: tuple[Column, ...]
+    columns: Columns[Any]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     shown: int = ROWS
+
+
+def table(
+    key: str,
+    caption: str,
+    columns: Columns[Row],
+    rows: Iterable[Row],
+    note: str = "",
+    shown: int = ROWS,
+) -> Table:
+    """A table whose columns say what they show of each of ``rows``."""
+    cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
+    return Table(key, caption, columns, cells, note, shown)
+
+
+def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) -> Columns[Row]:
+    """Three columns with a figure and its interval; empty where there is none.
+
+    Args:
+        estimate: the figure of a row.
+        columns: how those of the value and the ends are called.
+    """
+
+    def part(place: int) -> Callable[[Row], Cell]:
+        def cell(row: Row) -> Cell:
+            figure = estimate(row)
+            value = None if figure is None else figure[place]
+            return None if value is None or math.isnan(value) else value
+
+        return cell
+
+    return tuple(replace(column, value=part(place)) for place, column in enumerate(columns))
+
+
+_CLAIM: Final[Columns[tuple[str, Verdict]]] = (
+    Column("Conclusion", "claim", "text", lambda row: row[1].claim),
+)
+_DECIDED: Final[Columns[tuple[str, Verdict]]] = (
+    Column("Holds", "holds", "text", lambda row: row[1].holds.value),
+    Column("Because", "because", "text", lambda row: row[1].because),
+    Column("In", "source", "text", lambda row: row[1].source),
+)
+
+
+def verdict_table(
+    verdicts: Iterable[tuple[str, Verdict]], told_apart_by: tuple[str, str] | None = None
+) -> Table:
+    """What a log says to a paper's conclusions.
+
+    Args:
+        verdicts: each with what tells it from those on the same conclusion.
+        told_apart_by: title and name of the column that shows that; None: there is none.
+    """
+    apart: Columns[tuple[str, Verdict]] = ()
+    if told_apart_by is not None:
+        apart = (Column(*told_apart_by, "text", lambda row: row[0]),)
+    columns = (*_CLAIM, *apart, *_DECIDED)
+    return table("verdicts", "Does it hold on this log?", columns, verdicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +134,36 @@ class Section:
 
     title: str
     parts: tuple[str | Table | Chart, ...]
+
+
+def by_pool(pools: Sequence[tuple[str, Sequence[Section]]]) -> tuple[Section, ...]:
+    """The sections of all pools, as they are where there is but one.
+
+    Of several, a section's title begins with the pool's name, and the keys of its tables and charts
+    with the pool's number.
+
+    Args:
+        pools: names, and the sections of each.
+    """
+    if len(pools) == 1:
+        return tuple(pools[0][1])
+    return tuple(
+        Section(
+            f"Pool {wording.name(name)}: {section.title}",
+            tuple(_numbered(part, pool_prefix(number, len(pools))) for part in section.parts),
+        )
+        for number, (name, sections) in enumerate(pools)
+        for section in sections
+    )
+
+
+def pool_prefix(number: int, pools: int) -> str:
+    """What the names of a pool's files begin with; ``number`` from 0 on, of ``pools``."""
+    return f"{number + 1}-" if pools > 1 else ""
+
+
+def _numbered(part: str | Table | Chart, prefix: str) -> str | Table | Chart:
+    return part if isinstance(part, str) else replace(part, key=prefix + part.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +194,12 @@ def tables(study: Study) -> tuple[Table, ...]:
     Raises:
         ValueError: two have the same key, or a row has not as many cells as there are columns.
     """
-    found = [part for of in study.sections for part in of.parts if isinstance(part, Table)]
-    keys = [table.key for table in found]
-    if len(set(keys)) < len(keys):
-        raise ValueError(f"study {study.key}: two tables have the same key among {keys}")
-    for table in found:
-        for row in table.rows:
-            if len(row) != len(table.columns):
-                raise ValueError(f"table {table.key}: {row} is not of {len(table.columns)} cells")
-    return tuple(found)
+    tables = _parts(study, Table)
+    for one in tables:
+        for row in one.rows:
+            if len(row) != len(one.columns):
+                raise ValueError(f"table {one.key}: {row} is not of {len(one.columns)} cells")
+    return tables
 
 
 def file_name(study: Study, table: Table) -> str:
@@ -122,7 +225,7 @@ def _in_file(value: Cell) -> str:
 
 def render_html(study: Study) -> str:
     """The study as one self-contained HTML page."""
-    drawn = _charts(study)
+    drawn = _parts(study, Chart)
     pictures = {
         chart.key: render.picture(f"chart-{chart.key.replace('_', '-')}", chart) for chart in drawn
     }
@@ -140,8 +243,8 @@ def render_html(study: Study) -> str:
             "study": study,
             "version": __version__,
             "sections": [
-                {"title": of.title, "parts": [_part(study, part) for part in of.parts]}
-                for of in study.sections
+                {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
+                for section in study.sections
             ],
             "charts": pictures,
             "specs": specs,
@@ -162,12 +265,23 @@ def render_html(study: Study) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
 
 
-def _charts(study: Study) -> Sequence[Chart]:
-    found = [part for of in study.sections for part in of.parts if isinstance(part, Chart)]
-    keys = [chart.key for chart in found]
+Part = TypeVar("Part", Table, Chart)
+
+
+def _parts(study: Study, kind: type[Part]) -> tuple[Part, ...]:
+    """The tables, or the charts, of a study.
+
+    Raises:
+        ValueError: two have the same key.
+    """
+    parts = tuple(
+        part for section in study.sections for part in section.parts if isinstance(part, kind)
+    )
+    keys = [part.key for part in parts]
     if len(set(keys)) < len(keys):
-        raise ValueError(f"study {study.key}: two charts have the same key among {keys}")
-    return found
+        what = f"{kind.__name__.lower()}s"
+        raise ValueError(f"study {study.key}: two {what} have the same key among {keys}")
+    return parts
 
 
 def _part(study: Study, part: str | Table | Chart) -> dict[str, object]:

@@ -35,6 +35,7 @@ from audit.progress import stopped_by_signals
 from audit.store import database, migrations, publish
 from audit.studies import page as study
 from audit.studies.cells import STUDIED, Cell
+from audit.studies.drawn import Draws
 from audit.studies.page import Study
 
 STOPPING: Final = "finishing what is under way (once more stops at once)"
@@ -78,7 +79,7 @@ def conduct(
     key: str,
     request: Request,
     chosen: config.Config,
-    plan: Callable[[Log, int], Plan],
+    plan: Callable[[Log, Draws], Plan],
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     warned: Callable[[str], None] = lambda text: None,
@@ -89,7 +90,7 @@ def conduct(
         key: the study's name, that of its files.
         request: which logs, and where to put what is made.
         chosen: the configuration in force.
-        plan: what to do with a log; its second argument is the seed of all that is random.
+        plan: what to do with a log, and how to draw resamples; their seed is made of the logs.
         progress: told how far it is.
         inferred: told what was inferred.
         warned: told what is wrong with the logs.
@@ -109,7 +110,7 @@ def conduct(
     for warning in log.setting.warnings:
         warned(warning)
     seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
-    planned = plan(log, seed)
+    planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
     target = request.database or request.out / f"{key}.duckdb"
     threads = request.threads or chosen.simulation.threads or len(os.sched_getaffinity(0))
     said = [str(log.setting), *log.sha256, planned.settings, str(chosen.metrics)]

@@ -6,10 +6,15 @@ interval is of the difference itself (``metrics.uncertainty``). It is much narro
 the two figures are apart.
 
     greater   yes: the whole interval lies above 0 · no: none of it does · else undecided
+    less      the same below 0
     near      yes: the whole interval lies within ± margin · no: all of it outside · else undecided
     between   the same within two limits, of a ratio for example
 
 Where there is no interval (fewer than two units), nothing is decided.
+
+A *claim* is the paper's sentence and such comparisons; each study states its claims as a table, and
+makes the figures that they compare. A rule says what the comparisons come to, ``every`` if nothing
+else is said: a claim holds where all of its comparisons do, and does not where one does not.
 
 Source: SPEC §5, *Uncertainty*; for ``near``, D. J. Schuirmann, A comparison of the two one-sided
 tests procedure and the power approach for assessing the equivalence of average bioavailability
@@ -17,9 +22,11 @@ tests procedure and the power approach for assessing the equivalence of average 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,10 +107,16 @@ def mean(units: Ints, values: Floats | Ints, resamples: Resamples) -> Estimate:
     return Estimate(exact_sum(values.astype(np.float64)) / len(values), *interval)
 
 
+def of_resamples(value: float, resampled: Floats) -> Estimate:
+    """A figure with the interval of its resamples; those without the figure (NaN) are left out."""
+    ascending = np.sort(resampled[~np.isnan(resampled)])
+    return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
+
+
 def estimate(
     units: Ints,
     terms: Mapping[str, Floats | Ints],
-    of: Callable[[Mapping[str, Floats]], Floats],
+    combine: Callable[[Mapping[str, Floats]], Floats],
     resamples: Resamples,
 ) -> Estimate | None:
     """A figure made of several sums over the same attempts.
@@ -111,23 +124,24 @@ def estimate(
     Args:
         units: as for ``mean_difference``.
         terms: what is summed, by name; one element per attempt.
-        of: makes the figure of the sums, element by element; NaN where it is not defined.
+        combine: makes the figure of the sums, element by element; NaN where it is not defined.
         resamples: of the units; those for which the figure is not defined are left out.
 
     Returns:
         None where the figure itself is not defined.
     """
-    totals = {name: np.array([exact_sum(of_.astype(np.float64))]) for name, of_ in terms.items()}
-    value = float(of(totals)[0])
+    totals = {
+        name: np.array([exact_sum(values.astype(np.float64))]) for name, values in terms.items()
+    }
+    value = float(combine(totals)[0])
     if np.isnan(value):
         return None
     present = np.flatnonzero(np.bincount(units))
     if len(present) < 2:
         return Estimate(value, None, None)
-    by_unit = [np.bincount(units, of_)[present].astype(np.float64) for of_ in terms.values()]
-    drawn = of(dict(zip(terms, resamples.sums(present, *by_unit), strict=True)))
-    ascending = np.sort(drawn[~np.isnan(drawn)])
-    return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
+    by_unit = [np.bincount(units, values)[present].astype(np.float64) for values in terms.values()]
+    sums = dict(zip(terms, resamples.sums(present, *by_unit), strict=True))
+    return of_resamples(value, combine(sums))
 
 
 def ratio(
@@ -137,15 +151,15 @@ def ratio(
 
     Arguments as for ``mean_difference``. In resamples both being 0 counts as 1.
     """
-    made = estimate(units, {"above": above, "below": below}, _ratio, resamples)
-    return made if above.any() or below.any() else None
+    figure = estimate(units, {"above": above, "below": below}, _ratio, resamples)
+    return figure if above.any() or below.any() else None
 
 
 def _ratio(sums: Mapping[str, Floats]) -> Floats:
     above, below = sums["above"], sums["below"]
     safe = np.where(below > 0, below, 1.0)
-    made: Floats = np.where(below > 0, above / safe, np.where(above > 0, np.inf, 1.0))
-    return made
+    ratios: Floats = np.where(below > 0, above / safe, np.where(above > 0, np.inf, 1.0))
+    return ratios
 
 
 def between(figure: Estimate | None, low: float, high: float) -> Holds:
@@ -166,19 +180,95 @@ def greater(difference: Estimate | None) -> Holds:
     return Holds.no if difference.upper <= 0 else Holds.undecided
 
 
+def less(difference: Estimate | None) -> Holds:
+    """Whether one figure is less than another, by their difference one − other."""
+    if difference is None or difference.lower is None or difference.upper is None:
+        return Holds.undecided
+    if difference.upper < 0:
+        return Holds.yes
+    return Holds.no if difference.lower >= 0 else Holds.undecided
+
+
 def near(difference: Estimate | None, margin: float) -> Holds:
     """Whether two figures differ by no more than ``margin`` ≥ 0, by their difference."""
     return between(difference, -margin, margin)
 
 
-def every(parts: Iterable[Holds]) -> Holds:
-    """Whether all parts of a claim hold: no where one does not; of none, undecided."""
-    found = list(parts)
-    if Holds.no in found:
-        return Holds.no
-    return Holds.yes if found and set(found) == {Holds.yes} else Holds.undecided
-
-
 def opposite(holds: Holds) -> Holds:
     """Whether the contrary holds."""
     return {Holds.yes: Holds.no, Holds.no: Holds.yes}.get(holds, Holds.undecided)
+
+
+def every(parts: Iterable[Holds]) -> Holds:
+    """Whether all parts of a claim hold: no where one does not; of none, undecided."""
+    seen = set(parts)
+    if Holds.no in seen:
+        return Holds.no
+    return Holds.yes if seen == {Holds.yes} else Holds.undecided
+
+
+def unanimous(parts: Iterable[Holds]) -> Holds:
+    """What all parts say; undecided where they differ, and of none."""
+    seen = set(parts)
+    return seen.pop() if len(seen) == 1 else Holds.undecided
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+class Asked(NamedTuple):
+    """Where the interval of a figure must lie, for what is claimed of it to hold."""
+
+    text: str
+    decide: Callable[[Estimate | None], Holds]
+
+
+ABOVE_0: Final = Asked("> 0", greater)
+BELOW_0: Final = Asked("< 0", less)
+NOT_ABOVE_0: Final = Asked("≤ 0", lambda difference: opposite(greater(difference)))
+
+
+def within(low: float, high: float) -> Asked:
+    """In [low, high]; a figure that cannot be below 0 has no lower limit where ``low`` is 0."""
+    text = f"{low:g} to {high:g}" if low else f"at most {high:g}"
+    return Asked(text, lambda figure: between(figure, low, high))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A figure, most often of two things compared, and what is asked of it."""
+
+    what: str
+    """What is compared, such as ``sjf − fcfs``."""
+    estimate: Estimate | None
+    """None: there is nothing to compare."""
+    asked: Asked = ABOVE_0
+    decides: bool = True
+    """False: it is shown beside the others, and decides nothing."""
+
+    @property
+    def holds(self) -> Holds:
+        """Whether the figure lies where it must."""
+        return self.asked.decide(self.estimate)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper concludes, and the comparisons by which it holds on a log, or does not."""
+
+    sentence: str
+    source: str
+    """Paper and section, such as ``[S §5]``."""
+    comparisons: Sequence[Comparison]
+    rule: Callable[[Iterable[Holds]], Holds] = every
+
+    def verdict(self, because: str) -> Verdict:
+        """What the comparisons that decide come to; ``because`` has their figures."""
+        deciding = (one.holds for one in self.comparisons if one.decides)
+        return Verdict(self.sentence, self.rule(deciding), because, self.source)
+
+
+def tally(verdicts: Iterable[Verdict]) -> Mapping[Holds, int]:
+    """How many claims hold, do not hold, and cannot be decided."""
+    counts = Counter(verdict.holds for verdict in verdicts)
+    return {holds: counts[holds] for holds in Holds}

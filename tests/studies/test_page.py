@@ -1,8 +1,11 @@
 import base64
 import csv
 import io
+import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -10,7 +13,8 @@ from audit.errors import UsageError
 from audit.report.charts.style import Chart, config
 from audit.studies import page as study
 from audit.studies import run as studies
-from audit.studies.page import Column, Section, Study, Table
+from audit.studies.page import Column, Columns, Section, Study, Table
+from audit.studies.verdicts import Estimate, Holds, Verdict
 
 HOSTILE = "=cmd|'/c calc'!A1</script><script>alert(1)</script>\u202e"
 CHART = Chart(
@@ -27,7 +31,7 @@ CHART = Chart(
         "config": config(),
     },
 )
-COLUMNS = (
+COLUMNS: study.Columns[object] = (
     Column("Who", "who", "text"),
     Column("Hours", "hours"),
     Column("Part", "part", "percent"),
@@ -105,6 +109,74 @@ def test_what_would_overwrite_or_misread_a_table_is_refused() -> None:
         )
     with pytest.raises(ValueError, match="same key"):
         study.render_html(Study("s", "S", "", (Section("1", (CHART, CHART)),)))
+
+
+class Policy(NamedTuple):
+    name: str
+    wait: Estimate | None
+    source: str = ""
+
+
+COLUMNS_OF_POLICIES: Columns[Policy] = (
+    Column("Policy", "name", "text"),
+    Column("From", "paper", "text", lambda policy: policy.source.upper()),
+    *study.interval(
+        lambda policy: policy.wait,
+        Column("Wait", "wait_s", "duration"),
+        Column("From", "lower_s", "duration"),
+        Column("To", "upper_s", "duration"),
+    ),
+)
+
+
+def test_columns_say_what_they_show_of_a_row() -> None:
+    made = study.table(
+        "waits",
+        "Waits",
+        COLUMNS_OF_POLICIES,
+        [
+            Policy("easy", Estimate(3.0, 2.0, 4.0), "k"),
+            Policy("alone", Estimate(3.0, None, None)),
+            Policy("undefined", Estimate(math.nan, None, None)),
+            Policy("none", None),
+        ],
+    )
+    assert [column.name for column in made.columns] == [
+        "name",
+        "paper",
+        "wait_s",
+        "lower_s",
+        "upper_s",
+    ]
+    assert made.rows == (
+        ("easy", "K", 3.0, 2.0, 4.0),
+        ("alone", "", 3.0, None, None),
+        ("undefined", "", None, None, None),
+        ("none", "", None, None, None),
+    )
+    named: Columns[Mapping[str, study.Cell]] = (Column("A", "a"), Column("B", "b"))
+    assert study.table("k", "K", named, [{"b": 2, "a": 1}]).rows == ((1, 2),)
+
+
+def test_verdicts_stand_in_one_kind_of_table() -> None:
+    verdict = Verdict("a before b", Holds.yes, "5 > 3", "[X §1]")
+    assert study.verdict_table([("", verdict)]).rows == (("a before b", "yes", "5 > 3", "[X §1]"),)
+    made = study.verdict_table([("own", verdict)], ("Estimates", "estimates"))
+    assert [column.name for column in made.columns][:3] == ["claim", "estimates", "holds"]
+    assert made.rows == (("a before b", "own", "yes", "5 > 3", "[X §1]"),)
+
+
+def test_pools_have_sections_and_files_of_their_own() -> None:
+    table = Table("a", "A", COLUMNS[:1], (("x",),))
+    sections = (Section("First", ("Words.", table, CHART)),)
+    assert study.by_pool([("cpu", sections)]) == sections
+    made = study.by_pool([("cpu", sections), ("gpu", sections)])
+    assert [section.title for section in made] == ["Pool cpu: First", "Pool gpu: First"]
+    found = Study("s", "S", "", made)
+    assert [one.key for one in study.tables(found)] == ["1-a", "2-a"]
+    assert [part.key for part in made[1].parts if isinstance(part, Chart)] == ["2-of_bars"]
+    assert made[1].parts[0] == "Words."
+    assert [study.pool_prefix(0, pools) for pools in (1, 2)] == ["", "1-"]
 
 
 def test_it_is_written_with_its_tables(tmp_path: Path) -> None:

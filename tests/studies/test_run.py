@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from audit.cli import app as cli
-from audit.config import Config
+from audit.config import Config, Uncertainty
 from audit.errors import LockedError, UsageError
 from audit.files import lock
+from audit.metrics.uncertainty import Resamples
 from audit.store import database
 from audit.studies import run as studies
 from audit.studies.cells import Cell
@@ -147,13 +148,14 @@ def swf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-OPTIONS = grid.Options(loads=grid.loads("0.9"), resamples=100)
+OPTIONS = grid.Options(loads=grid.loads("0.9"))
+CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
 def conduct(swf: Path, out: Path, told: Callable[[str, int, int], None], **more: object) -> None:
     request = Request(logs=[swf], out=out, threads=1, **more)  # type: ignore[arg-type]
     studies.conduct(
-        "grid", request, Config(), lambda found, seed: grid.plan(found, seed, OPTIONS), told
+        "grid", request, CHOSEN, lambda found, draws: grid.plan(found, draws, OPTIONS), told
     )
 
 
@@ -240,14 +242,14 @@ def test_what_cannot_be_studied_is_said_before_the_long_work(swf: Path, tmp_path
             "grid",
             Request(logs=[swf], out=tmp_path),
             Config(),
-            lambda found, seed: grid.plan(found, seed, grid.Options(pool="gpu")),
+            lambda found, draws: grid.plan(found, draws, grid.Options(pool="gpu")),
         )
     with pytest.raises(UsageError, match="has no load; take more"):
         studies.conduct(
             "grid",
             Request(logs=[swf], out=tmp_path),
             Config(),
-            lambda found, seed: grid.plan(found, seed, grid.Options(attempts=1)),
+            lambda found, draws: grid.plan(found, draws, grid.Options(attempts=1)),
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -283,3 +285,35 @@ def test_the_command(
         cli.main()
     assert ended.value.code == 2
     assert "--widest 100: not a power of two" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["experiment", "grid"], "100 of 5"),
+        (["experiment", "users"], "100 resamples of users"),
+        (["experiment", "sensitivity"], "100 resamples of users (of days"),
+        (["experiment", "workload"], "100 resamples of days"),
+        (["whatif"], "100 paired resamples of users"),
+    ],
+)
+def test_every_study_draws_as_many_resamples_as_are_configured_and_says_so(
+    command: list[str], says: str, swf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[int] = []
+
+    def draw(units: int, seed: int, number: int) -> Resamples:
+        drawn.append(number)
+        return Resamples(units, seed, number)
+
+    monkeypatch.setattr("audit.studies.drawn.Resamples", draw)
+    config = tmp_path / "config.toml"
+    config.write_text("[uncertainty]\nresamples = 100\n")
+    more = {"grid": ["--loads", "0.9"], "whatif": ["--order", "sjf"]}.get(command[-1], [])
+    given = [*command, str(swf), *more, "--out", str(tmp_path), "--config", str(config)]
+    monkeypatch.setattr("sys.argv", ["fairaudit", *given])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    assert says in (tmp_path / f"{command[-1]}.html").read_text("utf-8")
+    assert set(drawn) == {100}

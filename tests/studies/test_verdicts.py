@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.uncertainty import Resamples
 from audit.studies import verdicts
-from audit.studies.verdicts import Estimate, Floats, Holds
+from audit.studies.verdicts import BELOW_0, Claim, Comparison, Estimate, Floats, Holds
 
 _values = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=20
@@ -103,6 +104,8 @@ def test_what_an_interval_decides(
 ) -> None:
     found = Estimate(1.0, lower, upper)
     assert verdicts.greater(found) is greater
+    opposite = None if lower is None or upper is None else Estimate(-1.0, -upper, -lower)
+    assert verdicts.less(opposite) is greater
     assert verdicts.near(found, 1.5) is near
     assert verdicts.between(found, -1.5, 1.5) is near
     assert verdicts.opposite(verdicts.opposite(near)) is near
@@ -116,6 +119,34 @@ def test_a_claim_holds_where_all_its_parts_do() -> None:
     assert verdicts.every([]) is undecided
     assert verdicts.greater(None) is verdicts.between(None, 0, 1) is undecided
     assert verdicts.opposite(yes) is no
+
+
+def test_what_all_parts_say_is_said_of_the_whole() -> None:
+    yes, no, undecided = Holds.yes, Holds.no, Holds.undecided
+    assert verdicts.unanimous([no, no]) is no
+    assert verdicts.unanimous([yes, no]) is verdicts.unanimous([]) is undecided
+
+
+def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
+    above = Comparison("a − b", Estimate(1.0, 0.5, 2.0))
+    below = Comparison("b − c", Estimate(-1.0, -2.0, -0.5), BELOW_0)
+    beside = Comparison("c − d", Estimate(-1.0, -2.0, -0.5), decides=False)
+    claim = Claim("a before b before c", "[X §1]", [above, below, beside])
+    assert beside.holds is Holds.no
+    verdict = claim.verdict("as seen")
+    assert verdict == ("a before b before c", Holds.yes, "as seen", "[X §1]")
+    unsure = Comparison("c / d", Estimate(1.0, 0.5, 2.0), verdicts.within(0.0, 1.25))
+    mixed = replace(claim, comparisons=[above, unsure])
+    assert mixed.verdict("").holds is Holds.undecided
+    found = [verdict, mixed.verdict("")]
+    assert verdicts.tally(found) == {Holds.yes: 1, Holds.no: 0, Holds.undecided: 1}
+
+
+def test_what_is_asked_is_said() -> None:
+    asked = (verdicts.within(0.8, 1.25), verdicts.within(0.0, 0.5), verdicts.NOT_ABOVE_0)
+    assert [one.text for one in asked] == ["0.8 to 1.25", "at most 0.5", "≤ 0"]
+    assert verdicts.NOT_ABOVE_0.decide(Estimate(0.0, -1.0, 0.0)) is Holds.yes
+    assert verdicts.NOT_ABOVE_0.decide(Estimate(1.0, 0.5, 2.0)) is Holds.no
 
 
 @pytest.mark.parametrize(

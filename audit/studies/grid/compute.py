@@ -35,6 +35,7 @@ from audit.simulation.fair_start import fair_start_times
 from audit.simulation.workload import KEYS
 from audit.studies import parts
 from audit.studies.cells import Cell, studied
+from audit.studies.drawn import Draws
 from audit.studies.parts import NOW, Part
 from audit.studies.verdicts import Estimate
 
@@ -172,8 +173,7 @@ def grid(
     part: Part,
     loads: Sequence[Fraction],
     frames: Mapping[str, pl.DataFrame],
-    seed: int,
-    resamples: int,
+    draws: Draws,
 ) -> Grid:
     """Puts what ``measure`` gave together.
 
@@ -181,8 +181,7 @@ def grid(
         part: what was simulated.
         loads: at which loads.
         frames: by the cells' keys, those of all ``points(loads)``.
-        seed: of the bootstrap.
-        resamples: how many the bootstrap draws.
+        draws: the resamples, of users.
     """
     units = number_users(part.described)["unit"].to_numpy()
     return Grid(
@@ -196,7 +195,7 @@ def grid(
             for of in points(loads)
         },
         units,
-        Resamples(int(units.max()) + 1, seed, resamples),
+        draws.of(int(units.max()) + 1),
     )
 
 

@@ -30,7 +30,7 @@ from audit.studies.grid.compute import (
     classes,
     load_name,
 )
-from audit.studies.page import Cell, Column, Section, Study, Table
+from audit.studies.page import Cell, Column, Columns, Section, Study, Table
 from audit.studies.verdicts import Holds, every
 
 SOURCE: Final = (
@@ -354,7 +354,7 @@ def _combinations(of: Found, looked: _Lookup) -> Table:
 
 def _all_figures(figures: pl.DataFrame) -> Table:
     """Every figure with its interval; in a file only."""
-    columns = (
+    columns: Columns[pl.DataFrame] = (
         Column("Setting", "setting", "text"),
         Column("Metric", "metric", "text"),
         Column("Width class", "dimension_value", "text"),

@@ -11,10 +11,10 @@ import polars as pl
 
 from audit.errors import UsageError
 from audit.metrics.attempts.width import TOP
-from audit.metrics.uncertainty import RESAMPLES
 from audit.pipeline.opening import Log, largest_pool
 from audit.studies import parts
 from audit.studies.cells import studied
+from audit.studies.drawn import Draws
 from audit.studies.grid import claims as grid_claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid import page as grid_study
@@ -34,7 +34,6 @@ class Options:
     attempts: int = ATTEMPTS
     loads: tuple[Fraction, ...] = LOADS
     top_width: int = TOP
-    resamples: int = RESAMPLES
 
 
 def loads(text: str) -> tuple[Fraction, ...]:
@@ -57,7 +56,7 @@ def loads(text: str) -> tuple[Fraction, ...]:
     return tuple(sorted(found))
 
 
-def plan(log: Log, seed: int, options: Options) -> Plan:
+def plan(log: Log, draws: Draws, options: Options) -> Plan:
     """The grid over a part of one pool of a log."""
     pool = largest_pool(log, options.pool)
     part = parts.part(log.described, pool, options.attempts, options.top_width)
@@ -66,20 +65,20 @@ def plan(log: Log, seed: int, options: Options) -> Plan:
 
     def finish(frames: Sequence[pl.DataFrame]) -> Made:
         named = {cell.key: frame for cell, frame in zip(cells, frames, strict=True)}
-        return _made(log.setting.cluster, part, named, seed, options)
+        return _made(log.setting.cluster, part, named, draws, options)
 
     settings = json.dumps([pool.name, options.attempts, [str(load) for load in options.loads]])
     return Plan(settings, cells, finish)
 
 
 def _made(
-    log: str, part: Part, frames: dict[str, pl.DataFrame], seed: int, options: Options
+    log: str, part: Part, frames: dict[str, pl.DataFrame], draws: Draws, options: Options
 ) -> Made:
-    found = grid.grid(part, options.loads, frames, seed, options.resamples)
+    found = grid.grid(part, options.loads, frames, draws)
     figures, ranked = grid.figures(found), grid.correlations(found)
     decided = grid_claims.decide(found, ranked)
     page = grid_study.study(
-        grid_study.Found(log, found, figures, ranked, decided, seed, options.top_width)
+        grid_study.Found(log, found, figures, ranked, decided, draws.seed, options.top_width)
     )
     return Made(page, pl.concat([figures, _ranked(part, ranked)]))
 

@@ -11,8 +11,9 @@ from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
+from audit.studies.charts import Colours, Layout, heat_map
 from audit.studies.operators import compute as experiment
-from audit.studies.operators.charts import Colours, Layout, heat_map, profiles
+from audit.studies.operators.charts import profiles
 from audit.studies.operators.compute import AREAS, Ordered, Setting
 from audit.studies.page import Cell, Column, Section, Table
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.uncertainty import Resamples
 from audit.studies.cells import studied
-from audit.studies.drawn import Drawn, combined, ratio
+from audit.studies.drawn import Drawn, Draws, combined, ratio
 from audit.studies.sensitivity.compute import Base, Plane, Point, Sweep, planes, sweeps
 from audit.studies.verdicts import Estimate, Holds, Verdict, every, greater
 
@@ -80,7 +80,7 @@ class Answers(NamedTuple):
 
 
 def answers(
-    labels: Sequence[str], points: Sequence[Point], frames: Sequence[pl.DataFrame], seed: int
+    labels: Sequence[str], points: Sequence[Point], frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Answers:
     """Puts the sums of all settings together.
 
@@ -88,7 +88,7 @@ def answers(
         labels: of the groups.
         points: the settings.
         frames: what each came to, columns of ``sensitivity.SUMS``.
-        seed: of the resamples.
+        draws: the resamples, of users and of days.
     """
     groups = len(labels)
     known = [frame.filter(pl.col("group") < groups) for frame in frames]
@@ -102,8 +102,8 @@ def answers(
             point: _table(frame, groups, users, days)
             for point, frame in zip(points, known, strict=True)
         },
-        Resamples(users, seed),
-        Resamples(days, seed + 1),
+        draws.of(users),
+        draws.of(days, 1),
     )
 
 

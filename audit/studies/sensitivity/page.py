@@ -12,8 +12,8 @@ from audit.model import Backfill, Pool
 from audit.report.charts import series
 from audit.report.charts.style import FONT, INK, RULE, Chart, Spec, config
 from audit.report.text import wording
-from audit.studies.operators import charts as operator_chart
-from audit.studies.operators.charts import Colours, Layout
+from audit.studies.charts import Colours, Layout, heat_map
+from audit.studies.drawn import Draws
 from audit.studies.page import Cell, Column, Section, Study, Table
 from audit.studies.sensitivity import claims as sensitivity_claims
 from audit.studies.sensitivity import compute as sensitivity
@@ -49,16 +49,16 @@ def points() -> tuple[Point, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def studied(pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], seed: int) -> Studied:
+def studied(pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws) -> Studied:
     """Puts together what the cells of one pool came to, and decides [B]'s conclusions.
 
     Args:
         pool: whose.
         groups: its groups.
         frames: of ``points()``, columns of ``sensitivity.SUMS``.
-        seed: of the resamples.
+        draws: the resamples.
     """
-    found = sensitivity_claims.answers(groups.labels, points(), frames, seed)
+    found = sensitivity_claims.answers(groups.labels, points(), frames, draws)
     verdicts = [
         verdict
         for base in BASES
@@ -67,13 +67,14 @@ def studied(pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], seed: in
     return Studied(pool, groups, found, tuple(verdicts))
 
 
-def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill]) -> Study:
+def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill], draws: Draws) -> Study:
     """The study of a log.
 
     Args:
         log: the cluster's name.
         pools: its pools.
         backfills: who might start before others, in each pool.
+        draws: how resamples were drawn.
     """
     several = len(pools) > 1
     sections = [
@@ -100,11 +101,7 @@ def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill]) -> 
                 )
                 for base in BASES
             ),
-            (
-                "Intervals",
-                "95 %, percentile bootstrap, 1,000 resamples of users (of days where a "
-                "figure is of the pool), PCG64",
-            ),
+            draws.intervals("resamples of users (of days where a figure is of the pool)"),
         ),
         sources=(SOURCE,),
     )
@@ -438,7 +435,7 @@ def _heat(of: Studied, plane: Plane, prefix: str) -> Chart:
         for name, of_name in values.items()
     )
     rows = list(dict.fromkeys(y for _, _, y, _ in found))
-    return operator_chart.heat_map(
+    return heat_map(
         f"{prefix}{plane.key}".replace("-", "_"),
         title,
         f"Heat maps. {title}. {said}.",

@@ -10,6 +10,7 @@ from audit.model import Backfill
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.studies.cells import Cell
+from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.sensitivity import claims as sensitivity_claims
 from audit.studies.sensitivity import compute as sensitivity
@@ -21,7 +22,7 @@ KEY = "sensitivity"
 
 def plan(
     only: str | None, by: By | None, most: int, backfill: Backfill | None
-) -> Callable[[Log, int], Plan]:
+) -> Callable[[Log, Draws], Plan]:
     """What to do with a log.
 
     Args:
@@ -31,7 +32,7 @@ def plan(
         backfill: who may start before others; None: as the pool is configured.
     """
 
-    def of(log: Log, seed: int) -> Plan:
+    def of(log: Log, draws: Draws) -> Plan:
         points = sensitivity_study.points()
         pools, cells = [], list[Cell]()
         for pool in opening.pools(log, only):
@@ -44,13 +45,13 @@ def plan(
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             studied = [
                 sensitivity_study.studied(
-                    pool, groups, frames[at * len(points) : (at + 1) * len(points)], seed
+                    pool, groups, frames[at * len(points) : (at + 1) * len(points)], draws
                 )
                 for at, (pool, groups) in enumerate(pools)
             ]
             used = [backfill or pool.policy.backfill for pool, _ in pools]
             return Made(
-                sensitivity_study.study(log.setting.cluster, studied, used),
+                sensitivity_study.study(log.setting.cluster, studied, used, draws),
                 pl.concat(sensitivity_claims.rows(one.pool.name, one.found) for one in studied),
             )
 

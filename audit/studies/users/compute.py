@@ -41,6 +41,7 @@ from audit.simulation.tabu import Search
 from audit.simulation.workload import KEYS
 from audit.studies import verdicts
 from audit.studies.cells import Cell, studied
+from audit.studies.drawn import Draws
 from audit.studies.verdicts import Estimate
 
 Ints = NDArray[np.int64]
@@ -162,7 +163,7 @@ class Compared(NamedTuple):
 
 
 def compared(
-    pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], seed: int
+    pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Compared:
     """Puts the schedules of all policies beside each other.
 
@@ -170,7 +171,7 @@ def compared(
         pool: whose.
         estimates: what they were planned with.
         frames: of the cells, in the order of ``RUNS``.
-        seed: of the resamples.
+        draws: the resamples, of users.
 
     Raises:
         UsageError: no attempt is in all of them.
@@ -196,7 +197,7 @@ def compared(
         units,
         users,
         np.array([number[user] for user in users], np.int64),
-        Resamples(int(units.max()) + 1, seed),
+        draws.of(int(units.max()) + 1),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
 from audit.simulation.tabu import Search
-from audit.studies.page import Cell, Column, Section, Study, Table
+from audit.studies.drawn import Draws
+from audit.studies.page import Cell, Column, Columns, Section, Study, Table
 from audit.studies.users import charts as users_chart
 from audit.studies.users import claims as users_claims
 from audit.studies.users import compute as users
@@ -22,12 +23,12 @@ SOURCE: Final = (
 _FAR: Final = 3
 """A policy this many times above all others is left out of charts, as [K] leaves out FCFS."""
 
-_OVER_ATTEMPTS: Final = (
+_OVER_ATTEMPTS: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
     Column("Mean response", "response_mean", "duration"),
     Column("Mean bounded slowdown", "bounded_slowdown_mean", "number"),
 )
-_OVER_USERS: Final = (
+_OVER_USERS: Final[Columns[Any]] = (
     Column("UWT", "uwt", "number"),
     Column("Deviation", "nuwt_deviation", "number"),
     Column("F", "nuwt_f", "number"),
@@ -38,13 +39,14 @@ _OVER_USERS: Final = (
 )
 
 
-def study(log: str, found: Sequence[Compared], how: Search) -> Study:
+def study(log: str, found: Sequence[Compared], how: Search, draws: Draws) -> Study:
     """The study of a log.
 
     Args:
         log: the cluster's name.
         found: each pool with each kind of estimates.
-        how: TS's search; its first seed is also that of the resamples.
+        how: TS's search.
+        draws: how resamples were drawn.
     """
     decided = [users_claims.decide(of) for of in found]
     pools = list(dict.fromkeys(of.pool.name for of in found))
@@ -87,7 +89,7 @@ def study(log: str, found: Sequence[Compared], how: Search) -> Study:
                 f"{how.tabu}, PCG64; {users.SEEDS} seeds from {how.seed} on"
                 + ("" if how.bound is None else f"; each stopped after {how.bound}"),
             ),
-            ("Intervals", "95 %, percentile bootstrap, 1,000 resamples of users, PCG64"),
+            draws.intervals("resamples of users"),
         ),
         sources=(SOURCE,),
     )

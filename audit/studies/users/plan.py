@@ -9,6 +9,7 @@ import polars as pl
 from audit.pipeline.opening import Log, pools
 from audit.simulation.tabu import Search
 from audit.studies.cells import Cell
+from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.users import compute as users
 from audit.studies.users import page as users_study
@@ -18,7 +19,7 @@ from audit.studies.users.stopwatch import Stopwatch
 KEY = "users"
 
 
-def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, int], Plan]:
+def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, Draws], Plan]:
     """What to do with a log.
 
     Args:
@@ -27,8 +28,8 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
     """
     bound = None if search_s is None else Stopwatch(search_s)
 
-    def of(log: Log, seed: int) -> Plan:
-        search = Search(seed=seed, bound=bound)
+    def of(log: Log, draws: Draws) -> Plan:
+        search = Search(seed=draws.seed, bound=bound)
         chosen = pools(log, only)
         cells = list[Cell]()
         for pool in chosen:
@@ -38,11 +39,11 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             waiting = iter(frames)
             found = [
-                users.compared(pool, estimates, [next(waiting) for _ in RUNS], seed)
+                users.compared(pool, estimates, [next(waiting) for _ in RUNS], draws)
                 for pool in chosen
                 for estimates in ESTIMATES
             ]
-            page = users_study.study(log.setting.cluster, found, search)
+            page = users_study.study(log.setting.cluster, found, search, draws)
             return Made(page, pl.concat(map(users.rows, found)))
 
         return Plan(f"{only} {search}", cells, finish)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.uncertainty import RESAMPLES
 from audit.report.charts.style import Chart
 from audit.report.text import wording
+from audit.studies.drawn import Draws
 from audit.studies.page import Cell, Column, Section, Study, Table
 from audit.studies.page import Kind as CellKind
 from audit.studies.whatif import charts
@@ -47,14 +47,14 @@ class Compared(NamedTuple):
     """Where the half-life is changed: how usage decays before that, in words."""
 
 
-def study(log: str, change: str, pools: Sequence[Compared], resamples: int = RESAMPLES) -> Study:
+def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Study:
     """The page of a change.
 
     Args:
         log: the cluster's name.
         change: what is changed, in words.
         pools: those that it concerns, and what became of them.
-        resamples: how many each interval is made of.
+        draws: how resamples were drawn.
     """
     several = len(pools) > 1
     return Study(
@@ -79,11 +79,7 @@ def study(log: str, change: str, pools: Sequence[Compared], resamples: int = RES
                 )
                 for of in pools
             ),
-            (
-                "Intervals",
-                f"95 %, percentile bootstrap, {wording.count(resamples)} paired resamples of users "
-                "(of days for an account), PCG64",
-            ),
+            draws.intervals("paired resamples of users (of days for an account)"),
         ),
         sources=(
             "[S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job "
@@ -236,7 +232,10 @@ def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
             row = figures.get((part, measure))
             cells += [None, None, None] if row is None else [row[name] for name in _THREE]
         rows.append(tuple(cells))
-    columns = [Column(title, dimension, "text"), Column("Attempts", "attempts", "count")]
+    columns: list[Column[Any]] = [
+        Column(title, dimension, "text"),
+        Column("Attempts", "attempts", "count"),
+    ]
     for measure, says in _SHOWN.items():
         kind = _TITLES[measure][1]
         columns += [

@@ -23,6 +23,7 @@ from audit.pipeline.opening import Log, pools
 from audit.report.text import wording
 from audit.simulation.ownership import EQUAL_SHARES
 from audit.studies.cells import Cell, studied
+from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.whatif import page
 from audit.studies.whatif.compute import change as scenarios
@@ -150,7 +151,7 @@ class _Pair(NamedTuple):
 
 def plan(
     change: Change, only: str | None, chosen: config.Config, folder: Path
-) -> Callable[[Log, int], Plan]:
+) -> Callable[[Log, Draws], Plan]:
     """What to do with a log.
 
     Args:
@@ -162,7 +163,7 @@ def plan(
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
 
-    def of(log: Log, seed: int) -> Plan:
+    def of(log: Log, draws: Draws) -> Plan:
         configured = _configured(log, folder)
         pairs = [_pair(log, pool, change, configured) for pool in pools(log, only)]
         cells = [
@@ -176,7 +177,7 @@ def plan(
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             compared = [
-                _compared(pair, frames[2 * at : 2 * at + 2], seed, chosen)
+                _compared(pair, frames[2 * at : 2 * at + 2], draws, chosen)
                 for at, pair in enumerate(pairs)
             ]
             if change.half_life_s is not None:
@@ -186,9 +187,8 @@ def plan(
                     for one, decay in zip(compared, decays, strict=True)
                 ]
             in_words = describe(change, pairs[0].today.pool)
-            resamples = chosen.uncertainty.resamples
             return Made(
-                page.study(log.setting.cluster, in_words, compared, resamples),
+                page.study(log.setting.cluster, in_words, compared, draws),
                 pl.concat(_rows(one, in_words) for one in compared),
             )
 
@@ -249,21 +249,20 @@ def _unpacked(frame: pl.DataFrame) -> Played:
 
 
 def _compared(
-    pair: _Pair, frames: Sequence[pl.DataFrame], seed: int, chosen: config.Config
+    pair: _Pair, frames: Sequence[pl.DataFrame], draws: Draws, chosen: config.Config
 ) -> Compared:
     before, then = map(_unpacked, frames)
     arrivals = pair.today.attempts["arrival_time"].drop_nulls()
     first, last = arrivals.min(), arrivals.max()
     span = (first if isinstance(first, int) else 0, last if isinstance(last, int) else 0)
     pool = pair.today.pool
-    tolerance_s, resamples = chosen.metrics.tolerance_s, chosen.uncertainty.resamples
     return Compared(
         pool.name,
         pool.policy.name,
         pair.after.pool.policy.name,
         comparison.whole(before, pool, span),
         comparison.whole(then, pair.after.pool, span),
-        comparison.compared(before, then, seed, tolerance_s, resamples),
+        comparison.compared(before, then, draws, chosen.metrics.tolerance_s),
         replay_error(pair.today.attempts, before),
         comparison.cut(pair.today, pair.after),
     )

@@ -26,10 +26,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
-from audit.metrics.uncertainty import Resamples
 from audit.model import Pool
 from audit.studies.cells import studied
-from audit.studies.drawn import Drawn
+from audit.studies.drawn import Drawn, Draws
 from audit.studies.verdicts import Estimate, Holds, Verdict, near
 from audit.workloads import hyper_exponential, synthetic
 from audit.workloads import model as workload_model
@@ -161,7 +160,7 @@ def fitted(model: Model) -> tuple[Class, ...]:
     return tuple(of for of in model.classes if of.attempts >= FEW)
 
 
-def distance(placed: Placed, model: Model, seed: int) -> Estimate | None:
+def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
     """How far gaps between arrivals are from what was fitted to them, on the whole.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
@@ -170,7 +169,7 @@ def distance(placed: Placed, model: Model, seed: int) -> Estimate | None:
     Args:
         placed: the attempts.
         model: made of them.
-        seed: of the resamples (PCG64).
+        draws: the resamples, of days.
 
     Returns:
         None where no class has enough arrivals to be fitted.
@@ -178,7 +177,7 @@ def distance(placed: Placed, model: Model, seed: int) -> Estimate | None:
     of = fitted(model)
     if not of:
         return None
-    resamples = Resamples(placed.days, seed)
+    resamples = draws.of(placed.days)
     weights = resamples.weights.astype(np.float64)
     far, many = np.zeros(len(weights)), np.zeros(len(weights))
     for one in of:

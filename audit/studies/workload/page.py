@@ -1,7 +1,7 @@
 """The page of the study of workloads (``workloads.model``)."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -10,7 +10,8 @@ import polars as pl
 from audit.model import Pool
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
-from audit.studies.page import Cell, Column, Section, Study, Table
+from audit.studies.drawn import Draws
+from audit.studies.page import Cell, Column, Columns, Section, Study, Table
 from audit.studies.verdicts import Verdict
 from audit.studies.workload import charts as workload_chart
 from audit.studies.workload import claims as workload_claims
@@ -51,19 +52,19 @@ class Studied(NamedTuple):
     """By technique, in their order."""
 
 
-def study(log: str, pools: Sequence[Studied], seed: int) -> Study:
+def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
     """The study of a log.
 
     Args:
         log: the cluster's name.
         pools: its pools; one at least.
-        seed: of the log that is drawn.
+        draws: how resamples were drawn; their seed is that of the log that is drawn.
     """
     several = len(pools) > 1
     sections = [
         Section(f"Pool {wording.name(of.pool.name)}: {title}" if several else title, parts)
         for number, of in enumerate(pools, start=1)
-        for title, parts in _parts(of, f"{number}-" if several else "", seed)
+        for title, parts in _parts(of, f"{number}-" if several else "", draws.seed)
     ]
     of = pools[0].models[0].model
     return Study(
@@ -76,7 +77,8 @@ def study(log: str, pools: Sequence[Studied], seed: int) -> Study:
             ("Time zone", of.zone),
             *((f"Pool {wording.name(one.pool.name)}", _pool(one)) for one in pools),
             ("Logs drawn for the comparison", str(workload_claims.DRAWS)),
-            ("Seed", str(seed)),
+            draws.intervals("resamples of days"),
+            ("Seed", str(draws.seed)),
         ),
         sources=(SOURCE,),
     )
@@ -341,7 +343,7 @@ def _fit(fit: Fit) -> tuple[Cell, ...]:
     return (*shape, fit.distance, fit.exponential_distance, fit.p_value)
 
 
-_FIT: Final = (
+_FIT: Final[Columns[Any]] = (
     Column("p", "p"),
     Column("Short mean", "short_s", "duration"),
     Column("Long mean", "long_s", "duration"),
@@ -418,7 +420,7 @@ def _likeness(of: Studied, prefix: str) -> Table:
             values = [value for value in one.likeness.values(name) if value is not None]
             row += [one.likeness.mean(name), min(values, default=None), max(values, default=None)]
         rows.append(tuple(row))
-    columns = [Column("Figure", "trait", "text"), Column("Log", "log")]
+    columns: list[Column[Any]] = [Column("Figure", "trait", "text"), Column("Log", "log")]
     for one in of.models:
         by = one.model.by
         columns += [

@@ -15,6 +15,7 @@ from audit.model import Pool
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.studies.cells import Cell
+from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.verdicts import Estimate
 from audit.studies.workload import claims as workload_claims
@@ -89,7 +90,7 @@ def make_log(wanted: Wanted) -> str:
     return f"{wanted.out}: {made.height:,} jobs on {capacity:,} {model.resource}"
 
 
-def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, int], Plan]:
+def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, Draws], Plan]:
     """What to do with a log; the models are files of their own.
 
     Args:
@@ -97,7 +98,7 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
         clusters: how many k-means makes, ≥ 1; None chooses.
     """
 
-    def of(log: Log, seed: int) -> Plan:
+    def of(log: Log, draws: Draws) -> Plan:
         pools = [
             pool
             for pool in opening.pools(log, only)
@@ -106,7 +107,7 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
         if not pools:
             raise UsageError("workload: no attempt of the log has ended; give a longer log")
         cells = [
-            Cell(f"{pool.name}, by {by}", _compute(log, pool, by, seed, clusters))
+            Cell(f"{pool.name}, by {by}", _compute(log, pool, by, draws, clusters))
             for pool in pools
             for by in TECHNIQUES
         ]
@@ -122,24 +123,24 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
                     name = workload_study.file_name(one.model, prefix)
                     texts[name] = model_files.to_toml(one.model)
                     rows.append(workload_claims.rows(pool.name, one.model, one.likeness))
-            page = workload_study.study(log.setting.cluster, studied, seed)
+            page = workload_study.study(log.setting.cluster, studied, draws)
             return Made(page, pl.concat(rows), texts)
 
-        return Plan(f"{only} clusters {clusters}", cells, finish)
+        return Plan(f"{only} clusters {clusters} {draws.number}", cells, finish)
 
     return of
 
 
 def _compute(
-    log: Log, pool: Pool, by: str, seed: int, clusters: int | None
+    log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None
 ) -> Callable[[], pl.DataFrame]:
     def compute() -> pl.DataFrame:
         setting = log.setting
-        placed = workload_model.place(log.described, pool, setting.zone, by, seed, clusters)
-        model = workload_model.model(placed, pool, setting.cluster, seed)
-        apart = workload_claims.distance(placed, model, seed)
+        placed = workload_model.place(log.described, pool, setting.zone, by, draws.seed, clusters)
+        model = workload_model.model(placed, pool, setting.cluster, draws.seed)
+        apart = workload_claims.distance(placed, model, draws)
         traits = [workload_claims.of_log(log.described, pool, model)]
-        traits += workload_claims.drawn(model, seed)
+        traits += workload_claims.drawn(model, draws.seed)
         head = (model_files.to_toml(model), *(apart or (None, None, None)))
         return pl.DataFrame(
             [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],

@@ -11,6 +11,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies import parts
+from audit.studies.drawn import Draws
 from audit.studies.grid import claims as grid_claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid.claims import Decided
@@ -93,7 +94,7 @@ def _grid_of(scene: tuple[tuple[int, int, int, int], ...]) -> Grid:
     load = slow.offered(cut)
     assert load is not None
     frames = {cell.key: cell.compute() for cell in grid.cells(part, [load])}
-    return grid.grid(part, [load], frames, 1, 200)
+    return grid.grid(part, [load], frames, Draws(1, 200))
 
 
 def held(found: Decided, *words: str) -> set[Holds]:

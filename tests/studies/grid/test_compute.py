@@ -13,6 +13,7 @@ from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order
 from audit.studies import parts
 from audit.studies.cells import STUDIED
+from audit.studies.drawn import Draws
 from audit.studies.grid import compute as grid
 from audit.studies.grid.compute import BACKFILLS, ORDERS, UNFAIRNESS, Grid, Point
 from audit.studies.parts import Part
@@ -73,7 +74,7 @@ def small() -> Grid:
     ]
     part = cut(records)
     cells = grid.cells(part, [LOAD])
-    return grid.grid(part, [LOAD], {cell.key: cell.compute() for cell in cells}, 7, 200)
+    return grid.grid(part, [LOAD], {cell.key: cell.compute() for cell in cells}, Draws(7, 200))
 
 
 def test_figures_are_means_of_all_and_of_each_width() -> None:
@@ -144,7 +145,7 @@ def test_one_user_has_figures_but_no_interval() -> None:
     records = [ended(EPOCH + 5 * k, EPOCH + 5 * k, EPOCH + 5 * k + 9, 1 + k % 3) for k in range(12)]
     part = cut(records)
     cells = grid.cells(part, [LOAD])
-    of = grid.grid(part, [LOAD], {cell.key: cell.compute() for cell in cells}, 7, 50)
+    of = grid.grid(part, [LOAD], {cell.key: cell.compute() for cell in cells}, Draws(7, 50))
     assert grid.figures(of)["lower"].null_count() == grid.figures(of).height
     for one in grid.correlations(of):
         assert one.estimate is None or one.estimate[1:] == (None, None)

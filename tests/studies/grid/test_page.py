@@ -13,6 +13,7 @@ from audit.metrics.attempts.width import TOP
 from audit.report.charts.style import Chart
 from audit.studies import page as study
 from audit.studies import parts
+from audit.studies.drawn import Draws
 from audit.studies.grid import claims as grid_claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid import page as grid_study
@@ -34,7 +35,7 @@ def found() -> Found:
     records.append({"submit_time": EPOCH + 30, "end_time": EPOCH + 40, "cpus": 1})
     part = parts.part(describe(frame(records), [POOLS[0]]), POOLS[0])
     frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
-    of = grid.grid(part, LOADS, frames, 5, 100)
+    of = grid.grid(part, LOADS, frames, Draws(5, 100))
     ranked = grid.correlations(of)
     return Found("a <log>", of, grid.figures(of), ranked, grid_claims.decide(of, ranked), 5, TOP)
 

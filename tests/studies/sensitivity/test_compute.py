@@ -20,7 +20,7 @@ from audit.model import Backfill, Order, Policy, Pool, Resource
 from audit.simulation import engine
 from audit.simulation.ownership import Fairshare
 from audit.simulation.workload import workload
-from audit.studies.drawn import ratio
+from audit.studies.drawn import Draws, ratio
 from audit.studies.sensitivity import claims as sensitivity_claims
 from audit.studies.sensitivity import compute as sensitivity
 from audit.studies.sensitivity.claims import Answers, Sums
@@ -263,7 +263,7 @@ def answers(response: Response, used: Callable[[Point], int] = lambda point: 50)
             pool = {"used": used(point), "lost": 100 - used(point), "capacity": 100}
             rows += [(kind, -1, unit, 0, amount) for kind, amount in pool.items()]
         frames.append(pl.DataFrame(rows, schema=sensitivity.SUMS, orient="row"))
-    return sensitivity_claims.answers(("wide", "narrow"), points, frames, 1)
+    return sensitivity_claims.answers(("wide", "narrow"), points, frames, Draws(1))
 
 
 def as_the_paper(point: Point, group: int) -> float:
@@ -385,7 +385,7 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
     sweep = sensitivity.sweeps(base)[0]
     cells = sensitivity.cells(groups, POOL, EPOCH + 10**9, Backfill.easy, sweep.points)
     found = sensitivity_claims.answers(
-        groups.labels, sweep.points, [cell.compute() for cell in cells], 3
+        groups.labels, sweep.points, [cell.compute() for cell in cells], Draws(3)
     )
     starts = [found.of[point].mean_response(0) for point in sweep.points]
     # 2 h each behind the hour; the one behind the other waits 2 h longer

@@ -24,6 +24,7 @@ from audit.report.charts.style import Chart
 from audit.simulation.tabu import Search
 from audit.store import database
 from audit.studies import page as study
+from audit.studies.drawn import Draws
 from audit.studies.users import claims as users_claims
 from audit.studies.users import compute as users
 from audit.studies.users import page as users_study
@@ -68,7 +69,7 @@ def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") ->
     cells = users.cells(describe(log, [pool]), pool, NOW, Search(seed=3))
     frames = [cell.compute() for cell in cells]
     begin = list(ESTIMATES).index(estimates) * len(RUNS)
-    return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], seed=1)
+    return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], Draws(1))
 
 
 def verdicts(
@@ -332,7 +333,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert of_users["value"].to_list() == found.outcomes["BF"].nuwt.tolist()
     uwt = rows.filter(metric="uwt", setting="TS, exact estimates")
     assert uwt["value"].to_list() == [pytest.approx(found.outcomes[TS].nuwt.mean())]
-    page = users_study.study("c", [found], Search(seed=7))
+    page = users_study.study("c", [found], Search(seed=7), Draws(7))
     keys = [table.key for table in study.tables(page)]
     assert keys == [
         "policies",
@@ -343,7 +344,7 @@ def test_rows_for_the_database_and_the_page() -> None:
     assert charts == ["performance_exact", "nuwt_exact", "spread_exact"]
     again = compare(attempts(episode, 3), 1)
     assert users.rows(again).equals(rows)
-    assert users_study.study("c", [again], Search(seed=7)) == page
+    assert users_study.study("c", [again], Search(seed=7), Draws(7)) == page
 
 
 def test_charts_leave_out_what_is_far_off() -> None:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from audit.studies.cells import STUDIED
+from audit.studies.drawn import Draws
 from audit.studies.verdicts import Estimate, Holds
 from audit.studies.workload import claims as workload_claims
 from audit.studies.workload.claims import Likeness, decide, distance, traits
@@ -39,7 +40,7 @@ def drawn(law: HyperExponential) -> tuple[Placed, Model]:
 
 def verdicts(made: tuple[Placed, Model]) -> list[Holds]:
     placed, model = made
-    return [one.holds for one in decide(model, distance(placed, model, 1))]
+    return [one.holds for one in decide(model, distance(placed, model, Draws(1)))]
 
 
 def test_hyper_exponential_gaps_are_told_from_exponential_ones() -> None:
@@ -53,7 +54,7 @@ def test_gaps_like_clockwork_are_neither() -> None:
 
 def test_too_few_arrivals_decide_nothing() -> None:
     placed, model = arrivals(np.full(15, 30_000.0))
-    assert distance(placed, model, 1) is None
+    assert distance(placed, model, Draws(1)) is None
     found = decide(model, None)
     assert [one.holds for one in found] == [Holds.undecided] * 2
     assert "no class has 20 arrivals" in found[1].because
@@ -76,7 +77,7 @@ def test_the_distance_is_that_of_its_classes_weighted() -> None:
     ]
     placed = workload_model.place(described(rows), POOL, ZONE, "size", 1)
     model = workload_model.model(placed, POOL, "test", 1)
-    found = distance(placed, model, 1)
+    found = distance(placed, model, Draws(1))
     assert found is not None
     one, two, _ = (of.gaps.distance for of in model.classes)
     assert found.value == pytest.approx((60 * one + 30 * two) / 90)
@@ -85,12 +86,12 @@ def test_the_distance_is_that_of_its_classes_weighted() -> None:
 
 def test_intervals_hold_the_distance_and_shrink_with_days() -> None:
     placed, model = drawn(HyperExponential(0.9, 30.0, 3000.0))
-    found = distance(placed, model, 1)
+    found = distance(placed, model, Draws(1))
     assert found is not None
     assert found.lower is not None
     assert found.upper is not None
     assert found.lower <= found.upper < 0.1
-    assert found == distance(placed, model, 1)
+    assert found == distance(placed, model, Draws(1))
 
 
 def test_traits_by_hand() -> None:

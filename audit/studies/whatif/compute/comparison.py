@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals
 from audit.metrics.attempts.population import ended
-from audit.metrics.uncertainty import RESAMPLES, Resamples
+from audit.metrics.uncertainty import Resamples
 from audit.model import Pool
 from audit.simulation.workload import KEYS
-from audit.studies.drawn import difference, ratio
+from audit.studies.drawn import Draws, difference, ratio
 from audit.studies.whatif.compute.change import Scenario
 from audit.studies.whatif.compute.replay import Played
 
@@ -86,18 +86,16 @@ COMPARED: Final = pl.Schema(
 def compared(
     today: Played,
     after: Played,
-    seed: int,
+    draws: Draws,
     tolerance_s: int = TOLERANCE_S,
-    resamples: int = RESAMPLES,
 ) -> pl.DataFrame:
     """Who wins and who loses, over the attempts that ended in both schedules.
 
     Args:
         today: the replay of today.
         after: that of the change.
-        seed: of the resamples.
+        draws: the resamples, of users, and of days for accounts.
         tolerance_s: what a start may differ from its FST before it counts as missed, s.
-        resamples: how many are drawn for each interval.
 
     Returns:
         Columns of ``COMPARED``: all, then width classes from narrow to wide, then accounts by name.
@@ -106,7 +104,7 @@ def compared(
     day = (pl.col("arrival_time") - pl.col("arrival_time").min()) // DAY_S
     both = _paired(today, after, tolerance_s).with_columns(_user=user, _day=day)
     drawn = {
-        unit: Resamples(_most(both[unit]) + 1, seed + number, resamples)
+        unit: draws.of(_most(both[unit]) + 1, number)
         for number, unit in enumerate(("_user", "_day"))
     }
     rows = _rows("all", None, both, "_user", drawn["_user"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.model import Order, Policy
+from audit.studies.drawn import Draws
 from audit.studies.whatif.compute.change import Amount, Change, Scenario, changed
 from audit.studies.whatif.compute.comparison import Outcome, compared, outcome, whole
 from audit.studies.whatif.compute.replay import played, replay_error
@@ -30,7 +31,7 @@ def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None
     today = Scenario(described, POOL)
     before = played(today, NOW)
     after = played(changed(today, Change(order=order)), NOW)
-    rows = compared(before, after, 5, tolerance_s)
+    rows = compared(before, after, Draws(5), tolerance_s)
     expected = naive.figures(before.schedule.to_dicts(), after.schedule.to_dicts(), tolerance_s)
     found = {
         row["measure"]: (row["today"], row["changed"])
@@ -64,7 +65,7 @@ def crowd(users: int = 6) -> Scenario:
 
 def test_the_same_is_the_same() -> None:
     today = played(crowd(), EPOCH)
-    rows = compared(today, today, 1)
+    rows = compared(today, today, Draws(1))
     assert set(rows["outcome"]) == {"same"}
     assert figure(rows, "wait_mean")["today"] == 1_800
 
@@ -73,12 +74,12 @@ def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
     today = crowd()
     after = changed(today, Change(capacity=Amount(8, False)))
     before, then = played(today, EPOCH), played(after, EPOCH)
-    rows = compared(before, then, 1)
+    rows = compared(before, then, Draws(1))
     waits = rows.filter(pl.col("measure") == "wait_mean")
     assert set(waits["outcome"]) == {"gains"}
     assert set(waits["dimension"]) == {"all", "width_class", "account"}
     assert figure(rows, "wait_mean")["difference"] == -1_800
-    back = compared(then, before, 1).filter(pl.col("measure") == "wait_mean")
+    back = compared(then, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
     assert set(back["outcome"]) == {"loses"}
     span = (0, 17 * 86_400)
     one = whole(before, today.pool, span)
@@ -96,7 +97,7 @@ def test_one_user_s_flood_left_out() -> None:
     others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
     today = scenario(*flood, *others)
     after = changed(today, Change(without=("flood",)))
-    rows = compared(played(today, EPOCH), played(after, EPOCH), 2)
+    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(2))
     wait = figure(rows, "wait_mean")
     assert (wait["attempts"], wait["outcome"]) == (3, "gains")
     # each of the three is three hours earlier, but for the minute of its arrival
@@ -120,7 +121,7 @@ def test_other_targets_make_whom_they_favour_gain() -> None:
         ]
     today = scenario(*lives)._replace(pool=POOL._replace(policy=Policy(Order.fairshare)))
     after = changed(today, Change(targets={"bob": 50.0}))
-    rows = compared(played(today, EPOCH), played(after, EPOCH), 1)
+    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(1))
     waits = rows.filter(pl.col("dimension") == "account", pl.col("measure") == "wait_mean")
     found = dict(waits.select("part", "outcome").iter_rows())
     assert found == {"of ann": "loses", "of bob": "gains", "of cem": "same"}
