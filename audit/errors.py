@@ -5,6 +5,32 @@ A message says what, where (``file:line`` or key path) and the likely remedy; th
 prints it without a traceback. Anything else that is raised is a defect of fairaudit.
 """
 
+import errno
+import os
+from typing import Final
+
+_REMEDIES: Final = {
+    errno.ENOSPC: "the disk is full: free some space there",
+    errno.EDQUOT: "the quota is used up: free some space there, or ask for more",
+    errno.EACCES: "this user may not: change its permissions, or choose another place",
+    errno.EPERM: "this user may not: change its permissions, or choose another place",
+    errno.EROFS: "nothing can be written there: choose another place",
+}
+
+
+def of_system(error: OSError) -> str:
+    """What the system refused, of which file, and what may help, where its number says it."""
+    names = [
+        os.fsdecode(name)
+        for name in (error.filename, error.filename2)
+        if isinstance(name, (str, bytes, os.PathLike))
+    ]
+    parts = [f"{' → '.join(names)}: "] if names else []
+    parts.append(error.strerror or str(error) or type(error).__name__)
+    if remedy := _REMEDIES.get(error.errno or 0):
+        parts.append(f"; {remedy}")
+    return "".join(parts)
+
 
 class AuditError(Exception):
     """Base of all errors that a user can act on."""

@@ -1,7 +1,4 @@
-"""The names that a policy and a request are made of, each list once; imports nothing that is heavy.
-
-They are those of config.toml, of the command line and of the database alike.
-"""
+"""Names that config.toml, the command line and the database share; nothing heavy is imported."""
 
 from enum import StrEnum
 from typing import Final
@@ -46,3 +43,19 @@ class Backfill(StrEnum):
 
 LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
 """Backfillings that can be limited: how far down the queue one looks, how long who overtakes is."""
+
+
+class Algorithm(StrEnum):
+    """How Slurm makes fairshare of shares and usage."""
+
+    fair_tree = "fair_tree"
+    classic = "classic"
+
+
+class Format(StrEnum):
+    """How rows that an analyst asked for are written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    parquet = "parquet"

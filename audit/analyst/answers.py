@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from typing import BinaryIO, Final
 
 from audit.errors import UsageError
@@ -19,8 +18,7 @@ from audit.progress import printable
 from audit.store import selection
 from audit.store.database import Connection, quote_text
 from audit.store.selection import Column, Selection
-
-Format = StrEnum("Format", ["table", "csv", "json", "parquet"])
+from audit.words import Format
 
 CELL_WIDTH: Final = 200
 """Characters of a cell that a table shows."""

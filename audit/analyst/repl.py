@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from audit.analyst import sql as analyst
-from audit.analyst.sql import Format, Limits
+from audit.analyst.sql import Limits
 from audit.errors import AuditError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection
+from audit.words import Format
 
 try:
     import readline

@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from audit.analyst import answers
-from audit.analyst.answers import Format
 from audit.config import in_bytes
 from audit.errors import StoreError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection, MemoryLimitError, TimeLimitError
-
-__all__ = ["Format", "Limits", "confined", "describe_saved", "open_database", "query", "values"]
+from audit.words import Format
 
 _GRACE_S: Final = 10
 """Seconds beyond its limit after which a statement that heeds no interruption is ended."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audit.progress import printable
 from audit.words import Resource
 
 if TYPE_CHECKING:
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from audit.formats.dialects import Reading
 
 DEFAULT_OUT = Path("fairaudit-out")
+SITE = Path("config.toml")
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
 Dialect = Annotated[
@@ -29,15 +28,34 @@ Separator = Annotated[
 ]
 Zone = Annotated[str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")]
 ClusterName = Annotated[str | None, typer.Option(help="Name of the cluster.")]
+
 PoolSize = Annotated[int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")]
 Counted = Annotated[Resource | None, typer.Option(help="What sizes count; without it, cpus.")]
 Depth = Annotated[int | None, typer.Option(min=1, help="Look at so many of the queue at a time.")]
 Window = Annotated[
     int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
 ]
+
+# What Slurm's programs print.
+Associations = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What 'sacctmgr -P show assoc' or 'dump' prints."),
+]
+Qos = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="What 'sacctmgr -P show qos' prints.")
+]
+Partitions = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="What 'scontrol show partition' prints.")
+]
+SlurmConf = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="slurm.conf, or what 'scontrol show config' prints."),
+]
+
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A config.toml; without it, its defaults.")
 ]
+SiteConfig = Annotated[Path, typer.Option("--config", help="The site's config.toml.")]
 
 
 def configuration(path: Path | None) -> Config:
@@ -47,14 +65,14 @@ def configuration(path: Path | None) -> Config:
     return config.Config() if path is None else config.load(path)
 
 
+def folder_of(path: Path | None) -> Path:
+    """What the paths in a configuration are relative to."""
+    return path.parent if path else Path()
+
+
 def reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     """How the logs are to be read."""
     from audit.formats.dialects import Reading
 
     names = tuple(name.strip() for name in columns.split(",")) if columns else None
     return Reading(names, separator, zone)
-
-
-def say(text: str) -> None:
-    """Says something on stderr, whatever it is made of."""
-    print(printable(text), file=sys.stderr)

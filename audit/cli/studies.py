@@ -23,10 +23,10 @@ from audit.cli.options import (
     Window,
     Zone,
     configuration,
+    folder_of,
     reading,
-    say,
 )
-from audit.progress import printable
+from audit.cli.output import announce_compiling, at_work, say, show, tell
 from audit.words import Backfill, Order
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _given(
         zone=zone,
         threads=threads,
     )
-    return Given(request, configuration(config), config.parent if config else Path(), pool)
+    return Given(request, configuration(config), folder_of(config), pool)
 
 
 def of_logs(study: Callable[..., Study]) -> Callable[..., None]:
@@ -108,42 +108,46 @@ def of_logs(study: Callable[..., Study]) -> Callable[..., None]:
     those of ``_given``.
     """
     shared = inspect.signature(_given, eval_str=True).parameters
-    _, *own = inspect.signature(study, eval_str=True).parameters.values()
+    _, *options_of_study = inspect.signature(study, eval_str=True).parameters.values()
 
     def command(**options: Any) -> None:
         given = _given(**{name: options.pop(name) for name in shared})
         _conduct(given, study(given, **options))
 
     logs, *others = shared.values()
-    parameters = [logs, *own, *others]
+    parameters = [logs, *options_of_study, *others]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    command.__doc__ = study.__doc__
+    command.__annotations__ = {option.name: option.annotation for option in parameters}
+    command.__name__, command.__doc__ = study.__name__, study.__doc__
     return command
 
 
 def _conduct(given: Given, asked: Study) -> None:
     """Makes a study of logs, showing how far it is, and says where it is."""
-    from audit.kernels import jit
-    from audit.progress import Progress
-    from audit.report.charts import drawing
-    from audit.studies import run as studies
+    from audit.studies.run import conduct
 
-    studies.refuse_unfit(given.request.out)
-    jit.on_first_compile = say
-    drawing.prepare()
-    with Progress() as progress:
-        files = studies.conduct(
+    _prepare(given.request.out)
+    with at_work() as progress:
+        files = conduct(
             asked.key,
             given.request,
             given.settings,
             asked.plan,
             progress.update,
-            lambda fact: progress.say(f"{fact.what}: {fact.value} (from {fact.source})"),
+            tell(progress),
             lambda warning: progress.say(f"warning: {warning}"),
         )
-    for made in files:
-        print(printable(str(made)))
+    for file in files:
+        show(file)
+
+
+def _prepare(out: Path) -> None:
+    """Refuses a folder that cannot be written before anything is computed for it."""
+    from audit.report.charts import drawing
+    from audit.studies.run import refuse_unfit
+
+    refuse_unfit(out)
+    drawing.prepare()
 
 
 @of_logs
@@ -185,7 +189,7 @@ def whatif(
     ] = None,
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
-    from audit.studies.whatif import plan as service
+    from audit.studies.whatif import plan as study_plan
     from audit.studies.whatif.compute.change import Change
 
     change = Change(
@@ -193,29 +197,27 @@ def whatif(
         backfill=backfill,
         depth=depth,
         window_s=window,
-        targets=service.shares(targets),
+        targets=study_plan.shares(targets),
         half_life_s=None if half_life is None else half_life * 86_400,
-        walltimes=service.walltimes(walltimes),
-        capacity=service.amount(capacity, "--capacity"),
-        nodes=service.amount(nodes, "--nodes"),
-        limits=service.limits(limit or []),
-        walltime_limits=service.walltime_limits(max_walltime or []),
+        walltimes=study_plan.walltimes(walltimes),
+        capacity=study_plan.amount(capacity, "--capacity"),
+        nodes=study_plan.amount(nodes, "--nodes"),
+        limits=study_plan.limits(limit or []),
+        walltime_limits=study_plan.walltime_limits(max_walltime or []),
         without=tuple(without_user or ()),
     )
-    return Study(service.KEY, service.plan(change, given.pool, given.settings, given.folder))
+    return Study(study_plan.KEY, study_plan.plan(change, given.pool, given.settings, given.folder))
 
 
 @experiment.command()
 def penalties(out: Out = DEFAULT_OUT) -> None:
     """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
-    from audit.report.charts import drawing
-    from audit.studies import run as studies
-    from audit.studies.penalties import page as penalty_study
+    from audit.studies.penalties.page import study
+    from audit.studies.run import write
 
-    studies.refuse_unfit(out)
-    drawing.prepare()
-    for made in studies.write(penalty_study.study(), out):
-        print(printable(str(made)))
+    _prepare(out)
+    for file in write(study(), out):
+        show(file)
 
 
 @experiment.command()
@@ -226,20 +228,15 @@ def operators(
     ] = 20,
 ) -> None:
     """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
-    from audit.kernels import jit
-    from audit.progress import Progress
-    from audit.report.charts import drawing
-    from audit.studies import run as studies
-    from audit.studies.operators import page as operator_study
     from audit.studies.operators.compute import Setting
+    from audit.studies.operators.page import study
+    from audit.studies.run import write
 
-    studies.refuse_unfit(out)
-    jit.on_first_compile = say
-    drawing.prepare()
-    with Progress() as progress:
-        study = operator_study.study(Setting(bits=range(3, bits + 1)), progress.update)
-    for made in studies.write(study, out):
-        print(printable(str(made)))
+    _prepare(out)
+    with at_work() as progress:
+        page = study(Setting(bits=range(3, bits + 1)), progress.update)
+    for file in write(page, out):
+        show(file)
 
 
 @experiment.command("grid")
@@ -258,12 +255,12 @@ def grid(
 ) -> Study:
     """How unfair each queue order and backfilling is, at each load, in the busiest pool."""
     from audit.errors import UsageError
-    from audit.studies.grid import plan as service
+    from audit.studies.grid import plan as study_plan
 
     if widest & (widest - 1) or widest < 1:
         raise UsageError(f"--widest {widest}: not a power of two")
-    options = service.Options(given.pool, attempts, service.loads(loads), widest)
-    return Study(service.KEY, lambda log, draws: service.plan(log, draws, options))
+    options = study_plan.Options(given.pool, attempts, study_plan.loads(loads), widest)
+    return Study(study_plan.KEY, lambda log, draws: study_plan.plan(log, draws, options))
 
 
 @experiment.command("users")
@@ -276,9 +273,9 @@ def users(
     ] = None,
 ) -> Study:
     """How six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, and TS."""
-    from audit.studies.users import plan as service
+    from audit.studies.users import plan as study_plan
 
-    return Study(service.KEY, service.plan(given.pool, search_seconds))
+    return Study(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
 
 
 @experiment.command("sensitivity")
@@ -298,10 +295,10 @@ def sensitivity(
     ] = None,
 ) -> Study:
     """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
-    from audit.studies.sensitivity import plan as service
+    from audit.studies.sensitivity import plan as study_plan
 
     by = cast("By | None", group_by.value if group_by else None)
-    return Study(service.KEY, service.plan(given.pool, by, groups, backfill))
+    return Study(study_plan.KEY, study_plan.plan(given.pool, by, groups, backfill))
 
 
 @experiment.command("workload")
@@ -314,9 +311,9 @@ def workload(
     ] = None,
 ) -> Study:
     """Who asks for what, and when: a log as a small model, from which others can be drawn."""
-    from audit.studies.workload import plan as service
+    from audit.studies.workload import plan as study_plan
 
-    return Study(service.KEY, service.plan(given.pool, clusters))
+    return Study(study_plan.KEY, study_plan.plan(given.pool, clusters))
 
 
 @experiment.command()
@@ -335,11 +332,10 @@ def synthetic(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
 ) -> None:
     """A made-up log that is like a real one, as short or as large as it is needed."""
-    from audit.kernels import jit
-    from audit.studies.workload import plan as service
+    from audit.studies.workload.plan import Wanted, make_log
 
-    jit.on_first_compile = say
-    wanted = service.Wanted(
+    announce_compiling()
+    wanted = Wanted(
         model=model, out=out, seed=seed, jobs=jobs, intensity=intensity, machine=machine
     )
-    say(service.make_log(wanted))
+    say(make_log(wanted))

@@ -27,7 +27,14 @@ from audit.cluster import compute, fairshare, results
 from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting, configured
 from audit.config import Cluster, Config, Source, Threshold, places
-from audit.errors import AuditError, LogError, ReportError, StoreError, UsageError
+from audit.errors import (
+    AuditError,
+    LogError,
+    ReportError,
+    StoreError,
+    UsageError,
+    of_system,
+)
 from audit.files import lock, privacy, replace
 from audit.formats.dialects import Header, Reading
 from audit.ingest.ingest import (
@@ -124,7 +131,7 @@ class _Work:
         except AuditError as error:
             failures.append(error)
         except OSError as error:
-            failures.append(AuditError(f"{name}: {error}; is the disk full, or not writable?"))
+            failures.append(AuditError(f"{name}: {of_system(error)}"))
         except BaseException as error:
             _note(self.past, row, error)
             raise

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
@@ -42,8 +41,7 @@ from audit.metrics.slurm.shares import Shares
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.progress import printable
 from audit.store import database, queries
-
-Algorithm = StrEnum("Algorithm", ["fair_tree", "classic"])
+from audit.words import Algorithm
 
 COLUMNS: Final = (
     *("Account", "User", "RawShares", "NormShares", "RawUsage", "NormUsage", "EffectvUsage"),

@@ -12,9 +12,10 @@ import pytest
 
 from audit.analyst import repl
 from audit.analyst import sql as analyst
-from audit.analyst.sql import Format, Limits
+from audit.analyst.sql import Limits
 from audit.errors import UsageError
 from audit.store import selection
+from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, hostile
 

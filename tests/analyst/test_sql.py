@@ -15,10 +15,11 @@ import polars as pl
 import pytest
 
 from audit.analyst import sql as analyst
-from audit.analyst.sql import Format, Limits
+from audit.analyst.sql import Limits
 from audit.errors import UsageError
 from audit.store import database, publish
 from audit.store.database import Connection
+from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
 

@@ -1,5 +1,6 @@
 """The command as a user meets it: its output, its exit code, what it leaves behind."""
 
+import errno
 import gzip
 import os
 import re
@@ -188,6 +189,51 @@ def test_a_folder_of_another_user(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert f"{folder}: cannot be written (Permission denied)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out/report.html"),
+            "out/report.html: No space left on device; the disk is full: free some space there",
+        ),
+        (
+            OSError(errno.EDQUOT, "Disk quota exceeded", "x"),
+            "x: Disk quota exceeded; the quota is used up: free some space there, or ask for more",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", ".draft", None, "out.html"),
+            ".draft → out.html: Permission denied; this user may not: change its permissions, or "
+            "choose another place",
+        ),
+        (
+            OSError(errno.EROFS, "Read-only file system", "/x"),
+            "/x: Read-only file system; nothing can be written there: choose another place",
+        ),
+        (OSError(errno.EIO, "Input/output error", b"/dev/sda"), "/dev/sda: Input/output error"),
+        (OSError("gone"), "gone"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_an_error_of_the_system_is_said_as_it_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
+) -> None:
+    """Which file, what, and what may help; nobody knows here what was replaced before."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("audit.setup.doctor.examine", fail)
+    assert run("doctor", check=4).stderr == f"fairaudit: {message}\n"
+
+
+def test_an_interruption_claims_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audit.setup.doctor.examine", interrupt)
+    assert run("doctor", check=130).stderr == "fairaudit: interrupted\n"
 
 
 @contextmanager

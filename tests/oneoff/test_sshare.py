@@ -16,7 +16,8 @@ from audit.errors import AuditError, LogError, UsageError
 from audit.formats.dialects import Reading
 from audit.nightly import run as night
 from audit.oneoff import sshare
-from audit.oneoff.sshare import Algorithm, Outcome, Request
+from audit.oneoff.sshare import Outcome, Request
+from audit.words import Algorithm
 from tests.places import SLURM
 
 TAKEN = "2026-11-21T04:06:43"

@@ -1,0 +1,117 @@
+"""The command for analysts: ``sql``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from audit.cli.options import DEFAULT_OUT, ConfigFile, configuration
+from audit.cli.output import say
+from audit.errors import UsageError
+from audit.words import Format
+
+if TYPE_CHECKING:
+    from audit.analyst.sql import Limits
+
+Query = Annotated[
+    str | None,
+    typer.Argument(help="One SQL statement over the published views, or a saved query's name."),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="Value of its parameter $NAME."),
+]
+
+
+def sql(
+    query: Query = None,
+    file: Annotated[
+        Path | None, typer.Option("-f", "--file", help="Read the statement from a file.")
+    ] = None,
+    param: Parameters = None,
+    show_saved: Annotated[
+        bool, typer.Option("--list", help="List the saved queries and their parameters.")
+    ] = False,
+    db: Annotated[
+        Path | None,
+        typer.Option(help="A published database; else that of --config, or fairaudit-out's."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to write rows.")] = Format.table,
+    rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="csv: leave cells that look like formulas as they are.")
+    ] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Interactive: neither read nor keep a history.")
+    ] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Query a published database, read-only and locked down; without a query, interactively."""
+    from audit.analyst.sql import Limits, confined, describe_saved
+
+    if show_saved:
+        print(describe_saved(), end="")
+        return
+    settings = configuration(config)
+    limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
+    published = DEFAULT_OUT / "audit.duckdb"
+    if config is not None and settings.clusters:
+        published = config.parent / settings.output.database
+    if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
+        with confined(limits, form):
+            _converse(db or published, form, rows or settings.sql.rows, limits, private=private)
+        return
+    statement = _statement(query, file)
+    most = rows or (settings.sql.rows if form is Format.table else None)
+    with confined(limits, form):
+        _answer(db or published, statement, param or [], form, most, limits, raw=raw)
+
+
+def _converse(path: Path, form: Format, rows: int, limits: Limits, *, private: bool) -> None:
+    """Answers one question after another on the terminal."""
+    from audit.analyst import repl
+
+    history = None if private else repl.history_file()
+    repl.converse(path, form, rows=rows, limits=limits, history=history, say=say)
+
+
+def _answer(
+    path: Path,
+    statement: str,
+    parameters: list[str],
+    form: Format,
+    rows: int | None,
+    limits: Limits,
+    *,
+    raw: bool,
+) -> None:
+    """Writes the answer to one statement."""
+    from audit.analyst.sql import open_database, values
+    from audit.analyst.sql import query as run_query
+
+    con = open_database(path, limits)
+    given, out = values(parameters), sys.stdout.buffer
+    try:
+        run_query(con, statement, given, form, out, rows=rows, limits=limits, say=say, raw=raw)
+    except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        con.close()
+
+
+def _statement(query: str | None, file: Path | None) -> str:
+    if (query is None) == (file is None):
+        raise UsageError(
+            "sql: give one statement, a saved query's name, or a file with -f; on a terminal, "
+            "nothing at all"
+        )
+    if file is None:
+        return query or ""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error

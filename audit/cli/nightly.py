@@ -1,0 +1,161 @@
+"""Commands of a configured site: ``run`` and its stages, ``service``, ``status``, ``deliver``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from audit.cli.options import SITE, SiteConfig, configuration
+from audit.cli.output import announce_compiling, at_work, say, show, warn
+from audit.errors import AuditError, LockedError, UsageError
+from audit.progress import stopped_by_signals
+
+if TYPE_CHECKING:
+    from audit.mail.delivery import Delivered
+    from audit.nightly.run import Night
+
+OnlyPeriod = Annotated[
+    str | None, typer.Option("--period", help="Only this period, like 2026-10 (as in the reports).")
+]
+
+
+def run(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
+    """Do what the night does: read new logs, compute, report, publish, deliver."""
+    from audit.nightly.run import STAGES
+
+    _stages(config, period, STAGES)
+
+
+def ingest(config: SiteConfig = SITE) -> None:
+    """One stage of a run: read new logs."""
+    _stages(config, None, ("ingest",))
+
+
+def report(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
+    """One stage of a run: compute and report what was read, and publish it."""
+    _stages(config, period, ("compute", "report", "publish"))
+
+
+def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
+    """Does these stages of a run, and says what came of them."""
+    from audit.nightly import service
+    from audit.nightly.run import run as run_stages
+
+    settings = configuration(config)
+    folder, now = config.parent, int(time.time())
+    try:
+        with at_work() as progress:
+            night = run_stages(settings, folder, now, period, progress.update, stages=stages)
+    except LockedError:
+        raise
+    except AuditError as error:
+        service.tell(settings, folder, [error], say, "fairaudit")
+        raise
+    _show_night(night)
+    if "publish" in stages:
+        print(f"published {settings.output.database}" if night.published else "nothing to publish")
+    for exceeded in night.exceeded:
+        say(f"threshold: {exceeded}")
+    for failure in night.failures:
+        say(f"fairaudit: {failure}")
+    if night.failures:
+        service.tell(settings, folder, night.failures, say, "fairaudit")
+        raise typer.Exit(night.exit_code)
+    if night.exceeded:
+        raise typer.Exit(1)
+
+
+def _show_night(night: Night) -> None:
+    warn(night.warnings)
+    for line in (
+        *night.read,
+        *(f"computed {period}" for period in night.computed),
+        *night.reports,
+        *(f"sent {mail}" for mail in night.sent),
+    ):
+        show(line)
+
+
+def service(config: SiteConfig = SITE) -> None:
+    """Run at the times of config.toml, catching up after an outage, until stopped."""
+    import threading
+
+    from audit.nightly.service import serve
+
+    settings = configuration(config)
+    announce_compiling()
+    stop = threading.Event()
+    with stopped_by_signals(stop):
+        serve(settings, config.parent, time.time, stop, say)
+
+
+def status(
+    config: SiteConfig = SITE,
+    check: Annotated[
+        bool, typer.Option("--check", help="End with 1 if a run failed or is overdue.")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=0, help="Show so many of the newest stages.")] = 20,
+) -> None:
+    """Show the runs, what became of them, and when the next is due."""
+    from audit.nightly.status import lines, look
+
+    settings = configuration(config)
+    if not settings.clusters:
+        raise UsageError("status: the configuration has no [[clusters]]")
+    runs = look(settings, config.parent, int(time.time()))
+    for line in lines(runs, rows):
+        show(line)
+    if check and any(cluster.problem for cluster in runs.clusters):
+        raise typer.Exit(1)
+
+
+def deliver(
+    config: SiteConfig = SITE,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Also send what a mail server refused.")
+    ] = False,
+    unknown: Annotated[
+        bool,
+        typer.Option(
+            "--unknown", help="With --failed: also what may have arrived; it may then come twice."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be sent to whom.")
+    ] = False,
+    test_send: Annotated[
+        str | None,
+        typer.Option("--test-send", metavar="ADDRESS", help="Only send a mail that says it works."),
+    ] = None,
+) -> None:
+    """Mail the reports that are due; 'run' does so too."""
+    from audit.mail import delivery
+
+    settings = configuration(config)
+    folder, now = config.parent, int(time.time())
+    if test_send is not None:
+        delivery.try_out(settings, folder, test_send, now)
+        show(f"sent a test mail to {test_send}")
+        return
+    if unknown and not failed:
+        raise UsageError("--unknown goes with --failed: it may send a mail for the second time")
+    outcome = delivery.by_hand(
+        settings, folder, now, failed=failed, unknown=unknown, dry_run=dry_run, say=say
+    )
+    _show_delivery(outcome, dry_run=dry_run)
+
+
+def _show_delivery(outcome: Delivered, *, dry_run: bool) -> None:
+    for mail in outcome.sent:
+        show(f"sent {mail}")
+    for mail in outcome.due if dry_run else ():
+        show(f"would send {mail}")
+    if not (outcome.sent or outcome.due or outcome.failures):
+        print("nothing to send")
+    for failure in outcome.failures:
+        say(f"fairaudit: {failure}")
+    if outcome.failures:
+        raise typer.Exit(max(failure.exit_code for failure in outcome.failures))

@@ -1,0 +1,245 @@
+"""Commands on logs that nobody configured: ``audit``, ``simulate``, ``sshare``, ``verify``."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audit.cli.options import (
+    DEFAULT_OUT,
+    Associations,
+    ClusterName,
+    Columns,
+    ConfigFile,
+    Counted,
+    Depth,
+    Dialect,
+    Logs,
+    Partitions,
+    PoolSize,
+    Qos,
+    Separator,
+    SlurmConf,
+    Window,
+    Zone,
+    configuration,
+    folder_of,
+    reading,
+)
+from audit.cli.output import at_work, say, show, tell, warn
+from audit.words import Algorithm, Backfill, Order, Resource
+
+ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
+
+FromDay = Annotated[
+    str | None, typer.Option("--from", metavar="DAY", help="First day of the period.")
+]
+ToDay = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Day after its last.")]
+Database = Annotated[
+    Path | None, typer.Option(help="Database to add to, instead of a new audit.duckdb in --out.")
+]
+
+Sacct = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="What 'sacct -X -D -P' prints; else the database."),
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="The instant; without it, the last that is known."),
+]
+HalfLife = Annotated[
+    str | None, typer.Option(metavar="LENGTH", help="Another half-life, like 14-0.")
+]
+Phase = Annotated[
+    str | None, typer.Option(metavar="TIME", help="When slurmctld recalculated, once.")
+]
+Sample = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What sshare printed: tells when it recalculated."),
+]
+SampleTime = Annotated[
+    str | None, typer.Option(metavar="TIME", help="When it printed that; without it, --as-of.")
+]
+
+
+def audit(
+    logs: Logs,
+    out: Annotated[Path, typer.Option(help="Folder for the report and database.")] = DEFAULT_OUT,
+    db: Database = None,
+    cluster: ClusterName = None,
+    pool_size: PoolSize = None,
+    resource: Annotated[Resource, typer.Option(help="What sizes count.")] = Resource.cpus,
+    order: Annotated[
+        Order, typer.Option(help="Order of the queue that fair start times assume.")
+    ] = Order.fcfs,
+    backfill: Annotated[
+        Backfill, typer.Option(help="Who they assume may start before those ahead.")
+    ] = Backfill.easy,
+    zone: Zone = None,
+    from_day: FromDay = None,
+    to_day: ToDay = None,
+    dialect: Dialect = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
+    config: ConfigFile = None,
+) -> None:
+    """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
+    from audit.model import Policy
+    from audit.oneoff.audit import Request
+    from audit.oneoff.audit import audit as run_audit
+
+    settings = configuration(config)
+    request = Request(
+        logs=logs,
+        out=out,
+        database=db,
+        dialect=dialect,
+        reading=reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=resource,
+        policy=Policy(order, backfill),
+        zone=zone,
+        from_day=from_day,
+        to_day=to_day,
+        pdf=not no_pdf,
+    )
+    with at_work() as progress:
+        outcome = run_audit(request, settings, progress.update, tell(progress))
+    warn(outcome.warnings)
+    for finding in outcome.main_findings:
+        show(f"- {finding}")
+    print()
+    for path in filter(None, (outcome.html, outcome.pdf, outcome.database)):
+        print(path)
+
+
+def simulate(
+    logs: Logs,
+    order: Annotated[
+        Order | None, typer.Option(help="Who is served first; without it, fcfs or as configured.")
+    ] = None,
+    backfill: Annotated[
+        Backfill | None,
+        typer.Option(help="Who may start before others; without it, easy or as configured."),
+    ] = None,
+    depth: Depth = None,
+    window: Window = None,
+    pool_size: PoolSize = None,
+    resource: Counted = None,
+    zone: Zone = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    dialect: Dialect = None,
+    cluster: ClusterName = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the schedule: FILE.swf or FILE.parquet."),
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Simulate a scheduling policy on logs: how would they have waited?"""
+    from audit.oneoff import simulate as simulation
+
+    settings = configuration(config)
+    request = simulation.Request(
+        logs=logs,
+        out=out,
+        order=order,
+        backfill=backfill,
+        depth=depth,
+        window_s=window,
+        dialect=dialect,
+        reading=reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=resource,
+        zone=zone,
+    )
+    with at_work() as progress:
+        outcome = simulation.simulate(
+            request, settings, progress.update, tell(progress), folder_of(config)
+        )
+    warn(outcome.warnings)
+    if outcome.written is not None:
+        show(outcome.written)
+    else:
+        print("\n".join(simulation.table(pool) for pool in outcome.comparisons), end="")
+
+
+def sshare(
+    sacct: Sacct = None,
+    assoc: Associations = None,
+    qos: Qos = None,
+    partitions: Partitions = None,
+    slurm_conf: SlurmConf = None,
+    as_of: AsOf = None,
+    half_life: HalfLife = None,
+    algorithm: Annotated[
+        Algorithm | None, typer.Option(help="Another algorithm than slurm.conf says.")
+    ] = None,
+    phase: Phase = None,
+    sample: Sample = None,
+    sample_time: SampleTime = None,
+    cluster: ClusterName = None,
+    zone: Zone = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    partition_column: Annotated[
+        bool, typer.Option("--partition-column", "-m", help="Show partitions, as 'sshare -m'.")
+    ] = False,
+    form: Annotated[ShareFormat, typer.Option("--format", help="How to write it.")] = (
+        ShareFormat.psv
+    ),
+    config: ConfigFile = None,
+) -> None:
+    """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
+    from audit.oneoff import sshare as shares
+
+    request = shares.Request(
+        sacct=sacct or (),
+        associations=assoc,
+        qos=qos,
+        partitions=partitions,
+        slurm_conf=slurm_conf,
+        as_of=as_of,
+        half_life=half_life,
+        algorithm=algorithm,
+        phase=phase,
+        sample=sample,
+        sample_time=sample_time,
+        cluster=cluster,
+        zone=zone,
+        reading=reading(columns, separator),
+        by_partition=partition_column,
+    )
+    settings = configuration(config)
+    with at_work() as progress:
+        outcome = shares.recompute(request, settings, folder_of(config), progress.update)
+    for fact in outcome.facts:
+        say(fact)
+    warn(outcome.warnings)
+    write = shares.psv if form is ShareFormat.psv else shares.comma_separated
+    sys.stdout.write(write(outcome))
+
+
+def verify(
+    report: Annotated[Path, typer.Argument(help="A report.html or report.pdf.")],
+    db: Annotated[
+        Path | None,
+        typer.Option(help="Its database; else audit.duckdb beside it, or that of --config."),
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make a report again from its database, and compare it byte for byte."""
+    from audit.oneoff.verify import verify as compare
+
+    verdict = compare(report, db, configuration(config), folder_of(config))
+    show(f"{'ok' if verdict.same else 'DIFFERS'}  {verdict.text}")
+    if not verdict.same:
+        raise typer.Exit(1)

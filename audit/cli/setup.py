@@ -1,0 +1,68 @@
+"""Commands that set a site up: ``init`` writes its configuration, ``doctor`` examines all of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audit.cli.options import Columns, ConfigFile, Partitions, Separator, Zone, reading
+from audit.cli.output import at_work, described, say, warn
+from audit.errors import UsageError
+
+
+def init(
+    logs: Annotated[
+        list[Path] | None, typer.Argument(metavar="LOG", help="Accounting logs, or folders.")
+    ] = None,
+    partitions: Partitions = None,
+    name: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
+    zone: Zone = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("config.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a commented config.toml for this site, from its logs and partitions."""
+    from audit.setup import init as initial
+
+    initial.refuse_existing(output, force=force)
+    with at_work() as progress:
+        draft = initial.infer(
+            logs or [],
+            partitions,
+            name,
+            zone,
+            reading(columns, separator),
+            output.parent,
+            progress.update,
+        )
+    if draft.name is None:
+        if not sys.stdin.isatty():
+            raise UsageError("init: nothing says what the cluster is called: name it with --name")
+        draft = draft.named(typer.prompt("Name of the cluster", err=True))
+    for fact in draft.facts:
+        say(described(fact))
+    warn(fact.warning for fact in draft.facts if fact.warning)
+    initial.save(output, initial.write(draft), force=force)
+    print(output)
+
+
+def doctor(
+    db: Annotated[Path | None, typer.Option(help="Also check this published database.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Check the set-up, and say what to do about what is wrong."""
+    from audit.setup.doctor import examine
+
+    findings = examine(config, db)
+    for finding in findings:
+        print(f"{'ok' if finding.ok else 'WRONG':5}  {finding.what}: {finding.found}")
+        if not finding.ok:
+            print(f"       {finding.remedy}")
+    wrong = sum(not finding.ok for finding in findings)
+    if wrong:
+        say(f"fairaudit: {wrong} of {len(findings)} checks failed")
+        raise typer.Exit(2)
