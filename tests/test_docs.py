@@ -11,7 +11,7 @@ from typer.main import get_command
 from audit import errors
 from audit.cli import app as cli
 from audit.store import database
-from audit.studies.operators import compute as operators
+from audit.studies.operators.compute import rules
 from tests.logs import busy, write
 from tests.places import ROOT
 from tests.store.test_migrations import VIEWS
@@ -123,7 +123,7 @@ def test_the_page_of_operators_says_what_the_checker_finds() -> None:
     page = document("docs/operators.md")
     keeping = [
         name
-        for name, verdicts in operators.conformance()
+        for name, verdicts in rules.conformance()
         if all(verdict.kept for verdict in verdicts if verdict.rule != "edges")
     ]
     assert len(keeping) == 5

@@ -228,7 +228,7 @@ def operators(
     ] = 20,
 ) -> None:
     """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
-    from audit.studies.operators.compute import Setting
+    from audit.studies.operators.compute.resolution import Setting
     from audit.studies.operators.page import study
     from audit.studies.run import write
 

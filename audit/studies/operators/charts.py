@@ -5,18 +5,15 @@ Written as Vega-Lite by hand; ``charts`` draws it. A table of the same study hol
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec
 from audit.studies.charts import INDEPENDENT_X, Panels, in_panels
+from audit.studies.operators.compute.resolution import Profile
 
 
 def profiles(
-    key: str,
-    title: str,
-    alt: str,
-    curves: Sequence[Spec],
-    bars: Sequence[Spec],
-    operators: Sequence[str],
-    target: float,
+    key: str, title: str, alt: str, profile: Profile, operators: Sequence[str], target: float
 ) -> Chart:
     """F over the state for one target, a panel for each operator; bars are local densities.
 
@@ -24,11 +21,26 @@ def profiles(
         key: of the chart.
         title: of the chart.
         alt: what it shows, in words.
-        curves: rows of: of (operator), state, priority.
-        bars: rows of: of, density, priority, next (where the following digit begins).
+        profile: what is drawn.
         operators: in the order of the panels.
         target: dashed, where priorities are 0.
     """
+    rows = _rows("bar", profile.bars) + _rows("curve", profile.curves)
+    rows += [{"kind": "target", "of": name, "state": target} for name in operators]
+    panels = Panels(operators, 130, columns=4, resolve=INDEPENDENT_X)
+    return in_panels(key, title, alt, rows, _layers(), panels)
+
+
+def _rows(kind: str, points: pl.DataFrame) -> list[Spec]:
+    """Points as the chart takes them, to four digits."""
+    return [
+        {"kind": kind, "of": name, **{key: round(value, 4) for key, value in values.items()}}
+        for name, values in ((row.pop("operator"), row) for row in points.iter_rows(named=True))
+    ]
+
+
+def _layers() -> list[Spec]:
+    """The bars, the curve, and the target."""
     x: Spec = {
         "field": "state",
         "type": "quantitative",
@@ -44,7 +56,7 @@ def profiles(
         "axis": {"values": [-1, -0.5, 0, 0.5, 1]},
     }
     density: Spec = {"field": "density", "type": "quantitative", "title": None}
-    layers: list[Spec] = [
+    return [
         {
             "transform": [{"filter": "datum.kind === 'bar'"}],
             "mark": {"type": "rect", "color": VERMILION, "opacity": 0.28},
@@ -66,7 +78,3 @@ def profiles(
             "encoding": {"x": x},
         },
     ]
-    rows = [{"kind": "bar", **row} for row in bars] + [{"kind": "curve", **row} for row in curves]
-    rows += [{"kind": "target", "of": name, "state": target} for name in operators]
-    panels = Panels(operators, 130, columns=4, resolve=INDEPENDENT_X)
-    return in_panels(key, title, alt, rows, layers, panels)

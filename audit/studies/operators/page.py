@@ -1,4 +1,4 @@
-"""The page of the study of priority operators (``studies.operators.compute``)."""
+"""The page of the study of priority operators (``compute``)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -9,10 +9,12 @@ from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operator_rules import RULES, Witness
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.text import wording
-from audit.studies.operators import compute as experiment
-from audit.studies.operators import resolution
-from audit.studies.operators.compute import Judged, Progress, Setting
-from audit.studies.operators.resolution import AREA_NAMES
+from audit.studies.operators import resolution_page
+from audit.studies.operators.compute import job_size, rules
+from audit.studies.operators.compute.job_size import Progress
+from audit.studies.operators.compute.resolution import Setting
+from audit.studies.operators.compute.rules import Judged
+from audit.studies.operators.resolution_page import AREA_NAMES
 from audit.studies.page import Cell, Column, Section, Study, Table
 
 SOURCE: Final = (
@@ -40,11 +42,11 @@ def study(
         progress: told how far it is.
     """
     chosen = setting or Setting()
-    judged = experiment.conformance()
-    alike = experiment.equivalence()
-    sizes = experiment.job_sizes(chosen, progress)
-    needed = experiment.bits_needed(sizes, chosen.job_hours)
-    beside = experiment.beside_printed(needed)
+    judged = rules.conformance()
+    alike = rules.equivalence()
+    sizes = job_size.job_sizes(chosen, progress)
+    needed = job_size.bits_needed(sizes, chosen.job_hours)
+    beside = job_size.beside_printed(needed)
     return Study(
         key="operators",
         title="Priority operators",
@@ -56,7 +58,7 @@ def study(
                 (_RULES, _conformance(judged), _broken(judged), _boundaries()),
             ),
             Section("Who comes first", (_ORDER, _equivalence(alike), _unlike(alike))),
-            *resolution.sections(chosen, sizes, beside, needed),
+            *resolution_page.sections(chosen, sizes, beside, needed),
             Section("Errata", _ERRATA),
         ),
         settings=(
@@ -194,7 +196,7 @@ def _boundaries() -> Table:
             Column("Printed, s = 0", "printed_state_0", "text"),
             Column("Agrees", "agrees", "yes_no"),
         ),
-        tuple(experiment.boundaries().iter_rows()),
+        tuple(rules.boundaries().iter_rows()),
     )
 
 

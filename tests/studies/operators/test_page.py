@@ -10,9 +10,9 @@ import pytest
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart
 from audit.studies import page as study
-from audit.studies.operators import compute as experiment
 from audit.studies.operators import page as operator_study
-from audit.studies.operators.compute import Setting
+from audit.studies.operators.compute import job_size
+from audit.studies.operators.compute.resolution import Setting
 from audit.studies.page import Study, Table
 from tests.report import chromium
 
@@ -66,8 +66,8 @@ def test_bits_stand_beside_the_printed_ones_with_their_difference() -> None:
     rows = {(row[0], row[1]): row[2:] for row in table("bits").rows}
     assert rows["absolute", "over target"][0] == "14"
     assert rows["absolute", "over target"][1:] == (">\u00a06", ">\u00a06", "more than were studied")
-    full = experiment.bits_needed(experiment.job_sizes(Setting(bits=range(3, 14))))
-    beside = experiment.beside_printed(full).filter(operator="slurm", area="over")
+    full = job_size.bits_needed(job_size.job_sizes(Setting(bits=range(3, 14))))
+    beside = job_size.beside_printed(full).filter(operator="slurm", area="over")
     assert beside["difference"].to_list() == [0]
     said = [part for of in made().sections for part in of.parts if isinstance(part, str)]
     assert any("0 of 21 figures are equal" in text for text in said)
@@ -135,7 +135,7 @@ def test_the_lead_names_who_keeps_what() -> None:
 def test_progress_is_told_for_every_operator() -> None:
     told: list[tuple[str, int, int]] = []
     setting = Setting(bits=[3], targets=[0.5])
-    sizes = experiment.job_sizes(setting, lambda *step: told.append(step))
+    sizes = job_size.job_sizes(setting, lambda *step: told.append(step))
     assert told == [("job sizes", done, 7) for done in range(8)]
     assert sizes.filter(pl.col("target").is_null()).height == 2 * 7 * 3
 

@@ -1,20 +1,19 @@
 """How finely priority operators tell users apart: sections of their study ([R] §5)."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
 from audit.studies.charts import Colours, Layout, heat_map
-from audit.studies.operators import compute as experiment
 from audit.studies.operators.charts import profiles
-from audit.studies.operators.compute import AREAS, Ordered, Setting
+from audit.studies.operators.compute import job_size, resolution, rules
+from audit.studies.operators.compute.job_size import Ordered
+from audit.studies.operators.compute.resolution import AREAS, TARGETS, Setting
 from audit.studies.page import Cell, Column, Section, Table
 
 BITS: Final = 3
@@ -40,7 +39,7 @@ def sections(
 
     Args:
         setting: what it was made with.
-        sizes: ``studies.operators.compute.job_sizes``.
+        sizes: ``compute.job_size.job_sizes``.
         beside: ``beside_printed``.
         needed: ``bits_needed``.
     """
@@ -67,9 +66,9 @@ def sections(
                 _bits_text(setting),
                 _beside(beside, setting),
                 *_differences(beside, setting),
-                _by_target(sizes, needed, setting),
+                _by_target(job_size.bits_by_target(needed, sizes), setting),
                 _ORDERS,
-                _orders(experiment.orders(sizes)),
+                _orders(job_size.orders(sizes)),
             ),
         ),
     )
@@ -87,7 +86,9 @@ _DIGITS: Final = (
 
 
 def _effective() -> Table:
-    last = 1 << BITS
+    corrected, as_published = (
+        resolution.edges(BITS, as_published=published)[:-1].tolist() for published in (False, True)
+    )
     return Table(
         "effective",
         f"Effective priorities at {BITS} bits (17)",
@@ -96,15 +97,8 @@ def _effective() -> Table:
             Column("Corrected", "corrected"),
             Column("As published", "as_published"),
         ),
-        tuple(
-            (digit, *(float(_bounds(published)[digit]) for published in (False, True)))
-            for digit in range(last)
-        ),
+        tuple(zip(range(1 << BITS), corrected, as_published, strict=True)),
     )
-
-
-def _bounds(as_published: bool, bits: int = BITS) -> NDArray[np.float64]:
-    return experiment.edges(bits, as_published=as_published)
 
 
 def _fallen_together() -> Table:
@@ -117,7 +111,7 @@ def _fallen_together() -> Table:
             Column("Second", "second", "text"),
             Column("First is before second", "right", "yes_no"),
         ),
-        tuple(tuple(row) for row in experiment.fallen_together()),
+        tuple(tuple(row) for row in rules.fallen_together()),
         note="It must be: its first component is greater. At 100 both fall together there, and the "
         "second component decides wrongly.",
     )
@@ -125,7 +119,8 @@ def _fallen_together() -> Table:
 
 # --- densities -----------------------------------------------------------------------------------
 
-_VARIANTS: Final = ((True, "as published"), (False, "corrected"))
+_VERSIONS: Final = {True: "as published", False: "corrected"}
+"""What formulas are called, by ``as_published``."""
 
 _INPUT: Final = (
     "The part of all pairs of target and state that share a number, by the area of its surface in "
@@ -134,42 +129,34 @@ _INPUT: Final = (
 )
 
 
-def _input_density() -> pl.DataFrame:
-    return pl.concat(
-        experiment.input_density(BITS, as_published=published).with_columns(variant=pl.lit(label))
-        for published, label in _VARIANTS
-    )
-
-
 def _input_chart() -> Chart:
-    table = _input_density()
-    rows = [
-        _cell(variant, digit, name, density)
-        for variant, digit, name, density in table.select(
-            "variant", "digit", "operator", "density"
+    densities = resolution.input_densities(BITS)
+    cells = [
+        _cell(_VERSIONS[as_published], digit, name, density)
+        for as_published, digit, name, density in densities.select(
+            "as_published", "digit", "operator", "density"
         ).iter_rows()
     ]
     return heat_map(
         "input_density",
         f"Input density at {BITS} bits, as [R] fig. 8",
-        f"Heat maps. {_extremes(table)} The table below holds every value.",
-        rows,
-        Layout([label for _, label in _VARIANTS], OPERATORS, "Number (from −1 to 1)"),
+        f"Heat maps. {_extremes(densities)} The table below holds every value.",
+        cells,
+        Layout(list(_VERSIONS.values()), OPERATORS, "Number (from −1 to 1)"),
         Colours("Part of all pairs of target and state"),
     )
 
 
-def _extremes(table: pl.DataFrame) -> str:
+def _extremes(
+    densities: pl.DataFrame,
+    panel: Callable[[dict[str, Any]], str] = lambda row: _VERSIONS[row["as_published"]],
+) -> str:
     most, least = (
-        table.filter(pl.col("density") > 0).sort("density", descending=down).row(0, named=True)
-        for down in (True, False)
+        f"{row['operator']} at number {row['digit']} ({panel(row)}): "
+        f"{wording.number(row['density'])}"
+        for row in resolution.extremes(densities)
     )
-    said = (
-        f"{of['operator']} at number {of['digit']} ({of['variant']}): "
-        f"{wording.number(of['density'])}"
-        for of in (most, least)
-    )
-    return "Greatest: {}; least: {}.".format(*said)
+    return f"Greatest: {most}; least: {least}."
 
 
 def _cell(panel: str, x: object, y: object, value: float | None) -> Spec:
@@ -185,26 +172,24 @@ def _cell(panel: str, x: object, y: object, value: float | None) -> Spec:
 
 
 def _input_table() -> Table:
-    table = _input_density().pivot("digit", index=["operator", "variant"], values="density")
+    densities = resolution.input_densities(BITS)
+    by_digit = densities.pivot("digit", index=["operator", "as_published"], values="density")
     order = {name: number for number, name in enumerate(OPERATORS)}
-    rows = sorted(table.iter_rows(), key=lambda row: (order[row[0]], row[1] == "corrected"))
-    digits = range(1 << BITS)
+    rows = sorted(by_digit.iter_rows(), key=lambda row: (order[row[0]], not row[1]))
     return Table(
         "input-density",
         f"Input density at {BITS} bits",
         (
             Column("Operator", "operator", "text"),
             Column("Version", "version", "text"),
-            *(Column(str(digit), f"number_{digit}") for digit in digits),
+            *(Column(str(digit), f"number_{digit}") for digit in range(1 << BITS)),
         ),
-        tuple(rows),
+        tuple((name, _VERSIONS[as_published], *values) for name, as_published, *values in rows),
         note="Corrected, the last number is that of priority 1 alone, which no area has.",
     )
 
 
 def _input_areas(setting: Setting) -> Table:
-    table = experiment.greatest_input_density(setting)
-    rows = table.select(_version(), pl.exclude("as_published")).iter_rows()
     return Table(
         "input-density-areas",
         "Greatest input density in each area of priorities, at all bits",
@@ -215,14 +200,14 @@ def _input_areas(setting: Setting) -> Table:
             Column("Bits", "bits", "count"),
             Column("Density", "density"),
         ),
-        tuple(rows),
+        _with_version(resolution.greatest_input_density(setting)),
         shown=0,
     )
 
 
-def _version() -> pl.Expr:
-    """Which version of the formulas a row is of, in words."""
-    return pl.when("as_published").then(pl.lit("as published")).otherwise(pl.lit("corrected"))
+def _with_version(table: pl.DataFrame) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of a table whose first column is ``as_published``, that one in words."""
+    return tuple((_VERSIONS[as_published], *cells) for as_published, *cells in table.iter_rows())
 
 
 _LOCAL: Final = (
@@ -235,102 +220,69 @@ _LOCAL: Final = (
 
 
 def _profile(target: float) -> Chart:
-    states = np.arange(101) / 100
-    curves: list[Spec] = [
-        {"of": name, "state": state, "priority": round(priority, 4)}
-        for name in OPERATORS
-        for state, priority in zip(
-            states.tolist(), operators.priority(name, target, states).tolist(), strict=True
-        )
-    ]
-    table = experiment.local_density(BITS, target, as_published=False)
-    step = 2 / ((1 << BITS) - 1)
-    bars: list[Spec] = [
-        {
-            "of": name,
-            "density": round(density, 4),
-            "priority": round(priority, 4),
-            "next": round(min(priority + step, 1.0), 4),
-        }
-        for name, priority, density in table.select("operator", "priority", "density").iter_rows()
-        if density > 0
-    ]
-    at_balance = table.filter(pl.col("priority") <= 0, pl.col("priority") > -step)
-    said = "; ".join(
-        f"{name} {wording.number(density)}"
-        for name, density in at_balance.select("operator", "density").iter_rows()
+    profile = resolution.profile(BITS, target)
+    at_balance = "; ".join(
+        f"{name} {wording.number(density)}" for name, density in profile.at_balance.iter_rows()
     )
     return profiles(
         f"profile_{round(target * 10)}",
         f"Profiles at target {target:g}, {BITS} bits, as [R] fig. {10 if target < 0.3 else 11}",
         f"Curves of priority over state with bars of local density. Local density around balance, "
-        f"at target {target:g}: {said}.",
-        curves,
-        bars,
+        f"at target {target:g}: {at_balance}.",
+        profile,
         OPERATORS,
         target,
     )
 
 
 def _local_chart() -> Chart:
-    tables = [
-        experiment.local_density(BITS, target, as_published=published).with_columns(
-            variant=pl.lit(f"target {target:g}, {label}")
-        )
-        for target in DRAWN
-        for published, label in _VARIANTS
+    cases = list(itertools.product(DRAWN, _VERSIONS))
+    densities = resolution.local_densities(BITS, cases)
+    cells = [
+        _cell(_case(target, as_published), digit, name, density)
+        for target, as_published, digit, name, density in densities.select(
+            "target", "as_published", "digit", "operator", "density"
+        ).iter_rows()
     ]
-    rows = [
-        _cell(variant, digit, name, density)
-        for variant, digit, name, density in pl.concat(tables)
-        .select("variant", "digit", "operator", "density")
-        .iter_rows()
-    ]
+    extremes = _extremes(densities, lambda row: _case(row["target"], row["as_published"]))
     return heat_map(
         "local_density",
         f"Local density at {BITS} bits (grey: no state has it), as [R] figs. 12 and 13",
-        f"Heat maps. {_extremes(pl.concat(tables))} The file of local densities holds every value.",
-        rows,
-        Layout([str(table["variant"][0]) for table in tables], OPERATORS, "Number (from −1 to 1)"),
+        f"Heat maps. {extremes} The file of local densities holds every value.",
+        cells,
+        Layout([_case(*case) for case in cases], OPERATORS, "Number (from −1 to 1)"),
         Colours("Length of states that share the number"),
     )
 
 
+def _case(target: float, as_published: bool) -> str:
+    return f"target {target:g}, {_VERSIONS[as_published]}"
+
+
 def _targets_chart() -> Chart:
-    targets = [*experiment.TARGETS, 1.0]
-    tables = [
-        experiment.local_density(BITS, target, as_published=False).with_columns(
-            target=pl.lit(target), variant=pl.lit("corrected")
-        )
-        for target in targets
-    ]
-    rows = [
+    targets = [*TARGETS, 1.0]
+    densities = resolution.local_densities(BITS, [(target, False) for target in targets])
+    cells = [
         _cell(name, digit, f"{target:g}", density)
-        for name, digit, target, density in pl.concat(tables)
-        .select("operator", "digit", "target", "density")
-        .iter_rows()
+        for name, digit, target, density in densities.select(
+            "operator", "digit", "target", "density"
+        ).iter_rows()
     ]
     return heat_map(
         "targets",
         f"Local density of each target at {BITS} bits, as [R] fig. 9",
-        f"Heat maps, one for each operator, targets from 0 to 1. {_extremes(pl.concat(tables))} "
+        f"Heat maps, one for each operator, targets from 0 to 1. {_extremes(densities)} "
         "The file of local densities holds every value.",
-        rows,
+        cells,
         Layout(OPERATORS, [f"{target:g}" for target in reversed(targets)], "Number", columns=4),
         Colours("Length of states that share the number; rows are targets"),
     )
 
 
 def _local_table(setting: Setting) -> Table:
-    columns = ("operator", "digit", "priority", "lowest_state", "highest_state", "density")
-    rows: list[tuple[Cell, ...]] = [
-        (label, target, *row)
-        for published, label in _VARIANTS
-        for target in setting.targets
-        for row in experiment.local_density(BITS, target, as_published=published)
-        .select(columns)
-        .iter_rows()
-    ]
+    cases = [(target, version) for version in _VERSIONS for target in setting.targets]
+    columns = ("priority", "lowest_state", "highest_state", "density")
+    densities = resolution.local_densities(BITS, cases)
     return Table(
         "local-density",
         f"Local density at {BITS} bits, of every target",
@@ -339,9 +291,9 @@ def _local_table(setting: Setting) -> Table:
             Column("Target", "target"),
             Column("Operator", "operator", "text"),
             Column("Number", "number", "count"),
-            *(Column(name.replace("_", " ").capitalize(), name) for name in columns[2:]),
+            *(Column(name.replace("_", " ").capitalize(), name) for name in columns),
         ),
-        tuple(rows),
+        _with_version(densities.select("as_published", "target", "operator", "digit", *columns)),
         shown=0,
     )
 
@@ -367,17 +319,17 @@ def _job_chart(sizes: pl.DataFrame, area: str) -> Chart:
         ("corrected, greatest", False, "hours_most"),
         ("corrected, median", False, "hours_median"),
     )
-    some = sizes.filter(pl.col("area") == area, pl.col("target").is_null())
-    rows = [
+    of_area = sizes.filter(pl.col("area") == area, pl.col("target").is_null())
+    cells = [
         _cell(label, bits, name, hours)
         for label, published, column in panels
-        for bits, name, hours in some.filter(pl.col("as_published") == published)
+        for bits, name, hours in of_area.filter(pl.col("as_published") == published)
         .select("bits", "operator", column)
         .iter_rows()
     ]
-    most = max(some["bits"].to_list())
-    worst = some.filter(pl.col("as_published"), pl.col("bits") == most)
-    said = "; ".join(
+    most = max(of_area["bits"].to_list())
+    worst = of_area.filter(pl.col("as_published"), pl.col("bits") == most)
+    greatest = "; ".join(
         f"{name} {wording.number(hours)}"
         for name, hours in worst.select("operator", "hours_most").iter_rows()
     )
@@ -385,17 +337,14 @@ def _job_chart(sizes: pl.DataFrame, area: str) -> Chart:
         f"jobs_{area}",
         f"Least jobs that count, {AREA_NAMES[area]}, as [R] fig. {_FIGURES[area]}",
         f"Heat maps over bits. As published, the greatest of the least jobs at "
-        f"{most} bits, in hours: {said}. The file of job sizes holds every value.",
-        rows,
+        f"{most} bits, in hours: {greatest}. The file of job sizes holds every value.",
+        cells,
         Layout([label for label, _, _ in panels], OPERATORS, "Bits", 3, range(4, most + 1, 4)),
         Colours("Hours", COLOURED_HOURS, logarithmic=True),
     )
 
 
 def _jobs(sizes: pl.DataFrame) -> Table:
-    columns = ("operator", "area", "bits", "target", "digits", "left_out")
-    measures = ("density_most", "hours_median", "hours_most")
-    rows = sizes.select(_version(), *columns, *measures).iter_rows()
     return Table(
         "job-size",
         "Local densities and least jobs at every target and resolution",
@@ -411,7 +360,7 @@ def _jobs(sizes: pl.DataFrame) -> Table:
             Column("Median hours", "hours_median"),
             Column("Greatest hours", "hours_most"),
         ),
-        tuple(rows),
+        _with_version(sizes),
         note="Rows without a target are of all targets together.",
         shown=0,
     )
@@ -479,14 +428,14 @@ def _differences(beside: pl.DataFrame, setting: Setting) -> tuple[str, ...]:
     )
     absolute = sorted(set(areas.filter(operator="absolute")["as_published"].drop_nulls()))
     k = setting.job_hours / setting.used_hours
-    bounds = [2 / (k * k + (1 + s) * k) for s in (1.0, 0.0)]
+    digits = job_size.digits_of_absolute(setting)
     return (
         f"{equal.height} of {areas.height} figures {'is' if equal.height == 1 else 'are'} equal"
         + (f" ({named})" if named else "")
         + f"; the printed one is smaller in {more.height}. It cannot come from (25). The operator "
         "absolute shows it, whose density is 2/r for every number: (25) then asks for r ≥ "
-        f"2/(k² + (1 + s) k) with k = {wording.number(k)}, which is {wording.count(bounds[0])} to "
-        f"{wording.count(bounds[1])} as s goes from 1 to 0. That is "
+        f"2/(k² + (1 + s) k) with k = {wording.number(k)}, which is {wording.count(digits[0])} to "
+        f"{wording.count(digits[1])} as s goes from 1 to 0. That is "
         f"{' or '.join(map(str, absolute))} bits; 14 are printed over target.",
         "Corrected, no number of bits is enough around balance or over target where those who used "
         "nearly everything are among those looked at: a job that doubles all usage only halves "
@@ -495,17 +444,10 @@ def _differences(beside: pl.DataFrame, setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _by_target(sizes: pl.DataFrame, needed: pl.DataFrame, setting: Setting) -> Table:
-    key = ("operator", "area", "target")
-    corrected = sizes.filter(~pl.col("as_published"), bits=max(setting.bits))
-    found = (
-        needed.filter(~pl.col("as_published"), pl.col("target").is_not_null())
-        .join(corrected.select(*key, "digits", all_left_out="left_out"), on=key)
-        .select(*key, "bits", some=pl.col("digits") + pl.col("all_left_out") > 0)
-    )
-    told = {
-        (name, area, target): _bits(bits, setting) if some else None
-        for name, area, target, bits, some in found.iter_rows()
+def _by_target(bits_by_target: pl.DataFrame, setting: Setting) -> Table:
+    cells = {
+        (name, area, target): _bits(bits, setting) if attained else None
+        for name, area, target, bits, attained in bits_by_target.iter_rows()
     }
     return Table(
         "bits-by-target",
@@ -516,7 +458,7 @@ def _by_target(sizes: pl.DataFrame, needed: pl.DataFrame, setting: Setting) -> T
             *(Column(f"{target:g}", f"target_{target:g}", "text") for target in setting.targets),
         ),
         tuple(
-            (name, AREA_NAMES[area], *(told[name, area, target] for target in setting.targets))
+            (name, AREA_NAMES[area], *(cells[name, area, target] for target in setting.targets))
             for name in OPERATORS
             for area in AREAS
         ),
@@ -531,7 +473,7 @@ _ORDERS: Final = (
 )
 
 
-def _orders(found: Sequence[Ordered]) -> Table:
+def _orders(orders: Sequence[Ordered]) -> Table:
     return Table(
         "orders",
         "Operators from the smallest job to the largest",
@@ -541,12 +483,12 @@ def _orders(found: Sequence[Ordered]) -> Table:
             Column("Order", "order", "text"),
         ),
         tuple(
-            (AREA_NAMES[of.area], label, ", ".join(names))
-            for of in found
+            (AREA_NAMES[order.area], label, ", ".join(names))
+            for order in orders
             for label, names in (
-                ("printed", of.printed),
-                ("as published", of.as_published),
-                ("corrected", of.corrected),
+                ("printed", order.printed),
+                ("as published", order.as_published),
+                ("corrected", order.corrected),
             )
         ),
     )
