@@ -16,8 +16,8 @@ import polars as pl
 from usage_history import BEGIN, DAY, DAYS, POOL, one_pass
 
 from audit.metrics.fairshare import trees
-from audit.metrics.fairshare.history import tree_history
 from audit.metrics.fairshare.penalty import relative_penalty
+from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.trees import Node, Tree
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 

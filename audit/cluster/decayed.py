@@ -10,7 +10,8 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.metrics.attempts.summary import KINDS
-from audit.metrics.fairshare import history as metrics
+from audit.metrics.fairshare.history import day_ends, history
+from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
@@ -67,32 +68,30 @@ def histories(
         fairshare: how usage decays, and the targets.
     """
     usage = fairshare.chosen
-    instants = metrics.day_ends(period, setting.zone, setting.now)
+    instants = day_ends(period, setting.zone, setting.now)
     decay = method(fairshare, setting)
-    called = label(fairshare)
-    tree = fairshare.tree
-    if tree is not None:
-        return metrics.tree_history(
+    if fairshare.tree is not None:
+        return tree_history(
             with_penalty,
-            tree,
+            fairshare.tree,
             decay,
             instants,
             setting.now,
             operator=usage.operator,
             dampening=fairshare.dampening,
-            label=called,
+            label=label(fairshare),
         )
-    given = {"user": usage.users, "account": usage.accounts}
+    targets = {"user": usage.users, "account": usage.accounts}
     return pl.concat(
-        metrics.history(
+        history(
             with_penalty,
             kind,
             decay,
             instants,
             setting.now,
-            targets=given[kind],
+            targets=targets[kind],
             operator=usage.operator,
-            label=called,
+            label=label(fairshare),
         )
         for kind in KINDS
     )

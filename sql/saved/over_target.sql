@@ -1,4 +1,5 @@
--- Users (or accounts) that used more than their target share, on the last day known.
+-- Users (or accounts) that used more than their target share, on the last day known. Who has none of
+-- its own (fairshare=parent) is left out.
 -- $kind VARCHAR = user: user or account
 -- $factor DOUBLE = 1.0: only above this multiple of the target
 -- $cluster VARCHAR = NULL: only this cluster
@@ -14,6 +15,7 @@ FROM fairshare_history
 WHERE
     entity_kind = $kind
     AND share > 0
+    AND share_of_all IS NOT NULL
     AND usage_fraction > $factor * share
     AND ($cluster IS NULL OR cluster = $cluster)
 QUALIFY as_of = max(as_of) OVER (PARTITION BY cluster)

@@ -15,7 +15,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting, configured
 from audit.errors import ConfigError
 from audit.metrics.attempts import population
-from audit.metrics.fairshare.history import tree_history
+from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
 from audit.nightly import run as night
@@ -171,15 +171,17 @@ def test_histories_say_what_sshare_said(lab: tuple[pl.DataFrame, Setting, Fairsh
             key = ("user", account, user)
             mine = rows[at, *key] if user else accounts[at, account]
             assert int(mine["usage"]) == int(row["RawUsage"])
-            if mine["share"] is None:  # of fairshare=parent sshare prints the account's
-                continue
+            # also of fairshare=parent, where sshare shows the account's, and no LevelFS
             assert f"{mine['share']:.6f}" == row["NormShares"]
+            assert (mine["share_of_all"] is None) == (row["RawShares"] == "parent")
             ranked = rows[ticks.tick(at), *key] if user else accounts[ticks.tick(at), account]
             assert f"{ranked['usage_fraction']:.6f}" == row["EffectvUsage"]
+            level_fs = "" if ranked["level_fs"] is None else f"{ranked['level_fs']:.6f}"
+            assert level_fs == row["LevelFS"]
             if user:
                 assert f"{ranked['priority']:.6f}" == row["FairShare"]
             compared += 1
-    assert compared == 27 * 10
+    assert compared == 27 * 11
 
 
 def test_a_configured_run_keeps_the_history_of_the_tree(

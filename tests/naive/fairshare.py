@@ -79,6 +79,9 @@ def tree_rows(
             while group is not None:
                 row.share_of_all *= trees.target(everyone, group)
                 group = trees.group_of(everyone, group)
+        elif node in nodes:  # fairshare=parent: that of the account above
+            group = trees.group_of(everyone, node)
+            row.share = Fraction(1) if group is None else trees.target(everyone, group)
         found[(node.kind, node.parent, node.name, node.partition)] = row
     places = [(r, node_of(everyone, r)) for r in there]
     strangers = [r for r, place in places if place is None or place.kind == "account"]

@@ -21,7 +21,7 @@ VIEWS = {
         gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net run_id""",
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
-        usage_fraction priority rank run_id partition share_of_all usage_of_all""",
+        usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction
         run_id""",
     "summary": """cluster pool schedule period metric dimension dimension_value value lower upper

@@ -68,6 +68,18 @@ def test_what_they_say_is_so(published: Connection) -> None:
     assert set(answer(published, "restated", metric="attempts")["new_value"]) >= {44.0}
 
 
+def test_who_has_no_share_of_its_own_is_not_above_it(store: Connection) -> None:
+    """With fairshare=parent the share that is shown is that of the account."""
+    rows = pl.DataFrame(
+        {"entity": ["ann", "bob"], "share": [0.5, 0.5], "share_of_all": [0.1, None]},
+    ).with_columns(
+        usage_fraction=pl.lit(0.8), entity_kind=pl.lit("user"), as_of=pl.lit(86_400),
+        cluster=pl.lit("c"), period=pl.lit("p"), method=pl.lit("slurm"), run_id=pl.lit("r"),
+    )  # fmt: skip
+    database.insert(store, "fairshare_result", rows)
+    assert answer(store, "over_target")["entity"].to_list() == ["ann"]
+
+
 def test_parameters_are_values_of_their_type(published: Connection) -> None:
     odd = "1' OR '1' = '1"
     assert answer(published, "jobs_of_user", user=odd).is_empty()

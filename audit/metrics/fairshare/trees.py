@@ -1,21 +1,14 @@
-"""Share trees: who may use which part of what is its account's, who did, and who comes first.
+"""Share trees: who may use which part of what is its account's, and to whom an attempt belongs.
 
-Among siblings, target and state are parts of one: a target is a node's share of all theirs, a state
-its part of what they used (0/0 = 0). An operator F (``operators``) is applied node by node;
-the priorities on the path from the root to a node are its vector. Vectors of other depths are
-padded with 0, which is balance, and compare component by component from the root on. SPEC §7;
-[R] §2.
+Among siblings a target is a node's share of all theirs (0/0 = 0). What was used below each node,
+and who comes first, is in ``vectors``. SPEC §7; [R] §2.
 
-Conventions: usage of an account is its own (of users that the tree does not know) and that of all
-below; its own takes no part in its children's states. A node without a share of its own (Slurm's
-``fairshare=parent``) has no component: it stands where its account does, it takes no part in its
-siblings' targets and states, and the children of such an account compete one level up.
+Conventions: a node without a share of its own (Slurm's ``fairshare=parent``) stands where its
+account does: it takes no part in its siblings' targets, and the children of such an account compete
+one level up.
 
-Functions take any number of leading axes before that of the nodes (instants above all), and keep
-them. All are pure.
-
-Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling,
-§2 and §4.4.
+All functions are pure. Sources: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for
+Fairshare Scheduling, §2 and §4.4.
 """
 
 from __future__ import annotations
@@ -27,8 +20,6 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-
-from audit.metrics.fairshare import operators
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -72,6 +63,18 @@ class Tree(NamedTuple):
     """Raw shares ≥ 0, relative to those of the siblings; NaN: none of its own (Slurm's
     fairshare=parent), so that it stands where its account does."""
 
+    @property
+    def is_user(self) -> Bools:
+        """Whether a node is a user."""
+        return np.array([kind == "user" for kind in self.kinds], np.bool_)
+
+    @property
+    def lists_users(self) -> Bools:
+        """Whether a node is an account some of whose users have a node."""
+        lists = np.zeros(len(self.names), np.bool_)
+        lists[self.parents[self.is_user]] = True
+        return lists
+
 
 class Leaves(NamedTuple):
     """To which node of a tree each attempt belongs."""
@@ -82,19 +85,6 @@ class Leaves(NamedTuple):
     """Attempts of users whom their account does not list: they are the account's own."""
     unknown_accounts: int
     """Attempts whose account, or without accounts whose user, the tree does not have."""
-
-
-class History(NamedTuple):
-    """All nodes at all instants, a row per instant and a column per node."""
-
-    usage: Floats
-    """Of the node and all below it, in the unit that was given."""
-    states: Floats
-    """Part of what its siblings used, 0 to 1; NaN for the root, and without a share of its own."""
-    priorities: Floats
-    """F(target, state) of the node itself, −1 to 1; NaN as for states."""
-    ranks: Ints
-    """Among users, or among accounts, by their vectors: 1 is served first; 0 for the root."""
 
 
 # --- making one ----------------------------------------------------------------------------------
@@ -167,22 +157,22 @@ def _faults(nodes: Sequence[Node], root: str, *, all_zero: bool) -> Iterator[str
     users = {node.name for node in nodes if node.kind == "user"}
     seen = set()
     for node in nodes:
-        said = _said(node)
+        called = _called(node)
         if not node.name:
-            yield f"{said}: its name is empty"
+            yield f"{called}: its name is empty"
         if node.share < 0 or math.isinf(node.share):
-            yield f"{said}: share {node.share:g}: must be a number from 0 on"
+            yield f"{called}: share {node.share:g}: must be a number from 0 on"
         if node.kind == "account" and node.name == root:
-            yield f"{said}: is the root itself, which has no share: leave it out"
+            yield f"{called}: is the root itself, which has no share: leave it out"
         if node.kind == "account" and node.partition is not None:
-            yield f"{said}: partition {node.partition!r}: only users have shares by partition"
-        of_user = (node.parent, node.partition) if node.kind == "user" else None
-        if (identity := (node.kind, node.name, of_user)) in seen:
-            yield f"{said}: is given twice"
+            yield f"{called}: partition {node.partition!r}: only users have shares by partition"
+        place = (node.parent, node.partition) if node.kind == "user" else None
+        if (identity := (node.kind, node.name, place)) in seen:
+            yield f"{called}: is given twice"
         seen.add(identity)
         if node.parent not in (None, root) and node.parent not in accounts:
             reason = "is a user, and has no children" if node.parent in users else "is not given"
-            yield f"{said}: its account {node.parent!r} {reason}"
+            yield f"{called}: its account {node.parent!r} {reason}"
     for circle in _circles(accounts):
         yield f"accounts {' → '.join(map(repr, circle))}: a cycle"
     if not all_zero:
@@ -216,7 +206,7 @@ def _without_share(nodes: Sequence[Node], root: str) -> Iterator[str]:
             yield f"children {where}: all shares are 0; give one of them a share above 0"
 
 
-def _said(node: Node) -> str:
+def _called(node: Node) -> str:
     """A node as an error names it."""
     if node.kind == "account":
         return f"account {node.name!r}"
@@ -234,11 +224,11 @@ def groups(tree: Tree) -> Ints:
 
     Its parent, or the next above that has a share of its own.
     """
-    found = tree.parents.copy()
-    for node in range(1, len(found)):
-        while found[node] > 0 and math.isnan(tree.shares[found[node]]):
-            found[node] = found[found[node]]
-    return found
+    above = tree.parents.copy()
+    for node in range(1, len(above)):
+        while above[node] > 0 and math.isnan(tree.shares[above[node]]):
+            above[node] = above[above[node]]
+    return above
 
 
 def shared(tree: Tree) -> Bools:
@@ -250,11 +240,12 @@ def shared(tree: Tree) -> Bools:
 
 def depths(tree: Tree) -> Ints:
     """How many components each node's vector has before it is padded; 0 for the root."""
-    found = np.zeros(len(tree.names), np.int64)
+    levels = np.zeros(len(tree.names), np.int64)
     above = groups(tree)
-    for node in range(1, len(found)):
-        found[node] = found[above[node]] + 1
-    return found - (~shared(tree) & (np.arange(len(found)) > 0))
+    for node in range(1, len(levels)):
+        levels[node] = levels[above[node]] + 1
+    levels[1:] -= ~shared(tree)[1:]
+    return levels
 
 
 def leaf_of(
@@ -290,34 +281,29 @@ def leaf_of(
         return Leaves(nodes, 0, int((nodes < 0).sum()))
     left = np.flatnonzero(nodes < 0)
     _find(attempts, places.filter(pl.col("kind") == "account"), ["account"], nodes)
-    lists_users = np.zeros(len(tree.names), np.bool_)
-    lists_users[tree.parents[[kind == "user" for kind in tree.kinds]]] = True
-    unknown_users = lists_users[nodes[left[nodes[left] >= 0]]].sum()
+    unknown_users = tree.lists_users[nodes[left[nodes[left] >= 0]]].sum()
     return Leaves(nodes, int(unknown_users), int((nodes < 0).sum()))
 
 
 def _places(tree: Tree) -> pl.DataFrame:
     """By which account, user and partition attempts find each node."""
-    above = [None if parent < 0 else tree.names[parent] for parent in tree.parents]
-    is_user = [kind == "user" for kind in tree.kinds]
-    return pl.DataFrame(
+    nodes = pl.DataFrame(
         {
             "node": np.arange(len(tree.names)),
             "kind": tree.kinds,
-            "user": [name if of else None for name, of in zip(tree.names, is_user, strict=True)],
-            "account": [
-                parent if of else name
-                for name, parent, of in zip(tree.names, above, is_user, strict=True)
-            ],
+            "name": tree.names,
+            "above": [None if parent < 0 else tree.names[parent] for parent in tree.parents],
             "partition": tree.partitions,
         },
-        schema={
-            "node": pl.Int64,
-            "kind": pl.String,
-            "user": pl.String,
-            "account": pl.String,
-            "partition": pl.String,
-        },
+        schema_overrides={"above": pl.String, "partition": pl.String},
+    )
+    is_user = pl.col("kind") == "user"
+    return nodes.select(
+        "node",
+        "kind",
+        pl.when(is_user).then("name").alias("user"),
+        pl.when(is_user).then("above").otherwise("name").alias("account"),
+        "partition",
     )
 
 
@@ -333,7 +319,7 @@ def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str], nodes: In
     nodes[left] = found["node"].fill_null(-1).to_numpy()
 
 
-# --- targets, states, priorities -----------------------------------------------------------------
+# --- targets -------------------------------------------------------------------------------------
 
 
 def targets(tree: Tree) -> Floats:
@@ -342,49 +328,6 @@ def targets(tree: Tree) -> Floats:
     NaN for the root, and without a share of its own.
     """
     return _parts(tree, np.where(shared(tree), tree.shares, np.nan))
-
-
-def states(tree: Tree, usage: Floats) -> tuple[Floats, Floats]:
-    """What was used below each node, and which part of its siblings' that is.
-
-    Args:
-        tree: the tree.
-        usage: what each node used itself, ≥ 0, in any unit; a column per node. Leaves used most,
-            if not all of it.
-
-    Returns:
-        Usage with that of all below, and states, both in the shape of ``usage``. States are from
-        0 to 1, 0 where no sibling used anything; NaN for the root, and without a share of its own.
-
-    Raises:
-        ValueError: not a column per node, or usage below 0.
-    """
-    from audit.kernels import trees as kernels
-
-    own = np.array(usage, np.float64)  # a copy: what is below is added to it
-    if own.shape[-1] != len(tree.names):
-        raise ValueError(f"usage: {own.shape[-1]} columns for {len(tree.names)} nodes")
-    if not (own >= 0).all():
-        raise ValueError("usage: must not be below 0")
-    rows = own.reshape(-1, len(tree.names))
-    state = np.empty_like(rows)
-    kernels.climb(tree.parents, groups(tree), shared(tree), rows, state)
-    return rows.reshape(own.shape), state.reshape(own.shape)
-
-
-def priorities(tree: Tree, states: Floats, operator: str) -> Floats:
-    """F(target, state) of each node, in the shape of ``states``; NaN where these are.
-
-    Raises:
-        ValueError: no such operator.
-    """
-    from audit.kernels import trees as kernels
-
-    code = operators.code(operator)
-    rows = np.ascontiguousarray(states, np.float64).reshape(-1, len(tree.names))
-    out = np.empty_like(rows)
-    kernels.apply(code, targets(tree), rows, out)
-    return out.reshape(np.shape(states))
 
 
 def redistributed(tree: Tree, active: Bools) -> Floats:
@@ -417,107 +360,3 @@ def _parts(tree: Tree, values: Floats) -> Floats:
     of_siblings = sums[..., above]  # of the root: any
     parts = np.divide(values, of_siblings, out=np.zeros_like(values), where=of_siblings > 0)
     return np.where(np.isnan(values), np.nan, parts)
-
-
-# --- vectors and ranks ---------------------------------------------------------------------------
-
-
-def vectors(tree: Tree, priorities: Floats) -> Floats:
-    """The priorities on the path from the root to each node, padded with 0.
-
-    Args:
-        tree: the tree.
-        priorities: of each node, a column per node.
-
-    Returns:
-        A further last axis of as many components as the tree has levels.
-    """
-    depth = depths(tree)
-    above = groups(tree)
-    out = np.zeros((*np.shape(priorities), max(1, int(depth.max()))))
-    for node in range(1, len(above)):
-        out[..., node, :] = out[..., above[node], :]
-        if not math.isnan(tree.shares[node]):
-            out[..., node, depth[node] - 1] = priorities[..., node]
-    return out
-
-
-def ranks(vectors: Floats) -> Ints:
-    """Ranks from 1 on by vectors in lexicographic order, the greatest first.
-
-    Who ties shares the better rank (1, 2, 2, 4).
-
-    Args:
-        vectors: the last axis holds components, the one before it those who are ranked.
-    """
-    values = np.asarray(vectors, np.float64)
-    out = np.empty(values.shape[:-1], np.int64)
-    for row in np.ndindex(values.shape[:-2]):
-        order = np.lexsort(-values[row].T[::-1])
-        ordered = values[row][order]
-        new = np.ones(len(order), np.bool_)
-        new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-        out[row][order] = np.maximum.accumulate(np.where(new, np.arange(1, len(order) + 1), 0))
-    return out
-
-
-def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -> NDArray[np.str_]:
-    """Vectors as texts of digits, which compare as the vectors do, up to the resolution.
-
-    Each component is a number of fixed width (``operators.digits``), and the text all of them, the
-    first in front ([R] fig. 4): components 0 and −0.4 at 10,000 give "49992999".
-
-    Args:
-        vectors: components from −1 to 1 on the last axis.
-        resolution: how many values of a component can be told apart, ≥ 2.
-        as_published: as ``operators.digits``.
-
-    Raises:
-        ValueError: the resolution, or a component, is out of range.
-    """
-    numbers = operators.digits(vectors, resolution, as_published=as_published)
-    width = len(str(resolution - 1))
-    out = np.empty(numbers.shape[:-1], f"<U{max(1, width * numbers.shape[-1])}")
-    for row in np.ndindex(out.shape):
-        out[row] = "".join(f"{number:0{width}d}" for number in numbers[row])
-    return out
-
-
-def history(tree: Tree, usage: Floats, operator: str) -> History:
-    """Usage, states, priorities and ranks of all nodes, in one sweep over the instants.
-
-    The same as ``states``, ``priorities``, and ``ranks`` of ``vectors`` among users and among
-    accounts.
-
-    Args:
-        tree: the tree.
-        usage: what each node used itself, a row per instant and a column per node.
-        operator: one of ``operators.OPERATORS``.
-
-    Raises:
-        ValueError: as ``states`` and ``priorities``.
-
-    Cost: instants · nodes · log(the most siblings).
-    """
-    used, state = states(tree, usage)
-    priority = priorities(tree, state, operator)
-    return History(used, state, priority, ranks_of(tree, priority))
-
-
-def ranks_of(tree: Tree, priorities: Floats) -> Ints:
-    """Ranks among users, and among accounts, by their vectors; 0 for the root.
-
-    Args:
-        tree: the tree.
-        priorities: of each node, a row per instant and a column per node.
-    """
-    from audit.kernels import trees as kernels
-
-    above = groups(tree)
-    members = np.argsort(above, kind="stable")[1:]  # the root is nobody's
-    counts = np.bincount(above[1:], minlength=len(above))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    kinds = np.array([kind == "user" for kind in tree.kinds], np.int64)
-    out = np.empty(np.shape(priorities), np.int64)
-    kernels.rank(offsets, members, depths(tree), kinds, np.ascontiguousarray(priorities), out)
-    return out

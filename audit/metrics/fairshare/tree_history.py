@@ -1,0 +1,328 @@
+"""Fairshare over time in a share tree: accounts and users at each instant (SPEC §7).
+
+Rows are those of ``history``. Here share and usage_fraction are parts among the siblings
+(``trees``), the operator is applied node by node, and ranks go by the vectors of priorities from
+the root down (``vectors``); ``parent`` is the account above, null at the top. ``share_of_all`` and
+``usage_of_all`` are parts of everything.
+
+What has fairshare=parent has no share of its own: ``share`` is that of the account above it, as
+``sshare`` shows it, and ``share_of_all`` is null.
+
+Slurm's own algorithms (``metrics.slurm.shares``) put FairShare in the place of the priority:
+``fair_tree`` has none for accounts, which rank as by the operator ``slurm``, takes usage_fraction
+as a part of all that the account used, and gives LevelFS, share / usage_fraction (∞ where unused;
+null with fairshare=parent).
+
+An account that lists no users is charged as a whole: those who ran below it are its **guests**, who
+stand where it does. **Strangers** are users whom their account does not list, accounts that the
+tree does not have, and attempts without an account: they have rows with usage and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, cast
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.history import DEFAULT_OPERATOR, completed, side_by_side
+from audit.metrics.fairshare.trees import NO_SHARE, Bools, Floats, Ints, Tree
+from audit.metrics.fairshare.usage import Kind, Method, by_number, numbered, usage
+from audit.metrics.fairshare.vectors import Shape
+from audit.metrics.slurm.shares import classic, fair_tree
+
+OF_SLURM: Final = ("fair_tree", "classic")
+"""Operators that are algorithms of Slurm, and need a tree."""
+
+BLOCK: Final = 512
+"""So many instants of a tree are worked on at a time: what they need then stays in the cache."""
+
+_USER: Final[tuple[Kind]] = ("user",)
+_NEVER: Final = np.iinfo(np.int64).max
+
+
+def tree_history(
+    charged: pl.DataFrame,
+    tree: Tree,
+    method: Method,
+    instants: Sequence[int],
+    now: int,
+    *,
+    operator: str = DEFAULT_OPERATOR,
+    dampening: float = 1.0,
+    label: str | None = None,
+) -> pl.DataFrame:
+    """Usage against the shares of a tree at each instant, accounts and users together.
+
+    Args:
+        charged: start_time, end_time, user, account, partition and ``penalty``; *all* attempts.
+        tree: the shares.
+        method: as ``history``.
+        instants: as ``history``.
+        now: as ``history``.
+        operator: one of ``operators.OPERATORS``, ``"fair_tree"`` or ``"classic"``.
+        dampening: of ``"classic"``, > 0.
+        label: what to call the method; its own name if left out.
+
+    Returns:
+        Columns of ``HISTORY_SCHEMA``, by as_of; at each instant in the order of the tree.
+
+    Raises:
+        ValueError: the instants do not ascend, or there is no such operator.
+    """
+    at = np.array(instants, np.int64)
+    started = charged.select("start_time", "end_time", "penalty", "user", "account", "partition")
+    started = started.filter(pl.col("start_time").is_not_null())
+    whole, is_guest = _with_guests(tree, started)
+    leaves = _leaves(whole, started)
+    own = _used(whole, leaves, started, method, at, now)
+    is_stranger = (leaves < 0) | ~whole.is_user[leaves]
+    strangers = _strangers(started.filter(is_stranger), tree, method, at, now)
+    total = own.sum(axis=1) + strangers.outside
+    shape = Shape(whole)
+    judge: _Judge = (
+        partial(_judged_by_slurm, shape, is_guest, operator, dampening)
+        if operator in OF_SLURM
+        else partial(_judged, shape, operator)
+    )
+    at_root = 0.0 if operator == "fair_tree" else 1.0
+    rows = _rows(shape, _shares(shape, is_guest, at_root), judge, own, strangers.outside, total, at)
+    rows = completed(rows, method=label or method.name)
+    if is_guest.any():
+        first = np.full(len(whole.names), _NEVER)
+        np.minimum.at(first, leaves[leaves >= 0], started["start_time"].to_numpy()[leaves >= 0])
+        rows = rows.filter((~is_guest | (first < at[:, np.newaxis]))[:, 1:].ravel())
+    others = completed(strangers.present(at, total), method=label or method.name)
+    return pl.concat([rows, others]).sort("as_of", maintain_order=True) if len(others) else rows
+
+
+# --- who used what -------------------------------------------------------------------------------
+
+
+def _with_guests(tree: Tree, started: pl.DataFrame) -> tuple[Tree, Bools]:
+    """The tree with the guests of its accounts, and which nodes they are."""
+    number_of = {
+        tree.names[node]: node
+        for node in np.flatnonzero(~(tree.is_user | tree.lists_users)).tolist()
+        if node > 0
+    }
+    guests = (
+        started.filter(pl.col("account").is_in(list(number_of)), pl.col("user").is_not_null())
+        .select("account", "user")
+        .unique()
+        .sort("account", "user")
+    )
+    count = guests.height
+    whole = Tree(
+        (*tree.names, *guests["user"]),
+        (*tree.kinds, *_USER * count),
+        (*tree.partitions, *(None,) * count),
+        np.concatenate(
+            [tree.parents, np.array([number_of[name] for name in guests["account"]], np.int64)]
+        ),
+        np.concatenate([tree.shares, np.full(count, NO_SHARE)]),
+    )
+    return whole, np.arange(len(whole.names)) >= len(tree.names)
+
+
+def _leaves(tree: Tree, started: pl.DataFrame) -> Ints:
+    """The node of each attempt, −1 for none: looked up once for each combination of names."""
+    by = ["user", "account"]
+    if any(partition is not None for partition in tree.partitions):
+        by.append("partition")
+    distinct, codes, _ = numbered(started.select(by))
+    partition = distinct["partition"] if "partition" in by else None
+    return trees.leaf_of(tree, distinct["user"], distinct["account"], partition).nodes[codes]
+
+
+def _used(
+    tree: Tree, leaves: Ints, started: pl.DataFrame, method: Method, at: Ints, now: int
+) -> Floats:
+    """What each node used itself."""
+    # slurmctld books at once what has ended: an attempt that is open at ``now`` has not
+    open_end = now + 1 if method.name == "slurm" else now
+    if not len(at):
+        return np.empty((0, len(tree.names)))
+    return method.sweep(by_number(leaves, len(tree.names), started, open_end), at)[0]
+
+
+# --- how that is judged --------------------------------------------------------------------------
+
+
+class _Judged(NamedTuple):
+    """All nodes at some instants, a row per instant and a column per node; NaN: none."""
+
+    usage: Floats
+    fraction: Floats
+    priority: Floats
+    rank: Ints
+    level_fs: Floats | None = None
+
+
+_Judge = Callable[[Floats, Floats], _Judged]
+"""Of what each node used itself, and of what was used below the root alone."""
+
+
+def _judged(shape: Shape, operator: str, own: Floats, outside: Floats) -> _Judged:
+    return _Judged(*shape.history(own, operator))
+
+
+def _judged_by_slurm(
+    shape: Shape,
+    is_guest: Bools,
+    operator: str,
+    dampening: float,
+    own: Floats,
+    outside: Floats,
+) -> _Judged:
+    """FairShare in the place of priorities."""
+    used, fraction, _, rank = shape.history(own, "slurm")
+    factor, level_fs = np.full(used.shape, np.nan), np.full(used.shape, np.nan)
+    for k in range(len(used)):
+        of_all = used[k].copy()
+        of_all[0] += outside[k]
+        if operator == "fair_tree":
+            shares = fair_tree(shape.tree, of_all)
+            # of all that the account used: also by users without a share of their own
+            fraction[k, ~is_guest] = shares.effective_usage[~is_guest]
+        else:
+            shares = classic(shape.tree, of_all, dampening)
+        factor[k], level_fs[k] = shares.fairshare, shares.level_fs
+    is_user = shape.is_user
+    for members in (is_user,) if operator == "fair_tree" else (is_user, ~is_user):
+        below_root = members & (np.arange(len(members)) > 0)
+        rank[:, below_root] = side_by_side(factor[:, below_root])
+    factor[:, 0] = np.nan
+    return _Judged(used, fraction, factor, rank, level_fs)
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
+    """Share, and share of everything, of each node below the root.
+
+    Args:
+        shape: of the tree.
+        is_guest: whether a node was given nothing at all.
+        at_root: the share of what stands right below the root with fairshare=parent.
+    """
+    of_all = shape.targets.copy()
+    of_all[0] = 1.0
+    for node in range(1, len(of_all)):  # parents come first
+        of_all[node] *= of_all[shape.above[node]]
+    shown = shape.targets.copy()
+    shown[0] = at_root
+    inherits = ~shape.shared & ~is_guest
+    inherits[0] = False
+    shown[inherits] = shown[shape.above[inherits]]
+    return pl.DataFrame({"share": _known(shown[1:]), "share_of_all": _known(of_all[1:])})
+
+
+def _rows(
+    shape: Shape,
+    shares: pl.DataFrame,
+    judge: _Judge,
+    own: Floats,
+    outside: Floats,
+    total: Floats,
+    at: Ints,
+) -> pl.DataFrame:
+    """A row for each node but the root at each instant; ``own`` is used up."""
+    tree = shape.tree
+    nodes = shares.with_columns(
+        pl.Series("entity_kind", tree.kinds[1:]),
+        pl.Series("entity", tree.names[1:]),
+        pl.Series("parent", [tree.names[p] if p else None for p in tree.parents[1:]], pl.String),
+        pl.Series("partition", tree.partitions[1:], pl.String),
+    )
+    divisor = np.where(total > 0, total, np.inf)[:, np.newaxis]
+    parts = []
+    for first in range(0, max(len(at), 1), BLOCK):
+        block = slice(first, first + BLOCK)
+        judged = judge(own[block], outside[block])
+        by_instant: dict[str, Floats | Ints] = {
+            "usage": judged.usage,
+            "usage_fraction": judged.fraction,
+            "priority": judged.priority,
+            "rank": judged.rank,
+            "usage_of_all": judged.usage / divisor[block],
+        }
+        if judged.level_fs is not None:
+            by_instant["level_fs"] = judged.level_fs
+        parts.append(
+            pl.DataFrame(
+                [
+                    pl.Series("as_of", np.repeat(at[block], nodes.height)),
+                    *(_repeated(nodes[name], len(at[block])) for name in nodes.columns),
+                    *(_known(values[:, 1:].ravel()).alias(k) for k, values in by_instant.items()),
+                ]
+            )
+        )
+    return pl.concat(parts)
+
+
+def _repeated(values: pl.Series, times: int) -> pl.Series:
+    """The values again and again, held in memory once."""
+    return pl.concat([values] * times, rechunk=False) if times else values.clear()
+
+
+def _known(values: Floats | Ints) -> pl.Series:
+    """Null where there is no number."""
+    series = pl.Series(values)
+    return series.fill_nan(None) if np.isnan(values).any() else series
+
+
+class _Strangers(NamedTuple):
+    """Those to whom the tree gives nothing."""
+
+    who: pl.DataFrame
+    """entity_kind, entity, parent."""
+    usage: Floats
+    """A row per instant and a column per stranger."""
+    first_start: Ints
+    outside: Floats
+    """What was used at each instant under no account of the tree."""
+
+    def present(self, at: Ints, total: Floats) -> pl.DataFrame:
+        """A row for each stranger at each instant by which an attempt of theirs had started."""
+        instant, stranger = np.nonzero(self.first_start < at[:, np.newaxis])
+        used = self.usage[instant, stranger]
+        of_all = np.divide(used, total[instant], out=np.zeros_like(used), where=total[instant] > 0)
+        return self.who[stranger.astype(np.uint32)].with_columns(
+            as_of=at[instant], usage=used, usage_of_all=of_all
+        )
+
+
+def _strangers(strange: pl.DataFrame, tree: Tree, method: Method, at: Ints, now: int) -> _Strangers:
+    """Users whom their account does not list, accounts that are not there, and what has none."""
+    accounts = [name for name, is_user in zip(tree.names, tree.is_user, strict=True) if not is_user]
+    homeless = strange.filter(pl.col("account").is_in(accounts[1:]).fill_null(False).not_())
+    outside = usage(homeless, "account", method, at.tolist(), now)
+    pairs = strange.select("user", "account").unique(maintain_order=True).with_row_index("number")
+    numbered_pairs = strange.join(
+        pairs, on=["user", "account"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    of_pairs = usage(numbered_pairs, cast(Kind, "number"), method, at.tolist(), now)
+    users = pairs[of_pairs.entities.to_numpy()] if pairs.height else pairs
+    who = pl.concat(
+        [
+            outside.entities.cast(pl.String)
+            .to_frame("entity")
+            .select(entity_kind=pl.lit("account"), entity="entity", parent=pl.lit(None, pl.String)),
+            users.select(
+                entity_kind=pl.lit("user"),
+                entity=pl.col("user").cast(pl.String),
+                parent=pl.col("account").cast(pl.String),
+            ),
+        ]
+    )
+    return _Strangers(
+        who,
+        np.hstack([outside.usage, of_pairs.usage]),
+        np.concatenate([outside.first_start, of_pairs.first_start]),
+        outside.usage.sum(axis=1),
+    )
