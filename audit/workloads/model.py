@@ -201,7 +201,7 @@ def place(
     )
 
 
-def model(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
+def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
     """The model of what a pool was asked for.
 
     Args:

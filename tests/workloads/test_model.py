@@ -29,7 +29,7 @@ from tests.workloads.attempts import POOL, ZONE, at, described
 
 def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> Model:
     placed = workload_model.place(described(rows or ROWS), POOL, ZONE, by, 1)
-    return workload_model.model(placed, POOL, "test", 1)
+    return workload_model.model_of(placed, POOL, "test", 1)
 
 
 # Monday 9:00 to Wednesday: two narrow and one wide in peak hours, one narrow at night.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from audit.report.charts import series
-from audit.report.charts.style import BLUE, FONT, INK, RULE, VERMILION, Chart, Spec, config
+from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
+from audit.studies.charts import INDEPENDENT_X, Panels, in_panels, strokes
 
-_GAP: Final = 16
 _GREEN: Final = "#009E73"
 PART_NAMES: Final = {"peak": "peak hours", "off_peak": "off-peak", "weekend": "weekend"}
 _PARTS: Final = tuple(PART_NAMES.values())
@@ -70,10 +70,7 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[
         rows: of: of (panel), curve (one of log, hyper-exponential, exponential), seconds, share.
         panels: in order.
     """
-    width = (series.PIXELS + _GAP) // 2 - _GAP
-    scale = {"domain": list(_CURVES), "range": [INK, BLUE, VERMILION]}
-    dash = {"domain": list(_CURVES), "range": [[1, 0], [6, 3], [2, 2]]}
-    legend = {"title": None, "orient": "top", "symbolType": "stroke"}
+    most = max((float(row["seconds"]) for row in rows), default=10.0)
     line: Spec = {
         "mark": {"type": "line", "strokeWidth": 2},
         "encoding": {
@@ -81,7 +78,7 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[
                 "field": "seconds",
                 "type": "quantitative",
                 "title": None,
-                "scale": {"type": "log", "domain": [1, _most(rows)], "nice": False},
+                "scale": {"type": "log", "domain": [1, most], "nice": False},
                 "axis": {
                     "values": [1, 60, 3600, 86400, 604800],
                     "labelExpr": "{'1': '1 s', '60': '1 min', '3600': '1 h', "
@@ -96,32 +93,10 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[
                 "scale": {"domain": [0, 1]},
                 "axis": {"format": "%", "values": [0, 0.5, 1]},
             },
-            "color": {"field": "curve", "type": "nominal", "scale": scale, "legend": legend},
-            "strokeDash": {"field": "curve", "type": "nominal", "scale": dash, "legend": legend},
+            **strokes("curve", _CURVES, [INK, BLUE, VERMILION], [[1, 0], [6, 3], [2, 2]]),
         },
     }
-    faceted: Spec = {
-        "data": {"values": list(rows)},
-        "facet": {
-            "field": "of",
-            "type": "nominal",
-            "title": None,
-            "sort": list(panels),
-            "header": {
-                "labelFont": FONT,
-                "labelFontSize": 11,
-                "labelColor": INK,
-                "labelAnchor": "start",
-                "labelLimit": width,
-                "labelPadding": 4,
-            },
-        },
-        "columns": 2,  # boot.js fits their width to the page
-        "spacing": {"row": 14, "column": _GAP},
-        "resolve": {"axis": {"x": "independent"}},  # or where a panel is missing, an axis stands
-        "spec": {"width": width, "height": 130, "view": {"stroke": RULE}, "layer": [line]},
-    }
-    return Chart(key, title, alt, {"description": alt, "vconcat": [faceted], "config": config()})
+    return in_panels(key, title, alt, rows, [line], Panels(panels, 130, resolve=INDEPENDENT_X))
 
 
 def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
@@ -133,8 +108,6 @@ def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
         alt: what it shows, in words.
         rows: of: of ("log" or "drawn"), hour (0 to 167, from Monday), arrivals (per hour).
     """
-    domain = ["log", "drawn"]
-    legend = {"title": None, "orient": "top", "symbolType": "stroke"}
     days = ", ".join(f"'{24 * k}': '{day}'" for k, day in enumerate(series.WEEKDAYS))
     spec: Spec = {
         "description": alt,
@@ -161,23 +134,8 @@ def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
                 "title": "Arrivals per hour",
                 "axis": {"tickCount": 5},
             },
-            "color": {
-                "field": "of",
-                "type": "nominal",
-                "scale": {"domain": domain, "range": [INK, _GREEN]},
-                "legend": legend,
-            },
-            "strokeDash": {
-                "field": "of",
-                "type": "nominal",
-                "scale": {"domain": domain, "range": [[1, 0], [5, 2]]},
-                "legend": legend,
-            },
+            **strokes("of", ["log", "drawn"], [INK, _GREEN], [[1, 0], [5, 2]]),
         },
         "config": config(),
     }
     return Chart(key, title, alt, spec)
-
-
-def _most(rows: Sequence[Spec]) -> float:
-    return max((float(row["seconds"]) for row in rows), default=10.0)

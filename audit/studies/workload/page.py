@@ -1,6 +1,6 @@
 """The page of the study of workloads (``workloads.model``)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -11,16 +11,33 @@ from audit.model import Pool
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
 from audit.studies.drawn import Draws
-from audit.studies.page import Cell, Column, Columns, Section, Study, Table
+from audit.studies.page import (
+    Cell,
+    Column,
+    Columns,
+    Section,
+    Study,
+    Table,
+    by_pool,
+    pool_prefix,
+    table,
+    verdict_table,
+)
 from audit.studies.verdicts import Verdict
-from audit.studies.workload import charts as workload_chart
-from audit.studies.workload import claims as workload_claims
+from audit.studies.workload import charts
 from audit.studies.workload.charts import PART_NAMES
-from audit.studies.workload.claims import Likeness
+from audit.studies.workload.compute import (
+    DRAWN_LOGS,
+    Likeness,
+    Summary,
+    fitted,
+    gap_distributions,
+    summaries,
+    week,
+)
 from audit.workloads import classes, synthetic
-from audit.workloads import model as workload_model
 from audit.workloads.hyper_exponential import Fit
-from audit.workloads.model import Class, Model
+from audit.workloads.model import Class, Model, place, population
 from audit.workloads.weekly_clock import PARTS
 
 SOURCE: Final = "[B] H. Bui et al., Fairshare Scheduling – A Case Study."
@@ -32,7 +49,8 @@ _TITLES: Final = {
     "group": "Classes by group",
     "clusters": "Classes by k-means",
 }
-_POINTS: Final = 80
+_NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
+_PARTS: Final = {"peak": "peak", "off_peak": "off-peak", "weekend": "weekend"}
 
 
 class Modelled(NamedTuple):
@@ -60,12 +78,12 @@ def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
         pools: its pools; one at least.
         draws: how resamples were drawn; their seed is that of the log that is drawn.
     """
-    several = len(pools) > 1
-    sections = [
-        Section(f"Pool {wording.name(of.pool.name)}: {title}" if several else title, parts)
-        for number, of in enumerate(pools, start=1)
-        for title, parts in _parts(of, f"{number}-" if several else "", draws.seed)
-    ]
+    sections = by_pool(
+        [
+            (of.pool.name, _sections(of, pool_prefix(number, len(pools)), draws.seed))
+            for number, of in enumerate(pools)
+        ]
+    )
     of = pools[0].models[0].model
     return Study(
         key="workload",
@@ -76,7 +94,7 @@ def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
             ("Days", f"{of.days} from {of.first_day.isoformat()}"),
             ("Time zone", of.zone),
             *((f"Pool {wording.name(one.pool.name)}", _pool(one)) for one in pools),
-            ("Logs drawn for the comparison", str(workload_claims.DRAWS)),
+            ("Logs drawn for the comparison", str(DRAWN_LOGS)),
             draws.intervals("resamples of days"),
             ("Seed", str(draws.seed)),
         ),
@@ -95,14 +113,14 @@ def _pool(of: Studied) -> str:
 def _lead(of: Studied) -> str:
     by_size = of.models[0]
     model, likeness = by_size.model, by_size.likeness
-    waits = likeness.of_log.wait_mean_s, likeness.mean("wait_mean_s")
+    load, wait = likeness.span("load").mean, likeness.span("wait_mean_s").mean
     return (
         f"{wording.count(model.attempts)} attempts in {len(model.classes)} classes by size and "
         f"part of the week. {_first_words(by_size.verdicts)} Logs drawn from the model have an "
-        f"offered load of {wording.percent(likeness.mean('load'))}, as against "
+        f"offered load of {wording.percent(load)}, as against "
         f"{wording.percent(likeness.of_log.load)}, and a mean wait of "
-        f"{wording.duration(waits[1])}, as against {wording.duration(waits[0])} of the log's "
-        "attempts under the same scheduler."
+        f"{wording.duration(wait)}, as against {wording.duration(likeness.of_log.wait_mean_s)} of "
+        "the log's attempts under the same scheduler."
     )
 
 
@@ -112,60 +130,37 @@ def _first_words(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _parts(
-    of: Studied, prefix: str, seed: int
-) -> list[tuple[str, tuple[str | Table | Chart, ...]]]:
-    by_size = of.models[0]
+def _sections(of: Studied, prefix: str, seed: int) -> list[Section]:
+    model = of.models[0].model
+    verdicts = [(one.model.by, verdict) for one in of.models for verdict in one.verdicts]
     return [
-        ("What [B] concludes of arrivals", (_VERDICTS, _verdicts(of, prefix))),
-        *((_TITLES[one.model.by], _technique(of, one, prefix)) for one in of.models),
-        (
-            "Gaps between arrivals",
-            (_GAPS, _curves(of, by_size.model, prefix), *_fits(of, prefix)),
+        Section(
+            "What [B] concludes of arrivals",
+            (_VERDICTS, verdict_table(verdicts, ("Classes by", "by"))),
         ),
-        (
-            "Drawn logs beside the log",
-            (_LIKENESS, _likeness(of, prefix), _week(of, by_size.model, prefix, seed)),
-        ),
+        *(Section(_TITLES[one.model.by], _technique(of, one.model, prefix)) for one in of.models),
+        Section("Gaps between arrivals", (_GAPS, _curves(of, model), *_fits(of))),
+        Section("Drawn logs beside the log", (_LIKENESS, _likeness(of), _week(of, model, seed))),
     ]
-
-
-def _verdicts(of: Studied, prefix: str) -> Table:
-    return Table(
-        f"{prefix}verdicts",
-        "Does it hold on this log?",
-        (
-            Column("Conclusion", "claim", "text"),
-            Column("Classes by", "by", "text"),
-            Column("Holds", "holds", "text"),
-            Column("Because", "because", "text"),
-            Column("In", "source", "text"),
-        ),
-        tuple(
-            (one.claim, modelled.model.by, one.holds.value, one.because, one.source)
-            for modelled in of.models
-            for one in modelled.verdicts
-        ),
-    )
 
 
 # --- classes -------------------------------------------------------------------------------------
 
 
-def _technique(of: Studied, one: Modelled, prefix: str) -> tuple[str | Table | Chart, ...]:
-    said = {
+def _technique(of: Studied, model: Model, prefix: str) -> tuple[str | Table | Chart, ...]:
+    how = {
         "size": "Width classes, in powers of two.",
         "group": _grouping(of),
         "clusters": (
             "k-means over the logarithms of size and occupancy; c1 has used most. The number of "
             "clusters is that of the greatest mean silhouette, unless it was asked for."
         ),
-    }[one.model.by]
+    }[model.by]
     return (
-        f"{said} The model is the file {file_name(one.model, prefix)}.",
-        _bars(one.model, prefix),
-        _summary(one.model, prefix),
-        _classes(one.model, prefix),
+        f"{how} The model is the file {file_name(model, prefix)}.",
+        _bars(model),
+        _summary(model),
+        _classes(model),
     )
 
 
@@ -181,115 +176,89 @@ def file_name(model: Model, prefix: str = "") -> str:
 
 def _grouping(of: Studied) -> str:
     column = classes.grouping(of.described.filter(pl.col("pool") == of.pool.name))
-    told = {"group": "Unix group", "account": "account", "user": "user"}[column]
+    group = {"group": "Unix group", "account": "account", "user": "user"}[column]
     why = {
         "group": "",
         "account": " The log tells no groups apart.",
         "user": " The log tells neither groups nor accounts apart.",
     }[column]
     return (
-        f"By {told}.{why} Who has less than a twentieth of the attempts and of the use is among "
+        f"By {group}.{why} Who has less than a twentieth of the attempts and of the use is among "
         f"the {classes.OTHERS}."
     )
 
 
 def _labels(model: Model) -> dict[str, str]:
     """How each class is called on the page, in order."""
-    found = list(dict.fromkeys(of.label for of in model.classes))
-    shown = (wording.width(label) if model.by == "size" else label for label in found)
-    return dict(zip(found, wording.told_apart(wording.name(one, 24) for one in shown), strict=True))
+    labels = list(dict.fromkeys(one.label for one in model.classes))
+    shown = (wording.width(label) if model.by == "size" else label for label in labels)
+    names = wording.told_apart(wording.name(one, 24) for one in shown)
+    return dict(zip(labels, names, strict=True))
 
 
-def _bars(model: Model, prefix: str) -> Chart:
+def _bars(model: Model) -> Chart:
     labels = _labels(model)
     rows: list[Spec] = [
         {
-            "of": labels[of.label],
-            "part": PART_NAMES[of.part],
-            "place": PARTS.index(of.part),
-            "attempts": of.attempts,
+            "of": labels[one.label],
+            "part": PART_NAMES[one.part],
+            "place": PARTS.index(one.part),
+            "attempts": one.attempts,
         }
-        for of in model.classes
+        for one in model.classes
     ]
-    most = max(labels, key=lambda label: _attempts(model, label))
-    peak = sum(of.attempts for of in model.classes if of.part == "peak") / model.attempts
+    most = max(summaries(model), key=lambda summary: summary.attempts)
+    peak = sum(one.attempts for one in model.classes if one.part == "peak") / model.attempts
+    number = f"{wording.count(len(labels))} class{'es' * (len(labels) != 1)}"
     alt = (
-        f"Stacked bar chart. Attempts of {wording.plural(len(labels), 'class')} by {model.by}, "
-        f"divided by part of the week. Most: {labels[most]} with "
-        f"{wording.count(_attempts(model, most))}. {wording.percent(peak)} of all arrive in peak "
-        "hours."
-    ).replace("classs", "classes")
-    key = f"{prefix}classes_{model.by}".replace("-", "_")
+        f"Stacked bar chart. Attempts of {number} by {model.by}, "
+        f"divided by part of the week. Most: {labels[most.label]} with "
+        f"{wording.count(most.attempts)}. {wording.percent(peak)} of all arrive in peak hours."
+    )
     title = f"Attempts by {_NOUNS[model.by]} and part of the week"
-    return workload_chart.by_class(key, title, alt, rows, list(labels.values()))
+    return charts.by_class(f"classes_{model.by}", title, alt, rows, list(labels.values()))
 
 
-_PARTS: Final = {"peak": "peak", "off_peak": "off-peak", "weekend": "weekend"}
-_NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
+_ASKED: Final[Columns[Any]] = (
+    Column("Mean size", "mean_size"),
+    Column("Mean runtime", "mean_occupancy_s", "duration"),
+    Column("Of the use", "used", "percent"),
+)
 
 
-def _attempts(model: Model, label: str) -> int:
-    return sum(of.attempts for of in model.classes if of.label == label)
-
-
-def _summary(model: Model, prefix: str) -> Table:
-    """[B] tables 2 and 3."""
-    rows: list[tuple[Cell, ...]] = []
-    for label, shown in _labels(model).items():
-        own = [of for of in model.classes if of.label == label]
-        many = sum(of.attempts for of in own)
-        size = sum(of.attempts * of.mean_size for of in own) / many
-        occupancy = sum(of.attempts * of.mean_occupancy_s for of in own) / many
-        rows.append(
-            (shown, many, many / model.attempts, size, occupancy, sum(of.used for of in own))
-        )
-    return Table(
-        f"{prefix}{model.by}",
+def _summary(model: Model) -> Table:
+    labels = _labels(model)
+    columns: Columns[Summary] = (
+        Column("Class", "class", "text", lambda summary: labels[summary.label]),
+        Column("Attempts", "attempts", "count"),
+        Column("Of all", "share", "percent"),
+        *_ASKED,
+    )
+    return table(
+        model.by,
         f"The classes by {_NOUNS[model.by]}",
-        (
-            Column("Class", "class", "text"),
-            Column("Attempts", "attempts", "count"),
-            Column("Of all", "share", "percent"),
-            Column("Mean size", "mean_size"),
-            Column("Mean runtime", "mean_occupancy_s", "duration"),
-            Column("Of the use", "used", "percent"),
-        ),
-        tuple(rows),
+        columns,
+        summaries(model),
         note="As [B] tables 2 and 3. Runtime is from start to end; use is size × runtime.",
     )
 
 
-def _classes(model: Model, prefix: str) -> Table:
+def _classes(model: Model) -> Table:
     labels = _labels(model)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            labels[of.label],
-            _PARTS[of.part],
-            of.attempts,
-            of.rate,
-            of.mean_size,
-            of.mean_occupancy_s,
-            of.used,
-            of.with_walltime,
-            of.foresight,
-        )
-        for of in model.classes
-    ]
-    return Table(
-        f"{prefix}{model.by}-parts",
+    columns: Columns[Class] = (
+        Column("Class", "class", "text", lambda one: labels[one.label]),
+        Column("Part", "part", "text", lambda one: _PARTS[one.part]),
+        Column("Attempts", "attempts", "count"),
+        Column("Arrivals per hour", "rate_per_h", value=lambda one: one.rate),
+        *_ASKED,
+        Column("With walltime", "with_walltime", "percent"),
+        Column("Walltime ~ runtime", "foresight"),
+    )
+    return table(
+        f"{model.by}-parts",
         f"The classes by {_NOUNS[model.by]}, in each part of the week",
-        (
-            Column("Class", "class", "text"),
-            Column("Part", "part", "text"),
-            Column("Attempts", "attempts", "count"),
-            Column("Arrivals per hour", "rate_per_h"),
-            Column("Mean size", "mean_size"),
-            Column("Mean runtime", "mean_occupancy_s", "duration"),
-            Column("Of the use", "used", "percent"),
-            Column("With walltime", "with_walltime", "percent"),
-            Column("Walltime ~ runtime", "foresight"),
-        ),
-        tuple(rows),
+        columns,
+        model.classes,
         note="Arrivals per hour of that part of the week. The last: Spearman's rank correlation.",
     )
 
@@ -297,150 +266,141 @@ def _classes(model: Model, prefix: str) -> Table:
 # --- fits ----------------------------------------------------------------------------------------
 
 
-def _fits(of: Studied, prefix: str) -> tuple[Table, Table]:
+class _Fitted(NamedTuple):
+    """A row of the table of fits."""
+
+    label: str
+    by: str
+    what: str
+    values: int
+    fit: Fit
+
+
+_CLASS: Final[Column[_Fitted]] = Column("Class", "class", "text", lambda row: row.label)
+_FIT: Final[Columns[_Fitted]] = (
+    Column("p", "p", value=lambda row: row.fit.distribution.share),
+    Column("Short mean", "short_s", "duration", lambda row: row.fit.distribution.short_s),
+    Column("Long mean", "long_s", "duration", lambda row: row.fit.distribution.long_s),
+    Column("Variation", "variation", value=lambda row: row.fit.distribution.variation),
+    Column("Distance", "distance", value=lambda row: row.fit.distance),
+    Column("Exponential", "exponential_distance", value=lambda row: row.fit.exponential_distance),
+    Column("p-value", "p_value", value=lambda row: row.fit.p_value),
+)
+_GAPS_OF: Final[Columns[_Fitted]] = (_CLASS, Column("Gaps", "values", "count"), *_FIT)
+_ALL_FITS: Final[Columns[_Fitted]] = (
+    _CLASS,
+    Column("By", "by", "text"),
+    Column("Of", "of", "text", lambda row: row.what),
+    Column("Values", "values", "count"),
+    *_FIT,
+    Column("Log-likelihood gain", "gain", value=lambda row: row.fit.gain),
+)
+
+
+def _fits(of: Studied) -> tuple[Table, Table]:
     """The gaps of classes by size for the page; all fits for the file."""
-    rows: list[tuple[Cell, ...]] = []
-    for modelled in of.models:
-        labels = _labels(modelled.model)
-        for one in modelled.model.classes:
-            key = (f"{labels[one.label]}, {_PARTS[one.part]}", modelled.model.by)
-            rows += [
-                (*key, what, one.attempts, *_fit(fit), fit.gain)
-                for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies))
-            ]
+    rows = [row for modelled in of.models for row in _fitted(modelled.model)]
     return (
-        Table(
-            f"{prefix}gaps",
+        table(
+            "gaps",
             "Gaps between arrivals of the classes by size",
-            (Column("Class", "class", "text"), Column("Gaps", "values", "count"), *_FIT),
-            tuple((row[0], *row[3:-1]) for row in rows if row[1:3] == ("size", "gaps")),
+            _GAPS_OF,
+            [row for row in rows if (row.by, row.what) == ("size", "gaps")],
             note=(
                 "p is the share of the short phase; both means are the same where it is an "
                 "exponential distribution. Without a p-value: too few values, not fitted."
             ),
         ),
-        Table(
-            f"{prefix}fits",
-            "All fits",
-            (
-                Column("Class", "class", "text"),
-                Column("By", "by", "text"),
-                Column("Of", "of", "text"),
-                Column("Values", "values", "count"),
-                *_FIT,
-                Column("Log-likelihood gain", "gain"),
-            ),
-            tuple(rows),
-            shown=0,
-        ),
+        table("fits", "All fits", _ALL_FITS, rows, shown=0),
     )
 
 
-def _fit(fit: Fit) -> tuple[Cell, ...]:
-    """Cells of the columns ``_FIT``."""
-    law = fit.distribution
-    shape = (law.share, law.short_s, law.long_s, law.variation)
-    return (*shape, fit.distance, fit.exponential_distance, fit.p_value)
-
-
-_FIT: Final[Columns[Any]] = (
-    Column("p", "p"),
-    Column("Short mean", "short_s", "duration"),
-    Column("Long mean", "long_s", "duration"),
-    Column("Variation", "variation"),
-    Column("Distance", "distance"),
-    Column("Exponential", "exponential_distance"),
-    Column("p-value", "p_value"),
-)
-
-
-def _curves(of: Studied, model: Model, prefix: str) -> Chart:
+def _fitted(model: Model) -> Iterator[_Fitted]:
     labels = _labels(model)
-    chosen = sorted(workload_claims.fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
-    placed = workload_model.place(of.described, of.pool, ZoneInfo(model.zone), model.by, 0)
+    for one in model.classes:
+        label = f"{labels[one.label]}, {_PARTS[one.part]}"
+        for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies)):
+            yield _Fitted(label, model.by, what, one.attempts, fit)
+
+
+def _curves(of: Studied, model: Model) -> Chart:
+    labels = _labels(model)
+    most = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
+    panels = {f"{labels[one.label]}, {PART_NAMES[one.part]}": one for one in most}
+    placed = place(of.described, of.pool, ZoneInfo(model.zone), model.by, 0)
     rows: list[Spec] = []
-    panels = []
-    for one in chosen:
-        panel = f"{labels[one.label]}, {PART_NAMES[one.part]}"
-        panels.append(panel)
-        rows += _curve(workload_model.of_class(placed, one.label, one.part), one, panel)
-    worst = max(chosen, key=lambda one: one.gaps.distance, default=None)
-    said = (
+    for panel, one in panels.items():
+        seconds, shares = gap_distributions(placed, one)
+        rows += [
+            {"of": panel, "curve": curve, "seconds": float(x), "share": round(float(y), 4)}
+            for curve, values in shares.items()
+            for x, y in zip(seconds, values, strict=True)
+        ]
+    worst = max(most, key=lambda one: one.gaps.distance, default=None)
+    furthest = (
         f"The greatest distance from the fit is {worst.gaps.distance:.2f}, of {labels[worst.label]}"
         f" in {PART_NAMES[worst.part]}."
         if worst
         else "No class has enough arrivals."
     )
-    title = "Gaps between arrivals, at most so long"
     alt = (
-        f"Line charts, one for each of the {len(chosen)} classes by size with most arrivals: the "
-        f"share of gaps up to a length, of the log and of two fitted distributions. {said}"
+        f"Line charts, one for each of the {len(most)} classes by size with most arrivals: the "
+        f"share of gaps up to a length, of the log and of two fitted distributions. {furthest}"
     )
-    return workload_chart.gaps(f"{prefix}gaps".replace("-", "_"), title, alt, rows, panels)
-
-
-def _curve(attempts: pl.DataFrame, one: Class, panel: str) -> list[Spec]:
-    seconds = np.sort(attempts["gap_s"].to_numpy())
-    at = np.unique(np.round(np.geomspace(1, max(float(seconds[-1]), 2.0), _POINTS)))
-    mean = one.gaps.distribution.mean_s
-    # a whole number of seconds in the log stands for half a second more and less
-    curves = {
-        "log": np.searchsorted(seconds, at, side="right") / len(seconds),
-        "hyper-exponential": one.gaps.distribution.cdf(at + 0.5),
-        "exponential": 1 - np.exp(-(at + 0.5) / mean),
-    }
-    return [
-        {"of": panel, "curve": curve, "seconds": float(x), "share": round(float(y), 4)}
-        for curve, shares in curves.items()
-        for x, y in zip(at, shares, strict=True)
-    ]
+    return charts.gaps("gaps", "Gaps between arrivals, at most so long", alt, rows, list(panels))
 
 
 # --- likeness ------------------------------------------------------------------------------------
 
-_TRAITS: Final = (
-    ("attempts", "Attempts"),
-    ("mean_size", "Mean size"),
-    ("mean_occupancy_s", "Mean runtime, s"),
-    ("mean_walltime_s", "Mean walltime, s"),
-    ("load", "Offered load"),
-    ("peak", "Share arriving in peak hours"),
-    ("gap_variation", "Variation of gaps"),
-    ("day_dispersion", "Dispersion of days"),
-    ("wait_mean_s", "Mean wait, s"),
-    ("wait_median_s", "Median wait, s"),
-)
+_TRAITS: Final = {
+    "attempts": "Attempts",
+    "mean_size": "Mean size",
+    "mean_occupancy_s": "Mean runtime, s",
+    "mean_walltime_s": "Mean walltime, s",
+    "load": "Offered load",
+    "peak": "Share arriving in peak hours",
+    "gap_variation": "Variation of gaps",
+    "day_dispersion": "Dispersion of days",
+    "wait_mean_s": "Mean wait, s",
+    "wait_median_s": "Median wait, s",
+}
 
 
-def _likeness(of: Studied, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, title in _TRAITS:
-        row: list[Cell] = [title, getattr(of.models[0].likeness.of_log, name)]
-        for one in of.models:
-            values = [value for value in one.likeness.values(name) if value is not None]
-            row += [one.likeness.mean(name), min(values, default=None), max(values, default=None)]
-        rows.append(tuple(row))
-    columns: list[Column[Any]] = [Column("Figure", "trait", "text"), Column("Log", "log")]
+def _likeness(of: Studied) -> Table:
+    log = of.models[0].likeness.of_log
+    columns: list[Column[str]] = [
+        Column("Figure", "trait", "text", lambda trait: _TRAITS[trait]),
+        Column("Log", "log", value=lambda trait: getattr(log, trait)),
+    ]
     for one in of.models:
-        by = one.model.by
-        columns += [
-            Column(f"By {by}: mean", f"{by}_mean"),
-            Column("least", f"{by}_least"),
-            Column("greatest", f"{by}_greatest"),
-        ]
-    return Table(
-        f"{prefix}likeness",
-        f"The log, and {workload_claims.DRAWS} logs drawn from each model",
+        columns += _drawn(one)
+    return table(
+        "likeness",
+        f"The log, and {DRAWN_LOGS} logs drawn from each model",
         tuple(columns),
-        tuple(rows),
+        _TRAITS,
         note="Waits are those of fcfs with EASY backfilling, for the log as for what was drawn.",
     )
 
 
-def _week(of: Studied, model: Model, prefix: str, seed: int) -> Chart:
-    own = workload_model.population(of.described, of.pool)
-    log = workload_claims.week(own["arrival_time"], model)
-    drawn = workload_claims.week(synthetic.draw(model, seed)["arrival_time"], model)
+def _drawn(of: Modelled) -> Columns[str]:
+    """What a trait is in the logs that were drawn from a model."""
+    by = of.model.by
+
+    def part(place: int) -> Callable[[str], Cell]:
+        return lambda trait: of.likeness.span(trait)[place]
+
+    titles = (f"By {by}: mean", "least", "greatest")
+    names = ("mean", "least", "greatest")
+    return tuple(
+        Column(title, f"{by}_{name}", value=part(place))
+        for place, (title, name) in enumerate(zip(titles, names, strict=True))
+    )
+
+
+def _week(of: Studied, model: Model, seed: int) -> Chart:
+    log = week(population(of.described, of.pool)["arrival_time"], model)
+    drawn = week(synthetic.draw(model, seed)["arrival_time"], model)
     rows: list[Spec] = [
         {"of": name, "hour": hour, "arrivals": round(float(value), 4)}
         for name, values in (("log", log), ("drawn", drawn))
@@ -453,7 +413,7 @@ def _week(of: Studied, model: Model, prefix: str, seed: int) -> Chart:
         f"greatest is {log[top]:.1f} per hour, {wording.plural(top % 24, 'hour')} into "
         f"{_DAY_NAMES[top // 24]}; the drawn log has steps where peak hours begin and end."
     )
-    return workload_chart.week(f"{prefix}week".replace("-", "_"), title, alt, rows)
+    return charts.week("week", title, alt, rows)
 
 
 _DAY_NAMES: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +17,16 @@ from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.studies.cells import Cell
 from audit.studies.drawn import Draws
+from audit.studies.page import pool_prefix
 from audit.studies.run import Made, Plan
 from audit.studies.verdicts import Estimate
-from audit.studies.workload import claims as workload_claims
-from audit.studies.workload import page as workload_study
-from audit.studies.workload.claims import Likeness, Traits
+from audit.studies.workload import compute, page
+from audit.studies.workload.claims import decide
+from audit.studies.workload.compute import Likeness, Traits
 from audit.studies.workload.page import Modelled, Studied
-from audit.workloads import model as workload_model
 from audit.workloads import model_files, synthetic
 from audit.workloads.classes import TECHNIQUES
-from audit.workloads.model import Model
+from audit.workloads.model import model_of, place, population
 
 KEY: Final = "workload"
 SUFFIXES: Final = (".swf", ".psv", ".txt")
@@ -85,7 +86,12 @@ def make_log(wanted: Wanted) -> str:
         content = synthetic.to_swf(made, model, wanted.seed, wanted.machine)
     else:
         content = synthetic.to_sacct(made)
-    _write(wanted.out, content, "OUT")
+    try:
+        replace.write(wanted.out, content)
+    except OSError as error:
+        raise UsageError(
+            f"{wanted.out}: cannot be written: {error.strerror or error} (OUT)"
+        ) from error
     capacity = synthetic.capacity(model, wanted.machine)
     return f"{wanted.out}: {made.height:,} jobs on {capacity:,} {model.resource}"
 
@@ -100,75 +106,61 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
 
     def of(log: Log, draws: Draws) -> Plan:
         pools = [
-            pool
-            for pool in opening.pools(log, only)
-            if workload_model.population(log.described, pool).height
+            pool for pool in opening.pools(log, only) if population(log.described, pool).height
         ]
         if not pools:
             raise UsageError("workload: no attempt of the log has ended; give a longer log")
         cells = [
-            Cell(f"{pool.name}, by {by}", _compute(log, pool, by, draws, clusters))
+            Cell(f"{pool.name}, by {by}", partial(_computed, log, pool, by, draws, clusters))
             for pool in pools
             for by in TECHNIQUES
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            studied, rows, texts = [], [], dict[str, str]()
-            for number, pool in enumerate(pools):
-                own = frames[number * len(TECHNIQUES) : (number + 1) * len(TECHNIQUES)]
-                models = tuple(_modelled(frame) for frame in own)
-                studied.append(Studied(pool, log.described, models))
-                prefix = f"{number + 1}-" if len(pools) > 1 else ""
-                for one in models:
-                    name = workload_study.file_name(one.model, prefix)
-                    texts[name] = model_files.to_toml(one.model)
-                    rows.append(workload_claims.rows(pool.name, one.model, one.likeness))
-            page = workload_study.study(log.setting.cluster, studied, draws)
-            return Made(page, pl.concat(rows), texts)
+            each = iter(frames)
+            studied = [
+                Studied(pool, log.described, tuple(_modelled(next(each)) for _ in TECHNIQUES))
+                for pool in pools
+            ]
+            files = {
+                page.file_name(one.model, pool_prefix(number, len(pools))): one.model
+                for number, of in enumerate(studied)
+                for one in of.models
+            }
+            rows = [
+                compute.rows(of.pool.name, one.model, one.likeness)
+                for of in studied
+                for one in of.models
+            ]
+            return Made(
+                page.study(log.setting.cluster, studied, draws),
+                pl.concat(rows),
+                {name: model_files.to_toml(model) for name, model in files.items()},
+            )
 
         return Plan(f"{only} clusters {clusters} {draws.number}", cells, finish)
 
     return of
 
 
-def _compute(
-    log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None
-) -> Callable[[], pl.DataFrame]:
-    def compute() -> pl.DataFrame:
-        setting = log.setting
-        placed = workload_model.place(log.described, pool, setting.zone, by, draws.seed, clusters)
-        model = workload_model.model(placed, pool, setting.cluster, draws.seed)
-        apart = workload_claims.distance(placed, model, draws)
-        traits = [workload_claims.of_log(log.described, pool, model)]
-        traits += workload_claims.drawn(model, draws.seed)
-        head = (model_files.to_toml(model), *(apart or (None, None, None)))
-        return pl.DataFrame(
-            [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],
-            schema=_FRAME,
-            orient="row",
-        )
-
-    return compute
+def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None) -> pl.DataFrame:
+    """A model, as columns of ``_FRAME``."""
+    placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
+    model = model_of(placed, pool, log.setting.cluster, draws.seed)
+    apart = compute.distance(placed, model, draws) or (None, None, None)
+    traits = [compute.of_log(log.described, pool, model), *compute.drawn(model, draws.seed)]
+    head = (model_files.to_toml(model), *apart)
+    return pl.DataFrame(
+        [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],
+        schema=_FRAME,
+        orient="row",
+    )
 
 
 def _modelled(frame: pl.DataFrame) -> Modelled:
     """A model and its likeness, of what its cell gave."""
     of_log, *drawn = (Traits(*row) for row in frame.select(Traits._fields).iter_rows())
-    model: Model = model_files.from_toml(frame["model"][0], "the model")
+    model = model_files.from_toml(frame["model"][0], "the model")
     value, lower, upper = frame.select("distance", "lower", "upper").row(0)
     apart = None if value is None else Estimate(value, lower, upper)
-    verdicts = workload_claims.decide(model, apart)
-    return Modelled(model, Likeness(of_log, tuple(drawn)), verdicts)
-
-
-def _write(out: Path, content: bytes, flag: str) -> None:
-    """Puts a file in place in one step.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    try:
-        replace.write(out, content)
-    except OSError as error:
-        said = error.strerror or error
-        raise UsageError(f"{out}: cannot be written: {said} ({flag})") from error
+    return Modelled(model, Likeness(of_log, tuple(drawn)), decide(model, apart))

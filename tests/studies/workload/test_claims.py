@@ -1,41 +1,14 @@
-"""How like its log a model is, and whether [B]'s conclusion about arrivals is decided rightly."""
-
-from datetime import date
-from functools import cache
-from typing import Any
+"""Whether [B]'s conclusion about arrivals is decided rightly."""
 
 import numpy as np
-import polars as pl
-import pytest
 
-from audit.studies.cells import STUDIED
 from audit.studies.drawn import Draws
 from audit.studies.verdicts import Estimate, Holds
-from audit.studies.workload import claims as workload_claims
-from audit.studies.workload.claims import Likeness, decide, distance, traits
-from audit.workloads import model as workload_model
-from audit.workloads import synthetic
+from audit.studies.workload.claims import decide
+from audit.studies.workload.compute import distance
 from audit.workloads.hyper_exponential import HyperExponential
 from audit.workloads.model import Model, Placed
-from audit.workloads.weekly_clock import weekly_clock
-from tests.workloads.attempts import POOL, ZONE, at, described
-
-DAYS = 30
-
-
-def arrivals(gaps: np.typing.NDArray[np.float64]) -> tuple[Placed, Model]:
-    """A log of one narrow class in peak hours with these gaps, from a Monday on."""
-    clock = weekly_clock(date(2026, 3, 2), DAYS, ZONE)
-    readings = np.cumsum(gaps)
-    readings = readings[readings < clock.seconds("peak")]
-    rows = [{"submit_time": int(instant)} for instant in clock.instants("peak", readings)]
-    placed = workload_model.place(described(rows), POOL, ZONE, "size", 1)
-    return placed, workload_model.model(placed, POOL, "test", 1)
-
-
-@cache
-def drawn(law: HyperExponential) -> tuple[Placed, Model]:
-    return arrivals(law.draw(np.random.Generator(np.random.PCG64(7)), 6_000))
+from tests.studies.workload.arrivals import arrivals, drawn
 
 
 def verdicts(made: tuple[Placed, Model]) -> list[Holds]:
@@ -66,91 +39,3 @@ def test_a_distance_about_the_margin_is_undecided() -> None:
     assert near == [Holds.undecided] * 2
     assert decide(model, Estimate(0.2, 0.11, 0.3))[1].holds is Holds.no
     assert "0.2000 [0.1100, 0.3000]" in decide(model, Estimate(0.2, 0.11, 0.3))[1].because
-
-
-def test_the_distance_is_that_of_its_classes_weighted() -> None:
-    rng = np.random.Generator(np.random.PCG64(3))
-    rows: list[dict[str, Any]] = [
-        {"submit_time": at(2, 8) + int(second), "cpus": size}
-        for size, many in ((1, 60), (2, 30), (4, 5))
-        for second in rng.integers(0, 9 * 3600, many)
-    ]
-    placed = workload_model.place(described(rows), POOL, ZONE, "size", 1)
-    model = workload_model.model(placed, POOL, "test", 1)
-    found = distance(placed, model, Draws(1))
-    assert found is not None
-    one, two, _ = (of.gaps.distance for of in model.classes)
-    assert found.value == pytest.approx((60 * one + 30 * two) / 90)
-    assert found.lower is None  # one day says nothing of days
-
-
-def test_intervals_hold_the_distance_and_shrink_with_days() -> None:
-    placed, model = drawn(HyperExponential(0.9, 30.0, 3000.0))
-    found = distance(placed, model, Draws(1))
-    assert found is not None
-    assert found.lower is not None
-    assert found.upper is not None
-    assert found.lower <= found.upper < 0.1
-    assert found == distance(placed, model, Draws(1))
-
-
-def test_traits_by_hand() -> None:
-    rows: list[dict[str, Any]] = [
-        {"submit_time": at(2, 9), "cpus": 64, "lasts": 600},
-        {"submit_time": at(2, 9, 5), "cpus": 1, "lasts": 60, "walltime_s": None},
-        {"submit_time": at(7, 12), "cpus": 2, "lasts": 30, "walltime_s": 1200},
-    ]
-    frame = described(rows)
-    placed = workload_model.place(frame, POOL, ZONE, "size", 1)
-    model = workload_model.model(placed, POOL, "test", 1)
-    found = workload_claims.of_log(frame, POOL, model)
-    assert (found.attempts, found.mean_size, found.mean_occupancy_s) == (3, 67 / 3, 230)
-    assert found.mean_walltime_s == 2400
-    assert found.load == pytest.approx((64 * 600 + 60 + 60) / (64 * 6 * 86_400))
-    assert found.peak == pytest.approx(2 / 3)
-    gaps = [300, at(7, 12) - at(2, 9, 5)]
-    assert found.gap_variation == pytest.approx(np.std(gaps) / np.mean(gaps))
-    # days with 2, 0, 0, 0, 0 and 1 arrivals: mean ½, variance 5/6 − 1/4
-    assert found.day_dispersion == pytest.approx((5 / 6 - 1 / 4) / 0.5)
-    # the second waits for the whole machine to end
-    assert (found.wait_mean_s, found.wait_median_s) == (100, 0)
-
-
-def test_a_workload_of_nothing_has_no_waits() -> None:
-    _, model = arrivals(np.full(15, 30_000.0))
-    found = traits(pl.DataFrame(schema=synthetic.DRAWN), model)
-    assert (found.attempts, found.load, found.peak, found.wait_mean_s) == (0, 0, 0, None)
-
-
-def test_weeks_are_those_of_the_zone() -> None:
-    _, model = arrivals(np.full(3_000, 300.0))
-    found = workload_claims.week(pl.Series([at(2, 9), at(9, 9, 30), at(29, 23)]), model)
-    assert found.shape == (168,)
-    assert found[9] == pytest.approx(2 / 5)  # five Mondays from 2 to 31 March
-    assert found[6 * 24 + 23] == pytest.approx(1 / 4)
-    assert found.sum() == pytest.approx(2 / 5 + 1 / 4)
-
-
-def test_what_is_drawn_from_a_model_is_like_its_log() -> None:
-    placed, model = drawn(HyperExponential(0.9, 30.0, 3000.0))
-    of_log = traits(
-        placed.attempts.with_columns(
-            arrival_time=pl.Series(
-                placed.clock.instants(
-                    "peak", placed.attempts["reading"].to_numpy().astype(np.float64)
-                )
-            )
-        ),
-        model,
-    )
-    likeness = Likeness(of_log, workload_claims.drawn(model, 1))
-    for trait in ("attempts", "mean_occupancy_s", "load"):
-        assert likeness.mean(trait) == pytest.approx(getattr(of_log, trait), rel=0.15)
-    assert len(likeness.values("load")) == workload_claims.DRAWS
-    rows = workload_claims.rows("all", model, likeness)
-    assert rows.schema == STUDIED
-    keys = ["pool", "setting", "metric", "dimension", "dimension_value"]
-    assert not rows.select(keys).is_duplicated().any()
-    rate = rows.filter(metric="rate")
-    assert rate["value"].to_list() == [model.classes[0].rate]
-    assert rate["dimension_value"].to_list() == ["1, peak"]

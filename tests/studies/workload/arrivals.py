@@ -1,0 +1,28 @@
+"""Logs of arrivals with given gaps, and the models of them."""
+
+from datetime import date
+from functools import cache
+
+import numpy as np
+
+from audit.workloads.hyper_exponential import HyperExponential
+from audit.workloads.model import Model, Placed, model_of, place
+from audit.workloads.weekly_clock import weekly_clock
+from tests.workloads.attempts import POOL, ZONE, described
+
+DAYS = 30
+
+
+def arrivals(gaps: np.typing.NDArray[np.float64]) -> tuple[Placed, Model]:
+    """A log of one narrow class in peak hours with these gaps, from a Monday on."""
+    clock = weekly_clock(date(2026, 3, 2), DAYS, ZONE)
+    readings = np.cumsum(gaps)
+    readings = readings[readings < clock.seconds("peak")]
+    rows = [{"submit_time": int(instant)} for instant in clock.instants("peak", readings)]
+    placed = place(described(rows), POOL, ZONE, "size", 1)
+    return placed, model_of(placed, POOL, "test", 1)
+
+
+@cache
+def drawn(law: HyperExponential) -> tuple[Placed, Model]:
+    return arrivals(law.draw(np.random.Generator(np.random.PCG64(7)), 6_000))
