@@ -121,7 +121,7 @@ class Standing(StrEnum):
     """What is known of an attempt's life; each has exactly one (SPEC §1)."""
 
     ENDED = "ended"
-    """Start and end known: the only subjects of metrics."""
+    """Arrival, start and end known: the only subjects of metrics."""
     NEVER_STARTED = "never_started"
     """Left the queue at ``end_time`` without having started."""
     RUNNING = "running"
@@ -130,6 +130,9 @@ class Standing(StrEnum):
     """Open: not started when the log was taken. Context, never a subject."""
     START_UNKNOWN = "start_unknown"
     """Ran, but the log does not say when: left out of metrics on the observed schedule."""
+    ARRIVAL_UNKNOWN = "arrival_unknown"
+    """Started and ended, but the log does not say when it arrived: its wait is unknown. It counts
+    in what was in use and in usage; elsewhere it is context, never a subject."""
 
 
 DESCRIBED: Final = pl.Schema(

@@ -71,6 +71,8 @@ def _record(draw: st.DrawFn, only_ended: bool) -> dict[str, Any]:
         "suspended_s": draw(st.sampled_from([None, None, 0, 2, 100])),
         "state": "PENDING" if standing == "pending" else "COMPLETED",
     }
+    if only_ended and record["eligible_time"] is None:
+        record["submit_time"] = submit  # or the arrival is unknown
     if standing in ("ended", "running"):
         record["start_time"] = start
     if standing in ("ended", "never_started"):

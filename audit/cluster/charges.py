@@ -157,7 +157,8 @@ def amounts_of(pool: Pool, held: pl.DataFrame, now: int) -> tuple[Amounts, froze
     given = {name: float(amount) for name, amount in pool.amounts}
     if len(given) > 1 or held.is_empty():
         return given, frozenset()
-    span = [*held.select(pl.col("arrival_time").min()).to_series().to_list(), now]
+    first = held.select(pl.coalesce("arrival_time", "start_time").min()).item()
+    span = [first, now]
     if span[0] >= now:
         return given, frozenset()
     found = {}

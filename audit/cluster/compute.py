@@ -138,7 +138,7 @@ def compute(
 
 def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     """Records by the day on which they ended, the days without any in between included."""
-    instant = pl.coalesce("end_time", "arrival_time")
+    instant = pl.coalesce("end_time", "arrival_time", "start_time")
     day = (
         pl.from_epoch(instant, time_unit="s")
         .dt.replace_time_zone("UTC")

@@ -10,7 +10,7 @@ import polars as pl
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
-from audit.model import Pool, Resource, Standing
+from audit.model import Pool, Resource
 
 POOL = "all"
 """Name of the pool where the log gives no reason to tell several apart."""
@@ -94,7 +94,7 @@ def pool(
         return _whole(name, resource, asked), Fact(what, f"{asked:,} {resource}", "--pool-size")
     trial = _whole(name, resource, max(claimed, 1))
     described = population.describe(attempts, [trial])
-    ran = described.filter(pl.col("standing").is_in([Standing.ENDED, Standing.RUNNING]))
+    ran = described.filter(pl.col("start_time").is_not_null())
     activity = performance.activity(described, trial.capacity, _span(described, now), now)
     peak = max(activity.peak, 1)
     if not claimed:
@@ -136,5 +136,5 @@ def _whole(name: str, resource: Resource, capacity: int) -> Pool:
 
 
 def _span(described: pl.DataFrame, now: int) -> list[int]:
-    first = described["arrival_time"].min()
+    first = described.select(pl.coalesce("arrival_time", "start_time").min()).item()
     return [first, now] if isinstance(first, int) and first < now else [now]

@@ -106,7 +106,7 @@ def _with_runs(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.DataFrame:
         },
         schema={"from_time": pl.Int64, "run_id": pl.String},
     ).sort("from_time")
-    instant = pl.coalesce("end_time", "arrival_time", pl.lit(0)).alias("from_time")
+    instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0)).alias("from_time")
     # one that belongs to no current period (--from) gets the first one's
     found = jobs.select(instant).with_row_index("row").sort("from_time", "row")
     found = found.join_asof(starts, on="from_time", strategy="backward").sort("row")

@@ -69,7 +69,8 @@ def open_log(
         progress: told how far it is.
 
     Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes.
+        AuditError: see the classes of ``audit.errors``, with their exit codes; UsageError also
+            where nobody knows when any attempt arrived.
     """
     logs = open_logs(asked.logs, asked.dialect, asked.reading)
     named, attempts, headers, cluster = _read(logs, asked, chosen, progress)
@@ -77,6 +78,11 @@ def open_log(
     described = population.describe(
         attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
+    if described.height and described["arrival_time"].is_null().all():
+        raise UsageError(
+            "the logs do not say when jobs arrived (sacct: columns Submit and Eligible); schedules "
+            "cannot be simulated or studied without that"
+        )
     return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
 
 

@@ -104,7 +104,7 @@ class Entity:
     jobs: int
     attempts: int
     never_started: int
-    gave_up_wait_s: int
+    gave_up_wait_s: int | None  # None: the log does not say when they arrived
     tuwt_s: int
     tusa: float
     nuwt: float | None
@@ -545,7 +545,12 @@ class Contents:
     @property
     def empty(self) -> bool:
         """Whether the period holds nothing that could be measured."""
-        return self.attempts == 0
+        return self.attempts + self.undated == 0
+
+    @property
+    def undated(self) -> int:
+        """Attempts of which the log does not say when they arrived, over all pools."""
+        return sum(int(pool.figure("arrival_unknown").value or 0) for pool in self.pools)
 
     @property
     def records(self) -> int:

@@ -73,9 +73,10 @@ def workload(
 ) -> tuple[Workload, pl.DataFrame]:
     """The attempts of ``pool`` that a scheduler can meet.
 
-    Left out are attempts that never started, that ran in an advance reservation, or whose arrival
-    or run time is not known. A reservation takes from the capacity, while it lasts, as much as was
-    ever in use in it: from its first start to its last end.
+    Left out are attempts that never started, that ran in an advance reservation, or whose run time
+    is not known. Who started but arrived nobody knows when arrives at the start. A reservation
+    takes from the capacity, while it lasts, as much as was ever in use in it: from its first start
+    to its last end.
 
     estimate = max(walltime, occupancy), or the occupancy where the walltime is unknown or
     unlimited; at least 1 s. Open attempts occupy max(walltime, now − start + 1).
@@ -99,6 +100,7 @@ def workload(
     start = pl.col("start_time")
     held = (
         described.filter(pl.col("pool") == pool.name)
+        .with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
         .filter(
             pl.col("standing") != Standing.NEVER_STARTED,
             pl.col("arrival_time").is_not_null(),

@@ -57,8 +57,11 @@ def described(records: Iterable[Record], resource: str = "cpus") -> list[Attempt
 
 def _described(record: Record, resource: str) -> Attempt:
     start, end = record["start_time"], record["end_time"]
-    if start is not None:
-        standing = "ended" if end is not None else "running"
+    undated = record["eligible_time"] is None and record["submit_time"] is None
+    if start is not None and end is not None:
+        standing = "arrival_unknown" if undated else "ended"
+    elif start is not None:
+        standing = "running"
     elif end is None and record["state"] == "PENDING":
         standing = "pending"
     elif end is None and record["occupancy_s"] is not None:
@@ -69,13 +72,14 @@ def _described(record: Record, resource: str) -> Attempt:
     if ready is None:
         ready = record["submit_time"]
     known = [instant for instant in (ready, start) if instant is not None]
-    occupancy = end - start if standing == "ended" else record["occupancy_s"]
+    both = start is not None and end is not None
+    occupancy = end - start if both else record["occupancy_s"]
     return Attempt(
         key=(record["job_id"], record["attempt"]),
         standing=standing,
         user=record["user"],
         account=record["account"],
-        arrival=min(known) if known else None,
+        arrival=None if undated else min(known),
         clipped=len(known) == 2 and start < ready,
         start=start,
         end=end,
@@ -104,7 +108,9 @@ def life(attempt: Attempt, now: int, count_never_started: bool = False) -> Life 
     """The attempt's part in used and active; none where it has no part."""
     arrival, start, end = attempt.arrival, attempt.start, attempt.end
     size = attempt.size or 0
-    if attempt.standing == "ended":
+    if arrival is None:
+        arrival = start
+    if attempt.standing in ("ended", "arrival_unknown"):
         assert arrival is not None
         assert start is not None
         assert end is not None
@@ -233,7 +239,7 @@ class Entity(NamedTuple):
     jobs: int
     attempts: int
     never_started: int
-    gave_up_wait: int
+    gave_up_wait: int | None
     tuwt: int
     tusa: int
 
@@ -253,15 +259,16 @@ def entities(attempts: Iterable[Attempt], kind: str) -> dict[str | None, Entity]
 def _entity(attempts: list[Attempt]) -> Entity:
     ended = [attempt for attempt in attempts if attempt.ended]
     gave_up = [attempt for attempt in attempts if not attempt.ended]
+    waited = [
+        None if one.arrival is None or one.end is None else max(one.end - one.arrival, 0)
+        for one in gave_up
+    ]
+    known = [wait for wait in waited if wait is not None]
     return Entity(
         jobs=len({attempt.key[0] for attempt in ended}),
         attempts=len(ended),
         never_started=len(gave_up),
-        gave_up_wait=sum(
-            max(one.end - one.arrival, 0)
-            for one in gave_up
-            if one.end is not None and one.arrival is not None
-        ),
+        gave_up_wait=sum(known) if known or not gave_up else None,
         tuwt=sum(attempt.wait for attempt in ended),
         tusa=sum((attempt.runtime or 0) * (attempt.size or 0) for attempt in ended),
     )

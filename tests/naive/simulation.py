@@ -145,7 +145,7 @@ def _job(
     """None for what never started, and where nobody knows when it came or for how long it ran."""
     walltime = record["walltime_s"]
     match one.standing:
-        case "ended":
+        case "ended" | "arrival_unknown":
             assert one.start is not None
             assert one.end is not None
             occupancy = one.end - one.start
@@ -158,11 +158,12 @@ def _job(
             occupancy = record["occupancy_s"]
         case _:
             return None
-    if one.arrival is None:
+    arrival = one.start if one.arrival is None else one.arrival
+    if arrival is None:
         return None
     is_open = one.standing in ("running", "pending")
     return Job(
-        arrival=one.arrival,
+        arrival=arrival,
         occupancy=occupancy,
         estimate=estimate_of(occupancy, walltime),
         request=tuple(record[x] or 0 for x in amounts),  # unknown counts as 0

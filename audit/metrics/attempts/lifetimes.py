@@ -30,14 +30,15 @@ def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = Fal
     """The lifetimes of the attempts of one pool.
 
     Open attempts live up to ``now``. Those whose start is unknown, and, unless
-    ``count_never_started``, those that never started, get no life. An unknown size is 0.
+    ``count_never_started``, those that never started, get no life. An unknown size is 0. Who
+    started but arrived nobody knows when lives from the start on.
 
     Args:
         described: columns of ``model.DESCRIBED``, of one pool.
         now: when the log was taken, epoch s.
         count_never_started: attempts that never started are queued until they left.
     """
-    counted = [Standing.ENDED.value]
+    counted = [Standing.ENDED.value, Standing.ARRIVAL_UNKNOWN.value]
     if count_never_started:
         counted.append(Standing.NEVER_STARTED.value)
     if (described["standing"] == Standing.ENDED.value).all() and not described["size"].has_nulls():
@@ -52,7 +53,7 @@ def lifetimes(described: pl.DataFrame, now: int, count_never_started: bool = Fal
         )
         end = pl.coalesce(leaves, "arrival_time", pl.lit(now))
         lives = described.select(
-            arrival_time=pl.min_horizontal("arrival_time", end),
+            arrival_time=pl.min_horizontal(pl.coalesce("arrival_time", "start_time", end), end),
             start_time=pl.min_horizontal(pl.coalesce("start_time", end), end),
             end_time=end,
             size=pl.col("size").fill_null(0),

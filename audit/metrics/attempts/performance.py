@@ -3,7 +3,7 @@
 Conventions: amounts of the pool's counted resource; times in s; integrals over [from, to) are exact
 and in whole resource-seconds. Queued are started attempts between arrival and start, and pending
 ones up to ``now``; attempts that never started are left out. Attempts that belong to other periods
-count in full.
+count in full, and so does what those used that arrived nobody knows when; they are never queued.
 """
 
 from collections.abc import Sequence
@@ -95,8 +95,8 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     - overtook_i = number of attempts that arrived earlier and started later than i
 
     Both comparisons are strict: those that arrive or start together do not overtake. All attempts
-    whose start is known are compared, running ones included; over these both columns have the same
-    sum.
+    whose arrival and start are known are compared, running ones included; over these both columns
+    have the same sum.
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
@@ -109,8 +109,8 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
     """
     from audit.kernels import sweeps
 
-    started = described["start_time"].is_not_null()
-    lives = described.filter(started).select(
+    compared = described["start_time"].is_not_null() & described["arrival_time"].is_not_null()
+    lives = described.filter(compared).select(
         "arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64)
     )
     arrival = np.ascontiguousarray(lives["arrival_time"].to_numpy(), np.int64)
@@ -124,7 +124,7 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
         counts["overtaken_by"],
         counts["overtook"],
     )
-    rows = started.arg_true().to_numpy()
+    rows = compared.arg_true().to_numpy()
     columns = {name: np.zeros(described.height, np.int64) for name in counts}
     for name, values in counts.items():
         columns[name][rows] = values

@@ -23,10 +23,12 @@ def describe(
     """Adds to attempts what follows from them once their pools are known.
 
     - standing: see ``model.Standing``
-    - arrival = min(eligible if known else submit, start), the clipping flagged
-    - wait = start − arrival, in s, ≥ 0; null where it did not start
+    - arrival = min(eligible if known else submit, start), the clipping flagged; null where neither
+      eligible nor submit is known
+    - wait = start − arrival, in s, ≥ 0; null where it did not start, or arrived nobody knows when
     - runtime = occupancy − suspended, in s, ≥ 0; null where the occupancy is unknown
-    - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)), ≥ 1; null where it did not end
+    - bounded slowdown = max(1, (end − arrival) / max(runtime, τ)), ≥ 1; null where it did not end,
+      or arrived nobody knows when
     - size: amount of the pool's counted resource, null where the log does not say
 
     Args:
@@ -54,7 +56,7 @@ def describe(
             pool=_pool(attempts, pools, partition_pool),
             schedule=pl.lit(schedule),
             standing=_standing(),
-            arrival_time=pl.min_horizontal(ready, start),
+            arrival_time=pl.when(ready.is_not_null()).then(pl.min_horizontal(ready, start)),
             arrival_clipped=(start < ready).fill_null(False),
             occupancy_s=pl.coalesce(end - start, "occupancy_s"),
         )
@@ -80,29 +82,48 @@ def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     """The attempts that belong to ``period``, in their order.
 
     An attempt belongs to the period in which it ended or left the queue; one whose end is not known
-    to that of its arrival. The whole log's period holds every attempt.
+    to that of its arrival, or of its start where that is unknown, too. The whole log's period holds
+    every attempt.
     """
     if period.whole_log:
         return described
-    instant = pl.coalesce("end_time", "arrival_time")
+    instant = pl.coalesce("end_time", "arrival_time", "start_time")
     return described.filter(instant.is_between(period.from_time, period.to_time, closed="left"))
 
 
 def ended(described: pl.DataFrame) -> pl.DataFrame:
-    """The subjects of metrics: attempts whose start and end are known."""
+    """The subjects of metrics: attempts whose arrival, start and end are known."""
     return described.filter(pl.col("standing") == Standing.ENDED)
 
 
+def occupied() -> pl.Expr:
+    """Whether an attempt is known to have occupied the pool from its start to its end."""
+    return pl.col("standing").is_in([Standing.ENDED.value, Standing.ARRIVAL_UNKNOWN.value])
+
+
 def gave_up_wait() -> pl.Expr:
-    """Seconds that an attempt waited before it left the queue without a start; 0 for all others."""
-    waited = (pl.col("end_time") - pl.col("arrival_time")).clip(0).fill_null(0)
+    """Seconds that an attempt waited before it left the queue without a start; 0 for all others.
+
+    Null where nobody knows when it arrived.
+    """
+    waited = (pl.col("end_time") - pl.col("arrival_time")).clip(0)
     return pl.when(pl.col("standing") == Standing.NEVER_STARTED).then(waited).otherwise(0)
+
+
+def gave_up_total() -> pl.Expr:
+    """Σ of ``gave_up_wait`` over those of known arrival; null where all who gave up are of none."""
+    wait = gave_up_wait()
+    known = (wait.is_not_null() & (pl.col("standing") == Standing.NEVER_STARTED)).any()
+    return pl.when(known | wait.is_not_null().all()).then(wait.sum())
 
 
 def _standing() -> pl.Expr:
     started, left = pl.col("start_time").is_not_null(), pl.col("end_time").is_not_null()
+    arrived = pl.coalesce("eligible_time", "submit_time").is_not_null()
     return (
-        pl.when(started & left)
+        pl.when(started & left & ~arrived)
+        .then(pl.lit(Standing.ARRIVAL_UNKNOWN.value))
+        .when(started & left)
         .then(pl.lit(Standing.ENDED.value))
         .when(started)
         .then(pl.lit(Standing.RUNNING.value))

@@ -19,7 +19,7 @@ from audit.metrics.attempts import figures, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, number_users, row
 from audit.metrics.attempts.performance import Activity
-from audit.metrics.attempts.population import ended, gave_up_wait, in_period
+from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -117,13 +117,15 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         return pl.col("standing") == name
 
     subject = standing(Standing.ENDED)
-    belonging = held.filter(subject | standing(Standing.NEVER_STARTED))
+    never, undated = standing(Standing.NEVER_STARTED), standing(Standing.ARRIVAL_UNKNOWN)
+    belonging = held.filter(subject | never | undated)
     numbers = held.select(
         attempts=subject.sum(),
         jobs=pl.col("job_id").filter(subject).n_unique(),
         running=standing(Standing.RUNNING).sum(),
         pending=standing(Standing.PENDING).sum(),
         start_unknown=standing(Standing.START_UNKNOWN).sum(),
+        arrival_unknown=(pl.col("arrival_time").is_null()).sum(),
         arrivals_clipped=pl.col("arrival_clipped").sum(),
         size_unknown=pl.col("size").null_count(),
         exceeds_capacity=(pl.col("size") > pool.largest).sum(),
@@ -138,7 +140,7 @@ def _gave_up(held: pl.DataFrame) -> list[Row]:
     """Attempts that never started, which stand beside every wait; in all and by account."""
     numbers = [
         (pl.col("standing") == Standing.NEVER_STARTED).sum().alias("never_started"),
-        gave_up_wait().sum().alias("gave_up_wait_s"),
+        gave_up_total().alias("gave_up_wait_s"),
     ]
     by_account = held.group_by("account").agg(numbers).sort("account")
     rows = []
@@ -162,7 +164,10 @@ def _activity(
     seed: int,
     options: Options,
 ) -> list[Row]:
-    """What the pool did over the period, and day by day."""
+    """What the pool did over the period, and day by day.
+
+    The queue is unknown where nobody knows when any of those that started arrived.
+    """
     edges = day_edges(period.from_time, period.to_time, zone)
     steps = [s.since for s in pool.steps if period.from_time < s.since < period.to_time]
     edges = sorted({*edges, *steps})
@@ -183,12 +188,19 @@ def _activity(
         ("over_capacity_time", performance.over_capacity_time, did.over, did.seconds),
         ("queued_mean", performance.queued_mean, did.queued, did.seconds),
     ]
+    queue_unknown = bool((described["standing"] == Standing.ARRIVAL_UNKNOWN).any()) and not bool(
+        (described["start_time"].is_not_null() & described["arrival_time"].is_not_null()).any()
+    )
+    by_day = [measured[0], measured[3]]
     rows = []
+    if queue_unknown:
+        rows += [row(name, "all", None, None, None) for name in ("loss_of_capacity", "queued_mean")]
+        measured, by_day = [measured[0], measured[2]], [measured[0]]
     for metric, measure, above, below in measured:
         interval = resamples.ratio(days, daily(above), daily(below))
         rows.append(row(metric, "all", None, measure(did), None, interval))
     rows.append(row("peak_in_use", "all", None, float(did.peak), None))
-    for metric, _, above, below in (measured[0], measured[3]):
+    for metric, _, above, below in by_day:
         shares = (daily(above) / daily(below)).tolist()
         for name, share in zip(sorted(set(names)), shares, strict=True):
             rows.append(row(metric, "day", name, share, None))
@@ -211,8 +223,8 @@ def _used_by(held: pl.DataFrame, pool: Pool) -> list[Row]:
     rows = []
     for column, amount in pool.amounts:
         area = pl.col("occupancy_s").cast(pl.Int128) * pl.col(column).fill_null(0)  # exact
-        used = ended(held).group_by("user").agg(area.sum().alias("area"), pl.len()).sort("user")
-        for user, total, count in used.iter_rows():
+        by_user = held.filter(occupied()).group_by("user").agg(area.sum().alias("area"), pl.len())
+        for user, total, count in by_user.sort("user").iter_rows():
             share = total / amount / 3600
             rows.append(row(f"used_{column}", "user", user, share, count))
     return rows

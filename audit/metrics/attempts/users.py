@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
-from audit.metrics.attempts.population import ended, gave_up_wait
+from audit.metrics.attempts.population import ended, gave_up_total
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -108,7 +108,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
             jobs=pl.col("job_id").filter(subject).n_unique().cast(pl.Int64),
             attempts=subject.sum().cast(pl.Int64),
             never_started=gave_up.sum().cast(pl.Int64),
-            gave_up_wait_s=gave_up_wait().sum().cast(pl.Int64),
+            gave_up_wait_s=gave_up_total().cast(pl.Int64),
             tuwt_s=pl.col("wait_s").filter(subject).sum(),
             tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
             **_missed(held, tolerance_s),

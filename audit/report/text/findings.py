@@ -133,13 +133,18 @@ def _lacking(contents: Contents) -> Iterator[str]:
             yield f"records end on {end}, {wording.duration(early_s)} before the period"
     for pool in contents.pools:
         if not pool.attempts:
-            yield f"no attempt ended in pool {wording.name(pool.name)}"
+            dated = ", of which the log says when it arrived," if contents.undated else ""
+            yield f"no attempt{dated} ended in pool {wording.name(pool.name)}"
         elif not pool.has_fair_starts:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
     if grave := sum(notice.grave for notice in notices(contents)):
         yield wording.plural(grave, "caution") + " below"
+
+
+_WITHOUT_ARRIVALS: Final = ("The machine", "Resources", "Never started")
+"""What can be said of a pool although nobody knows when its attempts arrived."""
 
 
 def findings(contents: Contents) -> tuple[Finding, ...]:
@@ -150,8 +155,8 @@ def findings(contents: Contents) -> tuple[Finding, ...]:
         if several
         else found
         for pool in contents.pools
-        if pool.attempts
         for found in _of_pool(pool)
+        if pool.attempts or (contents.undated and found.subject in _WITHOUT_ARRIVALS)
     ]
     if contents.empty:
         return ()
@@ -481,9 +486,10 @@ def _never_started(pool: PoolPart) -> str:
     if not never:
         return ""
     gave_up = pool.figure("gave_up_wait_s").value
+    waited = "" if gave_up is None else f", after {wording.duration(gave_up)} of waiting in sum"
     return (
-        f"{wording.plural(never, 'attempt')} left the queue without having started, after "
-        f"{wording.duration(gave_up)} of waiting in sum. No figure above counts them."
+        f"{wording.plural(never, 'attempt')} left the queue without having started{waited}. "
+        "No figure above counts them."
     )
 
 
@@ -613,6 +619,11 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
 _COUNTS: Final = (
     ("exceeds_capacity", "Larger than the whole pool, whose size may therefore be wrong"),
     ("start_unknown", "Start not known, and so in no figure"),
+    (
+        "arrival_unknown",
+        "The log does not say when they arrived, so their waits are unknown, and they are in no "
+        "figure of waits, fair start times or resource equality",
+    ),
     ("size_unknown", "Size not known, and counted as 0"),
     ("arrivals_clipped", "Started before the log says they arrived, and counted as arriving then"),
 )

@@ -130,7 +130,7 @@ def gave_up(of: Entities) -> tuple[Entity, ...]:
     return tuple(
         sorted(
             (row for row in of.rows if row.never_started),
-            key=lambda row: (-row.gave_up_wait_s, -row.never_started, row.name or ""),
+            key=lambda row: (-(row.gave_up_wait_s or 0), -row.never_started, row.name or ""),
         )
     )
 

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.population import describe, ended, gave_up_wait, in_period
+from audit.metrics.attempts.population import (
+    describe,
+    ended,
+    gave_up_total,
+    gave_up_wait,
+    in_period,
+    occupied,
+)
 from audit.model import DESCRIBED, Period, Pool, Resource
 from tests.naive import attempts as naive
 from tests.strategies import EPOCH, frame, workloads
@@ -26,7 +33,8 @@ def test_describes_as_defined(attempts: pl.DataFrame, tau: int) -> None:
         assert (row["arrival_time"], row["arrival_clipped"]) == (one.arrival, one.clipped)
         assert row["runtime_s"] == one.runtime
         assert row["width_class"] == naive.width_class(one.size)
-        assert row["wait_s"] == (one.wait if one.start is not None else None)
+        waited = one.start is not None and one.arrival is not None
+        assert row["wait_s"] == (one.wait if waited else None)
         slowdown = naive.bounded_slowdown(one, tau) if one.ended else None
         assert naive.close(row["bounded_slowdown"], slowdown)
 
@@ -58,7 +66,7 @@ def test_every_attempt_is_of_one_period(attempts: pl.DataFrame) -> None:
     cuts = [EPOCH - 1, EPOCH + 10, EPOCH + 20, EPOCH + 100]
     months = [Period("m", a, b) for a, b in itertools.pairwise(cuts)]
     held = pl.concat([in_period(described, month) for month in months])
-    placed = described.filter(pl.coalesce("end_time", "arrival_time").is_not_null())
+    placed = described.filter(pl.coalesce("end_time", "arrival_time", "start_time").is_not_null())
     assert held.sort("line").equals(placed.sort("line"))
     assert in_period(described, Period("all", 0, 1)).equals(described)
 
@@ -75,6 +83,22 @@ def test_waits_before_giving_up() -> None:
     assert described.select(gave_up_wait()).to_series().to_list() == [0, 7, 0]
     assert ended(described)["job_id"].to_list() == ["1"]
     assert described["wait_s"].to_list() == [3, None, None]
+
+
+def test_who_arrived_nobody_knows_when_has_no_wait_and_is_no_subject() -> None:
+    undated = {**record(0, 3, 9, 4), "submit_time": None}
+    gone = {"end_time": 12, "state": "CANCELLED"}
+    described = describe(frame([record(2, 3, 9, 4), undated, gone]), [POOL])
+    unknown = described.filter(pl.col("arrival_time").is_null())
+    assert unknown["standing"].to_list() == ["arrival_unknown", "never_started"]
+    for name in ("wait_s", "bounded_slowdown"):
+        assert unknown[name].null_count() == 2
+    assert ended(described)["job_id"].to_list() == ["1"]
+    assert described.filter(occupied())["job_id"].sort().to_list() == ["1", "2"]
+    assert described.select(gave_up_total()).item() is None
+    # an instant of eligibility is as good
+    eligible = describe(frame([{**undated, "eligible_time": 1}]), [POOL])
+    assert (eligible["standing"].item(), eligible["wait_s"].item()) == ("ended", 2)
 
 
 def test_each_pool_counts_its_own_resource() -> None:
