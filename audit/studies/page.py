@@ -13,7 +13,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
@@ -43,7 +43,7 @@ class Column(Generic[Row]):
     title: str
     name: str
     kind: Kind = "number"
-    value: Callable[[Row], Cell] | None = None
+    value: Callable[[Row], Cell] | None = field(default=None, compare=False)
     """What it shows of a row; None: what the row has under the column's name."""
 
     def cell(self, row: Row) -> Cell:

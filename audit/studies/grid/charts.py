@@ -1,18 +1,16 @@
 """Charts of the policy grid, as [S] figures 7 to 18: grouped bars, a panel for each load.
 
 The bars' series differ in lightness as well as in colour; lines are 95 % intervals. Written as
-Vega-Lite by hand; ``charts`` draws it. A table of the same study holds every value.
+Vega-Lite by hand; ``report.charts`` draws it. A table of the same study holds every value.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from audit.report.charts import series
-from audit.report.charts.style import BLUE, FONT, INK, RULE, Chart, Spec, config
+from audit.report.charts.style import BLUE, INK, Chart, Spec
+from audit.studies.charts import Panels, in_panels
 
 _FILLS: Final = (BLUE, "#E69F00", "#ffffff")
-_GAP: Final = 20
-_HEIGHT: Final = 190
 
 
 class Bar(NamedTuple):
@@ -49,14 +47,35 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
         shown: its bars.
         axes: their titles and order.
     """
-    x: Spec = {
-        "field": "group",
-        "type": "nominal",
-        "sort": list(axes.groups),
-        "title": axes.x,
-        "axis": {"ticks": False, "labelAngle": 0 if len(axes.groups) < 5 else -45},
+    rows = [
+        {
+            "of": bar.panel,
+            "group": bar.group,
+            "by": bar.series,
+            "value": bar.value,
+            "lower": bar.lower,
+            "upper": bar.upper,
+        }
+        for bar in shown
+    ]
+    columns = min(len(axes.panels), 2)
+    panels = Panels(axes.panels, 190, columns, gap=20, axes=60)
+    return in_panels(key, title, alt, rows, _layers(axes), panels)
+
+
+def _layers(axes: Axes) -> list[Spec]:
+    """The bars, and their intervals where there are any."""
+    place: Spec = {
+        "x": {
+            "field": "group",
+            "type": "nominal",
+            "sort": list(axes.groups),
+            "title": axes.x,
+            "axis": {"ticks": False, "labelAngle": 0 if len(axes.groups) < 5 else -45},
+        },
+        "xOffset": {"field": "by", "type": "nominal", "sort": list(axes.series)},
     }
-    offset: Spec = {"field": "by", "type": "nominal", "sort": list(axes.series)}
+    y: Spec = {"type": "quantitative", "axis": {"format": "~s", "tickCount": 5}}
     fill: Spec = {
         "field": "by",
         "type": "nominal",
@@ -64,13 +83,11 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
         "scale": {"domain": list(axes.series), "range": list(_FILLS[: len(axes.series)])},
         "legend": {"title": None, "orient": "top", "symbolStrokeColor": INK},
     }
-    y: Spec = {"type": "quantitative", "axis": {"format": "~s", "tickCount": 5}}
-    layers: list[Spec] = [
+    return [
         {
             "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.8},
             "encoding": {
-                "x": x,
-                "xOffset": offset,
+                **place,
                 "y": {**y, "field": "value", "title": axes.y},
                 "fill": fill,
                 "tooltip": [
@@ -85,49 +102,9 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
             "transform": [{"filter": "isValid(datum.lower)"}],
             "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
             "encoding": {
-                "x": x,
-                "xOffset": offset,
+                **place,
                 "y": {**y, "field": "lower", "title": axes.y},
                 "y2": {"field": "upper"},
             },
         },
     ]
-    columns = min(len(axes.panels), 2)
-    width = (series.PIXELS - 40) // columns - _GAP
-    rows = [
-        {
-            "of": bar.panel,
-            "group": bar.group,
-            "by": bar.series,
-            "value": bar.value,
-            "lower": bar.lower,
-            "upper": bar.upper,
-        }
-        for bar in shown
-    ]
-    faceted: Spec = {
-        "data": {"values": rows},
-        "facet": {
-            "field": "of",
-            "type": "nominal",
-            "title": None,
-            "sort": list(axes.panels),
-            "header": {
-                "labelFont": FONT,
-                "labelFontSize": 11,
-                "labelColor": INK,
-                "labelAnchor": "start",
-                "labelLimit": width,
-                "labelPadding": 4,
-            },
-        },
-        "columns": columns,  # boot.js fits their width to the page
-        "spacing": {"row": 14, "column": _GAP},
-        "spec": {
-            "width": width,
-            "height": _HEIGHT,
-            "view": {"stroke": RULE},
-            "layer": layers,
-        },
-    }
-    return Chart(key, title, alt, {"description": alt, "vconcat": [faceted], "config": config()})

@@ -9,6 +9,7 @@ Source: SPEC §8; [S] §§5, 7, and §4 for what it simulates.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from audit.studies.grid.compute import (
     Point,
     load_name,
 )
-from audit.studies.verdicts import Estimate, Holds, Verdict
+from audit.studies.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +49,7 @@ ALL_LOADS: Final = "all"
 DECIDING: Final = (STRICT, RELAXED, RE)
 """The metrics of [S]; RAQFM is shown beside them."""
 FSTS: Final = (STRICT, RELAXED)
+LOG_RATIO: Final = "|ln ratio|"
 
 TITLES: Final[Mapping[str, str]] = {
     STRICT: "strict FST",
@@ -57,378 +59,337 @@ TITLES: Final[Mapping[str, str]] = {
 }
 
 
-class Comparison(NamedTuple):
-    """What was compared for a claim."""
+@dataclass(frozen=True, kw_only=True)
+class Comparison(verdicts.Comparison):
+    """What was compared for a claim, by one metric, at one load or all."""
 
     claim: int
-    what: str
     metric: str
     load: str
     """``ALL_LOADS``, or one."""
-    estimate: Estimate | None
     unit: str
-    asked: str
-    """What the interval must lie in, for the claim to hold."""
-    holds: Holds
-    decides: bool
 
     def __str__(self) -> str:
-        """Such as ``strict FST, no_guarantee − easy: 120 [80, 160] s (asked: > 0)``."""
+        """Such as ``strict FST, no_guarantee − easy: 120 [80, 160] s (> 0)``."""
         unit = "" if self.unit == ONE else f" {self.unit}"
-        found = "nothing to compare" if self.estimate is None else f"{self.estimate}{unit}"
-        return f"{TITLES.get(self.metric, self.metric)}, {self.what}: {found} ({self.asked})"
+        figure = "nothing to compare" if self.estimate is None else f"{self.estimate}{unit}"
+        by = TITLES.get(self.metric, self.metric)
+        return f"{by}, {self.what}: {figure} ({self.asked.text})"
 
 
 class Decided(NamedTuple):
-    """A claim, what the log says to it, and all that was compared."""
+    """A claim, what the log says to it, and all that was question."""
 
     number: int
     verdict: Verdict
     comparisons: tuple[Comparison, ...]
 
 
-class _Judge(NamedTuple):
-    """Makes the comparisons of one claim."""
-
-    claim: int
-    of: Grid
-
-    def chosen(
-        self,
-        load: str,
-        orders: Sequence[Order] = ORDERS,
-        backfills: Sequence[Backfill] = BACKFILLS,
-        *,
-        exact: bool = False,
-    ) -> list[Point]:
-        """Points of the grid at one load, or at all."""
-        return [
-            Point(at, order, fill, exact)
-            for at in self.of.loads
-            if load in (ALL_LOADS, load_name(at))
-            for order in orders
-            for fill in backfills
-        ]
-
-    def at_loads(
-        self, metrics: Sequence[str], compare: Callable[[str, str], Comparison]
-    ) -> list[Comparison]:
-        """A comparison over all loads by each metric, and those at single loads."""
-        loads = [ALL_LOADS, *(map(load_name, self.of.loads) if len(self.of.loads) > 1 else ())]
-        return [compare(metric, load) for metric in metrics for load in loads]
-
-    def greater(
-        self,
-        what: str,
-        groups: Callable[[str], tuple[Sequence[Point], Sequence[Point]]],
-        metrics: Sequence[str] = UNFAIRNESS,
-        deciding: Sequence[str] = DECIDING,
-    ) -> list[Comparison]:
-        """Is the first group more unfair than the second?"""
-
-        def compare(metric: str, load: str) -> Comparison:
-            one, other = (self.of.mean_of(metric, group) for group in groups(load))
-            found = verdicts.mean_difference(self.of.units, one, other, self.of.resamples)
-            holds = verdicts.greater(found)
-            decides = metric in deciding and load == ALL_LOADS
-            return Comparison(
-                self.claim, what, metric, load, found, UNITS[metric], "> 0", holds, decides
-            )
-
-        return self.at_loads(metrics, compare)
-
-    def ratio(
-        self,
-        what: str,
-        groups: Callable[[str], tuple[Sequence[Point], Sequence[Point]]],
-        limits: tuple[float, float],
-        metrics: Sequence[str] = UNFAIRNESS,
-        deciding: Sequence[str] = DECIDING,
-    ) -> list[Comparison]:
-        """Does the first group's unfairness over the second's lie within limits?"""
-
-        def compare(metric: str, load: str) -> Comparison:
-            one, other = (self.of.mean_of(metric, group) for group in groups(load))
-            found = verdicts.ratio(self.of.units, one, other, self.of.resamples)
-            low, high = limits
-            asked = f"{low:g} to {high:g}" if low > 0 else f"at most {high:g}"
-            holds = verdicts.between(found, low, high)
-            decides = metric in deciding and load == ALL_LOADS
-            return Comparison(self.claim, what, metric, load, found, ONE, asked, holds, decides)
-
-        return self.at_loads(metrics, compare)
+# --- figures that are compared -------------------------------------------------------------------
 
 
-def decide(of: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
-    """All seven claims.
+class Figure(NamedTuple):
+    """A figure of the unfairness of the same attempts under two groups of points."""
 
-    Args:
-        of: the grid.
-        ranked: its ``grid.correlations``.
-    """
-    return (
-        no_guarantee(of),
-        shortest_first(of),
-        expansion_near_arrival(of),
-        conservative_near_easy(of),
-        relaxed_clearer(of),
-        subsets_alike(ranked),
-        inexact_estimates(of),
-    )
+    of: Callable[[Grid, Floats, Floats], Estimate | None]
+    """Of what ``_unfair`` gives for either group."""
+    relative: bool = False
+    """It has no unit, whatever that of the metric."""
 
 
-def no_guarantee(of: Grid) -> Decided:
-    """Claim 1: backfilling without guarantee is unfair, and most to wide attempts. [S] §5
-
-    More unfair than EASY and than conservative, over all orders; and under FCFS, as [S] shows it,
-    wide attempts are treated more unfairly than the others, and than under EASY.
-    """
-    judge = _Judge(1, of)
-    compared: list[Comparison] = []
-    for other in RESERVING:
-        compared += judge.greater(
-            f"no_guarantee − {other.value}",
-            lambda load, other=other: (  # type: ignore[misc]
-                judge.chosen(load, backfills=[Backfill.no_guarantee]),
-                judge.chosen(load, backfills=[other]),
-            ),
-        )
-    wide = of.size > WIDE * of.part.pool.capacity
-
-    def between_widths(metric: str, load: str) -> Comparison:
-        unfair = of.mean_of(
-            metric, judge.chosen(load, [Order.fcfs], backfills=[Backfill.no_guarantee])
-        )
-        found = _wide_less_narrow(of, unfair, wide)
-        return _compared(judge, _WIDER, metric, load, found)
-
-    def of_wide(metric: str, load: str) -> Comparison:
-        one, other = (
-            of.mean_of(metric, judge.chosen(load, [Order.fcfs], backfills=[fill]))
-            for fill in (Backfill.no_guarantee, Backfill.easy)
-        )
-        found = (
-            verdicts.mean_difference(of.units[wide], one[wide], other[wide], of.resamples)
-            if wide.any()
-            else None
-        )
-        return _compared(judge, _WIDE_ALONE, metric, load, found)
-
-    compared += judge.at_loads(UNFAIRNESS, between_widths)
-    compared += judge.at_loads(UNFAIRNESS, of_wide)
-    return _decided(
-        judge.claim,
-        "Backfilling without guarantee is unfair, and most of all to wide attempts",
-        compared,
-        "[S §5]",
-        f"{int(wide.sum()):,} attempts are wide: they ask for more than {WIDE:.0%} of the pool",
-    )
+def _unfair(grid: Grid, metric: str, points: Sequence[Point]) -> Floats:
+    """Each attempt's mean over some points; by ``LOG_RATIO`` [2, attempts], as ``FSTS``."""
+    if metric == LOG_RATIO:
+        return np.stack([grid.mean_of(fst, points) for fst in FSTS])
+    return grid.mean_of(metric, points)
 
 
-def shortest_first(of: Grid) -> Decided:
-    """Claim 2: SJF is more unfair than FCFS and LXF by FST, but not by resource equality. [S] §5
-
-    Not: at most ``NEAR``'s upper limit times as unfair.
-    """
-    judge = _Judge(2, of)
-    compared: list[Comparison] = []
-    for other in (Order.fcfs, Order.lxf):
-
-        def groups(load: str, other: Order = other) -> tuple[list[Point], list[Point]]:
-            return judge.chosen(load, [Order.sjf]), judge.chosen(load, [other])
-
-        compared += judge.greater(f"sjf − {other.value}", groups, FSTS, FSTS)
-        compared += judge.ratio(f"sjf / {other.value}", groups, (0.0, NEAR[1]), (RE, RAQFM), (RE,))
-    return _decided(
-        judge.claim,
-        "SJF is more unfair than FCFS and LXF by fair start times, but not by resource equality",
-        compared,
-        "[S §5]",
-    )
+def _difference(grid: Grid, one: Floats, other: Floats) -> Estimate:
+    return verdicts.mean_difference(grid.units, one, other, grid.resamples)
 
 
-def expansion_near_arrival(of: Grid) -> Decided:
-    """Claim 3: LXF is about as unfair as FCFS. [S] §§5, 7"""
-    judge = _Judge(3, of)
-    compared = judge.ratio(
-        "lxf / fcfs",
-        lambda load: (judge.chosen(load, [Order.lxf]), judge.chosen(load, [Order.fcfs])),
-        NEAR,
-    )
-    return _decided(judge.claim, "LXF is about as unfair as FCFS", compared, "[S §§5, 7]")
+def _ratio(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+    return verdicts.ratio(grid.units, one, other, grid.resamples)
 
 
-def conservative_near_easy(of: Grid) -> Decided:
-    """Claim 4: conservative backfilling is about as unfair as EASY. [S] §§5, 7"""
-    judge = _Judge(4, of)
-    compared = judge.ratio(
-        "conservative / easy",
-        lambda load: (
-            judge.chosen(load, backfills=[Backfill.conservative]),
-            judge.chosen(load, backfills=[Backfill.easy]),
-        ),
-        NEAR,
-    )
-    claim = "Conservative backfilling is about as unfair as EASY"
-    return _decided(judge.claim, claim, compared, "[S §§5, 7]")
+def _of_wide(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+    """The difference for wide attempts alone."""
+    wide = _wide(grid)
+    if not wide.any():
+        return None
+    return verdicts.mean_difference(grid.units[wide], one[wide], other[wide], grid.resamples)
 
 
-def relaxed_clearer(of: Grid) -> Decided:
-    """Claim 5: the relaxed FST tells policies apart more clearly than the strict. [S] §5
-
-    Two policies are told apart by |ln(a/b)| of their unfairness a and b; compared is that by the
-    relaxed FST less that by the strict, for each pair that [S] names.
-    """
-    judge = _Judge(5, of)
-    compared: list[Comparison] = []
-    pairs: list[tuple[str, Callable[[str], tuple[list[Point], list[Point]]]]] = [
-        (
-            "no_guarantee and the others",
-            lambda load: (
-                judge.chosen(load, backfills=[Backfill.no_guarantee]),
-                judge.chosen(load, backfills=RESERVING),
-            ),
-        ),
-        (
-            "lxf and fcfs",
-            lambda load: (judge.chosen(load, [Order.lxf]), judge.chosen(load, [Order.fcfs])),
-        ),
-        (
-            "easy and conservative",
-            lambda load: (
-                judge.chosen(load, backfills=[Backfill.easy]),
-                judge.chosen(load, backfills=[Backfill.conservative]),
-            ),
-        ),
-    ]
-    for what, groups in pairs:
-
-        def compare(
-            metric: str,
-            load: str,
-            what: str = what,
-            groups: Callable[[str], tuple[list[Point], list[Point]]] = groups,
-        ) -> Comparison:
-            one, other = groups(load)
-            terms = {
-                f"{fst}{side}": of.mean_of(fst, group)
-                for fst in FSTS
-                for side, group in enumerate((one, other))
-            }
-            found = verdicts.estimate(of.units, terms, _clearer, of.resamples)
-            told = f"{what} told apart, relaxed − strict"
-            holds, decides = verdicts.greater(found), load == ALL_LOADS
-            return Comparison(5, told, metric, load, found, ONE, "> 0", holds, decides)
-
-        compared += judge.at_loads(["|ln ratio|"], compare)
-    return _decided(
-        judge.claim,
-        "The relaxed fair start time tells policies apart more clearly than the strict",
-        compared,
-        "[S §5]",
-    )
-
-
-def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
-    """Claim 6: subsets of the attempts rank the combinations as all of them do. [S] §5.1
-
-    The median of the subsets' correlations is above ``ALIKE``, by each metric.
-    """
-    compared = [
-        Comparison(
-            6,
-            "median correlation of the subsets" if one.subset is None else f"subset {one.subset}",
-            one.metric,
-            ALL_LOADS,
-            one.estimate,
-            ONE,
-            f"at least {ALIKE:g}",
-            verdicts.between(one.estimate, ALIKE, 1.0),
-            one.subset is None and one.metric in DECIDING,
-        )
-        for one in ranked
-    ]
-    claim = "Subsets of the attempts rank the combinations as all of them do"
-    return _decided(6, claim, compared, "[S §5.1, Table 2]")
-
-
-def inexact_estimates(of: Grid) -> Decided:
-    """Claim 7: the unfairness under FCFS comes from inexact estimates. [S] §5
-
-    With exact ones less than ``EXPLAINED`` of the misses is left, under EASY and conservative.
-    """
-    judge = _Judge(7, of)
-    compared: list[Comparison] = []
-    for fill in RESERVING:
-
-        def groups(load: str, fill: Backfill = fill) -> tuple[list[Point], list[Point]]:
-            own = judge.chosen(load, [Order.fcfs], [fill])
-            return judge.chosen(load, [Order.fcfs], [fill], exact=True), own
-
-        compared += judge.ratio(
-            f"fcfs-{fill.value}, exact / own estimates", groups, (0.0, EXPLAINED), FSTS, FSTS
-        )
-    count = of.part.described.height
-    return _decided(
-        judge.claim,
-        "The unfairness under FCFS comes from inexact estimates",
-        compared,
-        "[S §5]",
-        f"{of.part.inexact:,} of {count:,} attempts have an estimate above their run time",
-    )
-
-
-_WIDER: Final = "fcfs-no_guarantee, wide − other attempts"
-_WIDE_ALONE: Final = "wide attempts, fcfs-no_guarantee − fcfs-easy"
-
-
-def _compared(
-    judge: _Judge, what: str, metric: str, load: str, found: Estimate | None
-) -> Comparison:
-    decides = metric in DECIDING and load == ALL_LOADS
-    holds = verdicts.greater(found)
-    return Comparison(judge.claim, what, metric, load, found, UNITS[metric], "> 0", holds, decides)
-
-
-def _wide_less_narrow(of: Grid, unfair: Floats, wide: NDArray[np.bool_]) -> Estimate | None:
-    """Mean unfairness of wide attempts less that of the others."""
+def _wide_less_others(grid: Grid, one: Floats, _: Floats) -> Estimate | None:
+    """Mean unfairness of wide attempts less that of the others, both under one group."""
+    wide = _wide(grid)
     terms = {
-        "wide": np.where(wide, unfair, 0.0),
+        "wide": np.where(wide, one, 0.0),
         "wide_count": wide.astype(np.float64),
-        "narrow": np.where(wide, 0.0, unfair),
+        "narrow": np.where(wide, 0.0, one),
         "narrow_count": (~wide).astype(np.float64),
     }
 
-    def difference(sums: Mapping[str, Floats]) -> Floats:
+    def apart(sums: Mapping[str, Floats]) -> Floats:
         return _over(sums["wide"], sums["wide_count"]) - _over(sums["narrow"], sums["narrow_count"])
 
-    return verdicts.estimate(of.units, terms, difference, of.resamples)
+    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+
+
+def _clearer(grid: Grid, one: Floats, other: Floats) -> Estimate | None:
+    """|ln(a/b)| by the relaxed FST less that by the strict, of the unfairness a and b of groups."""
+    terms = {
+        f"{fst}{side}": of[k] for k, fst in enumerate(FSTS) for side, of in enumerate((one, other))
+    }
+
+    def log_ratio(sums: Mapping[str, Floats], fst: str) -> Floats:
+        above = np.where(sums[f"{fst}0"] > 0, sums[f"{fst}0"], np.nan)
+        distance: Floats = np.abs(np.log(_over(above, sums[f"{fst}1"])))
+        return distance
+
+    def apart(sums: Mapping[str, Floats]) -> Floats:
+        return log_ratio(sums, RELAXED) - log_ratio(sums, STRICT)
+
+    return verdicts.estimate(grid.units, terms, apart, grid.resamples)
+
+
+def _wide(grid: Grid) -> NDArray[np.bool_]:
+    return grid.size > WIDE * grid.part.pool.capacity
 
 
 def _over(above: Floats, below: Floats) -> Floats:
     """above / below; NaN where the latter is 0."""
-    made = np.full(above.shape, np.nan)
-    np.divide(above, below, out=made, where=below > 0)
-    return made
+    ratios = np.full(above.shape, np.nan)
+    np.divide(above, below, out=ratios, where=below > 0)
+    return ratios
 
 
-def _clearer(sums: Mapping[str, Floats]) -> Floats:
-    """|ln ratio| by the relaxed FST less that by the strict; NaN where a sum is 0."""
-    apart = [
-        np.abs(
-            np.log(_over(np.where(sums[f"{fst}0"] > 0, sums[f"{fst}0"], np.nan), sums[f"{fst}1"]))
+DIFFERENCE: Final = Figure(_difference)
+RATIO: Final = Figure(_ratio, relative=True)
+OF_WIDE: Final = Figure(_of_wide)
+WIDE_LESS_OTHERS: Final = Figure(_wide_less_others)
+CLEARER: Final = Figure(_clearer, relative=True)
+
+
+# --- the claims ----------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """Combinations of the grid that are taken together."""
+
+    orders: Sequence[Order] = ORDERS
+    backfills: Sequence[Backfill] = BACKFILLS
+    exact: bool = False
+
+    def points(self, grid: Grid, load: str) -> list[Point]:
+        """Those at one load, or at all."""
+        return [
+            Point(at, order, fill, self.exact)
+            for at in grid.loads
+            if load in (ALL_LOADS, load_name(at))
+            for order in self.orders
+            for fill in self.backfills
+        ]
+
+
+class Question(NamedTuple):
+    """A comparison of two groups, over all loads and at each, by each of ``metrics``."""
+
+    what: str
+    one: Group
+    other: Group = Group()
+    figure: Figure = DIFFERENCE
+    asked: Asked = ABOVE_0
+    metrics: Sequence[str] = UNFAIRNESS
+
+
+class Conclusion(NamedTuple):
+    """What [S] concludes, and what is compared to decide it."""
+
+    number: int
+    sentence: str
+    source: str
+    questions: Sequence[Question]
+    besides: Callable[[Grid], str] | None = None
+    """What else is worth knowing of the log."""
+
+
+_FCFS, _SJF, _LXF = (Group(orders=[order]) for order in (Order.fcfs, Order.sjf, Order.lxf))
+_NO_GUARANTEE, _EASY, _CONSERVATIVE = (
+    Group(backfills=[fill])
+    for fill in (Backfill.no_guarantee, Backfill.easy, Backfill.conservative)
+)
+_FCFS_NO_GUARANTEE = Group([Order.fcfs], [Backfill.no_guarantee])
+_FCFS_EASY = Group([Order.fcfs], [Backfill.easy])
+_NO_MORE: Final = within(0.0, NEAR[1])
+_NEARLY: Final = within(*NEAR)
+
+
+def _told_apart(what: str, one: Group, other: Group) -> Question:
+    what = f"{what} told apart, relaxed − strict"
+    return Question(what, one, other, CLEARER, metrics=[LOG_RATIO])
+
+
+NO_GUARANTEE: Final = Conclusion(
+    1,
+    "Backfilling without guarantee is unfair, and most of all to wide attempts",
+    "[S §5]",
+    [
+        Question("no_guarantee − easy", _NO_GUARANTEE, _EASY),
+        Question("no_guarantee − conservative", _NO_GUARANTEE, _CONSERVATIVE),
+        # of width under FCFS, as [S] shows it
+        Question(
+            "fcfs-no_guarantee, wide − other attempts",
+            _FCFS_NO_GUARANTEE,
+            figure=WIDE_LESS_OTHERS,
+        ),
+        Question(
+            "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, OF_WIDE
+        ),
+    ],
+    lambda grid: (
+        f"{int(_wide(grid).sum()):,} attempts are wide: they ask for more than {WIDE:.0%} of the "
+        "pool"
+    ),
+)
+SHORTEST_FIRST: Final = Conclusion(
+    2,
+    "SJF is more unfair than FCFS and LXF by fair start times, but not by resource equality",
+    "[S §5]",
+    [
+        Question("sjf − fcfs", _SJF, _FCFS, metrics=FSTS),
+        Question("sjf / fcfs", _SJF, _FCFS, RATIO, _NO_MORE, (RE, RAQFM)),
+        Question("sjf − lxf", _SJF, _LXF, metrics=FSTS),
+        Question("sjf / lxf", _SJF, _LXF, RATIO, _NO_MORE, (RE, RAQFM)),
+    ],
+)
+EXPANSION_NEAR_ARRIVAL: Final = Conclusion(
+    3,
+    "LXF is about as unfair as FCFS",
+    "[S §§5, 7]",
+    [Question("lxf / fcfs", _LXF, _FCFS, RATIO, _NEARLY)],
+)
+CONSERVATIVE_NEAR_EASY: Final = Conclusion(
+    4,
+    "Conservative backfilling is about as unfair as EASY",
+    "[S §§5, 7]",
+    [Question("conservative / easy", _CONSERVATIVE, _EASY, RATIO, _NEARLY)],
+)
+RELAXED_CLEARER: Final = Conclusion(
+    5,
+    "The relaxed fair start time tells policies apart more clearly than the strict",
+    "[S §5]",
+    [  # the pairs that [S] names
+        _told_apart("no_guarantee and the others", _NO_GUARANTEE, Group(backfills=RESERVING)),
+        _told_apart("lxf and fcfs", _LXF, _FCFS),
+        _told_apart("easy and conservative", _EASY, _CONSERVATIVE),
+    ],
+)
+SUBSETS_ALIKE: Final = Conclusion(
+    6,
+    "Subsets of the attempts rank the combinations as all of them do",
+    "[S §5.1, Table 2]",
+    [],  # it compares no groups: see ``subsets_alike``
+)
+INEXACT_ESTIMATES: Final = Conclusion(
+    7,
+    "The unfairness under FCFS comes from inexact estimates",
+    "[S §5]",
+    [
+        Question(
+            f"fcfs-{fill.value}, exact / own estimates",
+            Group([Order.fcfs], [fill], exact=True),
+            Group([Order.fcfs], [fill]),
+            RATIO,
+            within(0.0, EXPLAINED),
+            FSTS,
         )
-        for fst in (RELAXED, STRICT)
+        for fill in RESERVING
+    ],
+    lambda grid: (
+        f"{grid.part.inexact:,} of {grid.part.described.height:,} attempts have an estimate above "
+        "their run time"
+    ),
+)
+
+
+CONCLUSIONS: Final = (
+    NO_GUARANTEE,
+    SHORTEST_FIRST,
+    EXPANSION_NEAR_ARRIVAL,
+    CONSERVATIVE_NEAR_EASY,
+    RELAXED_CLEARER,
+    SUBSETS_ALIKE,
+    INEXACT_ESTIMATES,
+)
+
+
+def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
+    """All seven claims.
+
+    Args:
+        grid: what was simulated.
+        ranked: its ``compute.correlations``.
+    """
+    return tuple(
+        subsets_alike(ranked) if conclusion is SUBSETS_ALIKE else decided(conclusion, grid)
+        for conclusion in CONCLUSIONS
+    )
+
+
+def decided(conclusion: Conclusion, grid: Grid) -> Decided:
+    """What a grid says to a conclusion that compares groups of its points."""
+    loads = [ALL_LOADS, *(map(load_name, grid.loads) if len(grid.loads) > 1 else ())]
+    comparisons = [
+        _comparison(conclusion.number, question, grid, metric, load)
+        for question in conclusion.questions
+        for metric in question.metrics
+        for load in loads
     ]
-    return apart[0] - apart[1]
+    besides = "" if conclusion.besides is None else conclusion.besides(grid)
+    return _verdict(conclusion, comparisons, besides)
 
 
-def _decided(
-    number: int, claim: str, compared: Sequence[Comparison], source: str, besides: str = ""
+def subsets_alike(ranked: Iterable[Correlation]) -> Decided:
+    """Claim 6: the median of the subsets' correlations is above ``ALIKE``, by each metric."""
+    asked = Asked(f"at least {ALIKE:g}", lambda figure: between(figure, ALIKE, 1.0))
+    comparisons = [
+        Comparison(
+            "median correlation of the subsets" if one.subset is None else f"subset {one.subset}",
+            one.estimate,
+            asked,
+            one.subset is None and one.metric in DECIDING,
+            claim=SUBSETS_ALIKE.number,
+            metric=one.metric,
+            load=ALL_LOADS,
+            unit=ONE,
+        )
+        for one in ranked
+    ]
+    return _verdict(SUBSETS_ALIKE, comparisons)
+
+
+def _comparison(number: int, question: Question, grid: Grid, metric: str, load: str) -> Comparison:
+    one, other = (
+        _unfair(grid, metric, group.points(grid, load)) for group in (question.one, question.other)
+    )
+    return Comparison(
+        question.what,
+        question.figure.of(grid, one, other),
+        question.asked,
+        metric != RAQFM and load == ALL_LOADS,
+        claim=number,
+        metric=metric,
+        load=load,
+        unit=ONE if question.figure.relative else UNITS[metric],
+    )
+
+
+def _verdict(
+    conclusion: Conclusion, comparisons: Sequence[Comparison], besides: str = ""
 ) -> Decided:
     """The verdict that the deciding comparisons come to."""
-    deciding = [one for one in compared if one.decides]
-    holds = verdicts.every(one.holds for one in deciding)
-    because = [str(one) for one in deciding]
-    said = "; ".join([*because, besides] if besides else because)
-    return Decided(number, Verdict(claim, holds, said, source), tuple(compared))
+    claim = Claim(conclusion.sentence, conclusion.source, comparisons)
+    because = [str(one) for one in comparisons if one.decides]
+    verdict = claim.verdict("; ".join([*because, besides] if besides else because))
+    return Decided(conclusion.number, verdict, tuple(comparisons))

@@ -3,7 +3,7 @@
 A part of a log (``parts``) is simulated under every backfilling, queue order and load; of each
 schedule the strict and relaxed misses of fair start times under its own policy, resource equality
 (RE) and RAQFM are measured, attempt by attempt. FCFS is simulated once more with exact estimates.
-[S]'s figures 7 to 18 and Tables 1 and 2 follow; what [S] concludes is decided in ``grid_claims``.
+[S]'s figures 7 to 18 and Tables 1 and 2 follow; what [S] concludes is decided in ``grid.claims``.
 
 All figures are of the same attempts, so that a bootstrap resample of users goes for all of them
 alike, and differences between policies are paired.
@@ -27,7 +27,7 @@ from audit.metrics.attempts.parts import Ratio, cut, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
-from audit.metrics.uncertainty import LOWER, UPPER, Resamples
+from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy
 from audit.simulation.check import check_simulated, require_sound
 from audit.simulation.engine import simulate
@@ -37,7 +37,8 @@ from audit.studies import parts
 from audit.studies.cells import Cell, studied
 from audit.studies.drawn import Draws
 from audit.studies.parts import NOW, Part
-from audit.studies.verdicts import Estimate
+from audit.studies.ranks import spearman
+from audit.studies.verdicts import Estimate, of_resamples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -164,9 +165,9 @@ class Grid(NamedTuple):
 
     def mean_of(self, metric: str, chosen: Iterable[Point]) -> Floats:
         """Each attempt's mean over some points."""
-        held = [self.values[point][metric] for point in chosen]
-        made: Floats = np.sum(held, axis=0) / len(held)
-        return made
+        values = [self.values[point][metric] for point in chosen]
+        means: Floats = np.sum(values, axis=0) / len(values)
+        return means
 
 
 def grid(
@@ -202,28 +203,56 @@ def grid(
 # --- figures -------------------------------------------------------------------------------------
 
 
-def figures(of: Grid) -> pl.DataFrame:
+def figures(grid: Grid) -> pl.DataFrame:
     """The mean of each metric at each point: overall, and by width class.
 
     Returns:
         Rows of ``cells.STUDIED``; dimension is ``all`` or ``width_class``.
     """
-    numbered = number_users(of.part.described)
+    numbered = number_users(grid.part.described)
     ratios = [Ratio(METRICS[name], name, "one", UNITS[name]) for name in (*UNFAIRNESS, WAIT)]
     rows: list[Sequence[object]] = []
-    for point, values in of.values.items():
-        held = numbered.with_columns(
+    for point, values in grid.values.items():
+        attempts = numbered.with_columns(
             pl.lit(1, pl.Int64).alias("one"),
             *(pl.Series(name, column) for name, column in values.items()),
         )
         terms = {name: pl.col(name) for name in ("one", *values)}
         for dimension in ("all", "width_class"):
-            for part in cut(held, dimension, ZoneInfo("UTC"), terms):
+            for part in cut(attempts, dimension, ZoneInfo("UTC"), terms):
                 rows += [
-                    (of.part.pool.name, point.name, *row)
-                    for row in part.ratios(ratios, of.resamples)
+                    (grid.part.pool.name, point.name, *row)
+                    for row in part.ratios(ratios, grid.resamples)
                 ]
     return studied(rows)
+
+
+class Combination(NamedTuple):
+    """What one point of the grid came to."""
+
+    point: Point
+    means: Mapping[tuple[str, str | None], Estimate]
+    """Of a metric, in ``UNITS``, by metric and width class; None: over all attempts."""
+
+    def mean(self, metric: str, width_class: str | None = None) -> Estimate:
+        """Of a metric, over all attempts or over a width class."""
+        return self.means[metric, width_class]
+
+
+def combinations(grid: Grid, figures: pl.DataFrame) -> dict[Point, Combination]:
+    """What each point came to, in the order of the grid.
+
+    Args:
+        grid: what was simulated.
+        figures: its ``figures``.
+    """
+    names = {figure: metric for metric, figure in METRICS.items()}
+    means: dict[str, dict[tuple[str, str | None], Estimate]] = {}
+    for setting, name, label, *estimate in figures.select(
+        "setting", "metric", "dimension_value", "value", "lower", "upper"
+    ).iter_rows():
+        means.setdefault(setting, {})[names[name], label] = Estimate(*estimate)
+    return {point: Combination(point, means[point.name]) for point in grid.values}
 
 
 def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:
@@ -253,7 +282,7 @@ class Correlation(NamedTuple):
     """Spearman's, in [−1, 1]; None where either ranks nothing."""
 
 
-def correlations(of: Grid) -> list[Correlation]:
+def correlations(grid: Grid) -> list[Correlation]:
     """[S] Table 2: do subsets of the attempts rank the combinations as all of them do?
 
     Subset k holds the attempts whose position in arrival order is k modulo ``SUBSETS``. Within the
@@ -261,67 +290,48 @@ def correlations(of: Grid) -> list[Correlation]:
     attempts is compared with it by Spearman's correlation, with average ranks for ties. A resample
     draws users for subsets and whole alike.
     """
-    grid_points = [point for point in of.values if not point.exact]
-    positions = np.arange(len(of.units)) % SUBSETS
-    users = np.arange(of.resamples.units)
-    found = []
+    own_estimates = [point for point in grid.values if not point.exact]
+    resamples = grid.resamples
+    users = np.arange(resamples.units)
+    # the place of each attempt among the sums of each subset by user
+    place = grid.units * SUBSETS + np.arange(len(grid.units)) % SUBSETS
+
+    def by_user(values: Floats) -> Floats:
+        sums = np.bincount(place, values, resamples.units * SUBSETS).astype(np.float64)
+        return sums.reshape(-1, SUBSETS).T
+
+    counts = by_user(np.ones(len(grid.units)))
+    ranked = []
     for metric in UNFAIRNESS:
-        # sums and counts of each subset by user, summed over users in each resample
-        cells_ = of.units * SUBSETS + positions
-        length = of.resamples.units * SUBSETS
-
-        def by_user(values: Floats, cells_: Ints = cells_, length: int = length) -> Floats:
-            sums = np.bincount(cells_, values, length).astype(np.float64)
-            return sums.reshape(-1, SUBSETS).T
-
-        counts = by_user(np.ones(len(of.units)))
-        sums = np.concatenate([by_user(of.values[point][metric]) for point in grid_points])
-        drawn = of.resamples.sums(users, *counts, *sums)  # terms × resamples
+        sums = np.concatenate([by_user(grid.values[point][metric]) for point in own_estimates])
+        drawn = resamples.sums(users, *counts, *sums)  # terms × resamples
         totals = np.concatenate((counts, sums)).sum(1, keepdims=True)
-        value = _subset_correlations(totals, len(grid_points))[:, 0]
-        spread = _subset_correlations(drawn, len(grid_points))
-        for subset, correlation in enumerate(value.tolist()):
-            found.append(Correlation(metric, subset, _estimate(of, correlation, spread[subset])))
-        middle = np.array([_median(column) for column in spread.T])
-        found.append(Correlation(metric, None, _estimate(of, _median(value), middle)))
-    return found
+        values = _subset_correlations(totals, len(own_estimates))[:, 0]
+        resampled = _subset_correlations(drawn, len(own_estimates))
+        for subset, value in enumerate(values.tolist()):
+            ranked.append(Correlation(metric, subset, _estimate(grid, value, resampled[subset])))
+        medians = np.array([_median(column) for column in resampled.T])
+        ranked.append(Correlation(metric, None, _estimate(grid, _median(values), medians)))
+    return ranked
 
 
-def _subset_correlations(terms: Floats, combinations: int) -> Floats:
+def _subset_correlations(terms: Floats, points: int) -> Floats:
     """Spearman's correlation of each subset with all; NaN where either ranks nothing.
 
     Args:
         terms: ``SUBSETS`` counts, then the sums of each combination's subsets; columns are
             resamples.
-        combinations: how many.
+        points: how many combinations.
 
     Returns:
         Subsets × resamples.
     """
     counts = terms[:SUBSETS]
-    sums = terms[SUBSETS:].reshape(combinations, SUBSETS, -1)
+    sums = terms[SUBSETS:].reshape(points, SUBSETS, -1)
     means = np.full(sums.shape, np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
-    whole = ranks(sums.sum(1) / counts.sum(0))
-    return np.array([_pearson(ranks(means[:, k]), whole) for k in range(SUBSETS)])
-
-
-def ranks(values: Floats) -> Floats:
-    """Average ranks 1 … n down each column; NaN everywhere in a column that holds one."""
-    less = (values[:, None] > values[None]).sum(1)
-    same = (values[:, None] == values[None]).sum(1)
-    known = ~np.isnan(values).any(0)
-    made: Floats = np.where(known, less.astype(np.float64) + (same + 1) / 2, np.nan)
-    return made
-
-
-def _pearson(one: Floats, other: Floats) -> Floats:
-    """The correlation of two arrays, column by column; NaN where one of them is constant."""
-    first, second = one - one.mean(0), other - other.mean(0)
-    scale = np.sqrt((first**2).sum(0) * (second**2).sum(0))
-    made = np.full(scale.shape, np.nan)
-    np.divide((first * second).sum(0), scale, out=made, where=scale > 0)
-    return made
+    whole = sums.sum(1) / counts.sum(0)
+    return np.array([spearman(means[:, k], whole) for k in range(SUBSETS)])
 
 
 def _median(values: Floats) -> float:
@@ -331,10 +341,9 @@ def _median(values: Floats) -> float:
     return np.nan if middle is None else middle
 
 
-def _estimate(of: Grid, value: float, drawn: Floats) -> Estimate | None:
+def _estimate(grid: Grid, value: float, drawn: Floats) -> Estimate | None:
     if np.isnan(value):
         return None
-    if of.resamples.units < 2:
+    if grid.resamples.units < 2:
         return Estimate(value, None, None)
-    ascending = np.sort(drawn[~np.isnan(drawn)])
-    return Estimate(value, nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER))
+    return of_resamples(value, drawn)

@@ -15,9 +15,7 @@ from audit.pipeline.opening import Log, largest_pool
 from audit.studies import parts
 from audit.studies.cells import studied
 from audit.studies.drawn import Draws
-from audit.studies.grid import claims as grid_claims
-from audit.studies.grid import compute as grid
-from audit.studies.grid import page as grid_study
+from audit.studies.grid import claims, compute, page
 from audit.studies.grid.compute import LOADS, Correlation
 from audit.studies.parts import ATTEMPTS, Part
 from audit.studies.run import Made, Plan
@@ -42,7 +40,7 @@ def loads(text: str) -> tuple[Fraction, ...]:
     Raises:
         UsageError: one of them is no number above 0 and up to 10.
     """
-    found = set()
+    shares = set()
     for word in text.split(","):
         try:
             load = Fraction(word.strip())
@@ -52,8 +50,8 @@ def loads(text: str) -> tuple[Fraction, ...]:
             raise UsageError(
                 f"--loads: {word.strip()!r} is no load; give shares of the capacity: 0.7,0.95"
             )
-        found.add(load)
-    return tuple(sorted(found))
+        shares.add(load)
+    return tuple(sorted(shares))
 
 
 def plan(log: Log, draws: Draws, options: Options) -> Plan:
@@ -61,7 +59,7 @@ def plan(log: Log, draws: Draws, options: Options) -> Plan:
     pool = largest_pool(log, options.pool)
     part = parts.part(log.described, pool, options.attempts, options.top_width)
     part.offered_load  # noqa: B018 - refuses a part without load before the long work
-    cells = grid.cells(part, options.loads)
+    cells = compute.cells(part, options.loads)
 
     def finish(frames: Sequence[pl.DataFrame]) -> Made:
         named = {cell.key: frame for cell, frame in zip(cells, frames, strict=True)}
@@ -74,13 +72,11 @@ def plan(log: Log, draws: Draws, options: Options) -> Plan:
 def _made(
     log: str, part: Part, frames: dict[str, pl.DataFrame], draws: Draws, options: Options
 ) -> Made:
-    found = grid.grid(part, options.loads, frames, draws)
-    figures, ranked = grid.figures(found), grid.correlations(found)
-    decided = grid_claims.decide(found, ranked)
-    page = grid_study.study(
-        grid_study.Found(log, found, figures, ranked, decided, draws.seed, options.top_width)
-    )
-    return Made(page, pl.concat([figures, _ranked(part, ranked)]))
+    grid = compute.grid(part, options.loads, frames, draws)
+    figures, ranked = compute.figures(grid), compute.correlations(grid)
+    decided = claims.decide(grid, ranked)
+    results = page.Results(log, grid, figures, ranked, decided, draws.seed, options.top_width)
+    return Made(page.study(results), pl.concat([figures, _ranked(part, ranked)]))
 
 
 def _ranked(part: Part, ranked: Sequence[Correlation]) -> pl.DataFrame:

@@ -15,10 +15,12 @@ is here: wide jobs count for what they hold). Runs 1 and 2 give the group of the
 10 points more, at the others' expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
 
 A setting's figures are kept as sums by user and by day, so that intervals of any comparison of
-settings can be drawn from them (``sensitivity_claims``).
+settings can be drawn from them (``sensitivity.answers``).
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -62,6 +64,11 @@ class Base(NamedTuple):
     depth: int
     decay: float
 
+    @property
+    def point(self) -> Point:
+        """The setting with these values, and all else as it is."""
+        return Point(self.interval_days, self.depth, self.decay)
+
 
 BASES: Final = (Base("Red Diamond", 7, 7, 0.7), Base("Acxiom", 3, 3, 0.7))
 """[B] Tables 4, 6 and 8, and Tables 5, 7 and 9. Interval and depth of one are not the other's."""
@@ -104,7 +111,7 @@ INTENSITIES: Final = (100, 110, 120, 130, 140, 150)
 
 def sweeps(base: Base) -> tuple[Sweep, ...]:
     """Interval, depth, decay, targets and arrivals, each varied alone."""
-    point = Point(base.interval_days, base.depth, base.decay)
+    point = base.point
     return (
         Sweep(
             "interval",
@@ -149,7 +156,7 @@ class Plane(NamedTuple):
 
 def planes(base: Base) -> tuple[Plane, ...]:
     """Interval and depth, and interval and decay: [B §5, §5.4]."""
-    point = Point(base.interval_days, base.depth, base.decay)
+    point = base.point
     return (
         Plane(
             "interval-depth",
@@ -170,6 +177,13 @@ def planes(base: Base) -> tuple[Plane, ...]:
             ),
         ),
     )
+
+
+def points() -> tuple[Point, ...]:
+    """All settings that are tried, each once."""
+    found = [point for base in BASES for sweep in sweeps(base) for point in sweep.points]
+    found += [point for plane in planes(BASES[0]) for row in plane.points for point in row]
+    return tuple(dict.fromkeys(found))
 
 
 class Groups(NamedTuple):

@@ -2,72 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
-
-import numpy as np
-import polars as pl
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from audit.model import Backfill, Pool
-from audit.report.charts import series
-from audit.report.charts.style import FONT, INK, RULE, Chart, Spec, config
+from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
 from audit.studies.charts import Colours, Layout, heat_map
 from audit.studies.drawn import Draws
-from audit.studies.page import Cell, Column, Section, Study, Table
-from audit.studies.sensitivity import claims as sensitivity_claims
-from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity.claims import Answers, Change
-from audit.studies.sensitivity.compute import BASES, RUNS, Base, Groups, Plane, Point, Sweep
-from audit.studies.verdicts import Holds, Verdict
+from audit.studies.page import (
+    Column,
+    Columns,
+    Section,
+    Study,
+    Table,
+    by_pool,
+    interval,
+    table,
+    verdict_table,
+)
+from audit.studies.sensitivity import charts
+from audit.studies.sensitivity.answers import Answers, Sums, changes
+from audit.studies.sensitivity.compute import (
+    BASES,
+    RUNS,
+    Base,
+    Groups,
+    Plane,
+    Point,
+    Sweep,
+    planes,
+    sweeps,
+    targets,
+)
+from audit.studies.verdicts import Estimate, Holds, Verdict, tally
 
 SOURCE: Final = "[B] H. Bui et al., Fairshare Scheduling – A Case Study."
 
-_COLOURS: Final = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
-_SMALL: Final = 150
 _BY: Final = {"account": "account", "user": "user", "width_class": "width class"}
 
 
-class Studied(NamedTuple):
+class Results(NamedTuple):
     """A pool, and what its log came to under all settings."""
 
     pool: Pool
     groups: Groups
-    found: Answers
-    verdicts: tuple[Verdict, ...]
+    answers: Answers
+    verdicts: Sequence[Verdict]
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The groups as they are called."""
+        if self.groups.by == "width_class":
+            return [wording.width(label) for label in self.groups.labels]
+        return self.groups.labels
+
+    @property
+    def short_labels(self) -> list[str]:
+        """The groups as a chart or a title has room for."""
+        return [wording.name(label, 24) for label in self.labels]
 
 
-def points() -> tuple[Point, ...]:
-    """All settings that the page shows, each once."""
-    found = [
-        point for base in BASES for sweep in sensitivity.sweeps(base) for point in sweep.points
-    ]
-    found += [
-        point for plane in sensitivity.planes(BASES[0]) for row in plane.points for point in row
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def studied(pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws) -> Studied:
-    """Puts together what the cells of one pool came to, and decides [B]'s conclusions.
-
-    Args:
-        pool: whose.
-        groups: its groups.
-        frames: of ``points()``, columns of ``sensitivity.SUMS``.
-        draws: the resamples.
-    """
-    found = sensitivity_claims.answers(groups.labels, points(), frames, draws)
-    verdicts = [
-        verdict
-        for base in BASES
-        for verdict in sensitivity_claims.decide(base, found, two_at_once=base is BASES[0])
-    ]
-    return Studied(pool, groups, found, tuple(verdicts))
-
-
-def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill], draws: Draws) -> Study:
+def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], draws: Draws) -> Study:
     """The study of a log.
 
     Args:
@@ -76,20 +72,15 @@ def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill], dra
         backfills: who might start before others, in each pool.
         draws: how resamples were drawn.
     """
-    several = len(pools) > 1
-    sections = [
-        Section(
-            f"Pool {wording.name(of.pool.name)}: {title}" if several else title,
-            parts,
-        )
-        for number, of in enumerate(pools, start=1)
-        for title, parts in _parts(of, f"{number}-" if several else "")
-    ]
     return Study(
         key="sensitivity",
         title=f"How far fairshare's settings matter on {wording.name(log)}",
         lead=_lead(pools),
-        sections=(*sections, Section("How to read it", _READ), Section("Errata", _ERRATA)),
+        sections=(
+            *by_pool([(of.pool.name, _sections(of)) for of in pools]),
+            Section("How to read it", _READ),
+            Section("Errata", _ERRATA),
+        ),
         settings=(
             ("Log", wording.name(log)),
             ("Policy", ", ".join(f"fairshare-{one.value}" for one in dict.fromkeys(backfills))),
@@ -107,51 +98,53 @@ def study(log: str, pools: Sequence[Studied], backfills: Sequence[Backfill], dra
     )
 
 
-def _lead(pools: Sequence[Studied]) -> str:
+def _lead(pools: Sequence[Results]) -> str:
     verdicts = [verdict for of in pools for verdict in of.verdicts]
-    number = {holds: sum(one.holds is holds for one in verdicts) for holds in Holds}
-    of = pools[0]
-    base = sensitivity.sweeps(BASES[0])
+    counts = tally(verdicts)
     moved = {
-        sweep.key: abs(sensitivity_claims.changes(of.found, sweep).dominant.value)
-        for sweep in base
-        if sweep.key != "arrivals"
+        sweep.key: abs(changes(pools[0].answers, sweep).dominant.value)
+        for sweep in _without_arrivals(BASES[0])
     }
     most = max(moved, key=lambda key: moved[key])
     return (
-        f"Of {len(verdicts)} conclusions of [B], {number[Holds.yes]} hold on this log, "
-        f"{number[Holds.no]} do not, {number[Holds.undecided]} cannot be decided. What moves the "
+        f"Of {len(verdicts)} conclusions of [B], {counts[Holds.yes]} hold on this log, "
+        f"{counts[Holds.no]} do not, {counts[Holds.undecided]} cannot be decided. What moves the "
         f"largest group most is the setting of its {most}: its mean response changes by "
         f"{wording.duration(moved[most])}."
     )
 
 
-def _parts(of: Studied, prefix: str) -> list[tuple[str, tuple[str | Table | Chart, ...]]]:
+def _without_arrivals(base: Base) -> list[Sweep]:
+    return [sweep for sweep in sweeps(base) if sweep.key != "arrivals"]
+
+
+def _sections(of: Results) -> list[Section]:
+    """Of one pool."""
+    verdicts = verdict_table(("", verdict) for verdict in of.verdicts)
+    first = BASES[0]
+    arrivals = [sweep for sweep in sweeps(first) if sweep.key == "arrivals"]
     return [
-        ("What [B] concludes", (_VERDICTS, _verdicts(of, prefix))),
-        ("The groups", (_groups_text(of), _groups(of, prefix))),
+        Section("What [B] concludes", (_VERDICTS, verdicts)),
+        Section("The groups", (_groups_text(of), _groups(of))),
         *(
-            (
+            Section(
                 f"One at a time, after {base.name}",
                 (
                     _ONE,
-                    _lines(of, base, prefix),
-                    _figures(of, base, prefix),
-                    _changes(of, base, prefix),
+                    _lines(of, base),
+                    _responses(of, base, _without_arrivals(base), f"one-{_slug(base)}"),
+                    _changes(of, base),
                 ),
             )
             for base in BASES
         ),
-        (
-            "Two at once",
-            (
-                _TWO,
-                *(_heat(of, plane, prefix) for plane in sensitivity.planes(BASES[0])),
-                _planes(of, prefix),
-            ),
-        ),
-        ("More arrivals", (_MORE, _arrivals(of, prefix))),
+        Section("Two at once", (_TWO, *(_heat(of, plane) for plane in planes(first)), _planes(of))),
+        Section("More arrivals", (_MORE, _responses(of, first, arrivals, "arrivals"))),
     ]
+
+
+def _slug(base: Base) -> str:
+    return base.name.lower().replace(" ", "-")
 
 
 _VERDICTS: Final = (
@@ -161,64 +154,42 @@ _VERDICTS: Final = (
 )
 
 
-def _verdicts(of: Studied, prefix: str) -> Table:
-    return Table(
-        f"{prefix}verdicts",
-        "Does it hold on this log?",
-        (
-            Column("Conclusion", "claim", "text"),
-            Column("Holds", "holds", "text"),
-            Column("Because", "because", "text"),
-            Column("In", "source", "text"),
-        ),
-        tuple((one.claim, one.holds.value, one.because, one.source) for one in of.verdicts),
-    )
+# --- the groups ----------------------------------------------------------------------------------
 
 
-def _labels(of: Studied) -> Sequence[str]:
-    """The groups as they are called."""
-    if of.groups.by == "width_class":
-        return [wording.width(label) for label in of.groups.labels]
-    return of.groups.labels
-
-
-def _named(of: Studied) -> list[str]:
-    """The groups as a chart or a title has room for."""
-    return [wording.name(label, 24) for label in _labels(of)]
-
-
-def _groups_text(of: Studied) -> str:
+def _groups_text(of: Results) -> str:
     return (
         f"Attempts are put together by {_BY[of.groups.by]}. The group of the largest area, "
-        f"{_named(of)[0]}, is what [B] calls dominant. Targets are shares of "
+        f"{of.short_labels[0]}, is what [B] calls dominant. Targets are shares of "
         "the area (run 3); runs 2 and 1 give the largest group 10 and 20 points more."
     )
 
 
-def _groups(of: Studied, prefix: str) -> Table:
-    total = sum(of.groups.areas)
-    wanted = [sensitivity.targets(of.groups.areas, run) for run in RUNS]
-    base = of.found.of[Point(*BASES[0][1:])]
-    return Table(
-        f"{prefix}groups",
-        "Groups and their targets",
-        (
-            Column("Group", "group", "text"),
-            Column("Attempts", "attempts", "count"),
-            Column("Share of the area", "area_share", "percent"),
-            *(Column(f"Target, run {run}", f"target_run_{run}", "percent") for run in RUNS),
-        ),
-        tuple(
-            (
-                label,
-                int(base.attempts[group].sum()),
-                of.groups.areas[group] / total,
-                *(shares[group] for shares in wanted),
-            )
-            for group, label in enumerate(_labels(of))
-        ),
-    )
+_GROUP: Final[Columns[Mapping[str, Any]]] = (
+    Column("Group", "group", "text"),
+    Column("Attempts", "attempts", "count"),
+    Column("Share of the area", "area_share", "percent"),
+    *(Column(f"Target, run {run}", f"target_run_{run}", "percent") for run in RUNS),
+)
 
+
+def _groups(of: Results) -> Table:
+    areas = of.groups.areas
+    wanted = {f"target_run_{run}": targets(areas, run) for run in RUNS}
+    attempts = of.answers.of[BASES[0].point].attempts
+    rows = [
+        {
+            "group": label,
+            "attempts": int(attempts[group].sum()),
+            "area_share": areas[group] / sum(areas),
+            **{name: shares[group] for name, shares in wanted.items()},
+        }
+        for group, label in enumerate(of.labels)
+    ]
+    return table("groups", "Groups and their targets", _GROUP, rows)
+
+
+# --- one setting at a time -----------------------------------------------------------------------
 
 _ONE: Final = (
     "One setting is varied and the others stay at the paper's fixed values. The lines show how far "
@@ -226,172 +197,122 @@ _ONE: Final = (
 )
 
 
-def _lines(of: Studied, base: Base, prefix: str) -> Chart:
-    labels = wording.told_apart(_named(of))
-    fixed = of.found.of[Point(*base[1:])]
-    shown: list[Spec] = []
-    said = []
-    for sweep in sensitivity.sweeps(base):
-        if sweep.key == "arrivals":
-            continue
+def _lines(of: Results, base: Base) -> Chart:
+    labels = wording.told_apart(of.short_labels)
+    swept = _without_arrivals(base)
+    rows: list[Spec] = []
+    in_words = []
+    for sweep in swept:
         for group, label in enumerate(labels):
-            at = fixed.mean_response(group)
             for value, point in zip(sweep.values, sweep.points, strict=True):
-                mean = of.found.of[point].mean_response(group)
-                if at and mean is not None:
-                    apart = round(mean / at - 1, 4)
-                    shown.append({"of": sweep.title, "group": label, "x": value, "y": apart})
-        ends = [
-            of.found.of[point].mean_response(0) for point in (sweep.points[0], sweep.points[-1])
-        ]
-        said.append(
-            f"{sweep.title} {sweep.values[0]:g} to {sweep.values[-1]:g}: {labels[0]} "
-            f"{wording.duration(ends[0])} to {wording.duration(ends[1])}"
+                beside = of.answers.beside(point, base.point, group)
+                if beside is not None:
+                    apart = round(beside - 1, 4)
+                    rows.append({"of": sweep.title, "group": label, "x": value, "y": apart})
+        first, last = (
+            wording.duration(of.answers.of[point].mean_response(0))
+            for point in (sweep.points[0], sweep.points[-1])
         )
-    titles = [sweep.title for sweep in sensitivity.sweeps(base) if sweep.key != "arrivals"]
-    key = base.name.lower().replace(" ", "_")
+        in_words.append(
+            f"{sweep.title} {sweep.values[0]:g} to {sweep.values[-1]:g}: {labels[0]} "
+            f"{first} to {last}"
+        )
     title = f"Mean response of each group, from that at {base.name}'s fixed values"
-    alt = f"Line charts, one for each setting. {title}. {'; '.join(said)}."
-    return _panels(f"{prefix}one_{key}", title, alt, shown, titles, labels)
+    return charts.lines(
+        f"one_{base.name.lower().replace(' ', '_')}",
+        title,
+        f"Line charts, one for each setting. {title}. {'; '.join(in_words)}.",
+        rows,
+        [sweep.title for sweep in swept],
+        labels,
+    )
 
 
-def _panels(
-    key: str,
-    title: str,
-    alt: str,
-    rows: Sequence[Spec],
-    titles: Sequence[str],
-    labels: Sequence[str],
-) -> Chart:
-    """Lines of the groups, in panels side by side that share their vertical axis."""
-    scale = {"domain": list(labels), "range": list(_COLOURS[: len(labels)])}
-    dash = {"domain": list(labels), "range": [list(one) for one in _DASHES[: len(labels)]]}
-    legend = {"title": None, "orient": "top", "symbolType": "stroke"}
-    gap = 16
-    width = (series.PIXELS + gap) // 2 - gap
-    line: Spec = {
-        "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 22}},
-        "encoding": {
-            "x": {
-                "field": "x",
-                "type": "ordinal",
-                "title": None,
-                "axis": {"labelAngle": 0, "labelOverlap": True},
-            },
-            "y": {"field": "y", "type": "quantitative", "title": None, "axis": {"format": "+.0%"}},
-            "color": {"field": "group", "type": "nominal", "scale": scale, "legend": legend},
-            "strokeDash": {"field": "group", "type": "nominal", "scale": dash, "legend": legend},
-            "tooltip": [
-                {"field": "group", "title": "Group"},
-                {"field": "x", "title": "Value"},
-                {"field": "y", "title": "Mean response", "format": "+.1%"},
-            ],
-        },
-    }
-    zero: Spec = {
-        "mark": {"type": "rule", "color": INK, "strokeWidth": 1, "strokeDash": [3, 3]},
-        "encoding": {"y": {"datum": 0}},
-    }
-    faceted: Spec = {
-        "data": {"values": list(rows)},
-        "facet": {
-            "field": "of",
-            "type": "nominal",
-            "title": None,
-            "sort": list(titles),
-            "header": {
-                "labelFont": FONT,
-                "labelFontSize": 11,
-                "labelColor": INK,
-                "labelAnchor": "start",
-                "labelLimit": width,
-                "labelPadding": 4,
-            },
-        },
-        "columns": 2,  # boot.js fits their width to the page
-        "spacing": {"row": 14, "column": gap},
-        "resolve": {"scale": {"x": "independent"}, "axis": {"x": "independent"}},
-        "spec": {
-            "width": width,
-            "height": _SMALL,
-            "view": {"stroke": RULE},
-            "layer": [zero, line],
-        },
-    }
-    return Chart(key, title, alt, {"description": alt, "vconcat": [faceted], "config": config()})
+class _Run(NamedTuple):
+    """One setting, and what it came to."""
+
+    setting: str
+    value: float
+    point: Point
+    sums: Sums
 
 
-def _figures(of: Studied, base: Base, prefix: str) -> Table:
-    swept = [sweep for sweep in sensitivity.sweeps(base) if sweep.key != "arrivals"]
-    return _of_sweeps(of, base, swept, f"{prefix}one-{_slug(base)}", "Mean response by group")
+_OF_POOL: Final[Columns[_Run]] = (
+    Column("Utilization", "utilization", "percent", lambda run: run.sums.utilization),
+    Column("Loss of capacity", "loss_of_capacity", "percent", lambda run: run.sums.loss),
+)
 
 
-def _slug(base: Base) -> str:
-    return base.name.lower().replace(" ", "-")
+def _response(title: str, name: str, groups: Sequence[int]) -> Column[_Run]:
+    return Column(title, name, "duration", lambda run: run.sums.mean_response(*groups))
 
 
-def _of_sweeps(of: Studied, base: Base, swept: Sequence[Sweep], key: str, caption: str) -> Table:
-    return Table(
-        key,
-        f"{caption}, around {base.name}'s fixed values",
-        (
-            Column("Setting", "setting", "text"),
-            Column("Value", "value", "number"),
-            *(
-                Column(title, label, "duration")
-                for title, label in zip(_named(of), of.groups.labels, strict=True)
-            ),
-            Column("Utilization", "utilization", "percent"),
-            Column("Loss of capacity", "loss_of_capacity", "percent"),
-        ),
-        tuple(
-            (
-                sweep.key,
-                value,
-                *(sums.mean_response(group) for group in range(len(of.groups.labels))),
-                sums.utilization,
-                sums.loss,
+def _responses(of: Results, base: Base, swept: Sequence[Sweep], key: str) -> Table:
+    columns: Columns[_Run] = (
+        Column("Setting", "setting", "text"),
+        Column("Value", "value"),
+        *(
+            _response(title, label, [group])
+            for group, (title, label) in enumerate(
+                zip(of.short_labels, of.groups.labels, strict=True)
             )
+        ),
+        *_OF_POOL,
+    )
+    return table(
+        key,
+        f"Mean response by group, around {base.name}'s fixed values",
+        columns,
+        [
+            _Run(sweep.key, value, point, of.answers.of[point])
             for sweep in swept
             for value, point in zip(sweep.values, sweep.points, strict=True)
-            for sums in (of.found.of[point],)
-        ),
+        ],
         note="Utilization and loss of capacity are between the first and the last arrival.",
     )
 
 
-def _changes(of: Studied, base: Base, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for sweep in sensitivity.sweeps(base):
-        made: Change = sensitivity_claims.changes(of.found, sweep)
-        for label, drawn in zip(_labels(of), made.each, strict=True):
-            found = drawn.estimate()
-            value = None if np.isnan(found.value) else found.value
-            rows.append(
-                (
-                    label,
-                    sweep.key,
-                    f"{sweep.values[0]:g} to {sweep.values[-1]:g}",
-                    value,
-                    found.lower,
-                    found.upper,
-                )
-            )
-    return Table(
-        f"{prefix}changes-{_slug(base)}",
+class _Changed(NamedTuple):
+    """What varying a setting does to a group."""
+
+    group: str
+    sweep: Sweep
+    change: Estimate
+
+
+_CHANGED: Final[Columns[_Changed]] = (
+    Column("Group", "group", "text"),
+    Column("Setting", "setting", "text", lambda row: row.sweep.key),
+    Column(
+        "Values",
+        "values",
+        "text",
+        lambda row: f"{row.sweep.values[0]:g} to {row.sweep.values[-1]:g}",
+    ),
+    *interval(
+        lambda row: row.change,
+        Column("Change", "change_s", "duration"),
+        Column("From", "lower_s", "duration"),
+        Column("To", "upper_s", "duration"),
+    ),
+)
+
+
+def _changes(of: Results, base: Base) -> Table:
+    return table(
+        f"changes-{_slug(base)}",
         "How far each setting changes each group's mean response",
-        (
-            Column("Group", "group", "text"),
-            Column("Setting", "setting", "text"),
-            Column("Values", "values", "text"),
-            Column("Change", "change_s", "duration"),
-            Column("From", "lower_s", "duration"),
-            Column("To", "upper_s", "duration"),
-        ),
-        tuple(rows),
+        _CHANGED,
+        [
+            _Changed(label, sweep, change.estimate())
+            for sweep in sweeps(base)
+            for label, change in zip(of.labels, changes(of.answers, sweep).each, strict=True)
+        ],
         note="The rise of the line through all runs, with its 95 % interval.",
     )
 
+
+# --- two settings at once ------------------------------------------------------------------------
 
 _TWO: Final = (
     "Interval and depth, and interval and decay, varied together; all else at Red Diamond's fixed "
@@ -399,104 +320,71 @@ _TWO: Final = (
 )
 
 
-def _heat(of: Studied, plane: Plane, prefix: str) -> Chart:
-    everybody = range(1, len(of.groups.labels))
-    names = (_named(of)[0], "all others")
+def _heat(of: Results, plane: Plane) -> Chart:
+    fixed = BASES[0].point
+    names = (of.short_labels[0], "all others")
+    groups: tuple[Sequence[int], ...] = ((0,), of.answers.others)
+    [rows] = (sweep.values for sweep in sweeps(BASES[0]) if sweep.key == plane.other)
     cells: list[Spec] = []
-    values: dict[str, list[float]] = {name: [] for name in names}
-    found: list[tuple[str, str, str, float]] = []
-    for row, line in enumerate(plane.points):
-        for column, point in enumerate(line):
-            for name, groups in zip(names, ((0,), everybody), strict=True):
-                mean = sensitivity_claims.responses(of.found, [point], groups)[0].value
-                other = sensitivity.sweeps(BASES[0])[1 if plane.other == "depth" else 2]
-                found.append((name, f"{column + 1}", f"{other.values[row]:g}", mean))
-                values[name].append(mean)
-    fixed = {
-        name: sensitivity_claims.responses(of.found, [Point(*BASES[0][1:])], groups)[0].value
-        for name, groups in zip(names, ((0,), everybody), strict=True)
-    }
-    least = min(mean / fixed[name] for name, _, _, mean in found)
-    for name, x, y, mean in found:
-        ratio = mean / fixed[name]
-        cells.append(
-            {
-                "of": name,
-                "x": int(x),
-                "y": y,
-                "value": round(ratio - least, 4),
-                "known": True,
-                "says": wording.duration(mean),
-            }
-        )
+    means: dict[str, list[float]] = {name: [] for name in names}
+    for row, line in zip(rows, plane.points, strict=True):
+        for column, point in enumerate(line, start=1):
+            for name, chosen in zip(names, groups, strict=True):
+                mean = of.answers.of[point].mean_response(*chosen) or 0.0
+                beside = of.answers.beside(point, fixed, *chosen) or 0.0
+                means[name].append(mean)
+                cells.append(
+                    {
+                        "of": name,
+                        "x": column,
+                        "y": f"{row:g}",
+                        "value": beside,
+                        "known": True,
+                        "says": wording.duration(mean),
+                    }
+                )
+    least = min(cell["value"] for cell in cells)
+    cells = [cell | {"value": round(cell["value"] - least, 4)} for cell in cells]
     title = f"Mean response by {plane.one} (days, across) and {plane.other} (down)"
-    said = "; ".join(
+    in_words = "; ".join(
         f"{name} {wording.duration(min(of_name))} to {wording.duration(max(of_name))}"
-        for name, of_name in values.items()
+        for name, of_name in means.items()
     )
-    rows = list(dict.fromkeys(y for _, _, y, _ in found))
     return heat_map(
-        f"{prefix}{plane.key}".replace("-", "_"),
+        plane.key.replace("-", "_"),
         title,
-        f"Heat maps. {title}. {said}.",
+        f"Heat maps. {title}. {in_words}.",
         cells,
-        Layout(names, rows, "Interval, days"),
+        Layout(names, [f"{row:g}" for row in rows], "Interval, days"),
         Colours(f"Above the least, {wording.percent(least)} of that at the fixed values"),
     )
 
 
-def _planes(of: Studied, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    everybody = range(1, len(of.groups.labels))
-    for plane in sensitivity.planes(BASES[0]):
-        for line in plane.points:
-            for point in line:
-                means = [
-                    sensitivity_claims.responses(of.found, [point], groups)[0].value
-                    for groups in ((0,), everybody)
-                ]
-                sums = of.found.of[point]
-                rows.append(
-                    (
-                        plane.key,
-                        point.interval_days,
-                        point.depth,
-                        point.decay,
-                        *means,
-                        sums.utilization,
-                        sums.loss,
-                    )
-                )
-    return Table(
-        f"{prefix}two-at-once",
-        "Two settings at once",
-        (
-            Column("Varied", "varied", "text"),
-            Column("Interval, days", "interval_days", "count"),
-            Column("Depth", "depth", "count"),
-            Column("Decay", "decay", "number"),
-            Column("Largest group", "largest_group", "duration"),
-            Column("All others", "all_others", "duration"),
-            Column("Utilization", "utilization", "percent"),
-            Column("Loss of capacity", "loss_of_capacity", "percent"),
-        ),
-        tuple(rows),
-        shown=0,
+def _planes(of: Results) -> Table:
+    columns: Columns[_Run] = (
+        Column("Varied", "varied", "text", lambda run: run.setting),
+        Column("Interval, days", "interval_days", "count", lambda run: run.point.interval_days),
+        Column("Depth", "depth", "count", lambda run: run.point.depth),
+        Column("Decay", "decay", "number", lambda run: run.point.decay),
+        _response("Largest group", "largest_group", [0]),
+        _response("All others", "all_others", of.answers.others),
+        *_OF_POOL,
     )
+    runs = [
+        _Run(plane.key, 0, point, of.answers.of[point])
+        for plane in planes(BASES[0])
+        for line in plane.points
+        for point in line
+    ]
+    return table("two-at-once", "Two settings at once", columns, runs, shown=0)
 
+
+# --- texts ---------------------------------------------------------------------------------------
 
 _MORE: Final = (
     "The same attempts arrive up to half as fast again: all instants are moved towards the first "
     "arrival, run times and walltimes stay."
 )
-
-
-def _arrivals(of: Studied, prefix: str) -> Table:
-    base = BASES[0]
-    swept = [sweep for sweep in sensitivity.sweeps(base) if sweep.key == "arrivals"]
-    return _of_sweeps(of, base, swept, f"{prefix}arrivals", "Mean response by group")
-
-
 _READ: Final = (
     "Every run replays the whole log: arrivals, run times and walltimes are those of the log, and "
     "who is served first is whose group is furthest below its target. Response is from arrival to "
@@ -509,7 +397,6 @@ _READ: Final = (
     "slowly bring the order closer to that of arrival. [B]'s explanation, that longer memory makes "
     "the largest group's usage larger, overlooks that everyone's grows with it.",
 )
-
 _ERRATA: Final = (
     "[B] §2.1: its own equation and Table 1 give 46.97 % at depth 4 and 45.64 % at depth 3, not "
     "the printed 47.91 % and 38.65 %; the conclusion drawn there does not follow.",

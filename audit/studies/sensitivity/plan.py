@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from audit.model import Backfill
+from audit.model import Backfill, Pool
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.cells import Cell
 from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
-from audit.studies.sensitivity import claims as sensitivity_claims
-from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity import page as sensitivity_study
-from audit.studies.sensitivity.compute import By
+from audit.studies.sensitivity import answers, claims, compute, page
+from audit.studies.sensitivity.compute import BASES, By, Groups
 
 KEY = "sensitivity"
 
@@ -27,35 +24,48 @@ def plan(
 
     Args:
         only: the pool that it concerns; None: every one.
-        by: what makes a group; None: account or width class, see ``sensitivity.grouped``.
+        by: what makes a group; None: account or width class, see ``compute.grouped``.
         most: so many groups at the most, ≥ 2.
         backfill: who may start before others; None: as the pool is configured.
     """
 
     def of(log: Log, draws: Draws) -> Plan:
-        points = sensitivity_study.points()
-        pools, cells = [], list[Cell]()
-        for pool in opening.pools(log, only):
-            own = log.described.filter(pl.col("pool") == pool.name)
-            groups = sensitivity.grouped(own, by, most)
-            chosen = backfill or pool.policy.backfill
-            pools.append((pool, groups))
-            cells += sensitivity.cells(groups, pool, log.setting.now, chosen, points)
+        points = compute.points()
+        pools = [(pool, _groups(log, pool, by, most)) for pool in opening.pools(log, only)]
+        backfills = [backfill or pool.policy.backfill for pool, _ in pools]
+        cells = [
+            cell
+            for (pool, groups), chosen in zip(pools, backfills, strict=True)
+            for cell in compute.cells(groups, pool, log.setting.now, chosen, points)
+        ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            studied = [
-                sensitivity_study.studied(
-                    pool, groups, frames[at * len(points) : (at + 1) * len(points)], draws
-                )
+            results = [
+                _results(pool, groups, frames[at * len(points) : (at + 1) * len(points)], draws)
                 for at, (pool, groups) in enumerate(pools)
             ]
-            used = [backfill or pool.policy.backfill for pool, _ in pools]
             return Made(
-                sensitivity_study.study(log.setting.cluster, studied, used, draws),
-                pl.concat(sensitivity_claims.rows(one.pool.name, one.found) for one in studied),
+                page.study(log.setting.cluster, results, backfills, draws),
+                pl.concat(answers.rows(one.pool.name, one.answers) for one in results),
             )
 
-        asked = f"{only} {by} {most} {[backfill or pool.policy.backfill for pool, _ in pools]}"
-        return Plan(asked, cells, finish)
+        return Plan(f"{only} {by} {most} {backfills}", cells, finish)
 
     return of
+
+
+def _groups(log: Log, pool: Pool, by: By | None, most: int) -> Groups:
+    return compute.grouped(log.described.filter(pl.col("pool") == pool.name), by, most)
+
+
+def _results(
+    pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws
+) -> page.Results:
+    """Puts together what the cells of one pool came to, and decides [B]'s conclusions."""
+    came_to = answers.answers(groups.labels, compute.points(), frames, draws)
+    verdicts = [
+        verdict
+        for base in BASES
+        for verdict in claims.decide(base, came_to, two_at_once=base is BASES[0])
+    ]
+    return page.Results(pool, groups, came_to, verdicts)

@@ -1,6 +1,7 @@
 """Six policies side by side, as [K] figures 1 and 2.
 
-Written as Vega-Lite by hand; ``charts`` draws it. A table of the same study holds every value.
+Written as Vega-Lite by hand; ``report.charts`` draws it. A table of the same study holds every
+value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,10 +10,18 @@ from typing import Final
 from audit.report.charts import series
 from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
 from audit.report.text import wording
+from audit.studies.charts import strokes
 
 _COLOURS: Final = ("#1f2933", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00")
 _DASHES: Final = ([2, 2], [6, 3], [8, 2, 2, 2], [4, 4], [1, 3], [1, 0])
 _HEIGHT: Final = 240
+_POLICY: Final[Spec] = {
+    "field": "of",
+    "type": "nominal",
+    "title": None,
+    "sort": None,
+    "axis": {"ticks": False, "labelOverlap": False},
+}
 
 
 def bubbles(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
@@ -25,13 +34,6 @@ def bubbles(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
             text), wait_says and response_says.
         note: what is left out, for those who cannot see it.
     """
-    x: Spec = {
-        "field": "of",
-        "type": "nominal",
-        "title": None,
-        "sort": None,
-        "axis": {"ticks": False, "labelOverlap": False},
-    }
     top = 1.15 * max(float(row["response"]) for row in rows)
     hours: Spec = {"type": "quantitative", "title": "Mean, h", "scale": {"domain": [0, top]}}
     tooltip = [
@@ -43,12 +45,12 @@ def bubbles(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
     layers: list[Spec] = [
         {
             "mark": {"type": "tick", "color": INK, "thickness": 2, "width": 34},
-            "encoding": {"x": x, "y": {"field": "response", **hours}, "tooltip": tooltip},
+            "encoding": {"x": _POLICY, "y": {"field": "response", **hours}, "tooltip": tooltip},
         },
         {
             "mark": {"type": "circle", "color": BLUE, "opacity": 0.75},
             "encoding": {
-                "x": x,
+                "x": _POLICY,
                 "y": {"field": "wait", **hours},
                 "size": {
                     "field": "slowdown",
@@ -61,15 +63,15 @@ def bubbles(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
         },
         {
             "mark": {"type": "text", "dy": 24, "color": INK, "fontSize": 11},
-            "encoding": {"x": x, "y": {"field": "wait", **hours}, "text": {"field": "says"}},
+            "encoding": {"x": _POLICY, "y": {"field": "wait", **hours}, "text": {"field": "says"}},
         },
     ]
-    said = "; ".join(
+    waits = "; ".join(
         f"{row['of']} waits {row['wait_says']}, slowdown {row['says']}" for row in rows
     )
     alt = (
         f"Bubble chart. {title}: circles are mean waits, their area and label the mean bounded "
-        f"slowdown, strokes mean responses. {said}. {note}"
+        f"slowdown, strokes mean responses. {waits}. {note}"
     ).strip()
     return _chart(key, title, alt, rows, layers)
 
@@ -83,7 +85,7 @@ def cumulative(key: str, title: str, curves: Mapping[str, Sequence[tuple[float, 
         curves: by policy, (NUWT, share of users with at most that), ascending.
     """
     rows: list[Spec] = []
-    said = []
+    at_most_1 = []
     end = float(series.NUWT_CUT)
     for name, points in curves.items():
         kept: dict[int, tuple[float, float]] = {}
@@ -97,9 +99,7 @@ def cumulative(key: str, title: str, curves: Mapping[str, Sequence[tuple[float, 
             for nuwt, share in ((0.0, 0.0), *steps, (end, last))
         ]
         below = max((share for nuwt, share in points if nuwt <= 1), default=0.0)
-        said.append(f"{name} {wording.percent(below)}")
-    names = list(curves)
-    legend = {"title": None, "orient": "top", "symbolType": "stroke", "columns": 6}
+        at_most_1.append(f"{name} {wording.percent(below)}")
     line: Spec = {
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.8},
         "encoding": {
@@ -116,21 +116,10 @@ def cumulative(key: str, title: str, curves: Mapping[str, Sequence[tuple[float, 
                 "scale": {"domain": [0, 1]},
                 "axis": {"format": "%", "tickCount": 5},
             },
-            "color": {
-                "field": "of",
-                "type": "nominal",
-                "scale": {"domain": names, "range": list(_COLOURS[: len(names)])},
-                "legend": legend,
-            },
-            "strokeDash": {
-                "field": "of",
-                "type": "nominal",
-                "scale": {"domain": names, "range": [list(one) for one in _DASHES[: len(names)]]},
-                "legend": legend,
-            },
+            **strokes("of", list(curves), _COLOURS, _DASHES, columns=6),
         },
     }
-    alt = f"Line chart. {title}. Users with a NUWT of at most 1: {', '.join(said)}."
+    alt = f"Line chart. {title}. Users with a NUWT of at most 1: {', '.join(at_most_1)}."
     return _chart(key, title, alt, rows, [line])
 
 
@@ -147,13 +136,7 @@ def spread(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
     bars: Spec = {
         "mark": {"type": "bar"},
         "encoding": {
-            "x": {
-                "field": "of",
-                "type": "nominal",
-                "title": None,
-                "sort": None,
-                "axis": {"ticks": False, "labelOverlap": False},
-            },
+            "x": _POLICY,
             "xOffset": {"field": "what", "sort": whats},
             "y": {"field": "value", "type": "quantitative", "title": "NUWT"},
             "color": {
@@ -170,10 +153,10 @@ def spread(key: str, title: str, rows: Sequence[Spec], note: str) -> Chart:
             ],
         },
     }
-    said = "; ".join(
+    values = "; ".join(
         f"{row['of']} {row['what']} {wording.number(float(row['value']))}" for row in rows
     )
-    return _chart(key, title, f"Bar chart. {title}: {said}. {note}".strip(), rows, [bars])
+    return _chart(key, title, f"Bar chart. {title}: {values}. {note}".strip(), rows, [bars])
 
 
 def _chart(key: str, title: str, alt: str, rows: Sequence[Spec], layers: list[Spec]) -> Chart:

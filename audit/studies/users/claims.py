@@ -16,69 +16,204 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.quantiles import nearest_rank
-from audit.metrics.uncertainty import LOWER, UPPER, Resamples
+from audit.metrics.uncertainty import Resamples
 from audit.studies.users.compute import POLICIES, TS, Compared, Outcome, mean_of
 from audit.studies.verdicts import (
+    ABOVE_0,
+    NOT_ABOVE_0,
+    Asked,
+    Claim,
+    Comparison,
     Estimate,
     Holds,
     Verdict,
-    every,
-    greater,
     mean_difference,
-    opposite,
+    of_resamples,
+    unanimous,
 )
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SOURCE: Final = "[K §5.2]"
+
+# --- the claims ----------------------------------------------------------------------------------
+
+
+class Relation(NamedTuple):
+    """How a policy's figure is said to be beside that of each of its rivals."""
+
+    sentence: str
+    """Of policy, measure and rivals."""
+    difference: str
+    """Of policy and rival, as it is written; the first is what the second is taken from."""
+    asked: Asked = ABOVE_0
+
+
+LOWER: Final = Relation("{policy} has a lower {measure} than {rivals}", "{rival} − {policy}")
+HIGHER: Final = Relation("{policy} has a higher {measure} than {rivals}", "{policy} − {rival}")
+NO_HIGHER: Final = Relation(
+    "{policy} is at least as fair as {rivals}: no higher {measure}",
+    "{policy} − {rival}",
+    NOT_ABOVE_0,
+)
+
+
+class Measure(NamedTuple):
+    """What policies are compared by; less is better."""
+
+    title: str
+    values: Callable[[Outcome], Ints | Floats]
+    """One of each attempt, or of each user."""
+    unit: str = ""
+    of_users: bool = False
+    deviation: bool = False
+    """The deviation of the values, instead of their mean."""
+
+
+WAIT: Final = Measure("wait", lambda outcome: outcome.wait, "s")
+RESPONSE: Final = Measure("response time", lambda outcome: outcome.response, "s")
+SLOWDOWN: Final = Measure("bounded slowdown", lambda outcome: outcome.slowdown)
+UWT: Final = Measure("UWT", lambda outcome: outcome.nuwt, of_users=True)
+DEVIATION: Final = Measure(
+    "deviation of NUWT", lambda outcome: outcome.nuwt, of_users=True, deviation=True
+)
+MEASURES: Final = (WAIT, RESPONSE, SLOWDOWN, UWT, DEVIATION)
+
+
+class Conclusion(NamedTuple):
+    """That a policy's figure is above or below those of its rivals."""
+
+    policy: str
+    relation: Relation
+    measure: Measure
+    rivals: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        rivals = " and ".join(self.rivals) if len(self.rivals) < 3 else ", ".join(self.rivals)
+        if len(self.rivals) == len(POLICIES) - 1:
+            rivals = "all others"
+        return self.relation.sentence.format(
+            policy=self.policy, measure=self.measure.title, rivals=rivals
+        )
+
+
+def _others(policy: str) -> tuple[str, ...]:
+    return tuple(other for other in POLICIES if other != policy)
+
+
 BACKFILLING: Final = ("BF", "BF-EASY", "BF-CONS")
 """Those without any thought for users."""
 
-_OVER_ATTEMPTS: Final[Mapping[str, tuple[str, Callable[[Outcome], Ints | Floats]]]] = {
-    "wait": ("s", lambda of: of.wait),
-    "response": ("s", lambda of: of.response),
-    "slowdown": ("", lambda of: of.slowdown),
-}
-MEASURES: Final = (*_OVER_ATTEMPTS, "UWT", "deviation")
-"""What policies are compared by; less is better."""
+CONCLUSIONS: Final = (
+    Conclusion(TS, LOWER, WAIT, _others(TS)),
+    Conclusion(TS, LOWER, RESPONSE, _others(TS)),
+    Conclusion(TS, LOWER, SLOWDOWN, _others(TS)),
+    Conclusion("BF-CONS", HIGHER, WAIT, ("BF", "BF-EASY")),
+    Conclusion("BF-CONS", LOWER, SLOWDOWN, ("BF",)),
+    Conclusion("BF-CONS", LOWER, SLOWDOWN, ("BF-EASY",)),
+    Conclusion("BF-FAIR", LOWER, UWT, BACKFILLING),
+    Conclusion("BF-FAIR", LOWER, DEVIATION, BACKFILLING),
+    *(Conclusion("FCFS", HIGHER, measure, _others("FCFS")) for measure in MEASURES),
+    Conclusion(TS, NO_HIGHER, UWT, ("BF-FAIR",)),
+    Conclusion(TS, NO_HIGHER, DEVIATION, ("BF-FAIR",)),
+)
 
 
-def value(found: Compared, name: str, measure: str) -> float:
+# --- how they are decided ------------------------------------------------------------------------
+
+
+def decide(compared: Compared) -> list[Verdict]:
+    """All conclusions of [K §5.2]."""
+    return [
+        _with_each_seed(compared, conclusion)
+        if TS in (conclusion.policy, *conclusion.rivals)
+        else _verdict(compared, conclusion)
+        for conclusion in CONCLUSIONS
+    ]
+
+
+def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
+    """A verdict on TS: what it is with its typical seed, unless another seed says otherwise."""
+    verdict = _verdict(compared, conclusion)
+    by_seed = [
+        _verdict(compared._replace(outcomes={**compared.outcomes, TS: outcome}), conclusion).holds
+        for outcome in compared.seeds
+    ]
+    if len(set(by_seed)) == 1:
+        return verdict
+    counts = ", ".join(
+        f"{holds.value} with {by_seed.count(holds)}" for holds in Holds if holds in by_seed
+    )
+    because = f"{verdict.because}; of {len(by_seed)} seeds {counts}"
+    return verdict._replace(holds=unanimous(by_seed), because=because)
+
+
+def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
+    policy, relation, measure, rivals = conclusion
+    comparisons = []
+    for rival in rivals:
+        pair = (rival, policy) if relation is LOWER else (policy, rival)
+        what = relation.difference.format(policy=policy, rival=rival)
+        estimate = difference(compared, *pair, measure)
+        comparisons.append(Comparison(what, estimate, relation.asked))
+    claim = Claim(conclusion.sentence, SOURCE, comparisons)
+    return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
+
+
+def _because(own: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
+    """The figure, and by how much it differs from its rivals'; of many, from the nearest."""
+    if math.isnan(own):
+        return "no user has two jobs and usage"
+    figure = f"{own:,.0f}" if own >= 1_000 else f"{own:.4g}"
+    unit = conclusion.measure.unit
+    has = f"{conclusion.policy} has {figure}{' ' * bool(unit)}{unit}; "
+    if len(comparisons) <= len(BACKFILLING):
+        return has + "; ".join(f"{one.what} = {one.estimate}" for one in comparisons)
+    nearest = min(comparisons, key=_lower)
+    return f"{has}least sure: {nearest.what} = {nearest.estimate}"
+
+
+def _lower(comparison: Comparison) -> float:
+    figure = comparison.estimate
+    return math.inf if figure is None or figure.lower is None else figure.lower
+
+
+# --- figures that are compared -------------------------------------------------------------------
+
+
+def value(compared: Compared, policy: str, measure: Measure) -> float:
     """A policy's figure; NaN where it has none."""
-    outcome = found.outcomes[name]
-    if measure in _OVER_ATTEMPTS:
-        return mean_of(_OVER_ATTEMPTS[measure][1](outcome))
+    outcome = compared.outcomes[policy]
+    if not measure.of_users:
+        return mean_of(measure.values(outcome))
     spread = outcome.dispersion
-    known = spread.uwt if measure == "UWT" else spread.deviation
+    known = spread.deviation if measure.deviation else spread.uwt
     return float("nan") if known is None else known
 
 
-def difference(found: Compared, one: str, other: str, measure: str) -> Estimate:
+def difference(compared: Compared, one: str, other: str, measure: Measure) -> Estimate:
     """By how much a policy's figure is above another's, with its interval."""
-    outcomes = found.outcomes[one], found.outcomes[other]
-    if measure in _OVER_ATTEMPTS:
-        of = _OVER_ATTEMPTS[measure][1]
-        return mean_difference(found.units, of(outcomes[0]), of(outcomes[1]), found.resamples)
-    if len(found.users) == 0:
+    first, second = (measure.values(compared.outcomes[policy]) for policy in (one, other))
+    if not measure.of_users:
+        return mean_difference(compared.units, first, second, compared.resamples)
+    if len(compared.users) == 0:
         return Estimate(float("nan"), None, None)
-    if measure == "UWT":
-        return mean_difference(
-            found.user_units, outcomes[0].nuwt, outcomes[1].nuwt, found.resamples
-        )
-    return deviation_difference(
-        found.user_units, outcomes[0].nuwt, outcomes[1].nuwt, found.resamples
-    )
+    differ = deviation_difference if measure.deviation else mean_difference
+    return differ(compared.user_units, first, second, compared.resamples)
 
 
-def deviation_difference(units: Ints, one: Floats, other: Floats, resamples: Resamples) -> Estimate:
+def deviation_difference(
+    units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
+) -> Estimate:
     """Population deviation of ``one`` − that of ``other``, over the same units.
 
     Args:
@@ -86,10 +221,10 @@ def deviation_difference(units: Ints, one: Floats, other: Floats, resamples: Res
         one, other: the values, of u ≥ 1 units.
         resamples: of the units.
     """
-    found = float(np.std(one) - np.std(other))
+    apart = float(np.std(one) - np.std(other))
     if len(units) < 2:
-        return Estimate(found, None, None)
-    terms = [np.ones(len(units))]
+        return Estimate(apart, None, None)
+    terms: list[Floats] = [np.ones(len(units))]
     for values in (one, other):
         centred = values - values.mean()  # variance from sums of squares loses less about 0
         terms += [centred, centred**2]
@@ -99,115 +234,4 @@ def deviation_difference(units: Ints, one: Floats, other: Floats, resamples: Res
         np.sqrt(np.maximum(squares[drawn] / number[drawn] - (first[drawn] / number[drawn]) ** 2, 0))
         for first, squares in (sums[:2], sums[2:])
     ]
-    apart = np.sort(deviations[0] - deviations[1])
-    return Estimate(found, nearest_rank(apart, LOWER), nearest_rank(apart, UPPER))
-
-
-def decide(found: Compared) -> list[Verdict]:
-    """All conclusions of [K §5.2]."""
-    return [
-        *(_with_each_seed(found, _fastest, measure) for measure in _OVER_ATTEMPTS),
-        _most(found, "BF-CONS", ("BF", "BF-EASY"), "wait"),
-        *(_least(found, "BF-CONS", (rival,), "slowdown") for rival in ("BF", "BF-EASY")),
-        *(_least(found, "BF-FAIR", BACKFILLING, measure) for measure in ("UWT", "deviation")),
-        *(_with_each_seed(found, _worst, measure) for measure in MEASURES),
-        *(_with_each_seed(found, _at_least_as_fair, measure) for measure in ("UWT", "deviation")),
-    ]
-
-
-def _with_each_seed(
-    found: Compared, decider: Callable[[Compared, str], Verdict], measure: str
-) -> Verdict:
-    """A verdict on TS: what it is with its typical seed, unless another seed says otherwise."""
-    verdicts = [
-        decider(found._replace(outcomes={**found.outcomes, TS: outcome}), measure)
-        for outcome in found.seeds
-    ]
-    verdict = decider(found, measure)
-    said = [one.holds for one in verdicts]
-    if len(set(said)) == 1:
-        return verdict
-    counted = ", ".join(
-        f"{holds.value} with {said.count(holds)}" for holds in Holds if holds in said
-    )
-    return verdict._replace(
-        holds=Holds.undecided, because=f"{verdict.because}; of {len(said)} seeds {counted}"
-    )
-
-
-_LARGE: Final = 1_000
-
-_SAID: Final = {
-    "wait": "wait",
-    "response": "response time",
-    "slowdown": "bounded slowdown",
-    "UWT": "UWT",
-    "deviation": "deviation of NUWT",
-}
-
-
-def _fastest(found: Compared, measure: str) -> Verdict:
-    return _least(found, TS, _others(TS), measure)
-
-
-def _worst(found: Compared, measure: str) -> Verdict:
-    return _most(found, "FCFS", _others("FCFS"), measure)
-
-
-def _others(name: str) -> tuple[str, ...]:
-    return tuple(other for other in POLICIES if other != name)
-
-
-def _least(found: Compared, name: str, rivals: Sequence[str], measure: str) -> Verdict:
-    """Whether a policy's figure is below those of its rivals."""
-    apart = {rival: difference(found, rival, name, measure) for rival in rivals}
-    return Verdict(
-        f"{name} has a lower {_SAID[measure]} than {_listed(name, rivals)}",
-        every(greater(one) for one in apart.values()),
-        _because(found, name, apart, measure, f"{{}} − {name}"),
-        SOURCE,
-    )
-
-
-def _most(found: Compared, name: str, rivals: Sequence[str], measure: str) -> Verdict:
-    """Whether a policy's figure is above those of its rivals."""
-    apart = {rival: difference(found, name, rival, measure) for rival in rivals}
-    return Verdict(
-        f"{name} has a higher {_SAID[measure]} than {_listed(name, rivals)}",
-        every(greater(one) for one in apart.values()),
-        _because(found, name, apart, measure, f"{name} − {{}}"),
-        SOURCE,
-    )
-
-
-def _at_least_as_fair(found: Compared, measure: str) -> Verdict:
-    """Whether TS is no less fair to users than BF-FAIR."""
-    apart = difference(found, TS, "BF-FAIR", measure)
-    return Verdict(
-        f"TS is at least as fair as BF-FAIR: no higher {_SAID[measure]}",
-        opposite(greater(apart)),
-        _because(found, TS, {"BF-FAIR": apart}, measure, f"{TS} − {{}}"),
-        SOURCE,
-    )
-
-
-def _listed(name: str, rivals: Sequence[str]) -> str:
-    if len(rivals) == len(POLICIES) - 1:
-        return "all others"
-    return " and ".join(rivals) if len(rivals) < 3 else ", ".join(rivals)
-
-
-def _because(
-    found: Compared, name: str, apart: Mapping[str, Estimate], measure: str, written: str
-) -> str:
-    """The figure, and by how much it differs from its rivals'; of many, from the nearest."""
-    own = value(found, name, measure)
-    if math.isnan(own):
-        return "no user has two jobs and usage"
-    unit = _OVER_ATTEMPTS[measure][0] if measure in _OVER_ATTEMPTS else ""
-    figure = f"{own:,.0f}" if own >= _LARGE else f"{own:.4g}"
-    said = f"{name} has {figure}{' ' * bool(unit)}{unit}; "
-    if len(apart) <= len(BACKFILLING):
-        return said + "; ".join(f"{written.format(other)} = {one}" for other, one in apart.items())
-    nearest = min(apart, key=lambda other: math.inf if (low := apart[other].lower) is None else low)
-    return f"{said}least sure: {written.format(nearest)} = {apart[nearest]}"
+    return of_resamples(apart, deviations[0] - deviations[1])

@@ -122,13 +122,21 @@ def _schedule(
     search: Search,
 ) -> pl.DataFrame:
     """What a policy makes of a pool's attempts; those that end."""
-    told = exact(described) if estimates == "exact" else described
+    attempts = exact(described) if estimates == "exact" else described
     policy = POLICIES[name]
     if policy is None:
-        schedule = tabu.simulate(told, pool, now, search, TAU_S)
+        schedule = tabu.simulate(attempts, pool, now, search, TAU_S)
     else:
-        schedule = engine.simulate(told, pool, now, policy, TAU_S)
+        schedule = engine.simulate(attempts, pool, now, policy, TAU_S)
     return ended(resource_equality(schedule, now)).select(_COLUMNS)
+
+
+class Means(NamedTuple):
+    """Over the attempts of a schedule; NaN of none."""
+
+    wait_mean: float  # s
+    response_mean: float  # s
+    bounded_slowdown_mean: float  # ≥ 1
 
 
 class Outcome(NamedTuple):
@@ -141,6 +149,11 @@ class Outcome(NamedTuple):
     dispersion: Dispersion
     cdf: pl.DataFrame
     """As ``metrics.attempts.users.cdf`` gives it."""
+
+    @property
+    def means(self) -> Means:
+        """Of wait, response and slowdown."""
+        return Means(mean_of(self.wait), mean_of(self.response), mean_of(self.slowdown))
 
 
 class Compared(NamedTuple):
@@ -186,12 +199,13 @@ def compared(
     first = of_users.counted(of_users.by_entity(numbered, "user"))
     number = dict(numbered.select("user", "unit").unique().iter_rows())
     users = tuple(first["entity"].to_list())
-    made = [(run, _outcome(_of(frame, common))) for run, frame in zip(RUNS, frames, strict=True)]
-    seeds = tuple(outcome for (name, _), outcome in made if name == TS)
+    outcomes = [_outcome(_of(frame, common)) for frame in frames]
+    by_policy = {name: outcome for (name, _), outcome in zip(RUNS, outcomes, strict=True)}
+    seeds = tuple(outcome for (name, _), outcome in zip(RUNS, outcomes, strict=True) if name == TS)
     return Compared(
         pool,
         estimates,
-        {name: outcome for (name, _), outcome in made if name != TS} | {TS: typical(seeds)},
+        by_policy | {TS: typical(seeds)},
         seeds,
         max(frame.height for frame in frames) - common.height,
         units,
@@ -237,25 +251,28 @@ class Figure(NamedTuple):
     unit: str
 
 
-def figures(found: Compared, name: str) -> list[Figure]:
+def figures(compared: Compared, policy: str) -> list[Figure]:
     """The figures of one policy; those of NUWT are left out where no user counts."""
-    outcome, draws = found.outcomes[name], found.resamples
-    made = []
-    for metric, values, unit in (
-        ("wait_mean", outcome.wait, "s"),
-        ("response_mean", outcome.response, "s"),
-        ("bounded_slowdown_mean", outcome.slowdown, "1"),
-    ):
-        made.append(Figure(metric, verdicts.mean(found.units, values, draws), unit))
+    outcome, resamples = compared.outcomes[policy], compared.resamples
+    over_attempts = [
+        Figure("wait_mean", verdicts.mean(compared.units, outcome.wait, resamples), "s"),
+        Figure("response_mean", verdicts.mean(compared.units, outcome.response, resamples), "s"),
+        Figure(
+            "bounded_slowdown_mean",
+            verdicts.mean(compared.units, outcome.slowdown, resamples),
+            "1",
+        ),
+    ]
     spread = outcome.dispersion
     if spread.uwt is None or spread.deviation is None or spread.f is None:
-        return made
+        return over_attempts
     order = np.argsort(outcome.nuwt, kind="stable")
-    mean = draws.ratio(found.user_units, outcome.nuwt, np.ones(len(found.users)))
-    quartiles = draws.quantiles(found.user_units[order], outcome.nuwt[order], [250, 500, 750])
-    f, deviation = draws.spread(found.user_units, outcome.nuwt)
-    per = f"s per {found.pool.resource.value}·s"
-    told = (
+    mean = resamples.ratio(compared.user_units, outcome.nuwt, np.ones(len(compared.users)))
+    quartiles = resamples.quantiles(
+        compared.user_units[order], outcome.nuwt[order], [250, 500, 750]
+    )
+    f, deviation = resamples.spread(compared.user_units, outcome.nuwt)
+    over_users = (
         ("uwt", spread.uwt, mean),
         ("nuwt_q1", spread.lower_quartile, quartiles[0]),
         ("nuwt_median", spread.median, quartiles[1]),
@@ -264,30 +281,31 @@ def figures(found: Compared, name: str) -> list[Figure]:
         ("nuwt_deviation", spread.deviation, deviation),
         ("nuwt_f", spread.f, f),
     )
-    for metric, value, interval in told:
-        if value is not None:
-            made.append(
-                Figure(
-                    metric, Estimate(value, *interval), f"({per})²" if metric == "nuwt_f" else per
-                )
-            )
-    return made
+    unit = _nuwt_unit(compared)
+    return over_attempts + [
+        Figure(metric, Estimate(value, *interval), f"({unit})²" if metric == "nuwt_f" else unit)
+        for metric, value, interval in over_users
+        if value is not None
+    ]
 
 
-def rows(found: Compared) -> pl.DataFrame:
+def _nuwt_unit(compared: Compared) -> str:
+    return f"s per {compared.pool.resource.value}·s"
+
+
+def rows(compared: Compared) -> pl.DataFrame:
     """All figures, and each counted user's NUWT.
 
     Returns:
         Columns of ``cells.STUDIED``; ``attempts`` of figures of NUWT is the number of users.
     """
-    made: list[tuple[object, ...]] = []
-    pool = found.pool.name
-    for name, outcome in found.outcomes.items():
-        setting = f"{name}, {ESTIMATES[found.estimates]}"
-        for metric, estimate, unit in figures(found, name):
-            number = len(found.users if "uwt" in metric else found.units)
-            made.append((pool, setting, metric, "all", None, *estimate, unit, number))
-        unit = f"s per {found.pool.resource.value}·s"
-        for user, nuwt in zip(found.users, outcome.nuwt.tolist(), strict=True):
-            made.append((pool, setting, "nuwt", "user", user, nuwt, None, None, unit, None))
-    return studied(made)
+    rows: list[tuple[object, ...]] = []
+    pool, unit = compared.pool.name, _nuwt_unit(compared)
+    for policy, outcome in compared.outcomes.items():
+        setting = f"{policy}, {ESTIMATES[compared.estimates]}"
+        for metric, estimate, its_unit in figures(compared, policy):
+            number = len(compared.users if "uwt" in metric else compared.units)
+            rows.append((pool, setting, metric, "all", None, *estimate, its_unit, number))
+        for user, nuwt in zip(compared.users, outcome.nuwt.tolist(), strict=True):
+            rows.append((pool, setting, "nuwt", "user", user, nuwt, None, None, unit, None))
+    return studied(rows)

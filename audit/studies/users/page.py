@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from audit.model import Policy
 from audit.report.charts.style import Chart, Spec
 from audit.report.text import wording
 from audit.simulation.tabu import Search
 from audit.studies.drawn import Draws
-from audit.studies.page import Cell, Column, Columns, Section, Study, Table
-from audit.studies.users import charts as users_chart
-from audit.studies.users import claims as users_claims
-from audit.studies.users import compute as users
-from audit.studies.users.compute import ESTIMATES, POLICIES, TS, Compared
-from audit.studies.verdicts import Holds, Verdict
+from audit.studies.page import (
+    Column,
+    Columns,
+    Section,
+    Study,
+    Table,
+    by_pool,
+    interval,
+    table,
+    verdict_table,
+)
+from audit.studies.users import charts, claims
+from audit.studies.users.compute import (
+    ESTIMATES,
+    POLICIES,
+    SEEDS,
+    TAU_S,
+    TS,
+    Compared,
+    Figure,
+    Outcome,
+    figures,
+)
+from audit.studies.verdicts import Holds, Verdict, tally
 
 SOURCE: Final = (
     "[K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling."
@@ -23,71 +42,54 @@ SOURCE: Final = (
 _FAR: Final = 3
 """A policy this many times above all others is left out of charts, as [K] leaves out FCFS."""
 
-_OVER_ATTEMPTS: Final[Columns[Any]] = (
+_OVER_ATTEMPTS: Final[Columns[Mapping[str, Any]]] = (
     Column("Mean wait", "wait_mean", "duration"),
     Column("Mean response", "response_mean", "duration"),
-    Column("Mean bounded slowdown", "bounded_slowdown_mean", "number"),
+    Column("Mean bounded slowdown", "bounded_slowdown_mean"),
 )
-_OVER_USERS: Final[Columns[Any]] = (
-    Column("UWT", "uwt", "number"),
-    Column("Deviation", "nuwt_deviation", "number"),
-    Column("F", "nuwt_f", "number"),
-    Column("Lower quartile", "nuwt_q1", "number"),
-    Column("Median", "nuwt_median", "number"),
-    Column("Upper quartile", "nuwt_q3", "number"),
-    Column("Σ wait / Σ area", "nuwt_pooled", "number"),
+_OVER_USERS: Final[Columns[Mapping[str, Any]]] = (
+    Column("UWT", "uwt"),
+    Column("Deviation", "nuwt_deviation"),
+    Column("F", "nuwt_f"),
+    Column("Lower quartile", "nuwt_q1"),
+    Column("Median", "nuwt_median"),
+    Column("Upper quartile", "nuwt_q3"),
+    Column("Σ wait / Σ area", "nuwt_pooled"),
 )
+_TITLES: Final = {column.name: column.title for column in (*_OVER_ATTEMPTS, *_OVER_USERS)}
 
 
-def study(log: str, found: Sequence[Compared], how: Search, draws: Draws) -> Study:
+def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> Study:
     """The study of a log.
 
     Args:
         log: the cluster's name.
-        found: each pool with each kind of estimates.
-        how: TS's search.
+        pools: each pool with each kind of estimates.
+        search: that of TS.
         draws: how resamples were drawn.
     """
-    decided = [users_claims.decide(of) for of in found]
-    pools = list(dict.fromkeys(of.pool.name for of in found))
-    sections = []
-    for name in pools:
-        own = [
-            (of, claims) for of, claims in zip(found, decided, strict=True) if of.pool.name == name
-        ]
-        before = f"Pool {wording.name(name)}: " if len(pools) > 1 else ""
-        prefix = f"{pools.index(name) + 1}-" if len(pools) > 1 else ""
-        sections.append(Section(f"{before}What [K] concludes", (_VERDICTS, _verdicts(own, prefix))))
-        for of, _ in own:
-            sections.append(
-                Section(
-                    f"{before}With {ESTIMATES[of.estimates]}",
-                    (
-                        _text(of),
-                        *_charts(of, prefix),
-                        *_figures(of, prefix),
-                        _SEEDS,
-                        _seeds(of, prefix),
-                    ),
-                )
-            )
+    decided = [(of, claims.decide(of)) for of in pools]
+    names = list(dict.fromkeys(of.pool.name for of in pools))
+    by_name = [
+        (name, _sections([pair for pair in decided if pair[0].pool.name == name])) for name in names
+    ]
     return Study(
         key="users",
         title=f"How policies treat the users of {wording.name(log)}",
-        lead=_lead(found, decided),
+        lead=_lead(pools[0], [verdict for _, verdicts in decided for verdict in verdicts]),
         sections=(
             Section("The policies", (_POLICIES, _policies())),
-            *sections,
+            *by_pool(by_name),
             Section("How to read it", _READ),
         ),
         settings=(
             ("Log", wording.name(log)),
-            ("Threshold of the bounded slowdown", f"{users.TAU_S} s"),
+            ("Threshold of the bounded slowdown", f"{TAU_S} s"),
             (
                 "Tabu search",
-                f"each {how.every_s} s, {how.turns} iterations for each that waits, tabu list of "
-                f"{how.tabu}, PCG64; {users.SEEDS} seeds from {how.seed} on"
-                + ("" if how.bound is None else f"; each stopped after {how.bound}"),
+                f"each {search.every_s} s, {search.turns} iterations for each that waits, tabu "
+                f"list of {search.tabu}, PCG64; {SEEDS} seeds from {search.seed} on"
+                + ("" if search.bound is None else f"; each stopped after {search.bound}"),
             ),
             draws.intervals("resamples of users"),
         ),
@@ -95,24 +97,40 @@ def study(log: str, found: Sequence[Compared], how: Search, draws: Draws) -> Stu
     )
 
 
-def _lead(found: Sequence[Compared], decided: Sequence[Sequence[Verdict]]) -> str:
-    verdicts = [verdict for claims in decided for verdict in claims]
-    number = {holds: sum(one.holds is holds for one in verdicts) for holds in Holds}
-    verb = "does" if number[Holds.no] == 1 else "do"
-    of = found[0]
-    waits = {name: users.mean_of(outcome.wait) for name, outcome in of.outcomes.items()}
+def _lead(of: Compared, verdicts: Sequence[Verdict]) -> str:
+    counts = tally(verdicts)
+    verb = "does" if counts[Holds.no] == 1 else "do"
+    waits = {name: outcome.means.wait_mean for name, outcome in of.outcomes.items()}
     least = min(waits, key=lambda name: waits[name])
-    said = (
-        f"Of {len(verdicts)} comparisons behind the conclusions of [K], {number[Holds.yes]} come "
-        f"out as there, {number[Holds.no]} {verb} not, {number[Holds.undecided]} cannot be "
+    lead = (
+        f"Of {len(verdicts)} comparisons behind the conclusions of [K], {counts[Holds.yes]} come "
+        f"out as there, {counts[Holds.no]} {verb} not, {counts[Holds.undecided]} cannot be "
         f"decided. With {ESTIMATES[of.estimates]}, attempts wait least under {least} "
         f"({wording.duration(waits[least])} on average)"
     )
     if of.users:
         uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in of.outcomes.items()}
         fairest = min(uwts, key=lambda name: uwts[name])
-        said += f"; users' mean NUWT is least under {fairest} ({wording.number(uwts[fairest])})"
-    return said + "."
+        lead += f"; users' mean NUWT is least under {fairest} ({wording.number(uwts[fairest])})"
+    return lead + "."
+
+
+def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Section]:
+    """Of one pool."""
+    verdicts = [(of.estimates, verdict) for of, verdicts in decided for verdict in verdicts]
+    return [
+        Section(
+            "What [K] concludes",
+            (_VERDICTS, verdict_table(verdicts, ("Estimates", "estimates"))),
+        ),
+        *(
+            Section(
+                f"With {ESTIMATES[of.estimates]}",
+                (_text(of), *_charts(of), *_figures(of), _SEEDS, _seeds(of)),
+            )
+            for of, _ in decided
+        ),
+    ]
 
 
 _POLICIES: Final = (
@@ -120,24 +138,21 @@ _POLICIES: Final = (
 )
 
 
+def _decides(policy: Policy | None) -> tuple[str, str]:
+    if policy is None:
+        return "fcfs", "conservative, its plan optimised by a tabu search"
+    return policy.order.value, policy.backfill.value
+
+
+_POLICY: Final[Columns[tuple[str, Policy | None]]] = (
+    Column("Name", "name", "text", lambda row: row[0]),
+    Column("Order", "order", "text", lambda row: _decides(row[1])[0]),
+    Column("Backfilling", "backfilling", "text", lambda row: _decides(row[1])[1]),
+)
+
+
 def _policies() -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for name, policy in POLICIES.items():
-        if policy is None:
-            order, backfilling = "fcfs", "conservative, its plan optimised by a tabu search"
-        else:
-            order, backfilling = policy.order.value, policy.backfill.value
-        rows.append((name, order, backfilling))
-    return Table(
-        "policies",
-        "The policies of [K]",
-        (
-            Column("Name", "name", "text"),
-            Column("Order", "order", "text"),
-            Column("Backfilling", "backfilling", "text"),
-        ),
-        tuple(rows),
-    )
+    return table("policies", "The policies of [K]", _POLICY, POLICIES.items())
 
 
 _VERDICTS: Final = (
@@ -147,53 +162,41 @@ _VERDICTS: Final = (
 )
 
 
-def _verdicts(own: Sequence[tuple[Compared, Sequence[Verdict]]], prefix: str) -> Table:
-    return Table(
-        f"{prefix}verdicts",
-        "Does it hold on this log?",
-        (
-            Column("Conclusion", "claim", "text"),
-            Column("Estimates", "estimates", "text"),
-            Column("Holds", "holds", "text"),
-            Column("Because", "because", "text"),
-            Column("In", "source", "text"),
-        ),
-        tuple(
-            (one.claim, of.estimates, one.holds.value, one.because, one.source)
-            for of, claims in own
-            for one in claims
-        ),
-    )
-
-
 def _text(of: Compared) -> str:
     spread = of.outcomes[TS].dispersion
-    said = (
+    text = (
         f"{wording.count(len(of.units))} attempts; NUWT of {wording.count(len(of.users))} users "
         f"({wording.count(spread.single_job)} with one job and {wording.count(spread.no_usage)} "
         "without usage are left out)."
     )
     if of.left_out:
-        said += f" {wording.count(of.left_out)} attempts never start under some policy."
-    return said
+        text += f" {wording.count(of.left_out)} attempts never start under some policy."
+    return text
 
 
-def _charts(of: Compared, prefix: str) -> list[Chart]:
-    with_ = f"with {ESTIMATES[of.estimates]}"
-    end = f"{prefix}{of.estimates}".replace("-", "_")
-    means = {
-        name: (
-            users.mean_of(one.wait),
-            users.mean_of(one.response),
-            users.mean_of(one.slowdown),
-        )
+# --- charts --------------------------------------------------------------------------------------
+
+
+def _charts(of: Compared) -> list[Chart]:
+    performance = _performance(of)
+    curves = {
+        name: list(zip(one.cdf["nuwt"].to_list(), one.cdf["share"].to_list(), strict=True))
         for name, one in of.outcomes.items()
+        if one.cdf.height
     }
-    kept, note = _without_far({name: response for name, (_, response, _) in means.items()})
-    bubbles: list[Spec] = []
-    for name in kept:
+    if not curves:
+        return [performance]
+    title = f"NUWT over users with {ESTIMATES[of.estimates]}, as [K] fig. 2"
+    return [performance, charts.cumulative(f"nuwt_{of.estimates}", title, curves), _spread(of)]
+
+
+def _performance(of: Compared) -> Chart:
+    means = {name: outcome.means for name, outcome in of.outcomes.items()}
+    near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
+    rows: list[Spec] = []
+    for name in near:
         wait, response, slowdown = means[name]
-        bubbles.append(
+        rows.append(
             {
                 "of": name,
                 "wait": round(wait / 3_600, 4),
@@ -204,30 +207,24 @@ def _charts(of: Compared, prefix: str) -> list[Chart]:
                 "response_says": wording.duration(response),
             }
         )
-    title = f"Wait, response and bounded slowdown {with_}, as [K] fig. 1"
-    made = [users_chart.bubbles(f"performance_{end}", _titled(title, note), bubbles, note)]
-    curves = {
-        name: list(zip(one.cdf["nuwt"].to_list(), one.cdf["share"].to_list(), strict=True))
-        for name, one in of.outcomes.items()
-        if one.cdf.height
-    }
-    if not curves:
-        return made
-    title = f"NUWT over users {with_}, as [K] fig. 2"
-    made.append(users_chart.cumulative(f"nuwt_{end}", title, curves))
+    estimates = ESTIMATES[of.estimates]
+    title = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
+    return charts.bubbles(f"performance_{of.estimates}", _titled(title, note), rows, note)
+
+
+def _spread(of: Compared) -> Chart:
     spreads = {
-        name: (one.dispersion.uwt or 0.0, one.dispersion.deviation or 0.0)
+        name: {"mean": one.dispersion.uwt or 0.0, "deviation": one.dispersion.deviation or 0.0}
         for name, one in of.outcomes.items()
     }
-    kept, note = _without_far({name: deviation for name, (_, deviation) in spreads.items()})
-    bars: list[Spec] = [
+    near, note = _without_far({name: spread["deviation"] for name, spread in spreads.items()})
+    rows: list[Spec] = [
         {"of": name, "what": what, "value": round(figure, 6)}
-        for name in kept
-        for what, figure in zip(("mean", "deviation"), spreads[name], strict=True)
+        for name in near
+        for what, figure in spreads[name].items()
     ]
-    title = f"Mean and deviation of NUWT {with_}, as [K] fig. 2"
-    made.append(users_chart.spread(f"spread_{end}", _titled(title, note), bars, note))
-    return made
+    title = f"Mean and deviation of NUWT with {ESTIMATES[of.estimates]}, as [K] fig. 2"
+    return charts.spread(f"spread_{of.estimates}", _titled(title, note), rows, note)
 
 
 def _without_far(values: dict[str, float]) -> tuple[list[str], str]:
@@ -243,42 +240,51 @@ def _titled(title: str, note: str) -> str:
     return f"{title} ({note.rstrip('.')})" if note else title
 
 
-def _figures(of: Compared, prefix: str) -> list[Table]:
-    known = {name: users.figures(of, name) for name in of.outcomes}
-    made = []
-    for key, caption, columns in (
-        ("performance", "Means over attempts", _OVER_ATTEMPTS),
-        ("nuwt", "NUWT over users", _OVER_USERS),
-    ):
-        rows: list[tuple[Cell, ...]] = []
-        for name, figures in known.items():
-            values = {one.metric: one.estimate.value for one in figures}
-            rows.append((name, *(values.get(column.name) for column in columns)))
-        titled = (Column("Policy", "policy", "text"), *columns)
-        said = f"{caption}, with {ESTIMATES[of.estimates]}"
-        made.append(Table(f"{prefix}{of.estimates}-{key}", said, titled, tuple(rows)))
-    titles = {column.name: column.title for column in (*_OVER_ATTEMPTS, *_OVER_USERS)}
-    made.append(
-        Table(
-            f"{prefix}{of.estimates}-intervals",
-            f"All figures with their 95 % intervals, with {ESTIMATES[of.estimates]}",
-            (
-                Column("Policy", "policy", "text"),
-                Column("Figure", "figure", "text"),
-                Column("Value", "value", "number"),
-                Column("From", "lower", "number"),
-                Column("To", "upper", "number"),
-                Column("Unit", "unit", "text"),
-            ),
-            tuple(
-                (name, titles[one.metric], *one.estimate, one.unit)
-                for name, figures in known.items()
-                for one in figures
-            ),
+# --- tables --------------------------------------------------------------------------------------
+
+_FIGURE: Final[Columns[tuple[str, Figure]]] = (
+    Column("Policy", "policy", "text", lambda row: row[0]),
+    Column("Figure", "figure", "text", lambda row: _TITLES[row[1].metric]),
+    *interval(
+        lambda row: row[1].estimate,
+        Column("Value", "value"),
+        Column("From", "lower"),
+        Column("To", "upper"),
+    ),
+    Column("Unit", "unit", "text", lambda row: row[1].unit),
+)
+
+
+def _figures(of: Compared) -> list[Table]:
+    known = [(name, figure) for name in of.outcomes for figure in figures(of, name)]
+    rows: list[dict[str, Any]] = [
+        {"policy": name, **dict.fromkeys(_TITLES)}
+        | {figure.metric: figure.estimate.value for whose, figure in known if whose == name}
+        for name in of.outcomes
+    ]
+    policy: Column[Mapping[str, Any]] = Column("Policy", "policy", "text")
+    estimates = ESTIMATES[of.estimates]
+    return [
+        table(
+            f"{of.estimates}-performance",
+            f"Means over attempts, with {estimates}",
+            (policy, *_OVER_ATTEMPTS),
+            rows,
+        ),
+        table(
+            f"{of.estimates}-nuwt",
+            f"NUWT over users, with {estimates}",
+            (policy, *_OVER_USERS),
+            rows,
+        ),
+        table(
+            f"{of.estimates}-intervals",
+            f"All figures with their 95 % intervals, with {estimates}",
+            _FIGURE,
+            known,
             shown=0,
-        )
-    )
-    return made
+        ),
+    ]
 
 
 _SEEDS: Final = (
@@ -287,31 +293,30 @@ _SEEDS: Final = (
     "conclusions are decided with each."
 )
 
+_SEED: Final[Columns[Mapping[str, Any]]] = (
+    Column("Seed", "seed", "text"),
+    *_OVER_ATTEMPTS,
+    Column("UWT", "uwt"),
+    Column("Deviation", "nuwt_deviation"),
+    Column("Median NUWT", "nuwt_median"),
+)
 
-def _seeds(of: Compared, prefix: str) -> Table:
-    return Table(
-        f"{prefix}{of.estimates}-seeds",
-        f"{TS} with each seed, and {ESTIMATES[of.estimates]}",
-        (
-            Column("Seed", "seed", "text"),
-            *_OVER_ATTEMPTS,
-            Column("UWT", "uwt", "number"),
-            Column("Deviation", "nuwt_deviation", "number"),
-            Column("Median NUWT", "nuwt_median", "number"),
-        ),
-        tuple(
-            (
-                str(number),
-                users.mean_of(one.wait),
-                users.mean_of(one.response),
-                users.mean_of(one.slowdown),
-                one.dispersion.uwt,
-                one.dispersion.deviation,
-                one.dispersion.median,
-            )
-            for number, one in enumerate(of.seeds, start=1)
-        ),
-    )
+
+def _seed(number: int, outcome: Outcome) -> Mapping[str, Any]:
+    spread = outcome.dispersion
+    return {
+        "seed": str(number),
+        **outcome.means._asdict(),
+        "uwt": spread.uwt,
+        "nuwt_deviation": spread.deviation,
+        "nuwt_median": spread.median,
+    }
+
+
+def _seeds(of: Compared) -> Table:
+    caption = f"{TS} with each seed, and {ESTIMATES[of.estimates]}"
+    rows = [_seed(number, outcome) for number, outcome in enumerate(of.seeds, start=1)]
+    return table(f"{of.estimates}-seeds", caption, _SEED, rows)
 
 
 _READ: Final = (

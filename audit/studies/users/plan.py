@@ -11,8 +11,7 @@ from audit.simulation.tabu import Search
 from audit.studies.cells import Cell
 from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
-from audit.studies.users import compute as users
-from audit.studies.users import page as users_study
+from audit.studies.users import compute, page
 from audit.studies.users.compute import ESTIMATES, RUNS
 from audit.studies.users.stopwatch import Stopwatch
 
@@ -34,17 +33,17 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
         cells = list[Cell]()
         for pool in chosen:
             own = log.described.filter(pl.col("pool") == pool.name)
-            cells += users.cells(own, pool, log.setting.now, search)
+            cells += compute.cells(own, pool, log.setting.now, search)
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             waiting = iter(frames)
-            found = [
-                users.compared(pool, estimates, [next(waiting) for _ in RUNS], draws)
+            compared = [
+                compute.compared(pool, estimates, [next(waiting) for _ in RUNS], draws)
                 for pool in chosen
                 for estimates in ESTIMATES
             ]
-            page = users_study.study(log.setting.cluster, found, search, draws)
-            return Made(page, pl.concat(map(users.rows, found)))
+            study = page.study(log.setting.cluster, compared, search, draws)
+            return Made(study, pl.concat(map(compute.rows, compared)))
 
         return Plan(f"{only} {search}", cells, finish)
 

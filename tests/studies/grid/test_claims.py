@@ -12,9 +12,9 @@ from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies import parts
 from audit.studies.drawn import Draws
-from audit.studies.grid import claims as grid_claims
+from audit.studies.grid import claims
 from audit.studies.grid import compute as grid
-from audit.studies.grid.claims import Decided
+from audit.studies.grid.claims import Decided, decided
 from audit.studies.grid.compute import UNFAIRNESS, WAIT, Correlation, Grid, Point
 from audit.studies.verdicts import Estimate, Holds
 from tests.naive import grid as slow
@@ -107,61 +107,61 @@ def held(found: Decided, *words: str) -> set[Holds]:
 
 
 def test_without_guarantee_a_wide_attempt_starves() -> None:
-    found = grid_claims.no_guarantee(grid_of(STARVING))
+    found = decided(claims.NO_GUARANTEE, grid_of(STARVING))
     assert found.verdict.holds is Holds.yes
     assert "6 attempts are wide" in found.verdict.because
 
 
 def test_without_backfilling_there_is_nothing_to_guarantee() -> None:
-    assert grid_claims.no_guarantee(grid_of(TWINS)).verdict.holds is Holds.no
+    assert decided(claims.NO_GUARANTEE, grid_of(TWINS)).verdict.holds is Holds.no
 
 
 def test_no_wide_attempt_decides_nothing() -> None:
     narrow = grid_of([(k, 50, 50, 1) for k in range(20)])
-    found = grid_claims.no_guarantee(narrow)
+    found = decided(claims.NO_GUARANTEE, narrow)
     assert held(found, "wide") == {Holds.undecided}
 
 
 def test_shortest_first_lets_the_long_wait() -> None:
-    found = grid_claims.shortest_first(grid_of(BATCHES))
+    found = decided(claims.SHORTEST_FIRST, grid_of(BATCHES))
     assert found.verdict.holds is Holds.yes
     assert held(found, "strict") == held(found, "re sjf") == {Holds.yes}
 
 
 def test_shortest_first_of_equals_is_the_order_of_arrival() -> None:
-    found = grid_claims.shortest_first(grid_of(SAME_LENGTH))
+    found = decided(claims.SHORTEST_FIRST, grid_of(SAME_LENGTH))
     assert found.verdict.holds is Holds.no
     assert held(found, "sjf / fcfs") == {Holds.yes}
 
 
 def test_expansion_of_equals_is_the_order_of_arrival() -> None:
-    found = grid_claims.expansion_near_arrival(grid_of(SAME_LENGTH))
+    found = decided(claims.EXPANSION_NEAR_ARRIVAL, grid_of(SAME_LENGTH))
     assert found.verdict.holds is Holds.yes
     assert "1.000 [1.000, 1.000]" in found.verdict.because
 
 
 def test_expansion_favours_the_short() -> None:
-    assert grid_claims.expansion_near_arrival(grid_of(LONG_AND_SHORT)).verdict.holds is Holds.no
+    assert decided(claims.EXPANSION_NEAR_ARRIVAL, grid_of(LONG_AND_SHORT)).verdict.holds is Holds.no
 
 
 def test_with_one_that_waits_easy_is_conservative() -> None:
-    assert grid_claims.conservative_near_easy(grid_of(SURPRISE)).verdict.holds is Holds.yes
+    assert decided(claims.CONSERVATIVE_NEAR_EASY, grid_of(SURPRISE)).verdict.holds is Holds.yes
 
 
 def test_easy_promises_nothing_behind_the_head() -> None:
-    found = grid_claims.conservative_near_easy(grid_of(BEHIND_THE_HEAD))
+    found = decided(claims.CONSERVATIVE_NEAR_EASY, grid_of(BEHIND_THE_HEAD))
     assert found.verdict.holds is Holds.no
     assert held(found, "strict") == {Holds.no}
 
 
 def test_what_comes_from_estimates_is_gone_without_them() -> None:
-    found = grid_claims.inexact_estimates(grid_of(SURPRISE))
+    found = decided(claims.INEXACT_ESTIMATES, grid_of(SURPRISE))
     assert found.verdict.holds is Holds.yes
     assert "18 attempts" in found.verdict.because
 
 
 def test_what_does_not_come_from_estimates_stays() -> None:
-    found = grid_claims.inexact_estimates(grid_of(BEHIND_THE_HEAD))
+    found = decided(claims.INEXACT_ESTIMATES, grid_of(BEHIND_THE_HEAD))
     assert found.verdict.holds is Holds.no
     assert held(found, "easy") == {Holds.no}
     assert held(found, "conservative") == {Holds.undecided}  # it was fair before
@@ -189,17 +189,17 @@ FAINT: Made = {Backfill.no_guarantee: 1.5, Backfill.conservative: 0.9, Order.lxf
 
 def test_relaxed_is_clearer_where_it_sets_policies_further_apart() -> None:
     of = made_up({"strict": FAINT, "relaxed": CLEAR})
-    assert grid_claims.relaxed_clearer(of).verdict.holds is Holds.yes
+    assert decided(claims.RELAXED_CLEARER, of).verdict.holds is Holds.yes
     other = made_up({"strict": CLEAR, "relaxed": FAINT})
-    assert grid_claims.relaxed_clearer(other).verdict.holds is Holds.no
+    assert decided(claims.RELAXED_CLEARER, other).verdict.holds is Holds.no
     faster: Made = {Order.lxf: 1 / 3, Backfill.no_guarantee: 1 / 9, Backfill.conservative: 5.0}
     either = made_up({"strict": FAINT, "relaxed": faster})
-    assert grid_claims.relaxed_clearer(either).verdict.holds is Holds.yes
+    assert decided(claims.RELAXED_CLEARER, either).verdict.holds is Holds.yes
 
 
 def test_subsets_that_rank_alike() -> None:
     of = made_up(dict.fromkeys(UNFAIRNESS, CLEAR))
-    found = grid_claims.subsets_alike(grid.correlations(of))
+    found = claims.subsets_alike(grid.correlations(of))
     assert found.verdict.holds is Holds.yes
     assert len(found.comparisons) == 4 * 11
 
@@ -210,15 +210,15 @@ def test_subsets_that_rank_against_each_other() -> None:
     for values in of.values.values():
         for metric in UNFAIRNESS:
             values[metric][turned] = 1e-3 / values[metric][turned]
-    found = grid_claims.subsets_alike(grid.correlations(of))
+    found = claims.subsets_alike(grid.correlations(of))
     assert found.verdict.holds is Holds.no
 
 
 def test_a_correlation_that_is_not_known_decides_nothing() -> None:
     known = Correlation("strict", None, Estimate(0.9, 0.8, 0.95))
     unknown = Correlation("relaxed", None, None)
-    assert grid_claims.subsets_alike([known]).verdict.holds is Holds.yes
-    assert grid_claims.subsets_alike([known, unknown]).verdict.holds is Holds.undecided
+    assert claims.subsets_alike([known]).verdict.holds is Holds.yes
+    assert claims.subsets_alike([known, unknown]).verdict.holds is Holds.undecided
 
 
 def test_single_loads_and_raqfm_decide_nothing() -> None:
@@ -228,7 +228,7 @@ def test_single_loads_and_raqfm_decide_nothing() -> None:
     values = {
         point._replace(load=at): values for point, values in of.values.items() for at in twice
     }
-    decided = grid_claims.decide(of._replace(loads=twice, values=values), grid.correlations(of))
+    decided = claims.decide(of._replace(loads=twice, values=values), grid.correlations(of))
     assert [one.number for one in decided] == list(range(1, 8))
     for found in decided:
         for one in found.comparisons:
@@ -243,14 +243,14 @@ def test_single_loads_and_raqfm_decide_nothing() -> None:
 def test_of_one_user_nothing_is_decided() -> None:
     of = grid_of(STARVING)
     alone = of._replace(units=np.zeros_like(of.units), resamples=Resamples(1, 1, 50))
-    for found in grid_claims.decide(alone, grid.correlations(alone)):
+    for found in claims.decide(alone, grid.correlations(alone)):
         assert found.verdict.holds is Holds.undecided
 
 
 @pytest.mark.parametrize("claim", range(7))
 def test_every_claim_says_why(claim: int) -> None:
     of = grid_of(STARVING)
-    found = grid_claims.decide(of, grid.correlations(of))[claim]
+    found = claims.decide(of, grid.correlations(of))[claim]
     assert found.verdict.source.startswith("[S §")
     for one in found.comparisons:
         assert (str(one) in found.verdict.because) == one.decides

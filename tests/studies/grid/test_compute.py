@@ -134,13 +134,6 @@ def test_a_resample_of_everybody_once_is_the_log() -> None:
             assert one.estimate.lower == one.estimate.upper == one.estimate.value
 
 
-def test_ranks_share_the_mean_of_ties_and_spread_what_is_unknown() -> None:
-    values = np.array([[3.0, 1.0], [1.0, np.nan], [3.0, 2.0], [0.5, 4.0]])
-    made = grid.ranks(values)
-    assert made[:, 0].tolist() == [3.5, 2.0, 3.5, 1.0]
-    assert np.isnan(made[:, 1]).all()
-
-
 def test_one_user_has_figures_but_no_interval() -> None:
     records = [ended(EPOCH + 5 * k, EPOCH + 5 * k, EPOCH + 5 * k + 9, 1 + k % 3) for k in range(12)]
     part = cut(records)

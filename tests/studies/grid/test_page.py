@@ -17,7 +17,7 @@ from audit.studies.drawn import Draws
 from audit.studies.grid import claims as grid_claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid import page as grid_study
-from audit.studies.grid.page import Found
+from audit.studies.grid.page import Results
 from audit.studies.page import Study, Table
 from tests.report import chromium
 from tests.strategies import EPOCH, POOLS, ended, frame
@@ -27,7 +27,7 @@ LENGTHS = [(90, 1, "ann"), (60, 4, "bob"), (30, 2, "<b>cem</b>"), (75, 3, "ann")
 
 
 @cache
-def found() -> Found:
+def found() -> Results:
     records = [
         ended(EPOCH + 20 * k, EPOCH + 20 * k, EPOCH + 20 * k + length, size, user, walltime_s=200)
         for k, (length, size, user) in enumerate(LENGTHS * 8)
@@ -37,7 +37,7 @@ def found() -> Found:
     frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
     of = grid.grid(part, LOADS, frames, Draws(5, 100))
     ranked = grid.correlations(of)
-    return Found("a <log>", of, grid.figures(of), ranked, grid_claims.decide(of, ranked), 5, TOP)
+    return Results("a <log>", of, grid.figures(of), ranked, grid_claims.decide(of, ranked), 5, TOP)
 
 
 @cache

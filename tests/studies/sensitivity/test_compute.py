@@ -1,9 +1,6 @@
-"""[B §5] on a log: against slow twins, by hand, and on answers whose verdicts are known."""
+"""[B §5] on a log: groups, targets and settings, against slow twins and by hand."""
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,24 +12,15 @@ from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import Windows
-from audit.metrics.uncertainty import Resamples
-from audit.model import Backfill, Order, Policy, Pool, Resource
+from audit.model import Backfill, Order, Policy
 from audit.simulation import engine
 from audit.simulation.ownership import Fairshare
 from audit.simulation.workload import workload
-from audit.studies.drawn import Draws, ratio
-from audit.studies.sensitivity import claims as sensitivity_claims
 from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity.claims import Answers, Sums
-from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, Base, Groups, Point
-from audit.studies.verdicts import Holds
+from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, Point
 from tests.naive import sensitivity as naive
-from tests.strategies import EPOCH, NOW, ended, frame, workloads
-
-POOL = Pool("all", Resource.cpus, 4)
-RED_DIAMOND, ACXIOM = BASES
-FIXED = Point(7, 7, 0.7)
-
+from tests.strategies import NOW, workloads
+from tests.studies.sensitivity.known import FIXED, POOL, RED_DIAMOND, attempts_of
 
 # --- settings ------------------------------------------------------------------------------------
 
@@ -92,14 +80,6 @@ def test_each_setting_is_varied_alone() -> None:
 
 
 # --- groups --------------------------------------------------------------------------------------
-
-
-def attempts_of(*lives: tuple[int, int, int, int, str | None, str | None]) -> pl.DataFrame:
-    """Arrival, start, end, size, user and account of each."""
-    records = [
-        ended(*life[:4], life[4], account=life[5], walltime_s=life[2] - life[1]) for life in lives
-    ]
-    return describe(frame(records), [POOL])
 
 
 def test_groups_by_hand() -> None:
@@ -204,209 +184,3 @@ def test_days_by_hand() -> None:
         ("capacity", -1, 0, 0, 4 * day),
         ("capacity", -1, 1, 0, 4 * 80),
     ]
-
-
-# --- the line, and ranks -------------------------------------------------------------------------
-
-figures = st.lists(st.integers(0, 1_000), min_size=3, max_size=3)
-
-
-@given(st.lists(st.integers(-50, 50), min_size=2, max_size=6, unique=True), st.data())
-def test_change(values: list[int], data: st.DataObject) -> None:
-    values.sort()
-    of = data.draw(st.lists(st.integers(0, 1_000), min_size=len(values), max_size=len(values)))
-    resamples = Resamples(2, 0, 20)
-    drawn = [ratio(resamples, np.array([y, y], float), np.ones(2)) for y in of]
-    found = sensitivity_claims.change(values, drawn)
-    expected = naive.change([Fraction(x) for x in values], [Fraction(y) for y in of])
-    assert found.value == pytest.approx(float(expected), abs=1e-9)
-    assert found.resamples == pytest.approx(np.full(20, float(expected)), abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
-def test_rank_correlation(pairs: list[tuple[int, int]]) -> None:
-    one, other = (list(side) for side in zip(*pairs, strict=True))
-    found = sensitivity_claims._rank_correlations(np.array([*one, *other], float))
-    expected = naive.rank_correlation(one, other)
-    if expected is None:
-        assert np.isnan(found)
-    else:
-        assert float(found) == pytest.approx(expected)
-
-
-# --- deciders, on answers that are known ---------------------------------------------------------
-
-Response = Callable[[Point, int], float]
-"""Mean response of a group under a setting."""
-
-
-def answers(response: Response, used: Callable[[Point], int] = lambda point: 50) -> Answers:
-    """What settings came to if groups answered so; ten users and ten days that differ a little."""
-    points = [
-        point
-        for base in BASES
-        for sweep in (
-            *sensitivity.sweeps(base),
-            *(plane.diagonal for plane in sensitivity.planes(base)),
-        )
-        for point in sweep.points
-    ]
-    units = np.linspace(0.9, 1.1, 10)
-    frames = []
-    for point in points:
-        rows: list[tuple[str, int, int, int, int]] = []
-        for unit, factor in enumerate(units.tolist()):
-            for group in (0, 1):
-                amount = round(response(point, group) * factor * 10)
-                rows.append(("user", group, unit, 10, amount))
-                rows.append(("day", group, unit, 10, amount))
-            pool = {"used": used(point), "lost": 100 - used(point), "capacity": 100}
-            rows += [(kind, -1, unit, 0, amount) for kind, amount in pool.items()]
-        frames.append(pl.DataFrame(rows, schema=sensitivity.SUMS, orient="row"))
-    return sensitivity_claims.answers(("wide", "narrow"), points, frames, Draws(1))
-
-
-def as_the_paper(point: Point, group: int) -> float:
-    """Everything that [B] concludes."""
-    effect = point.interval_days + point.depth + 40 * point.decay + 100 * point.run
-    return 1_000 + 3 * effect if group == 0 else 5_000 - effect
-
-
-def contrary(point: Point, group: int) -> float:
-    """Nothing of what [B] concludes."""
-    days, depth = point.interval_days, point.depth
-    if days in (depth, round(10 * point.decay)):  # along the diagonals nothing moves
-        days, depth = FIXED.interval_days, FIXED.depth
-    effect = 100 * days + 100 * depth
-    return 50_000 - effect if group == 0 else 5_000 + effect
-
-
-def held(found: Answers, base: Base = RED_DIAMOND, two: bool = True) -> list[str]:
-    return [
-        verdict.holds.value for verdict in sensitivity_claims.decide(base, found, two_at_once=two)
-    ]
-
-
-def rising(point: Point) -> int:
-    return round(as_the_paper(point, 0) / 50)
-
-
-def test_all_conclusions_hold_where_the_log_is_as_the_paper_says() -> None:
-    for base, count in ((RED_DIAMOND, 9), (ACXIOM, 7)):
-        found = held(answers(as_the_paper, rising), base, base is RED_DIAMOND)
-        assert found == ["yes"] * count
-
-
-def test_none_holds_where_the_log_says_the_contrary() -> None:
-    def falling(point: Point) -> int:
-        return 90 - round(contrary(point, 0) / 1_000)
-
-    assert held(answers(contrary, falling)) == ["no"] * 9
-
-
-def test_no_difference_is_no_support() -> None:
-    # nothing moves: nothing is above 0, and the response does not vary
-    found = held(answers(lambda point, group: 100 + 100 * group))
-    assert found == ["no"] * 7 + ["undecided"] * 2
-
-
-def test_only_one_side_of_the_claim() -> None:
-    found = answers(lambda point, group: as_the_paper(point, 0), rising)
-    assert held(found)[:3] == ["no"] * 3
-
-
-def test_utilization_that_stands_still_does_not_follow() -> None:
-    verdicts = sensitivity_claims.decide(ACXIOM, answers(as_the_paper), two_at_once=False)
-    assert verdicts[-2].holds is Holds.no
-    assert "0.5000 in all 27 settings" in verdicts[-2].because
-
-
-def test_one_user_decides_nothing() -> None:
-    one = answers(as_the_paper, rising)
-    alone = {
-        point: Sums(sums.attempts[:, :1], sums.response[:, :1], *(of[:1] for of in sums[2:]))
-        for point, sums in one.of.items()
-    }
-    found = Answers(one.labels, alone, Resamples(1, 0), Resamples(1, 0))
-    assert set(held(found)) == {"undecided"}
-
-
-def test_noise_between_users_leaves_it_undecided() -> None:
-    found = answers(as_the_paper, rising)
-    signs = np.array([1, -1] * 5, float)
-    noisy = {
-        point: sums._replace(
-            response=sums.response + np.outer([1.0, 1.0], signs) * 400 * point.interval_days
-        )
-        for point, sums in found.of.items()
-    }
-    verdicts = sensitivity_claims.decide(RED_DIAMOND, found._replace(of=noisy), two_at_once=False)
-    assert verdicts[0].holds is Holds.undecided
-
-
-# --- from a log to a verdict ---------------------------------------------------------------------
-
-
-def memory(days: int) -> pl.DataFrame:
-    """Who used much five days ago and who used a little yesterday compete, day after day.
-
-    A user pair per story; ``wide`` used 4 · 3 h five days before, ``narrow`` 4 · 1 h on the last
-    day. With one day remembered, wide goes first; with nine, narrow does.
-    """
-    day, hour = 86_400, 3_600
-    lives: list[Any] = []
-    for story in range(4):
-        t = EPOCH + story * 40 * day
-        wide, narrow = (f"w{story}", "wide"), (f"n{story}", "narrow")
-        plan = [
-            (t, 3 * hour, *wide),
-            (t + 5 * day - 8 * hour, hour, *narrow),
-            (t + 5 * day, hour, None, None),
-            (t + 5 * day + 60, 2 * hour, *wide),
-            (t + 5 * day + 120, 2 * hour, *narrow),
-        ]
-        lives += [(at, at, at + length, 4, user, account) for at, length, user, account in plan]
-    return attempts_of(*lives)
-
-
-def apart(figures: list[float | None]) -> float:
-    first, last = figures[0], figures[-1]
-    assert first is not None
-    assert last is not None
-    return last - first
-
-
-def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_knows_its_use() -> (
-    None
-):
-    groups: Groups = sensitivity.grouped(memory(1))
-    assert groups.labels == ("wide", "narrow", OTHERS)
-    base = Base("one day", 1, 1, 0.7)
-    sweep = sensitivity.sweeps(base)[0]
-    cells = sensitivity.cells(groups, POOL, EPOCH + 10**9, Backfill.easy, sweep.points)
-    found = sensitivity_claims.answers(
-        groups.labels, sweep.points, [cell.compute() for cell in cells], Draws(3)
-    )
-    starts = [found.of[point].mean_response(0) for point in sweep.points]
-    # 2 h each behind the hour; the one behind the other waits 2 h longer
-    # the mean of two attempts, of which one waits longer
-    assert apart(starts) == 3_600
-    narrow = [found.of[point].mean_response(1) for point in sweep.points]
-    assert apart(narrow) == -3_600
-    verdict = sensitivity_claims.slower_and_faster(
-        base, found.labels, sensitivity_claims.changes(found, sweep)
-    )
-    assert verdict.holds is Holds.yes
-
-
-def test_rows_for_the_database() -> None:
-    found = answers(as_the_paper, rising)
-    rows = sensitivity_claims.rows("all", found)
-    assert rows.height == len(found.of) * 4
-    one = rows.filter(
-        pl.col("setting") == FIXED.label,
-        pl.col("metric") == "response_mean",
-        pl.col("dimension_value") == "wide",
-    ).row(0, named=True)
-    assert one["value"] == pytest.approx(as_the_paper(FIXED, 0), rel=1e-3)
-    assert one["lower"] < one["value"] < one["upper"]

@@ -1,0 +1,136 @@
+"""[B]'s conclusions, on answers whose verdicts are known, and on a log made for one of them."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.uncertainty import Resamples
+from audit.model import Backfill
+from audit.studies.drawn import Draws
+from audit.studies.sensitivity import answers, claims
+from audit.studies.sensitivity import compute as sensitivity
+from audit.studies.sensitivity.answers import Answers, Sums
+from audit.studies.sensitivity.compute import OTHERS, Base, Groups, Point
+from audit.studies.verdicts import Holds
+from tests.strategies import EPOCH
+from tests.studies.sensitivity.known import (
+    ACXIOM,
+    POOL,
+    RED_DIAMOND,
+    answered,
+    as_the_paper,
+    attempts_of,
+    contrary,
+    rising,
+)
+
+
+def held(found: Answers, base: Base = RED_DIAMOND, two: bool = True) -> list[str]:
+    return [verdict.holds.value for verdict in claims.decide(base, found, two_at_once=two)]
+
+
+def test_all_conclusions_hold_where_the_log_is_as_the_paper_says() -> None:
+    for base, count in ((RED_DIAMOND, 9), (ACXIOM, 7)):
+        found = held(answered(as_the_paper, rising), base, base is RED_DIAMOND)
+        assert found == ["yes"] * count
+
+
+def test_none_holds_where_the_log_says_the_contrary() -> None:
+    def falling(point: Point) -> int:
+        return 90 - round(contrary(point, 0) / 1_000)
+
+    assert held(answered(contrary, falling)) == ["no"] * 9
+
+
+def test_no_difference_is_no_support() -> None:
+    # nothing moves: nothing is above 0, and the response does not vary
+    found = held(answered(lambda point, group: 100 + 100 * group))
+    assert found == ["no"] * 7 + ["undecided"] * 2
+
+
+def test_only_one_side_of_the_claim() -> None:
+    found = answered(lambda point, group: as_the_paper(point, 0), rising)
+    assert held(found)[:3] == ["no"] * 3
+
+
+def test_utilization_that_stands_still_does_not_follow() -> None:
+    verdicts = claims.decide(ACXIOM, answered(as_the_paper), two_at_once=False)
+    assert verdicts[-2].holds is Holds.no
+    assert "0.5000 in all 27 settings" in verdicts[-2].because
+
+
+def test_one_user_decides_nothing() -> None:
+    one = answered(as_the_paper, rising)
+    alone = {
+        point: Sums(sums.attempts[:, :1], sums.response[:, :1], *(of[:1] for of in sums[2:]))
+        for point, sums in one.of.items()
+    }
+    found = Answers(one.labels, alone, Resamples(1, 0), Resamples(1, 0))
+    assert set(held(found)) == {"undecided"}
+
+
+def test_noise_between_users_leaves_it_undecided() -> None:
+    found = answered(as_the_paper, rising)
+    signs = np.array([1, -1] * 5, float)
+    noisy = {
+        point: sums._replace(
+            response=sums.response + np.outer([1.0, 1.0], signs) * 400 * point.interval_days
+        )
+        for point, sums in found.of.items()
+    }
+    verdicts = claims.decide(RED_DIAMOND, found._replace(of=noisy), two_at_once=False)
+    assert verdicts[0].holds is Holds.undecided
+
+
+# --- from a log to a verdict ---------------------------------------------------------------------
+
+
+def memory(days: int) -> pl.DataFrame:
+    """Who used much five days ago and who used a little yesterday compete, day after day.
+
+    A user pair per story; ``wide`` used 4 · 3 h five days before, ``narrow`` 4 · 1 h on the last
+    day. With one day remembered, wide goes first; with nine, narrow does.
+    """
+    day, hour = 86_400, 3_600
+    lives: list[Any] = []
+    for story in range(4):
+        t = EPOCH + story * 40 * day
+        wide, narrow = (f"w{story}", "wide"), (f"n{story}", "narrow")
+        plan = [
+            (t, 3 * hour, *wide),
+            (t + 5 * day - 8 * hour, hour, *narrow),
+            (t + 5 * day, hour, None, None),
+            (t + 5 * day + 60, 2 * hour, *wide),
+            (t + 5 * day + 120, 2 * hour, *narrow),
+        ]
+        lives += [(at, at, at + length, 4, user, account) for at, length, user, account in plan]
+    return attempts_of(*lives)
+
+
+def apart(figures: list[float | None]) -> float:
+    first, last = figures[0], figures[-1]
+    assert first is not None
+    assert last is not None
+    return last - first
+
+
+def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_knows_its_use() -> (
+    None
+):
+    groups: Groups = sensitivity.grouped(memory(1))
+    assert groups.labels == ("wide", "narrow", OTHERS)
+    base = Base("one day", 1, 1, 0.7)
+    sweep = sensitivity.sweeps(base)[0]
+    cells = sensitivity.cells(groups, POOL, EPOCH + 10**9, Backfill.easy, sweep.points)
+    found = answers.answers(
+        groups.labels, sweep.points, [cell.compute() for cell in cells], Draws(3)
+    )
+    starts = [found.of[point].mean_response(0) for point in sweep.points]
+    # 2 h each behind the hour; the one behind the other waits 2 h longer
+    # the mean of two attempts, of which one waits longer
+    assert apart(starts) == 3_600
+    narrow = [found.of[point].mean_response(1) for point in sweep.points]
+    assert apart(narrow) == -3_600
+    verdict = claims.slower_and_faster(base, found.labels, answers.changes(found, sweep))
+    assert verdict.holds is Holds.yes

@@ -1,0 +1,49 @@
+"""Logs that repeat one episode for fresh users, far apart, so that every resample says the same."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from audit.metrics.attempts.population import describe
+from audit.model import Pool, Resource
+from audit.simulation.tabu import Search
+from audit.studies.drawn import Draws
+from audit.studies.users import compute as users
+from audit.studies.users.compute import ESTIMATES, RUNS, Compared, Estimates
+from tests.strategies import ended, frame
+
+Attempt = tuple[str, int, int, int]
+"""User, arrival, run time; and the size."""
+
+PERIOD = 30_000_000  # a multiple of 300, so each episode meets the tabu search alike
+NOW = 10**12
+
+
+def attempts(
+    episode: Sequence[Attempt], repeated: int, walltimes: Sequence[int | None] = ()
+) -> pl.DataFrame:
+    """An episode for so many sets of users, as a log."""
+    told = walltimes or [None] * len(episode)
+    return frame(
+        [
+            ended(
+                at + arrival,
+                at + arrival,
+                at + arrival + lasts,
+                size,
+                f"{user}{k}",
+                walltime_s=limit,
+            )
+            for k in range(repeated)
+            for at in (k * PERIOD,)
+            for (user, arrival, lasts, size), limit in zip(episode, told, strict=True)
+        ]
+    )
+
+
+def compare(log: pl.DataFrame, capacity: int, estimates: Estimates = "exact") -> Compared:
+    pool = Pool("all", Resource.cpus, capacity)
+    cells = users.cells(describe(log, [pool]), pool, NOW, Search(seed=3))
+    frames = [cell.compute() for cell in cells]
+    begin = list(ESTIMATES).index(estimates) * len(RUNS)
+    return users.compared(pool, estimates, frames[begin : begin + len(RUNS)], Draws(1))
