@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from audit.cli.options import Columns, ConfigFile, Partitions, Separator, Zone, reading
+from audit.cli.options import (
+    Associations,
+    Columns,
+    ConfigFile,
+    Partitions,
+    Qos,
+    Separator,
+    SlurmConf,
+    Zone,
+    reading,
+)
 from audit.cli.output import at_work, described, say, warn
 from audit.errors import UsageError
 
@@ -18,6 +28,9 @@ def init(
         list[Path] | None, typer.Argument(metavar="LOG", help="Accounting logs, or folders.")
     ] = None,
     partitions: Partitions = None,
+    assoc: Associations = None,
+    qos: Qos = None,
+    slurm_conf: SlurmConf = None,
     name: Annotated[str | None, typer.Option(help="Name of the cluster.")] = None,
     zone: Zone = None,
     columns: Columns = None,
@@ -25,14 +38,15 @@ def init(
     output: Annotated[Path, typer.Option(help="The file to write.")] = Path("config.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
-    """Write a commented config.toml for this site, from its logs and partitions."""
+    """Write a commented config.toml for this site, from its logs and what Slurm says."""
     from audit.setup import init as initial
+    from audit.setup.slurm import SlurmFiles
 
     initial.refuse_existing(output, force=force)
     with at_work() as progress:
         draft = initial.infer(
             logs or [],
-            partitions,
+            SlurmFiles(partitions, assoc, qos, slurm_conf),
             name,
             zone,
             reading(columns, separator),

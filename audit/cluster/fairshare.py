@@ -83,7 +83,7 @@ class Fairshare:
                 [row.account, row.user, row.partition, row.parent, _share(row.share)]
                 for row in self.associations
             ]
-        if self.chosen.partitions is not None:
+        if self.chosen.partitions is not None or self.partitions:
             by_file["partitions"] = self.partitions
         if self.chosen.qos is not None:
             by_file["qos"] = self.factors
@@ -130,7 +130,7 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
             return None
         where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
         try:
-            content, faults = reader(_text(folder / name))
+            content, faults = reader(text(folder / name))
         except OSError as error:
             wrong.append(f"{where}: {error.strerror or error}")
             return None
@@ -142,10 +142,19 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
             wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
         return None if faults else content
 
-    associations = named("associations", lambda text: _associations(text, cluster))
+    rows = named("associations", lambda content: associations(content, cluster))
     qos = named("qos", sacctmgr.qualities)
     weights = named("partitions", partition_weights)
     conf = named("slurm_conf", slurm_settings)
+    billed = chosen.penalty == "billing" and not chosen.billing_weights.given
+    if billed and chosen.partitions is None and conf is not None:
+        weights = conf.partitions
+        if not weights:
+            wrong.append(
+                f"clusters.usage.slurm_conf of cluster {cluster!r}: no partition in it, so nothing "
+                "says what jobs are billed: name the file of 'scontrol show partition' "
+                "(clusters.usage.partitions), or give billing_weights"
+            )
     forgets = conf is None or conf.half_life_s > 0 or conf.reset not in ("none", "now")
     if chosen.method == "slurm" and not forgets:
         wrong.append(
@@ -157,14 +166,19 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         raise ConfigError(f"{len(wrong)} wrong in the files that config.toml names:\n{listed}")
     return Fairshare(
         chosen,
-        _of_config(chosen.shares) if associations is None else tuple(associations),
+        _of_config(chosen.shares) if rows is None else tuple(rows),
         weights or {},
         {quality.name: quality.usage_factor for quality in qos or ()},
         conf,
     )
 
 
-def _text(path: Path) -> str:
+def text(path: Path) -> str:
+    """The text of a file that Slurm's programs printed.
+
+    Raises:
+        OSError: it is missing, cannot be read, or is larger than any of them.
+    """
     with path.open("rb") as stream:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
@@ -172,8 +186,11 @@ def _text(path: Path) -> str:
     return data.decode("utf-8", errors="backslashreplace")
 
 
-def _associations(text: str, cluster: str) -> tuple[Sequence[Association], Sequence[Fault]]:
-    rows, faults = sacctmgr.associations(text, cluster)
+def associations(
+    content: str, cluster: str | None
+) -> tuple[Sequence[Association], Sequence[Fault]]:
+    """Associations of a cluster, as sacctmgr prints them, and what keeps them from being a tree."""
+    rows, faults = sacctmgr.associations(content, cluster)
     if not faults:
         try:
             share_tree(rows)
@@ -182,18 +199,18 @@ def _associations(text: str, cluster: str) -> tuple[Sequence[Association], Seque
     return rows, faults
 
 
-def partition_weights(text: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
+def partition_weights(content: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
     """TRESBillingWeights by partition, as ``scontrol show partition`` prints them."""
-    listing = scontrol.read(text)
+    listing = scontrol.read(content)
     faults = [Fault(0, problem) for problem in listing.problems if "TRESBillingWeights" in problem]
     if not listing.partitions:
         faults.append(Fault(0, "no partition in it: is it what 'scontrol show partition' prints?"))
     return {one.name: dict(one.billing_weights) for one in listing.partitions}, faults
 
 
-def slurm_settings(text: str) -> tuple[SlurmConf, Sequence[Fault]]:
+def slurm_settings(content: str) -> tuple[SlurmConf, Sequence[Fault]]:
     """What slurm.conf says, and what is wrong with it."""
-    conf = slurm_conf.read(text)
+    conf = slurm_conf.read(content)
     return conf, conf.faults
 
 

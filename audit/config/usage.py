@@ -177,13 +177,13 @@ def _faults_of_penalty(usage: Usage) -> Iterator[Fault]:
         yield Fault(("billing_weights",), "none is above 0: nothing would be usage", weights)
     elif weights and name != "billing":
         yield Fault(("billing_weights",), f"penalty {name!r} does not read them", weights, billed)
-    elif name == "billing" and not weights and usage.partitions is None:
+    elif name == "billing" and not weights and not (usage.partitions or usage.slurm_conf):
         yield Fault(
             ("billing_weights",),
             "penalty 'billing' needs weights: here, or those of a file of partitions "
             "(clusters.usage.partitions)",
             weights,
-            billed | {"partitions"},
+            billed | {"partitions", "slurm_conf"},
         )
     if name == "billing" and usage.basis == "node":
         yield Fault(

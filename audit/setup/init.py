@@ -1,4 +1,4 @@
-"""A first config.toml for a site, from its logs and from what Slurm says of its partitions.
+"""A first config.toml for a site, from its logs and from what Slurm's programs say.
 
 ``infer`` finds out what it can and says from what (``Fact``), ``write`` makes the text of it
 (``annotated``), ``save`` the file. Nothing is asked here: that is left to the command line.
@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import polars as pl
 
@@ -27,11 +26,9 @@ from audit.formats.slurm import scontrol
 from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
 from audit.model import Resource
 from audit.nightly import sources
-from audit.setup import annotated
+from audit.setup import annotated, slurm
+from audit.setup.slurm import NO_FILES, SlurmFiles
 from audit.store import database, migrations, queries
-
-MOST_TEXT: Final = 1 << 26
-"""The text about partitions is not longer, in bytes."""
 
 _UNNAMED = "cluster"
 """What the cluster is called while its name is not known."""
@@ -49,6 +46,7 @@ class Draft:
     zone: str
     pools: tuple[config.Pool, ...]
     sources: tuple[config.Source, ...]
+    usage: config.Usage = field(default_factory=config.Usage)
     facts: tuple[Fact, ...] = ()
     """What was inferred, and from what."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -69,28 +67,32 @@ class Draft:
             raise UsageError("the cluster's name is not known: name it (--name)")
         _refuse_bytes(self.name)
         return config.Cluster(
-            name=self.name, zone=self.zone, pools=self.pools, sources=self.sources
+            name=self.name,
+            zone=self.zone,
+            pools=self.pools,
+            sources=self.sources,
+            usage=self.usage,
         )
 
 
 def infer(
     logs: Sequence[Path],
-    partitions: Path | None = None,
+    files: SlurmFiles = NO_FILES,
     name: str | None = None,
     zone: str | None = None,
     reading: Reading = PLAIN,
     folder: Path = Path(),
     progress: Progress = lambda what, done, of: None,
 ) -> Draft:
-    """Finds out what logs and Slurm's partitions say of a cluster.
+    """Finds out what logs and Slurm's programs say of a cluster.
 
     Logs are taken in as an audit would, into a store that is thrown away: what is refused there
     would be refused in every run.
 
     Args:
         logs: accounting logs, or folders of them; may be none.
-        partitions: a file with what `scontrol show partition` printed.
-        name: what the cluster is called; None lets logs and partitions say it. Logs that name
+        files: what Slurm's programs printed.
+        name: what the cluster is called; None lets logs and files say it. Logs that name
             clusters must have records of this one.
         zone: its time zone; None lets the logs say it.
         reading: what the user says of the logs' columns.
@@ -102,43 +104,75 @@ def infer(
             clusters or of another one.
         LogError: a log cannot be read, or more of it is refused than may be.
     """
+    _refuse_unfit(logs, files, name, zone, reading)
+    texts = slurm.texts(files)
+    reading = replace(reading, zone=zone)
+    by_source = [_source(path, reading, folder) for path in logs]
+    opened = [log for _, logs_of_source in by_source for log in logs_of_source]
+    headers = [log.header for log in opened]
+    seen = _look_into(opened, name, progress) if opened else None
+    content = slurm.read(files, texts, name or (seen.cluster if seen else None))
+    cluster = _name(name, seen, headers, content)
+    facts = [] if cluster is None else [cluster]
+    in_zone = _doubted(inference.zone(zone, headers), opened)
+    facts.append(in_zone)
+    notes = {"clusters.zone": _origin_of_zone(in_zone, zone)}
+    if content.listing is not None and files.partitions is not None:
+        pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
+    else:
+        pools = (_whole(seen, headers, facts, notes),)
+    usage = _usage(content, folder, facts, notes)
+    for source, logs_of_source in by_source:
+        dialect = ", ".join(sorted({log.dialect.title for log in logs_of_source}))
+        facts.append(Fact(f"logs {source.files}", dialect, "their content"))
+    return Draft(
+        None if cluster is None else cluster.value,
+        in_zone.value,
+        pools,
+        tuple(source for source, _ in by_source),
+        usage,
+        tuple(facts),
+        notes,
+    )
+
+
+def _refuse_unfit(
+    logs: Sequence[Path],
+    files: SlurmFiles,
+    name: str | None,
+    zone: str | None,
+    reading: Reading,
+) -> None:
+    """Refuses what no config.toml can say."""
     if name == "":
         raise UsageError("--name: a name has at least one letter")
     if zone is not None:
         periods.zone(zone)
-    _refuse_bytes(*map(str, logs), *(reading.columns or ()), reading.separator or "")
-    listing = None if partitions is None else _listing(partitions)
-    reading = replace(reading, zone=zone)
-    asked = [_source(path, reading, folder) for path in logs]
-    opened = [log for _, found in asked for log in found]
-    headers = [log.header for log in opened]
-    seen = _look_into(opened, name, progress) if opened else None
-    called = _name(name, seen, headers, listing, partitions)
-    in_zone = inference.zone(zone, headers)
-    facts = [] if called is None else [called]
-    facts.append(_doubted(in_zone, opened))
-    notes = {
-        "clusters.zone": f"From {in_zone.source}."
-        if zone or in_zone.source.endswith(("header", "headers"))
-        else "To check: nothing says it.",
-        "clusters.usage.users": _TARGETS.format("ann", "bob"),
-        "clusters.usage.accounts": _TARGETS.format("physics", "biology"),
-    }
-    if listing is not None and partitions is not None:
-        pools = _pools_of(listing, partitions, seen, facts, notes)
-    else:
-        pools = (_whole(seen, headers, facts, notes),)
-    for source, found in asked:
-        dialect = ", ".join(sorted({log.dialect.title for log in found}))
-        facts.append(Fact(f"logs {source.files}", dialect, "their content"))
-    return Draft(
-        None if called is None else called.value,
-        in_zone.value,
-        pools,
-        tuple(source for source, _ in asked),
-        tuple(facts),
-        notes,
-    )
+    paths = map(str, (*logs, *files.given.values()))
+    _refuse_bytes(*paths, *(reading.columns or ()), reading.separator or "")
+
+
+def _origin_of_zone(zone: Fact, named: str | None) -> str:
+    if named or zone.source.endswith(("header", "headers")):
+        return f"From {zone.source}."
+    return "To check: nothing says it."
+
+
+def _usage(
+    content: slurm.Content, folder: Path, facts: list[Fact], notes: dict[str, str]
+) -> config.Usage:
+    """How usage is kept, as Slurm's files say; the defaults where there are none."""
+    usage = config.Usage()
+    if content.files.tell_usage:
+        paths = {key: str(_from(folder, path)) for key, path in content.files.given.items()}
+        draft = slurm.usage(content, paths)
+        usage = draft.usage
+        facts += draft.facts
+        notes |= {f"clusters.usage.{key}": note for key, note in draft.notes.items()}
+    if not usage.has_tree:
+        notes["clusters.usage.users"] = _TARGETS.format("ann", "bob")
+        notes["clusters.usage.accounts"] = _TARGETS.format("physics", "biology")
+    return usage
 
 
 @dataclass(frozen=True)
@@ -159,23 +193,6 @@ def _refuse_bytes(*texts: str) -> None:
             raise UsageError(
                 f"{text!a}: not UTF-8, as all of config.toml must be: rename it"
             ) from error
-
-
-def _listing(path: Path) -> scontrol.Listing:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MOST_TEXT + 1)
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file (--partitions)") from error
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror} (--partitions)") from error
-    listing = scontrol.read(data.decode("utf-8", errors="backslashreplace"))
-    if len(data) > MOST_TEXT or not listing.partitions:
-        raise UsageError(
-            f"{path}: no list of partitions; --partitions takes what 'scontrol show partition' "
-            "prints"
-        )
-    return listing
 
 
 def _source(path: Path, reading: Reading, folder: Path) -> tuple[config.Source, list[Opened]]:
@@ -265,16 +282,15 @@ def _name(
     asked: str | None,
     seen: _Seen | None,
     headers: Sequence[Header],
-    listing: scontrol.Listing | None,
-    partitions: Path | None,
+    content: slurm.Content,
 ) -> Fact | None:
     what = "cluster"
     if asked is not None:
         return Fact(what, asked, "--name")
     if seen is not None and seen.cluster:
         return Fact(what, seen.cluster, "the log's records")
-    if listing is not None and listing.cluster:
-        return Fact(what, listing.cluster, str(partitions))
+    if content.cluster is not None:
+        return content.cluster
     computers = {header.entries.get("Computer", "").strip() for header in headers} - {""}
     if len(computers) == 1:
         return Fact(what, computers.pop(), "the log's header")
@@ -380,9 +396,7 @@ def _whole(
             fact = replace(fact, warning=f"{why}, as up to {found.capacity:,} were in use: {_PEAK}")
         facts.append(fact)
     notes[f"{path}.capacity"] = note
-    return config.Pool.model_validate(
-        {"name": inference.POOL, "resource": resource.value, "capacity": amounts}
-    )
+    return config.Pool(name=inference.POOL, resource=resource, capacity=config.Amounts(**amounts))
 
 
 def write(draft: Draft) -> str:

@@ -13,6 +13,7 @@ from audit.nightly import sources
 from audit.setup import doctor
 from audit.setup import init as initial
 from audit.setup.init import Draft, infer
+from audit.setup.slurm import SlurmFiles
 from tests.logs import busy, line, log, write
 
 GIB = 1 << 30
@@ -113,7 +114,9 @@ def test_what_sacct_s_records_say() -> None:
 
 def test_pools_are_of_partitions_that_share_nodes() -> None:
     draft = infer(
-        [put("a.psv", sacct(job(1), job(2, "old")))], put("parts.txt", PARTITIONS), name="lab"
+        [put("a.psv", sacct(job(1), job(2, "old")))],
+        SlurmFiles(put("parts.txt", PARTITIONS)),
+        name="lab",
     )
     assert loaded(draft).pools == (
         config.Pool(
@@ -145,7 +148,7 @@ def test_pools_are_of_partitions_that_share_nodes() -> None:
 )
 def test_how_pools_are_called(lines: tuple[int, ...], names: list[str]) -> None:
     text = "\n".join(PARTITIONS.splitlines()[index] for index in lines)
-    draft = infer([], put("parts.txt", text), name="lab")
+    draft = infer([], SlurmFiles(put("parts.txt", text)), name="lab")
     assert [pool.name for pool in loaded(draft).pools] == names
 
 
@@ -154,7 +157,7 @@ def test_a_pool_of_several_is_called_after_its_largest_partition() -> None:
         "PartitionName=x Nodes=n1 TRES=cpu=1\nPartitionName=y Nodes=n[1-2] TRES=cpu=2\n"
         "PartitionName=z Nodes=m1 TRES=cpu=2\n"
     )
-    pools = infer([], put("parts.txt", text), name="lab").pools
+    pools = infer([], SlurmFiles(put("parts.txt", text)), name="lab").pools
     assert [pool.name for pool in pools] == ["y", "z"]
 
 
@@ -218,8 +221,8 @@ def test_paths_are_relative_to_the_configuration(tmp_path: Path) -> None:
 
 def test_the_cluster_s_name_from_the_partitions() -> None:
     path = put("parts.txt", "ClusterName = lab\n" + PARTITIONS)
-    assert infer([], path).name == "lab"
-    assert infer([], path, name="mine").name == "mine"
+    assert infer([], SlurmFiles(path)).name == "lab"
+    assert infer([], SlurmFiles(path), name="mine").name == "mine"
 
 
 @pytest.mark.parametrize(
@@ -227,9 +230,9 @@ def test_the_cluster_s_name_from_the_partitions() -> None:
     [
         ({"name": ""}, "--name"),
         ({"zone": "Mars"}, "time zone 'Mars'"),
-        ({"partitions": Path("none.txt")}, r"none.txt: no such file \(--partitions\)"),
-        ({"partitions": Path("a.psv")}, "a.psv: no list of partitions"),
-        ({"partitions": Path()}, "cannot be read"),
+        ({"files": SlurmFiles(Path("none.txt"))}, r"none.txt: no such file \(--partitions\)"),
+        ({"files": SlurmFiles(Path("a.psv"))}, "a.psv: no list of partitions"),
+        ({"files": SlurmFiles(Path())}, "cannot be read"),
         ({"logs": [Path("none.psv")]}, "none.psv: no such file"),
         ({"logs": [Path("empty")]}, "empty: no file in this folder"),
         ({"logs": [Path("two.psv")]}, r"several clusters \(lab, sea\): choose one \(--name\)"),
@@ -268,7 +271,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_doctor_accepts_what_was_written() -> None:
-    draft = infer([put("mine.swf", busy())], put("parts.txt", PARTITIONS), name="lab")
+    draft = infer([put("mine.swf", busy())], SlurmFiles(put("parts.txt", PARTITIONS)), name="lab")
     path = Path("config.toml")
     initial.save(path, initial.write(draft))
     (found,) = (
@@ -282,7 +285,7 @@ def test_hostile_partitions_read_as_they_were_meant() -> None:
     text = "".join(
         f"PartitionName={name} Nodes=n{index} TRES=cpu=4\n" for index, name in enumerate(names[:-1])
     )
-    draft = infer([], put("parts.txt", text), name='lab"\n[x]')
+    draft = infer([], SlurmFiles(put("parts.txt", text)), name='lab"\n[x]')
     pools = loaded(draft).pools
     assert [pool.partitions for pool in pools] == [(name,) for name in names[:-1]]
 

@@ -1,0 +1,264 @@
+"""What Slurm's own programs say of a cluster, and the ``[clusters.usage]`` that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from audit import config
+from audit.cluster import fairshare
+from audit.cluster.inference import Fact
+from audit.errors import UsageError
+from audit.formats.slurm import sacctmgr, scontrol
+from audit.formats.slurm.sacctmgr import Association, Fault, Qos
+from audit.formats.slurm.slurm_conf import DAY, SlurmConf
+from audit.words import Algorithm
+
+_FLAGS: Final = {
+    "partitions": "--partitions",
+    "associations": "--assoc",
+    "qos": "--qos",
+    "slurm_conf": "--slurm-conf",
+}
+_SHOWN: Final = 10
+"""So many faults of one file are listed, and so many names of one kind."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SlurmFiles:
+    """Files with what Slurm's programs printed; None: not given."""
+
+    partitions: Path | None = None
+    """``scontrol show partition``."""
+    associations: Path | None = None
+    """``sacctmgr show assoc`` or ``dump``."""
+    qos: Path | None = None
+    """``sacctmgr show qos``."""
+    slurm_conf: Path | None = None
+    """slurm.conf, or ``scontrol show config``."""
+
+    @property
+    def given(self) -> dict[str, Path]:
+        """Those that are given, by the key of ``[clusters.usage]`` that names each."""
+        paths = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {key: path for key, path in paths.items() if path is not None}
+
+    @property
+    def tell_usage(self) -> bool:
+        """Whether they say how usage is kept, besides what hardware there is."""
+        return bool(self.given.keys() - {"partitions"})
+
+
+NO_FILES: Final = SlurmFiles()
+
+
+@dataclass(frozen=True)
+class Content:
+    """What the files say; what no file was given for is empty."""
+
+    files: SlurmFiles
+    listing: scontrol.Listing | None = None
+    associations: tuple[Association, ...] = ()
+    qos: tuple[Qos, ...] = ()
+    conf: SlurmConf | None = None
+
+    @property
+    def cluster(self) -> Fact | None:
+        """What they call the cluster."""
+        belong_to = {row.cluster for row in self.associations if row.cluster}
+        names = (
+            (self.listing.cluster if self.listing else None, self.files.partitions),
+            (self.conf.cluster if self.conf else None, self.files.slurm_conf),
+            (min(belong_to, default=None), self.files.associations),
+        )
+        return next((Fact("cluster", name, str(path)) for name, path in names if name), None)
+
+
+@dataclass
+class UsageDraft:
+    """A ``[clusters.usage]``, and where its values come from."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    """What to say above a key."""
+    facts: list[Fact] = field(default_factory=list)
+
+    @property
+    def usage(self) -> config.Usage:
+        """The section as config.toml will have it."""
+        return config.Usage.model_validate(self.values)
+
+    def put(self, key: str, value: object, note: str) -> None:
+        """Gives a key its value, and says where it is from."""
+        self.values[key] = value
+        self.notes[key] = note
+
+
+def texts(files: SlurmFiles) -> dict[str, str]:
+    """The text of each file that is given, by its key.
+
+    Raises:
+        UsageError: one is missing, or cannot be read.
+    """
+    return {key: _text(path, _FLAGS[key]) for key, path in files.given.items()}
+
+
+def _text(path: Path, flag: str) -> str:
+    try:
+        return fairshare.text(path)
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file ({flag})") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror} ({flag})") from error
+
+
+def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> Content:
+    """What the files say of a cluster.
+
+    Args:
+        files: where the texts are from.
+        by_key: what ``texts`` gave.
+        cluster: its name; None where only the files may say it.
+
+    Raises:
+        UsageError: a file is not what its flag says; all faults of all files are listed.
+    """
+    faults: list[str] = []
+
+    def content(key: str, reader: Callable[[str], tuple[T, Sequence[Fault]]]) -> T | None:
+        if key not in by_key:
+            return None
+        found, wrong = reader(by_key[key])
+        path, flag = files.given[key], _FLAGS[key]
+        faults.extend(
+            f"{path}{f':{fault.line}' if fault.line else ''}: {fault.text} ({flag})"
+            for fault in wrong[:_SHOWN]
+        )
+        if len(wrong) > _SHOWN:
+            faults.append(f"{path}: and {len(wrong) - _SHOWN} more ({flag})")
+        return found
+
+    listing = content("partitions", lambda text: _partitions(text, billed=files.tell_usage))
+    conf = content("slurm_conf", fairshare.slurm_settings)
+    for said in (listing, conf):
+        cluster = cluster or (said.cluster if said else None)
+    rows = content("associations", lambda text: fairshare.associations(text, cluster))
+    qos = content("qos", sacctmgr.qualities)
+    if faults:
+        raise UsageError("\n".join(faults))
+    return Content(files, listing, tuple(rows or ()), tuple(qos or ()), conf)
+
+
+def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[Fault]]:
+    """The partitions; where usage is to be billed by their weights, what is wrong with these."""
+    listing = scontrol.read(text)
+    if not listing.partitions:
+        remedy = "--partitions takes what 'scontrol show partition' prints"
+        return listing, [Fault(0, f"no list of partitions; {remedy}")]
+    return listing, fairshare.partition_weights(text)[1] if billed else ()
+
+
+def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
+    """How usage is charged, decays and is compared with shares, by what the files say.
+
+    Args:
+        content: of the files, one of which tells of usage.
+        paths: of the files, by key, as config.toml is to name them.
+    """
+    draft = UsageDraft(dict(paths))
+    _decay(content, draft)
+    _billing(content, draft)
+    _shares(content, draft)
+    return draft
+
+
+def _decay(content: Content, draft: UsageDraft) -> None:
+    """How usage is forgotten."""
+    conf, path = content.conf or SlurmConf(), content.files.slurm_conf
+    source = path.name if path else "Slurm's defaults"
+    reset = "none" if conf.reset == "now" else conf.reset
+    draft.put("method", "slurm", "As Slurm keeps usage, so that figures equal those of sshare.")
+    draft.put("half_life_days", conf.half_life_s / DAY, _from_conf(path, "PriorityDecayHalfLife"))
+    draft.put("reset", reset, _from_conf(path, "PriorityUsageResetPeriod"))
+    draft.put("recalculation_s", conf.period_s, _from_conf(path, "PriorityCalcPeriod"))
+    warning = None
+    if not conf.half_life_s and reset == "none":
+        why = f'by {source} nothing is ever forgotten, which method "slurm" does not know'
+        warning = f"{why}: usage is summed over windows instead"
+        draft.put("method", "windows", f"To check: {why}.")
+        del draft.values["half_life_days"], draft.notes["half_life_days"]
+    elif path is None:
+        warning = "nothing says how usage decays, so Slurm's defaults are taken (--slurm-conf)"
+    decay = f"half-life {conf.half_life_s / DAY:g} days" if conf.half_life_s else "no half-life"
+    said = f"{decay}, reset {reset}, recalculated every {conf.period_s} s"
+    draft.facts.append(Fact("decay of usage", said, source, warning))
+    if path is not None:
+        draft.notes["slurm_conf"] = (
+            "It goes before half_life_days, reset, recalculation_s and max_tres above."
+        )
+        draft.facts += [Fact("not read", note, source, f"{path}: {note}") for note in conf.notes]
+
+
+def _billing(content: Content, draft: UsageDraft) -> None:
+    """What a second of an attempt costs."""
+    conf, files = content.conf or SlurmConf(), content.files
+    draft.put("penalty", "billing", "What Slurm charges, times the usage factor of the QOS.")
+    draft.put("max_tres", "MAX_TRES" in conf.flags, _from_conf(files.slurm_conf, "PriorityFlags"))
+    what = "billing weights"
+    if content.listing is not None and files.partitions is not None:
+        weights = {part.name: part.billing_weights for part in content.listing.partitions}
+        draft.notes["partitions"] = f"What jobs are billed: {_weighted(weights)}."
+        draft.facts.append(Fact(what, _weighted(weights), files.partitions.name))
+    elif conf.partitions and files.slurm_conf is not None:
+        draft.facts.append(Fact(what, _weighted(conf.partitions), files.slurm_conf.name))
+    else:
+        why = "no file says TRESBillingWeights (--partitions), so jobs are billed their CPUs"
+        draft.put("billing_weights", {"cpus": 1.0}, f"To check: {why}.")
+        draft.facts.append(Fact(what, "cpus 1", "Slurm's default", why))
+    if content.qos and files.qos is not None:
+        factors = [f"{quality.name} {quality.usage_factor:g}" for quality in content.qos]
+        draft.notes["qos"] = f"Usage factors: {_listed(factors)}."
+        draft.facts.append(Fact("usage factors", _listed(factors), files.qos.name))
+
+
+def _shares(content: Content, draft: UsageDraft) -> None:
+    """The share tree, and Slurm's way from shares and usage to a rank."""
+    conf, files = content.conf or SlurmConf(), content.files
+    if files.associations is None:
+        return
+    users = sum(row.user is not None for row in content.associations)
+    accounts = len(content.associations) - users
+    tree = f"{accounts:,} accounts with {users:,} associations of users"
+    draft.notes["associations"] = f"The share tree: {tree}."
+    draft.facts.append(Fact("share tree", tree, files.associations.name))
+    algorithm = Algorithm.fair_tree if conf.fair_tree else Algorithm.classic
+    draft.put("operator", algorithm.value, _from_conf(files.slurm_conf, "PriorityFlags"))
+    source = files.slurm_conf.name if files.slurm_conf else "Slurm's default"
+    warning = None
+    if not conf.fair_tree and "DEPTH_OBLIVIOUS" in conf.flags:
+        warning = f"{source}: DEPTH_OBLIVIOUS is heeded by 'fairaudit sshare' alone"
+    draft.facts.append(Fact("fairshare", algorithm.value, source, warning))
+
+
+def _from_conf(path: Path | None, setting: str) -> str:
+    """Where a value comes from that slurm.conf may give."""
+    if path is None:
+        return f"To check: Slurm's default, as no slurm.conf was given ({setting})."
+    return f"From {path.name} ({setting}; Slurm's default where it is not there)."
+
+
+def _weighted(partitions: Mapping[str, Mapping[str, float]]) -> str:
+    """Which partitions have TRESBillingWeights, and what jobs of the others are billed."""
+    have = [name for name, weights in partitions.items() if weights]
+    bare = [name for name, weights in partitions.items() if not weights]
+    parts = [f"TRESBillingWeights of {_listed(have)}"] if have else []
+    parts += [f"the CPUs in {_listed(bare)}"] if bare else []
+    return "; ".join(parts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,182 @@
+"""What Slurm's files say of usage is in the config.toml that init writes, and a run works by it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.cluster import fairshare
+from audit.cluster.inference import Fact
+from audit.errors import UsageError
+from audit.nightly.run import run
+from audit.setup import doctor
+from audit.setup import init as initial
+from audit.setup.init import Draft, infer
+from audit.setup.slurm import SlurmFiles
+from audit.store import database
+from tests.logs import write
+from tests.places import SLURM
+
+FILES = SlurmFiles(
+    partitions=SLURM / "decay" / "partitions.txt",
+    associations=SLURM / "decay" / "assoc.psv",
+    qos=SLURM / "decay" / "qos.psv",
+    slurm_conf=SLURM / "decay" / "config.txt",
+)
+NO_FORGETTING = "PriorityDecayHalfLife=0\nPriorityUsageResetPeriod=NONE\n"
+OWN_PARTITIONS = """\
+ClusterName=lab
+PriorityFlags=MAX_TRES,NO_FAIR_TREE,DEPTH_OBLIVIOUS
+Include other.conf
+PartitionName=DEFAULT TRESBillingWeights="CPU=1.0,Mem=0.25G"
+PartitionName=batch Nodes=n[1-4]
+PartitionName=cpuonly Nodes=n[1-4] TRESBillingWeights=""
+"""
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def written(draft: Draft) -> config.Cluster:
+    """The cluster of the file that is written; what a run reads of it is sound."""
+    path = Path("config.toml")
+    initial.save(path, initial.write(draft), force=True)
+    (cluster,) = config.load(path).clusters
+    assert cluster == draft.cluster
+    fairshare.read(cluster.usage, path.parent, cluster.name)
+    return cluster
+
+
+def fact(draft: Draft, what: str) -> Fact:
+    (found,) = (one for one in draft.facts if one.what == what)
+    return found
+
+
+def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does() -> None:
+    draft = infer([SLURM / "decay" / "sacct.txt"], FILES, name="lab", zone="UTC")
+    cluster = written(draft)
+    usage = cluster.usage
+    assert (usage.method, usage.penalty, usage.operator) == ("slurm", "billing", "fair_tree")
+    assert (usage.half_life_days, usage.reset) == (300 / 86_400, "none")
+    assert (usage.recalculation_s, usage.max_tres) == (60, False)
+    assert usage.associations == str(FILES.associations)
+    assert usage.partitions == str(FILES.partitions)
+    assert (usage.qos, usage.slurm_conf) == (str(FILES.qos), str(FILES.slurm_conf))
+    assert fact(draft, "share tree").value == "5 accounts with 7 associations of users"
+    assert fact(draft, "usage factors") == Fact(
+        "usage factors", "normal 1, high 2, low 0.5", "qos.psv"
+    )
+    assert fact(draft, "billing weights").source == "partitions.txt"
+    assert fact(draft, "decay of usage").value == (
+        "half-life 0.00347222 days, reset none, recalculated every 60 s"
+    )
+    assert fact(draft, "fairshare").value == "fair_tree"
+    assert [one.warning for one in draft.facts if one.warning] == []
+    text = Path("config.toml").read_text(encoding="utf-8")
+    for key in ("half_life_days", "reset", "recalculation_s", "max_tres", "operator"):
+        before, _ = text.split(f"\n{key} = ")
+        assert before.splitlines()[-1].startswith("# From config.txt (Priority"), key
+    assert "\n# Usage factors: normal 1, high 2, low 0.5.\nqos = " in text
+    assert "To fill in where there are targets" not in text
+
+    checks = doctor.examine(Path("config.toml"), None)
+    assert [check.what for check in checks if not check.ok] == []
+    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    assert night.failures == []
+    con = database.open_snapshot(Path("fairaudit.duckdb"))
+    try:
+        history = database.fetch(con, "SELECT DISTINCT method FROM fairshare_history")
+        assert history["method"].to_list() == ["slurm:billing:fair_tree"]
+    finally:
+        con.close()
+
+
+def test_paths_are_as_seen_from_the_configuration() -> None:
+    write(Path("conf.txt"), "ClusterName = lab\n")
+    Path("etc").mkdir()
+    files = SlurmFiles(slurm_conf=Path("conf.txt"))
+    draft = infer([], files, folder=Path("etc"))
+    assert draft.usage.slurm_conf == "../conf.txt"
+    assert (draft.name, fact(draft, "cluster").source) == ("lab", "conf.txt")
+
+
+def test_partitions_alone_say_nothing_of_usage() -> None:
+    draft = infer([], SlurmFiles(FILES.partitions), name="lab")
+    assert written(draft).usage == config.Usage()
+
+
+def test_what_no_file_says_has_slurm_s_defaults_and_is_to_be_checked() -> None:
+    draft = infer([], SlurmFiles(associations=FILES.associations))
+    cluster = written(draft)
+    assert cluster.name == "lab"
+    usage = cluster.usage
+    assert (usage.method, usage.half_life_days, usage.recalculation_s) == ("slurm", 7.0, 300)
+    assert (usage.operator, usage.billing_weights.given) == ("fair_tree", {"cpus": 1.0})
+    warnings = [one.warning for one in draft.facts if one.warning]
+    assert any("--slurm-conf" in warning for warning in warnings)
+    assert any("--partitions" in warning for warning in warnings)
+    text = Path("config.toml").read_text(encoding="utf-8")
+    assert "To check: no file says TRESBillingWeights" in " ".join(text.split("\n# "))
+    assert written(infer([], SlurmFiles(qos=FILES.qos), name="lab")).usage.operator == "absolute"
+
+
+def test_weights_that_slurm_conf_gives_its_partitions() -> None:
+    write(Path("slurm.conf"), OWN_PARTITIONS)
+    files = replace(FILES, partitions=None, slurm_conf=Path("slurm.conf"))
+    draft = infer([], files)
+    usage = written(draft).usage
+    assert (usage.operator, usage.max_tres, usage.partitions) == ("classic", True, None)
+    assert not usage.billing_weights.given
+    read = fairshare.read(usage, Path(), "lab")
+    assert read.partitions == {"batch": {"cpu": 1.0, "mem": 0.25 / 1024}, "cpuonly": {}}
+    assert fact(draft, "billing weights").value == (
+        "TRESBillingWeights of batch; the CPUs in cpuonly"
+    )
+    assert "DEPTH_OBLIVIOUS" in str(fact(draft, "fairshare").warning)
+    assert "'Include other.conf' is not followed" in str(fact(draft, "not read").warning)
+
+
+def test_usage_that_slurm_never_forgets_is_summed_over_windows() -> None:
+    write(Path("slurm.conf"), NO_FORGETTING)
+    draft = infer([], replace(FILES, slurm_conf=Path("slurm.conf")), name="lab")
+    usage = written(draft).usage
+    assert (usage.method, usage.penalty, usage.operator) == ("windows", "billing", "fair_tree")
+    assert "nothing is ever forgotten" in str(fact(draft, "decay of usage").warning)
+
+
+def test_a_configuration_that_leaves_out_what_jobs_are_billed_is_refused() -> None:
+    write(Path("conf.txt"), "ClusterName = lab\n")
+    usage = config.Usage(method="slurm", penalty="billing", slurm_conf="conf.txt")
+    with pytest.raises(UsageError, match="no partition in it, so nothing says what jobs are"):
+        fairshare.read(usage, Path(), "lab")
+
+
+def test_every_fault_of_every_file_is_said() -> None:
+    write(Path("assoc.txt"), "Account|User\nchem|ana\n")
+    write(Path("qos.txt"), "Name|Priority\nnormal|1\n")
+    write(Path("conf.txt"), "PriorityDecayHalfLife = soon\n")
+    write(Path("parts.txt"), "PartitionName=batch Nodes=n1 TRESBillingWeights=CPU=much\n")
+    names = ("parts.txt", "assoc.txt", "qos.txt", "conf.txt")
+    with pytest.raises(UsageError) as refused:
+        infer([], SlurmFiles(*map(Path, names)), name="lab")
+    message = str(refused.value)
+    flags = ("--partitions", "--assoc", "--qos", "--slurm-conf")
+    for name, flag in zip(names, flags, strict=True):
+        (line,) = (one for one in message.splitlines() if one.startswith(name))
+        assert line.endswith(f"({flag})")
+    with pytest.raises(UsageError, match=r"none.txt: no such file \(--qos\)"):
+        infer([], SlurmFiles(qos=Path("none.txt")), name="lab")
+
+
+def test_associations_of_several_clusters_need_a_name() -> None:
+    header = "Cluster|Account|User|Share|ParentName\n"
+    rows = "".join(f"{name}|root||1|\n{name}|chem||1|root\n" for name in ("lab", "sea"))
+    write(Path("assoc.txt"), header + rows)
+    files = SlurmFiles(associations=Path("assoc.txt"))
+    with pytest.raises(UsageError, match="associations of several clusters"):
+        infer([], files)
+    assert infer([], files, name="sea").usage.operator == "fair_tree"
