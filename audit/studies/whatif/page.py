@@ -10,8 +10,7 @@ import polars as pl
 from audit.report.charts.style import Chart
 from audit.report.text import wording
 from audit.studies.drawn import Draws
-from audit.studies.page import Cell, Column, Section, Study, Table
-from audit.studies.page import Kind as CellKind
+from audit.studies.page import Cell, Column, Columns, Kind, Section, Study, Table, by_pool, table
 from audit.studies.whatif import charts
 from audit.studies.whatif.compute import comparison
 from audit.studies.whatif.compute.comparison import Cut, Outcome, Whole
@@ -19,15 +18,47 @@ from audit.studies.whatif.compute.comparison import Cut, Outcome, Whole
 _ROWS: Final = 20
 _DRAWN: Final = 16
 
-_TITLES: Final[dict[str, tuple[str, CellKind]]] = {
-    "wait_mean": ("Mean wait", "duration"),
-    "bounded_slowdown_mean": ("Mean bounded slowdown", "number"),
-    "nuwt": ("NUWT (Σ wait / Σ area)", "number"),
-    "miss_strict_mean": ("Mean miss, strict FST", "duration"),
-    "miss_relaxed_mean": ("Mean miss, relaxed FST", "duration"),
-    "missed_strict_share": ("Missed the strict FST", "percent"),
-    "re_unfairness": ("Shortfall per attempt (RE), resource·s", "number"),
-}
+_MEASURES: Final[Columns[Any]] = (
+    Column("Mean wait", "wait_mean", "duration"),
+    Column("Mean bounded slowdown", "bounded_slowdown_mean"),
+    Column("NUWT (Σ wait / Σ area)", "nuwt"),
+    Column("Mean miss, strict FST", "miss_strict_mean", "duration"),
+    Column("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
+    Column("Missed the strict FST", "missed_strict_share", "percent"),
+    Column("Shortfall per attempt (RE), resource·s", "re_unfairness"),
+)
+_POOL: Final[Columns[Any]] = (
+    Column("Replay", "schedule", "text"),
+    Column("Utilization", "utilization", "percent"),
+    Column("Loss of capacity", "loss_of_capacity", "percent"),
+    Column("First arrival to last end", "span_s", "duration"),
+    Column("Mean NUWT of users (UWT)", "uwt"),
+    Column("Median", "nuwt_median"),
+    Column("Deviation", "nuwt_deviation"),
+    Column("Attempts that ended", "attempts", "count"),
+    Column("That never start", "never_started", "count"),
+)
+_EVERY_MEASURE: Final[Columns[Any]] = (
+    Column("Dimension", "dimension", "text"),
+    Column("Part", "part", "text"),
+    Column("Measure", "measure", "text"),
+    Column("Today", "today"),
+    Column("After", "changed"),
+    Column("Difference", "difference"),
+    Column("From", "lower"),
+    Column("To", "upper"),
+    Column("Unit", "unit", "text"),
+    Column("Attempts", "attempts", "count"),
+    Column("Outcome", "outcome", "text"),
+)
+_FIDELITY_OF: Final[Columns[Any]] = (
+    Column("Policy", "policy", "text"),
+    Column("Attempts compared", "replayed", "count"),
+    Column("Median error of the start", "start_error_median", "duration"),
+    Column("90th percentile", "start_error_p90", "duration"),
+    Column("Rank correlation of the waits", "wait_correlation"),
+    Column("Mean wait, longer by", "mean_wait_error", "duration"),
+)
 
 
 class Compared(NamedTuple):
@@ -56,17 +87,12 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
         pools: those that it concerns, and what became of them.
         draws: how resamples were drawn.
     """
-    several = len(pools) > 1
     return Study(
         key="whatif",
         title=f"What if: {change}",
-        lead=" ".join(_says(of, several) for of in pools),
+        lead=" ".join(_lead(of, several=len(pools) > 1) for of in pools),
         sections=(
-            *(
-                Section(f"Pool {wording.name(of.pool)}: {title}" if several else title, parts)
-                for number, of in enumerate(pools, start=1)
-                for title, parts in _parts(of, f"{number}-" if several else "")
-            ),
+            *by_pool([(of.pool, _sections(of)) for of in pools]),
             Section("How to read it", _READ),
         ),
         settings=(
@@ -90,7 +116,7 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
     )
 
 
-def _says(of: Compared, several: bool) -> str:
+def _lead(of: Compared, *, several: bool) -> str:
     overall = comparison.waits(of.parts, "all")
     begin = f"Pool {wording.name(of.pool)}: " if several else ""
     if overall.is_empty():
@@ -120,26 +146,34 @@ def _says(of: Compared, several: bool) -> str:
     )
 
 
-def _parts(of: Compared, prefix: str) -> list[tuple[str, tuple[str | Table | Chart, ...]]]:
-    widths = _chart(of, "width_class", "Change of the mean wait by width", prefix)
-    accounts = _chart(
-        of, "account", "Change of the mean wait, of the accounts it changes most", prefix
-    )
-    return [
-        ("The whole", (_WHOLE, *_decay(of), *_cut(of), _all(of, prefix), _pool(of, prefix))),
-        ("By width", (*widths, _table(of, "width_class", "Width", prefix))),
-        (
+def _sections(of: Compared) -> tuple[Section, ...]:
+    return (
+        Section("The whole", (_WHOLE, *_decay(of), *_cut(of), _all(of), _pool(of))),
+        Section(
+            "By width",
+            (
+                *_chart(of, "width_class", "Change of the mean wait by width"),
+                _table(of, "width_class", "Width"),
+            ),
+        ),
+        Section(
             "By account",
             (
                 _ACCOUNTS,
-                *accounts,
-                _counts(of, prefix),
-                _table(of, "account", "Account", prefix),
-                _measures(of, prefix),
+                *_chart(of, "account", "Change of the mean wait, of the accounts it changes most"),
+                _counts(of),
+                _table(of, "account", "Account"),
+                table(
+                    "measures",
+                    "Every measure of every part, with its interval",
+                    _EVERY_MEASURE,
+                    of.parts.iter_rows(named=True),
+                    shown=0,
+                ),
             ),
         ),
-        ("How far the replay is to be believed", (_FIDELITY, _fidelity(of, prefix))),
-    ]
+        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(of))),
+    )
 
 
 _WHOLE: Final = (
@@ -156,58 +190,47 @@ def _decay(of: Compared) -> tuple[str, ...]:
 def _cut(of: Compared) -> tuple[str, ...]:
     if not of.cut.attempts:
         return ()
-    said = (
+    return (
         f"The limit ends {wording.plural(of.cut.attempts, 'attempt')} that ran longer, and with "
         f"them {wording.percent(of.cut.share)} of what was consumed is not done after the change. "
         "Users would have to submit the rest again, which the replay leaves out: read what is "
-        "gained with that in mind. Users' mean NUWT divides by what they still get."
+        "gained with that in mind. Users' mean NUWT divides by what they still get.",
     )
-    return (said,)
 
 
-def _all(of: Compared, prefix: str) -> Table:
+def _all(of: Compared) -> Table:
     whole = of.parts.filter(pl.col("dimension") == "all")
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
-    rows = (
-        ("Today", "today"),
-        ("After", "changed"),
-        ("Difference", "difference"),
-        ("… from", "lower"),
-        ("… to", "upper"),
-        ("Outcome", "outcome"),
-    )
-    return Table(
-        f"{prefix}all",
+    titles = {
+        "today": "Today",
+        "changed": "After",
+        "difference": "Difference",
+        "lower": "… from",
+        "upper": "… to",
+        "outcome": "Outcome",
+    }
+    return table(
+        "all",
         "All attempts that ended in both schedules",
         (
             Column("Figure", "figure", "text"),
-            *(Column(_TITLES[name][0], name, _TITLES[name][1]) for name in figures),
+            *(measure for measure in _MEASURES if measure.name in figures),
         ),
-        tuple((title, *(row[name] for row in figures.values())) for title, name in rows),
+        (
+            {"figure": title, **{measure: row[key] for measure, row in figures.items()}}
+            for key, title in titles.items()
+        ),
         note="Difference with its 95 % interval; of shares, in points.",
     )
 
 
-def _pool(of: Compared, prefix: str) -> Table:
-    shown: tuple[tuple[str, str, CellKind], ...] = (
-        ("Utilization", "utilization", "percent"),
-        ("Loss of capacity", "loss_of_capacity", "percent"),
-        ("First arrival to last end", "span_s", "duration"),
-        ("Mean NUWT of users (UWT)", "uwt", "number"),
-        ("Median", "nuwt_median", "number"),
-        ("Deviation", "nuwt_deviation", "number"),
-        ("Attempts that ended", "attempts", "count"),
-        ("That never start", "never_started", "count"),
-    )
-    return Table(
-        f"{prefix}pool",
+def _pool(of: Compared) -> Table:
+    return table(
+        "pool",
         "The pool and its users",
+        _POOL,
         (
-            Column("Replay", "schedule", "text"),
-            *(Column(title, name, kind) for title, name, kind in shown),
-        ),
-        tuple(
-            (title, *(getattr(whole, name) for _, name, _ in shown))
+            {"schedule": title, **whole._asdict()}
             for title, whole in (("Today", of.today), ("After", of.after))
         ),
         note="Utilization and loss of capacity are between the first and the last arrival; UWT "
@@ -215,67 +238,49 @@ def _pool(of: Compared, prefix: str) -> Table:
     )
 
 
-_SHOWN: Final = {"wait_mean": "Wait", "miss_strict_mean": "Miss", "re_unfairness": "RE"}
-"""Measures that the page shows of each part, all as means; the file has all measures."""
-
-
-def _table(of: Compared, dimension: str, title: str, prefix: str) -> Table:
-    """The parts, those with the greatest change of all waits first; width classes as they are."""
-    of_dimension = of.parts.filter(pl.col("dimension") == dimension)
-    figures = {(row["part"], row["measure"]): row for row in of_dimension.iter_rows(named=True)}
-    rows: list[tuple[Cell, ...]] = []
-    for part, attempts in (
-        comparison.waits(of.parts, dimension).select("part", "attempts").iter_rows()
-    ):
-        cells: list[Cell] = [_label(dimension, part), attempts]
-        for measure in _SHOWN:
-            row = figures.get((part, measure))
-            cells += [None, None, None] if row is None else [row[name] for name in _THREE]
-        rows.append(tuple(cells))
-    columns: list[Column[Any]] = [
-        Column(title, dimension, "text"),
-        Column("Attempts", "attempts", "count"),
-    ]
-    for measure, says in _SHOWN.items():
-        kind = _TITLES[measure][1]
-        columns += [
-            Column(f"{says}, today", f"{measure}_today", kind),
-            Column("after", f"{measure}_changed", kind),
-            Column("outcome", f"{measure}_outcome", "text"),
-        ]
-    return Table(
-        f"{prefix}{dimension.replace('_', '-')}",
-        f"Who wins and who loses, by {title.lower()}",
-        tuple(columns),
-        tuple(rows),
-        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in "
-        "resource equality (RE), in resource·s.",
-        shown=_ROWS,
+def _columns(measure: str, title: str, kind: Kind) -> Columns[Any]:
+    return (
+        Column(f"{title}, today", f"{measure}_today", kind),
+        Column("after", f"{measure}_changed", kind),
+        Column("outcome", f"{measure}_outcome", "text"),
     )
 
 
-_THREE: Final = ("today", "changed", "outcome")
+_SHOWN: Final = {
+    "wait_mean": _columns("wait_mean", "Wait", "duration"),
+    "miss_strict_mean": _columns("miss_strict_mean", "Miss", "duration"),
+    "re_unfairness": _columns("re_unfairness", "RE", "number"),
+}
+"""Measures that the page shows of each part, all as means; the file has all measures."""
 
 
-def _measures(of: Compared, prefix: str) -> Table:
-    return Table(
-        f"{prefix}measures",
-        "Every measure of every part, with its interval",
+def _table(of: Compared, dimension: str, title: str) -> Table:
+    """The parts, those with the greatest change of all waits first; width classes as they are."""
+    rows: dict[str | None, dict[str, Cell]] = {
+        part: {dimension: _label(dimension, part), "attempts": attempts}
+        for part, attempts in comparison.waits(of.parts, dimension)
+        .select("part", "attempts")
+        .iter_rows()
+    }
+    cells = [column.name for columns in _SHOWN.values() for column in columns]
+    for row in rows.values():
+        row.update(dict.fromkeys(cells))
+    of_dimension = of.parts.filter(pl.col("dimension") == dimension)
+    for figure in of_dimension.iter_rows(named=True):
+        for column in _SHOWN.get(figure["measure"], ()):
+            rows[figure["part"]][column.name] = figure[column.name.rpartition("_")[2]]
+    return table(
+        dimension.replace("_", "-"),
+        f"Who wins and who loses, by {title.lower()}",
         (
-            Column("Dimension", "dimension", "text"),
-            Column("Part", "part", "text"),
-            Column("Measure", "measure", "text"),
-            Column("Today", "today"),
-            Column("After", "changed"),
-            Column("Difference", "difference"),
-            Column("From", "lower"),
-            Column("To", "upper"),
-            Column("Unit", "unit", "text"),
+            Column(title, dimension, "text"),
             Column("Attempts", "attempts", "count"),
-            Column("Outcome", "outcome", "text"),
+            *(column for columns in _SHOWN.values() for column in columns),
         ),
-        tuple(of.parts.select(of.parts.columns).iter_rows()),
-        shown=0,
+        rows.values(),
+        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in "
+        "resource equality (RE), in resource·s.",
+        shown=_ROWS,
     )
 
 
@@ -291,22 +296,22 @@ _ACCOUNTS: Final = (
 )
 
 
-def _counts(of: Compared, prefix: str) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for measure, (title, _) in _TITLES.items():
-        rows.append((title, *comparison.outcomes(of.parts, measure).values()))
-    return Table(
-        f"{prefix}account-outcomes",
+def _counts(of: Compared) -> Table:
+    return table(
+        "account-outcomes",
         "How many accounts win and lose",
         (
             Column("In", "measure", "text"),
             *(Column(outcome.value, outcome.value, "count") for outcome in Outcome),
         ),
-        tuple(rows),
+        (
+            {"measure": measure.title, **comparison.outcomes(of.parts, measure.name)}
+            for measure in _MEASURES
+        ),
     )
 
 
-def _chart(of: Compared, dimension: str, title: str, prefix: str) -> tuple[Chart, ...]:
+def _chart(of: Compared, dimension: str, title: str) -> tuple[Chart, ...]:
     """Changes of the mean wait with their intervals; nothing where there is none with one."""
     parts = comparison.waits(of.parts, dimension).drop_nulls(["part", "lower"])
     if dimension == "account":
@@ -314,9 +319,8 @@ def _chart(of: Compared, dimension: str, title: str, prefix: str) -> tuple[Chart
     if parts.is_empty():
         return ()
     names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
-    labels = wording.told_apart(names)
-    key = f"{prefix}{dimension}".replace("-", "_")
-    return (charts.changes(key, title, parts.with_columns(of=pl.Series(labels))),)
+    labels = pl.Series(wording.told_apart(names))
+    return (charts.changes(dimension, title, parts.with_columns(of=labels)),)
 
 
 _FIDELITY: Final = (
@@ -326,23 +330,14 @@ _FIDELITY: Final = (
 )
 
 
-def _fidelity(of: Compared, prefix: str) -> Table:
-    titles: dict[str, tuple[str, CellKind]] = {
-        "replayed": ("Attempts compared", "count"),
-        "start_error_median": ("Median error of the start", "duration"),
-        "start_error_p90": ("90th percentile", "duration"),
-        "wait_correlation": ("Rank correlation of the waits", "number"),
-        "mean_wait_error": ("Mean wait, longer by", "duration"),
-    }
+def _fidelity(of: Compared) -> Table:
+    unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
     values = dict(of.fidelity.select("metric", "value").iter_rows())
-    return Table(
-        f"{prefix}fidelity",
+    return table(
+        "fidelity",
         "The replay of today's policy against the observed log",
-        (
-            Column("Policy", "policy", "text"),
-            *(Column(title, name, kind) for name, (title, kind) in titles.items()),
-        ),
-        ((of.today_policy, *(values.get(name) for name in titles)),),
+        _FIDELITY_OF,
+        [unknown | values | {"policy": of.today_policy}],
     )
 
 
