@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.report.charts import series
-from audit.report.charts.style import FONT, INK, MUTED, RULE, Chart, Spec, config
+from audit.report.charts.style import FONT, INK, MUTED, RULE, Chart, Spec
+from audit.studies.charts import Panels, in_panels
+from audit.studies.penalties.compute import Point, squares
 
-_GAP: Final = 18
-_WIDTH: Final = (series.PIXELS + _GAP) // 2 - _GAP
 _HEIGHT: Final = 290
 _TURN: Final = math.radians(36)
 _ABOVE: Final = math.radians(34)
@@ -31,15 +30,13 @@ _WORDS: Final = (
 )
 """What stands beside the axes, and where."""
 
-Point = tuple[float, float, float]
-"""Part of the processors, part of the memory, penalty."""
-
 
 class Panel(NamedTuple):
-    """A surface: cpus and mem_bytes, from 0 to 1 on a square grid, the latter quicker; penalty."""
+    """A surface with its label."""
 
     label: str
     surface: pl.DataFrame
+    """As ``compute.surface`` gives it."""
 
 
 def surfaces(key: str, title: str, panels: Sequence[Panel], *, marked: bool = False) -> Chart:
@@ -53,36 +50,14 @@ def surfaces(key: str, title: str, panels: Sequence[Panel], *, marked: bool = Fa
     """
     rows = [row for panel in panels for row in _rows(panel, marked)]
     alt = f"Surfaces over the parts of processors and memory. {title}. " + " ".join(
-        _says(panel) for panel in panels
+        _in_words(panel) for panel in panels
     )
     layers = [_strokes("frame", RULE, 1.0), _quads(), _strokes("marked", INK, 2.2), _words()]
-    faceted: Spec = {
-        "data": {"values": rows},
-        "facet": {
-            "field": "of",
-            "type": "nominal",
-            "title": None,
-            "sort": [panel.label for panel in panels],
-            "header": {
-                "labelFont": FONT,
-                "labelFontSize": 11,
-                "labelColor": INK,
-                "labelAnchor": "start",
-                "labelLimit": _WIDTH,
-                "labelPadding": 4,
-            },
-        },
-        "columns": 2,  # boot.js fits their width to the page
-        "spacing": {"row": 14, "column": _GAP},
-        "spec": {"width": _WIDTH, "height": _HEIGHT, "layer": layers},
-    }
-    spec: Spec = {"description": alt, "vconcat": [faceted], "config": config()}
-    return Chart(key, title, alt, spec)
+    side_by_side = Panels([panel.label for panel in panels], _HEIGHT, gap=18, framed=False)
+    return in_panels(key, title, alt, rows, layers, side_by_side)
 
 
 def _rows(panel: Panel, marked: bool) -> list[Spec]:
-    points = panel.surface.select("cpus", "mem_bytes", "penalty").rows()
-    side = math.isqrt(len(points))
     rows: list[Spec] = []
 
     def line(kind: str, name: str, corners: Sequence[Point], **more: float) -> None:
@@ -91,21 +66,19 @@ def _rows(panel: Panel, marked: bool) -> list[Spec]:
             row = {"of": panel.label, "kind": kind, "name": name, "n": number, "u": u, "v": v}
             rows.append(row | more)
 
-    for back in range(side - 2, -1, -1):  # the furthest first
-        for right in range(side - 2, -1, -1):
-            at = back * side + right
-            corners = [points[at + step] for step in (0, 1, side + 1, side)]
-            cpus, memory, penalty = (round(sum(axis) / 4, 4) for axis in zip(*corners, strict=True))
-            line("quad", f"{back} {right}", corners, cpus=cpus, memory=memory, penalty=penalty)
+    for square in squares(panel.surface):  # the furthest first
+        axes = zip(("cpus", "memory", "penalty"), square.middle, strict=True)
+        middle = {name: round(value, 4) for name, value in axes}
+        line("quad", f"{square.row} {square.column}", square.corners, **middle)
     line("frame", "floor", [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)])
     for cpus, memory in ((1, 0), (0, 1)):
         line("frame", f"{cpus} {memory}", [(cpus, memory, 0), (cpus, memory, 1)])
     if marked:
         line("marked", "full", [(1, 0, 1), (1, 1, 1), (0, 1, 1)])
         line("marked", "symmetric", [(0, 0, 0), (1, 1, 1)])
-    for says, place in _WORDS:
+    for text, place in _WORDS:
         u, v = _seen(*place)
-        rows.append({"of": panel.label, "kind": "word", "says": says, "u": u, "v": v})
+        rows.append({"of": panel.label, "kind": "word", "says": text, "u": u, "v": v})
     return rows
 
 
@@ -181,7 +154,7 @@ def _words() -> Spec:
     }
 
 
-def _says(panel: Panel) -> str:
+def _in_words(panel: Panel) -> str:
     """The heights of the corners and of the middle, in words."""
     heights = {
         (cpus, memory): penalty
@@ -193,5 +166,5 @@ def _says(panel: Panel) -> str:
         ("half of both", (0.5, 0.5)),
         ("all of both", (1.0, 1.0)),
     )
-    said = ", ".join(f"{heights[at]:.2f} for {words}" for words, at in named if at in heights)
-    return f"{panel.label}: {said}."
+    listed = ", ".join(f"{heights[at]:.2f} for {words}" for words, at in named if at in heights)
+    return f"{panel.label}: {listed}."

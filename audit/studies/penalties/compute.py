@@ -7,6 +7,8 @@ out; no log is needed.
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges.
 """
 
+import math
+from itertools import product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from audit.metrics.fairshare.penalty import (
     of_fractions,
     relative_penalty,
 )
-from audit.metrics.fairshare.penalty_choice import compare
+from audit.metrics.fairshare.penalty_choice import compare, moved
 from audit.metrics.fairshare.penalty_rules import (
     Floats,
     SymmetricLine,
@@ -87,13 +89,14 @@ def judged() -> tuple[Judged, ...]:
 
     Rules 1 to 4 under the row's weights; rule 5 under all that it is tried with.
     """
-    found = []
-    for row in ROWS:
-        resources = len(row.weights)
-        form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
-        fifth = rules(row.penalty, resources, row.exempt)[4]
-        found.append(Judged(row, (*check_at(form, weights), fifth), symmetric_line(form, weights)))
-    return tuple(found)
+    return tuple(_judged(row) for row in ROWS)
+
+
+def _judged(row: Row) -> Judged:
+    resources = len(row.weights)
+    form, weights = named(row.penalty, resources, row.exempt), np.array(row.weights)
+    fifth = rules(row.penalty, resources, row.exempt)[4]
+    return Judged(row, (*check_at(form, weights), fifth), symmetric_line(form, weights))
 
 
 def surface(penalty: str, weights: tuple[float, float] = (1.0, 1.0)) -> pl.DataFrame:
@@ -111,6 +114,41 @@ def surface(penalty: str, weights: tuple[float, float] = (1.0, 1.0)) -> pl.DataF
             "penalty": _of(penalty, cpus, memory, weights),
         }
     )
+
+
+Point = tuple[float, float, float]
+"""Part of the processors, part of the memory, penalty."""
+
+
+class Square(NamedTuple):
+    """Four neighbouring points of a surface."""
+
+    row: int
+    """Of the grid, by processors, from 0."""
+    column: int
+    """By memory."""
+    corners: tuple[Point, Point, Point, Point]
+    """Around it."""
+    middle: Point
+
+
+def squares(surface: pl.DataFrame) -> list[Square]:
+    """The squares of a surface, those first where most is held.
+
+    Args:
+        surface: cpus and mem_bytes, from 0 to 1 on a square grid, the latter quicker; penalty.
+    """
+    points: list[Point] = surface.select("cpus", "mem_bytes", "penalty").rows()
+    side = math.isqrt(len(points))
+    last_first = range(side - 2, -1, -1)
+    return [_square(points, side, row, column) for row, column in product(last_first, last_first)]
+
+
+def _square(points: list[Point], side: int, row: int, column: int) -> Square:
+    at = row * side + column
+    corners = (points[at], points[at + 1], points[at + side + 1], points[at + side])
+    cpus, memory, penalty = (sum(axis) / 4 for axis in zip(*corners, strict=True))
+    return Square(row, column, corners, (cpus, memory, penalty))
 
 
 class Figure(NamedTuple):
@@ -155,8 +193,10 @@ def problems() -> tuple[Problem, ...]:
         ("B", "max_scaled", (2.0, 1.0), 0.1, 1.0, one),
     )
     return tuple(
-        Problem(name, of, weights, dear, cheap, float(_of(of, dear, cheap, weights)), asked)
-        for name, of, weights, dear, cheap, asked in cases
+        Problem(
+            name, penalty, weights, dear, cheap, float(_of(penalty, dear, cheap, weights)), asked
+        )
+        for name, penalty, weights, dear, cheap, asked in cases
     )
 
 
@@ -215,6 +255,23 @@ def fortnight() -> pl.DataFrame:
         Windows(interval_s=FORTNIGHT_S, depth=1, decay=1.0),
         FORTNIGHT_S,
         FORTNIGHT_S,
+    )
+
+
+def charged(compared: pl.DataFrame) -> pl.DataFrame:
+    """Whose usage it is.
+
+    Args:
+        compared: what ``fortnight`` gives.
+
+    Returns:
+        penalty; memory and processors, the users' parts of all usage; moved: the part of all usage
+        that is charged to others than by the first penalty. All 0 to 1.
+    """
+    parts = compared.pivot("entity", index="penalty", values="usage_fraction")
+    apart = moved(compared)
+    return parts.select("penalty", "memory", "processors").with_columns(
+        moved=pl.col("penalty").replace_strict(apart, return_dtype=pl.Float64)
     )
 
 

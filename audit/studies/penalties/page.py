@@ -3,15 +3,12 @@
 from collections.abc import Iterable
 from typing import Final
 
-import polars as pl
-
-from audit.metrics.fairshare import penalty_choice
 from audit.metrics.fairshare.penalty_rules import RULES, Witness
 from audit.report.charts.style import Chart
-from audit.studies.page import Cell, Column, Section, Study, Table
+from audit.studies.page import Cell, Column, Columns, Section, Study, Table, table
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties.charts import Panel, surfaces
-from audit.studies.penalties.compute import Figure, Judged
+from audit.studies.penalties.compute import Figure, Judged, Problem
 
 SOURCE: Final = (
     "[M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges."
@@ -90,35 +87,37 @@ def _asked() -> Table:
 
 
 def _rules(judged: Iterable[Judged]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for row, verdicts, line in judged:
-        formula = "" if row.formula is None else f"({row.formula})"
-        weights = ", ".join(f"{weight:g}" for weight in row.weights)
-        rows.append(
-            (
-                row.label,
-                formula,
-                weights,
-                *(verdict.kept for verdict in verdicts),
-                line.linear,
-                row.in_table_1,
-            )
-        )
-    return Table(
+    return table(
         "rules",
         "Which rules each penalty keeps",
-        (
-            Column("Penalty", "penalty", "text"),
-            Column("In [M]", "formula", "text"),
-            Column("Weights", "weights", "text"),
-            *(Column(f"Rule {rule}", f"rule_{rule}", "yes_no") for rule in RULES),
-            Column("Symmetric line", "symmetric_line", "yes_no"),
-            Column("In Table 1", "in_table_1", "yes_no"),
-        ),
-        tuple(rows),
+        _JUDGED,
+        judged,
         note="Rules 1 to 4 with these weights of CPUs, memory (and GPUs); rule 5 with many. Pe is "
         "judged as a part of all processors, billing as a part of what the whole pool is billed.",
     )
+
+
+def _kept(rule: int) -> Column[Judged]:
+    """Whether a rule is kept."""
+    return Column(f"Rule {rule}", f"rule_{rule}", "yes_no", lambda one: one.verdicts[rule - 1].kept)
+
+
+def _formula(one: Judged) -> str:
+    return "" if one.row.formula is None else f"({one.row.formula})"
+
+
+_JUDGED: Final[Columns[Judged]] = (
+    Column("Penalty", "penalty", "text", lambda one: one.row.label),
+    Column("In [M]", "formula", "text", _formula),
+    Column("Weights", "weights", "text", lambda one: _listed(one.row.weights)),
+    *(_kept(rule) for rule in RULES),
+    Column("Symmetric line", "symmetric_line", "yes_no", lambda one: one.line.linear),
+    Column("In Table 1", "in_table_1", "yes_no", lambda one: one.row.in_table_1),
+)
+
+
+def _listed(weights: Iterable[float]) -> str:
+    return ", ".join(f"{weight:g}" for weight in weights)
 
 
 _IMPOSSIBLE: Final = (
@@ -165,11 +164,11 @@ def _witnesses(judged: Iterable[Judged]) -> Table:
 def _where(witness: Witness) -> tuple[str, str]:
     """The weights, and the points with their penalties."""
     points = [
-        ", ".join(f"{name} {part:.6g}" for name, part in zip(_HELD, of.fractions, strict=False))
-        + f" → {of.penalty:.6g}"
-        for of in witness.samples
+        ", ".join(f"{name} {part:.6g}" for name, part in zip(_HELD, one.fractions, strict=False))
+        + f" → {one.penalty:.6g}"
+        for one in witness.samples
     ]
-    weights = [", ".join(f"{weight:g}" for weight in of.weights) for of in witness.samples]
+    weights = [_listed(one.weights) for one in witness.samples]
     return " and ".join(dict.fromkeys(weights)), "; ".join(points)
 
 
@@ -186,7 +185,7 @@ def _chart(figure: Figure) -> Chart:
         return f"{penalty}, weights {weights[0]:g} and {weights[1]:g}" if weighted else penalty
 
     marked = " (black: where it must be 0 and 1, and the symmetric line)" if figure.marked else ""
-    panels = [Panel(label(*of), penalties.surface(*of)) for of in figure.panels]
+    panels = [Panel(label(*form), penalties.surface(*form)) for form in figure.panels]
     names = " and ".join(panel.label for panel in panels)
     return surfaces(
         f"figure_{figure.number}",
@@ -202,24 +201,24 @@ _MAXIMA: Final = (
 )
 
 
+_PROBLEMS: Final[Columns[Problem]] = (
+    Column("Problem", "problem", "text", lambda one: one.name),
+    Column("Penalty", "penalty", "text"),
+    Column("Weight, dear", "weight_dear", value=lambda one: one.weights[0]),
+    Column("Weight, cheap", "weight_cheap", value=lambda one: one.weights[1]),
+    Column("Dear held", "dear", "percent"),
+    Column("Cheap held", "cheap", "percent"),
+    Column("Charged", "charged"),
+    Column("Rule 3 asks for", "asked", "text"),
+)
+
+
 def _problems() -> Table:
-    return Table(
+    return table(
         "problems",
         "Problems A and B, with [M]'s numbers",
-        (
-            Column("Problem", "problem", "text"),
-            Column("Penalty", "penalty", "text"),
-            Column("Weight, dear", "weight_dear"),
-            Column("Weight, cheap", "weight_cheap"),
-            Column("Dear held", "dear", "percent"),
-            Column("Cheap held", "cheap", "percent"),
-            Column("Charged", "charged"),
-            Column("Rule 3 asks for", "asked", "text"),
-        ),
-        tuple(
-            (of.name, of.penalty, *of.weights, of.dear, of.cheap, of.charged, of.asked)
-            for of in penalties.problems()
-        ),
+        _PROBLEMS,
+        penalties.problems(),
         note="max_scaled knows no problem A: its first row is as it should be.",
     )
 
@@ -231,7 +230,7 @@ _SPLIT: Final = (
 
 
 def _splitting() -> Table:
-    return Table(
+    return table(
         "splitting",
         "One job, or nine that together hold as much",
         (
@@ -241,7 +240,7 @@ def _splitting() -> Table:
             Column("9 CPUs, 1.8 GB: one", "asymmetric_one"),
             Column("nine in sum", "asymmetric_nine"),
         ),
-        tuple(penalties.splitting().rows()),
+        penalties.splitting().iter_rows(named=True),
     )
 
 
@@ -253,10 +252,7 @@ _FORTNIGHT: Final = (
 
 
 def _fortnight() -> Table:
-    compared = penalties.fortnight()
-    moved = penalty_choice.moved(compared)
-    parts = compared.pivot("entity", index="penalty", values="usage_fraction")
-    return Table(
+    return table(
         "fortnight",
         "Parts of all usage",
         (
@@ -265,12 +261,7 @@ def _fortnight() -> Table:
             Column("Who holds the CPUs", "processors", "percent"),
             Column("Moved against cpu", "moved", "percent"),
         ),
-        tuple(
-            (name, memory, processors, moved[name])
-            for name, memory, processors in parts.select(
-                "penalty", "memory", "processors"
-            ).iter_rows()
-        ),
+        penalties.charged(penalties.fortnight()).iter_rows(named=True),
         note="Moved: the part of all usage that is charged to others than by cpu. The report shows "
         "the same of a site's own log.",
     )
@@ -285,16 +276,15 @@ _EXEMPT: Final = (
 
 
 def _exempting() -> Table:
-    frame: pl.DataFrame = penalties.exempting()
-    return Table(
+    return table(
         "exempt",
         "What GPUs alone cost, beside CPUs and memory",
         (
-            Column("GPUs held", "gpus", "text"),
+            Column("GPUs held", "gpus", "text", lambda row: f"{row['gpus']:.0%}"),
             Column("root", "root"),
-            Column("root, GPUs exempt", "root_exempt"),
+            Column("root, GPUs exempt", "root_exempt", value=lambda row: row["exempt"]),
         ),
-        tuple((f"{gpus:.0%}", root, exempt) for gpus, root, exempt in frame.iter_rows()),
+        penalties.exempting().iter_rows(named=True),
     )
 
 

@@ -1,37 +1,15 @@
-"""The study of penalties: [M]'s table, figures and examples, and the page and files they make."""
+"""[M]'s table, figures and examples, from the formulas."""
 
-import base64
-import csv
-import inspect
-import io
-import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
-from audit.cli import app as cli
 from audit.metrics.fairshare.penalty import RELATIVE
 from audit.metrics.fairshare.penalty_choice import movers
-from audit.report.charts import drawing
-from audit.studies import page as study
-from audit.studies.page import Table
 from audit.studies.penalties import compute as penalties
-from audit.studies.penalties import page as penalty_study
-from audit.studies.penalties.charts import Panel, surfaces
 from tests.metrics.fairshare.test_penalty_rules import TABLE_1
 from tests.naive.penalties import penalty as exact
-from tests.places import ROOT
-from tests.report import chromium
-
-PAGE = penalty_study.study()
-
-
-def table(key: str) -> Table:
-    [found] = [found for found in study.tables(PAGE) if found.key == key]
-    return found
 
 
 def test_every_penalty_is_judged_and_table_1_is_the_papers() -> None:
@@ -45,24 +23,6 @@ def test_every_penalty_is_judged_and_table_1_is_the_papers() -> None:
     }
     assert of_table_1 == TABLE_1
     assert not any(all(verdict.kept for verdict in one.verdicts) for one in judged)
-
-
-def test_the_page_and_the_document_say_what_the_checker_found() -> None:
-    rows = {row[0]: row[3:8] for row in table("rules").rows}
-    assert {name: rows[name] for name in TABLE_1} == TABLE_1
-    document = ROOT / "docs" / "penalties.md"
-    if not document.exists():
-        pytest.skip("tested outside a checkout: no document to compare")
-    told = {}
-    for names, *answers in re.findall(
-        r"^\| (`.*?) \|" + 5 * r" (yes|no) \|", document.read_text(encoding="utf-8"), re.M
-    ):
-        label = "billing, MAX_TRES" if names.endswith("MAX_TRES") else None
-        for name in [label] if label else re.findall(r"`(\w+)`", names):
-            told[name] = tuple(answer == "yes" for answer in answers)
-    # A maximum with weights in effect breaks more: the page shows that, the document says it.
-    assert told == {name: rows[name] for name in rows if name in told}
-    assert set(rows) - set(told) == {"max_capped", "max_scaled", "root, GPUs exempt"}
 
 
 @pytest.mark.parametrize("figure", penalties.FIGURES, ids=lambda figure: f"figure {figure.number}")
@@ -126,69 +86,17 @@ def test_exempting_gpus() -> None:
     assert (rows["exempt"] <= rows["root"]).all()
 
 
-def test_each_broken_rule_has_its_witness_on_the_page() -> None:
-    broken = {
-        (row[0], rule)
-        for row in table("rules").rows
-        for rule, kept in enumerate(row[3:8], 1)
-        if not kept
-    }
-    assert {(row[0], int(str(row[1]))) for row in table("witnesses").rows} == broken
+def test_squares_cover_a_surface_from_its_far_corner() -> None:
+    made = penalties.squares(penalties.surface("sum"))
+    assert len(made) == penalties.STEPS**2
+    first, last = made[0], made[-1]
+    assert (first.row, first.column) == (penalties.STEPS - 1, penalties.STEPS - 1)
+    assert first.corners[2] == (1.0, 1.0, 1.0)
+    half = 0.5 / penalties.STEPS
+    assert last.middle == pytest.approx((half, half, half))  # of the mean, a plane
 
 
-def test_a_surface_says_its_corners() -> None:
-    flat = pl.DataFrame(
-        {
-            "cpus": [0.0, 0.0, 1.0, 1.0],
-            "mem_bytes": [0.0, 1.0, 0.0, 1.0],
-            "penalty": [0.0, 0.25, 1, 1],
-        }
-    )
-    chart = surfaces("s", "S", [Panel("one", flat)], marked=True)
-    assert "one: 1.00 for all processors and no memory, 0.25 for no processors" in chart.alt
-    drawn = drawing.svg(chart)
-    assert drawn == inspect.unwrap(drawing.svg)(chart)  # drawn anew
-    shapes = re.findall(r'<path d="([^"]*)Z" fill="rgb', drawn)
-    assert [len(shape.split("L")) for shape in shapes] == [4]
-
-
-def test_the_command_writes_the_page_and_its_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(
-        "sys.argv", ["fairaudit", "experiment", "penalties", "--out", str(tmp_path)]
-    )
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 0
-    written = sorted(path.name for path in tmp_path.iterdir())
-    assert sorted(Path(line).name for line in capsys.readouterr().out.split()) == written
-    assert "penalties.html" in written
-    page = (tmp_path / "penalties.html").read_text(encoding="utf-8")
-    assert 'src="http' not in page
-    [first, *_] = csv.DictReader(
-        io.StringIO((tmp_path / "penalties-rules.csv").read_text(encoding="utf-8"))
-    )
-    assert first["penalty"] == "cpu"
-    assert [first[f"rule_{rule}"] for rule in range(1, 6)] == [*["false"] * 3, "true", "false"]
-    for still in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', page):
-        assert base64.b64decode(still).startswith(b"<svg")
-
-
-@pytest.mark.chromium
-@pytest.mark.skipif(
-    not chromium.PROGRAM.exists(),
-    reason=f"NOBODY LOOKED AT THE PAGE: no {chromium.PROGRAM}; apt-get install chromium",
-)
-def test_a_browser_draws_every_surface(tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(study.render_html(PAGE), encoding="utf-8")
-    with chromium.Page() as page:
-        page.open(file, 420)
-        shapes = page.evaluate(
-            "[...document.querySelectorAll('.live')]"
-            ".map(e => e.querySelectorAll('path[d$=Z][fill^=rgb]').length)"
-        )
-        assert shapes == [2 * penalties.STEPS**2] * len(penalties.FIGURES)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 420
-        assert page.complaints == []
+def test_charged_by_hand() -> None:
+    rows = {name: parts for name, *parts in penalties.charged(penalties.fortnight()).iter_rows()}
+    assert rows["cpu"] == pytest.approx([1 / 11, 10 / 11, 0])
+    assert rows["max"] == pytest.approx([1 / 2, 1 / 2, 1 / 2 - 1 / 11])
