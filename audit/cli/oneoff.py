@@ -199,9 +199,11 @@ def sshare(
     config: ConfigFile = None,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
-    from audit.oneoff import sshare as shares
+    from audit.oneoff.sshare.recompute import recompute
+    from audit.oneoff.sshare.request import Request
+    from audit.oneoff.sshare.table import comma_separated, psv
 
-    request = shares.Request(
+    request = Request(
         sacct=sacct or (),
         associations=assoc,
         qos=qos,
@@ -220,11 +222,11 @@ def sshare(
     )
     settings = configuration(config)
     with at_work() as progress:
-        outcome = shares.recompute(request, settings, folder_of(config), progress.update)
+        outcome = recompute(request, settings, folder_of(config), progress.update)
     for fact in outcome.facts:
         say(fact)
     warn(outcome.warnings)
-    write = shares.psv if form is ShareFormat.psv else shares.comma_separated
+    write = psv if form is ShareFormat.psv else comma_separated
     sys.stdout.write(write(outcome))
 
 

@@ -84,6 +84,18 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
+    """The attempts of logs that no store holds, in any order.
+
+    Args:
+        records: as ``resolve``, but all of a cluster's.
+    """
+    repeated = pl.len().over("job_id") > 1
+    settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
+    single = records.filter(~repeated)
+    return pl.concat([single, settled.select(single.columns)])
+
+
 def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
     """Rows of waiting array tasks (`7_[3-9%2]`) that a later dump has overtaken.
 

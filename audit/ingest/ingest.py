@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 BATCH_ROWS: Final = 1 << 20
 """Records that are inserted at once, at least, but for the last of a log."""
 
-_EXAMPLES: Final = 5
+EXAMPLES: Final = 5
 """Refused lines that an error shows."""
 
 
@@ -87,7 +87,7 @@ def clusters(log: Opened) -> dict[str, int]:
     counted: dict[str, int] = {}
     if not log.dialect.names_clusters:
         return counted
-    for _, parsed in _parsed(log):
+    for _, parsed in parsed_blocks(log):
         for name, count in parsed.records["cluster"].drop_nulls().value_counts().iter_rows():
             counted[name] = counted.get(name, 0) + count
     return dict(sorted(counted.items()))
@@ -273,18 +273,35 @@ def refuse_beyond(con: Connection, cluster: str, logs: Sequence[Opened], limit: 
     for log in logs:
         input_id = identify(cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
-        if row["records"] == 0:
-            raise LogError(f"{log.source.path}: empty: it holds comments but no record")
-        if row["refused"] > limit * row["records"]:
-            lines = queries.run(con, "refused_lines", input_id=input_id, most=_EXAMPLES)
-            examples = "".join(
-                f"\n  {row['file']}:{line}: {reason}" for line, reason in lines.rows()
-            )
-            raise LogError(
-                f"{log.source.path}: {row['refused']:,} of {row['records']:,} records were "
-                f"refused, more than the limit of {limit:.0%} (ingest.refused_limit): is it "
-                f"complete, and really {log.dialect.title}? The first of them:{examples}"
-            )
+        refused = queries.run(con, "refused_lines", input_id=input_id, most=EXAMPLES)
+        check_refused(log, row["records"], row["refused"], refused.rows(), limit)
+
+
+def check_refused(
+    log: Opened, records: int, refused: int, first: Iterable[tuple[int, str]], limit: float
+) -> None:
+    """Checks that few enough of a log's records were refused.
+
+    Args:
+        log: the log.
+        records: how many it holds, with those that were refused.
+        refused: how many were refused.
+        first: line and reason of the first ``EXAMPLES`` of them.
+        limit: the part that may be refused, 0 to 1.
+
+    Raises:
+        LogError: it holds no record, or more of them were refused.
+    """
+    path = log.source.path
+    if records == 0:
+        raise LogError(f"{path}: empty: it holds comments but no record")
+    if refused > limit * records:
+        examples = "".join(f"\n  {path.name}:{line}: {reason}" for line, reason in first)
+        raise LogError(
+            f"{path}: {refused:,} of {records:,} records were refused, more than the limit of "
+            f"{limit:.0%} (ingest.refused_limit): is it complete, and really {log.dialect.title}? "
+            f"The first of them:{examples}"
+        )
 
 
 def identify(cluster: str, log: Opened) -> str:
@@ -297,7 +314,7 @@ def _take_in_one(con: Connection, log: Opened, names: _Names, now: int | None) -
     counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
     kept_names: set[str] = set()
     file = log.source.path.name
-    for position, parsed in _batches(_parsed(log)):
+    for position, parsed in _batches(parsed_blocks(log)):
         named = names.now(parsed.records["cluster"].drop_nulls().unique().to_list())
         records = parsed.records
         if named.called is not None:
@@ -368,7 +385,7 @@ def _joined(parts: list[Parsed]) -> Parsed:
     )
 
 
-def _parsed(log: Opened) -> Iterator[tuple[int, Parsed]]:
+def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
     """Each block of a log, parsed, and the position behind it.
 
     While the caller stores one block, a thread parses the next: neither holds Python's lock.

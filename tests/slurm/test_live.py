@@ -19,7 +19,9 @@ from typing import Any, Final, Self
 import pytest
 
 from audit import config
-from audit.oneoff import sshare
+from audit.oneoff.sshare.recompute import recompute
+from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.table import psv
 from audit.store import database
 from tests.places import ROOT
 from tests.slurm import lab as slurm
@@ -577,7 +579,7 @@ def compare_shares(
     (folder / "sacct").write_text(text)
     for sample in samples:
         (folder / f"sample-{sample.at}").write_text(sample.text)  # for who looks into a failure
-        request = sshare.Request(
+        request = Request(
             sacct=(folder / "sacct",),
             associations=files["assoc"],
             qos=files["qos"],
@@ -587,5 +589,5 @@ def compare_shares(
             as_of=str(sample.at),
             phase=str(sample.tick),
         )
-        ours = sshare.psv(sshare.recompute(request, config.Config()))
+        ours = psv(recompute(request, config.Config()))
         assert ours.splitlines() == sample.text.splitlines()

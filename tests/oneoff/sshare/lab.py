@@ -1,0 +1,42 @@
+"""Requests over what the Slurm lab printed, and what ``sshare`` said there."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from audit import config
+from audit.oneoff.sshare.recompute import recompute as recompute_with
+from audit.oneoff.sshare.request import Request
+from audit.oneoff.sshare.table import Outcome
+from tests.places import SLURM
+
+TAKEN = "2026-11-21T04:06:43"
+TICK = "1795234198"
+"""When slurmctld of the lab with decay recalculated once."""
+
+
+def request(lab: str = "plain", **changes: Any) -> Request:
+    folder = SLURM / lab
+    whole = Request(
+        sacct=[folder / "sacct.txt"],
+        associations=folder / "assoc.psv",
+        qos=folder / "qos.psv",
+        partitions=folder / "partitions.txt",
+        slurm_conf=folder / "config.txt",
+        as_of=TAKEN,
+    )
+    return replace(whole, **changes)
+
+
+def recompute(asked: Request) -> Outcome:
+    return recompute_with(asked, config.Config())
+
+
+def samples(lab: str = "decay") -> list[tuple[str, str]]:
+    whole = (SLURM / lab / "sshare_samples.txt").read_text()
+    parts = re.split(r"^== (\d+)\n", whole, flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def raw(outcome: Outcome) -> dict[tuple[str, str], float]:
+    return {(row.account, row.user): row.raw_usage for row in outcome.rows}
