@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from audit.errors import DialectError
+from audit.formats import foreign
 from audit.formats.lines import Block
 
 
@@ -109,7 +110,8 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
         reading: what the user says of it.
 
     Raises:
-        DialectError: no dialect recognises it; the message shows its first line that is not blank.
+        DialectError: no dialect recognises it; the message says what it looks like, or shows its
+            first line that is not blank.
     """
     for dialect in table().values():
         if dialect.recognises(head):
@@ -117,6 +119,8 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     if reading.columns is not None:
         return table()["sacct"]
     known = ", ".join(dialect.title for dialect in table().values())
+    if (description := foreign.describe(head)) is not None:
+        raise DialectError(f"{where}: {description} (fairaudit reads: {known})")
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")
     raise DialectError(

@@ -1,0 +1,184 @@
+"""What a log is that no dialect reads, in words for its user.
+
+Logs of other schedulers, and other outputs of Slurm, are recognised by what stands in them; a file
+of numbers that is nearly SWF is told how it differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+_ANY_LINE = re.MULTILINE
+
+
+class Foreign(NamedTuple):
+    """One kind of log that is known by sight, and not read."""
+
+    name: str
+    evidence: tuple[re.Pattern[str], ...]
+    """What must stand in its first bytes; the first of these is shown by its line."""
+    remedy: str
+
+
+def _foreign(name: str, remedy: str, *evidence: str) -> Foreign:
+    return Foreign(name, tuple(re.compile(text, _ANY_LINE) for text in evidence), remedy)
+
+
+_TO_SWF: Final = "until then its jobs can be written as SWF, 18 numbers a line"
+_SACCT_TEXT: Final = "let sacct write text: sacct -X -D -P"
+
+FOREIGN: Final = (
+    _foreign(
+        "a PBS accounting log (Torque, PBS Professional, OpenPBS)",
+        _TO_SWF,
+        r"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z]{1,2};[^;\n]*;",
+    ),
+    _foreign(
+        "an LSF accounting log (lsb.acct)",
+        _TO_SWF,
+        r'^"[A-Z][A-Z0-9_]+" "\d+(?:\.\d+)*" \d{9,11} ',
+    ),
+    _foreign(
+        "what LSF's bacct prints",
+        "its source is the file lsb.acct; " + _TO_SWF,
+        r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <",
+    ),
+    _foreign(
+        "a Grid Engine accounting file (SGE, UGE, OGS)",
+        _TO_SWF,
+        r"^(?:[^:\n]*:){5}\d+:[^:\n]*:-?\d+:(?:\d{9,13}|0):(?:\d{9,13}|0):(?:\d{9,13}|0):",
+    ),
+    _foreign(
+        "Grid Engine's reporting file",
+        "the file called accounting, beside it, has a line for each job; " + _TO_SWF,
+        r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):",
+    ),
+    _foreign(
+        "what Grid Engine's qacct prints",
+        "its source is the file called accounting; " + _TO_SWF,
+        r"^=+\nqname +\S|^OWNER +WALLCLOCK +UTIME",
+    ),
+    _foreign(
+        "an HTCondor job history (ClassAds)",
+        _TO_SWF,
+        r"^ClusterId = \d+",
+        r"^ProcId = \d+",
+    ),
+    _foreign(
+        "an HTCondor job history (JSON)",
+        _TO_SWF,
+        r'"ClusterId": *\d+',
+        r'"(?:ProcId|QDate|GlobalJobId)": *["\d]',
+    ),
+    _foreign(
+        "an HTCondor job history (XML)",
+        _TO_SWF,
+        r'<a n="ClusterId"><i>\d+',
+    ),
+    _foreign(
+        "an HTCondor job event log",
+        "condor_history knows more of each job; " + _TO_SWF,
+        r"^\d{3} \(\d+\.\d+\.\d+\) \d",
+    ),
+    _foreign(
+        "what Slurm's sacct --json prints",
+        _SACCT_TEXT,
+        r'"jobs": *\[',
+        r'"allocation_nodes"|openapi\\?/db|"accounting_storage"',
+    ),
+    _foreign(
+        "what Slurm's sacct --yaml prints",
+        _SACCT_TEXT,
+        r"\A%YAML",
+        r"\ballocation_nodes:|openapi\\?/db",
+    ),
+    _foreign(
+        "Slurm's job completion log (jobcomp/filetxt)",
+        "the accounting database knows more: sacct -X -D -P",
+        r"^JobId=\d+ UserId=",
+    ),
+)
+
+_SWF_FIELDS: Final = 18
+_LIKELY_WIDTHS: Final = range(12, 41)
+_SAMPLE: Final = 100
+_SEPARATORS: Final = {None: "blanks", ",": "commas", ";": "semicolons", "|": "bars", ":": "colons"}
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+def describe(head: bytes) -> str | None:
+    """What the log that begins with ``head`` looks like, and what to do; None if nobody knows.
+
+    Args:
+        head: its first bytes, decompressed.
+    """
+    text = head.decode("utf-8", errors="backslashreplace").replace("\r\n", "\n")
+    for kind in FOREIGN:
+        places = [pattern.search(text) for pattern in kind.evidence]
+        if places[0] is not None and all(places):
+            line = text.count("\n", 0, places[0].start()) + 1
+            return (
+                f"this looks like {kind.name} (line {line}); fairaudit does not read those yet: "
+                f"{kind.remedy}"
+            )
+    return _nearly_swf(text)
+
+
+def _nearly_swf(text: str) -> str | None:
+    """How a table of numbers differs from SWF."""
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip() and not line.lstrip().startswith((";", "#"))
+    ][:_SAMPLE]
+    best: tuple[int, str | None, int] = (0, None, 0)  # lines, separator, columns
+    for separator in _SEPARATORS:
+        widths = Counter(
+            len(fields) for _, line in lines if _are_numbers(fields := _cut(line, separator))
+        )
+        if widths:
+            width, alike = widths.most_common(1)[0]
+            best = max(best, (alike, separator, width), key=lambda found: found[0])
+    alike, separator, width = best
+    if alike * 2 <= len(lines):
+        return None
+    number, fields = next(
+        (number, fields)
+        for number, line in lines
+        if len(fields := _cut(line, separator)) == width and _are_numbers(fields)
+    )
+    return f"nearly SWF: {_difference(number, fields, separator)}"
+
+
+def _cut(line: str, separator: str | None) -> list[str]:
+    return [field.strip() for field in line.split(separator)]
+
+
+def _are_numbers(fields: list[str]) -> bool:
+    """Whether most fields are numbers, and nearly as many as SWF has."""
+    numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
+    return len(fields) in _LIKELY_WIDTHS and numbers * 4 >= len(fields) * 3
+
+
+def _difference(line: int, fields: list[str], separator: str | None) -> str:
+    width = len(fields)
+    words = [
+        place
+        for place, field in enumerate(fields[:_SWF_FIELDS], start=1)
+        if _NUMBER.fullmatch(field) is None
+    ]
+    seen = f"line {line} has {width} columns separated by {_SEPARATORS[separator]}"
+    wanted = "SWF has 18 numbers separated by blanks (job number, submit time, wait time, …)"
+    steps = []
+    if separator is not None:
+        steps.append(f"write blanks instead of {_SEPARATORS[separator]}")
+    if width > _SWF_FIELDS:
+        beyond = f"{_SWF_FIELDS + 1} to {width}" if width > _SWF_FIELDS + 1 else f"{width}"
+        steps.append(f"leave out column {beyond}, or whichever SWF does not have")
+    elif width < _SWF_FIELDS:
+        steps.append("write -1 for each of the columns that are missing")
+    if words:
+        steps.append(f"write numbers in column {', '.join(map(str, words))} (names become numbers)")
+    return f"{seen}, where {wanted}: {'; '.join(steps)}"

@@ -1,0 +1,114 @@
+"""What is said of logs that no dialect reads: other schedulers' lines, and what is nearly SWF."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import DialectError
+from audit.formats import dialects, foreign
+
+PBS = "11/21/2026 04:26:00;{};7.head;user=ana group=phys queue=batch ctime=1 start=2 end=3\n"
+LSF = '"JOB_FINISH" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
+GRID_ENGINE = (
+    "# Version: 8.1.9\n# \n# DO NOT MODIFY THIS FILE MANUALLY!\n# \n"
+    "all.q:sgelab:lab_ben:lab_ben:fail:4:sge:0:1795234360:1795234360:1795234360:0:0:0:0.000978:"
+    "0.003914:4516.000000:0:0:0:0:548:0:0:0.000000:8:0:0:0:9:3:NONE:defaultdepartment:NONE:1:0:"
+    "0.004892:0.000000:0.000000:NONE:0.000000:NONE:0.000000:0:0\n"
+)
+UNIVA = GRID_ENGINE.replace("1795234360", "1795234360123")
+REPORTING = (
+    "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
+)
+QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
+CONDOR = 'AcctGroup = "phys"\nClusterId = 5\nCmd = "/bin/sh"\nProcId = 0\nQDate = 1795235641\n'
+CONDOR_JSON = '[\n{\n  "Cmd": "/bin/sh",\n  "QDate": 1795235641,\n  "ClusterId": 5\n}\n]\n'
+CONDOR_XML = '<?xml version="1.0"?>\n<classads>\n<c>\n    <a n="ClusterId"><i>5</i></a>\n'
+CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
+SACCT_JSON = '{\n  "meta": {\n    "type": "openapi\\/dbv0.0.38"\n  },\n  "jobs": [\n  ]\n}\n'
+SACCT_JSON_BARE = '{"jobs": [{"account": "a", "allocation_nodes": 1}]}'
+SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
+JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        (PBS.format("E"), "PBS accounting log", 1),
+        ("\n" + PBS.format("Q") + PBS.format("S"), "PBS accounting log", 2),
+        (LSF, r"LSF accounting log \(lsb.acct\)", 1),
+        ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
+        (GRID_ENGINE, "Grid Engine accounting file", 5),
+        (UNIVA, "Grid Engine accounting file", 5),
+        (REPORTING, "Grid Engine's reporting file", 1),
+        (QACCT, "Grid Engine's qacct", 1),
+        (CONDOR, r"HTCondor job history \(ClassAds\)", 2),
+        (CONDOR_JSON, r"HTCondor job history \(JSON\)", 5),
+        (CONDOR_XML, r"HTCondor job history \(XML\)", 4),
+        (CONDOR_EVENTS, "HTCondor job event log", 1),
+        (SACCT_JSON, "sacct --json", 5),
+        (SACCT_JSON_BARE, "sacct --json", 1),
+        (SACCT_YAML, "sacct --yaml", 1),
+        (JOBCOMP, "job completion log", 1),
+        (JOBCOMP.replace("\n", "\r\n"), "job completion log", 1),
+    ],
+)
+def test_logs_of_others_are_named(text: str, name: str, line: int) -> None:
+    said = rf"^x: this looks like .*{name}.* \(line {line}\); fairaudit does not read those yet: \w"
+    with pytest.raises(DialectError, match=said) as caught:
+        dialects.detect(text.encode(), "x")
+    assert "Standard Workload Format" in str(caught.value)
+
+
+FIELDS = [
+    str(number) for number in (7, 10, 5, 100, 4, -1, -1, 4, 200, -1, 1, 3, 1, -1, 1, -1, -1, -1)
+]
+COMMENT = "; MaxProcs: 64\n"
+
+
+def nearly(fields: list[str], separator: str = " ") -> str:
+    text = COMMENT + (separator.join(fields) + "\n") * 3
+    with pytest.raises(DialectError) as caught:
+        dialects.detect(text.encode(), "x")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "separator", "seen", "remedy"),
+    [
+        ([*FIELDS, "1"], " ", "19 columns separated by blanks", "leave out column 19"),
+        ([*FIELDS, *"123"], " ", "21 columns separated by blanks", "leave out column 19 to 21"),
+        ([*FIELDS, *"123"], "\t", "21 columns separated by blanks", "leave out column 19 to 21"),
+        (FIELDS[:17], " ", "17 columns separated by blanks", "write -1"),
+        (FIELDS, ",", "18 columns separated by commas", "blanks instead of commas"),
+        (FIELDS, "; ", "18 columns separated by semicolons", "blanks instead of semicolons"),
+        ([*FIELDS, "1"], ",", "19 columns separated by commas", "commas; leave out column 19"),
+        ([*FIELDS[:11], "ana", *FIELDS[12:]], " ", "18 columns", "write numbers in column 12"),
+    ],
+)
+def test_what_is_nearly_swf_is_told_how_it_differs(
+    fields: list[str], separator: str, seen: str, remedy: str
+) -> None:
+    message = nearly(fields, separator)
+    assert message.startswith(f"x: nearly SWF: line 2 has {seen}")
+    assert remedy in message
+
+
+def test_tabs_are_blanks() -> None:
+    text = COMMENT + ("\t".join(FIELDS) + "\n") * 3
+    assert dialects.detect(text.encode(), "x").name == "swf"
+
+
+def test_a_row_of_names_above_the_numbers_is_passed_over() -> None:
+    names = ",".join(f"column{number}" for number in range(18))
+    text = names + "\n" + (",".join(FIELDS) + "\n") * 3
+    assert "line 2 has 18 columns separated by commas" in (foreign.describe(text.encode()) or "")
+
+
+@given(st.binary(max_size=200) | st.text('0123456789.,;:| \n\t"=-', max_size=300).map(str.encode))
+def test_nothing_is_too_odd_to_be_looked_at(head: bytes) -> None:
+    assert foreign.describe(head) is None or foreign.describe(head)
+
+
+@pytest.mark.parametrize("text", ["", "one two three\n", "1 2 3\n4 5 6\n", "{}", "a=1\n"])
+def test_what_nobody_knows_is_not_guessed(text: str) -> None:
+    assert foreign.describe(text.encode()) is None
