@@ -6,7 +6,7 @@ from typing import Final
 import polars as pl
 
 from audit.metrics.fairshare import operators
-from audit.metrics.fairshare.operator_rules import RULES, Witness
+from audit.metrics.fairshare.operator_rules import RULES, Sample, Witness
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.text import wording
 from audit.studies.operators import resolution_page
@@ -15,7 +15,7 @@ from audit.studies.operators.compute.job_size import Progress
 from audit.studies.operators.compute.resolution import Setting
 from audit.studies.operators.compute.rules import Judged
 from audit.studies.operators.resolution_page import AREA_NAMES
-from audit.studies.page import Cell, Column, Section, Study, Table
+from audit.studies.page import Column, Columns, Section, Study, Table, table
 
 SOURCE: Final = (
     "[R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling."
@@ -107,26 +107,22 @@ _OPERATORS: Final = (
 
 
 def _formulas() -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            f"({number})",
-            formula,
-            *(float(operators.priority(name, *pair)) for pair in ((0.5, 0.25), (0.25, 0.5))),
-        )
-        for name, (number, formula) in _FORMULAS.items()
-    ]
-    return Table(
-        "formulas",
-        "The operators",
-        (
-            Column("Operator", "operator", "text"),
-            Column("In [R]", "number", "text"),
-            Column("Formula", "formula", "text"),
-            Column("F(0.5, 0.25)", "below_target"),
-            Column("F(0.25, 0.5)", "above_target"),
-        ),
-        tuple(rows),
+    columns: Columns[str] = (
+        Column("Operator", "operator", "text", lambda name: name),
+        Column("In [R]", "number", "text", lambda name: f"({_FORMULAS[name][0]})"),
+        Column("Formula", "formula", "text", lambda name: _FORMULAS[name][1]),
+        _at("below_target", 0.5, 0.25),
+        _at("above_target", 0.25, 0.5),
+    )
+    return table("formulas", "The operators", columns, _FORMULAS)
+
+
+def _at(name: str, target: float, state: float) -> Column[str]:
+    """The priority that an operator gives a state."""
+    return Column(
+        f"F({target:g}, {state:g})",
+        name,
+        value=lambda operator: float(operators.priority(operator, target, state)),
     )
 
 
@@ -140,7 +136,7 @@ _RULES: Final = (
 
 
 def _conformance(judged: Iterable[Judged]) -> Table:
-    by_name = {name: {v.rule: v.kept for v in verdicts} for name, verdicts in judged}
+    kept = {(name, one.rule): one.kept for name, verdicts in judged for one in verdicts}
     return Table(
         "conformance",
         "Which rules each operator keeps",
@@ -148,7 +144,7 @@ def _conformance(judged: Iterable[Judged]) -> Table:
             Column("Rule", "rule", "text"),
             *(Column(name, name, "yes_no") for name in OPERATORS),
         ),
-        tuple((says, *(by_name[name][rule] for name in OPERATORS)) for rule, says in RULES.items()),
+        tuple((text, *(kept[name, rule] for name in OPERATORS)) for rule, text in RULES.items()),
         note="Nothing can keep (4) and (13) both: at state 0 (4) asks for 1, whatever the target.",
     )
 
@@ -175,7 +171,7 @@ def _broken(judged: Iterable[Judged]) -> Table:
 
 def _where(witness: Witness) -> str:
     return "; ".join(
-        f"{of.target:.4g}, {of.state:.4g} → {_signed(of.priority)}" for of in witness.samples
+        f"{one.target:.4g}, {one.state:.4g} → {_signed(one.priority)}" for one in witness.samples
     )
 
 
@@ -184,7 +180,7 @@ def _signed(value: float) -> str:
 
 
 def _boundaries() -> Table:
-    return Table(
+    return table(
         "boundaries",
         "At target 0, and at state 0 ([R] Table 1)",
         (
@@ -196,7 +192,7 @@ def _boundaries() -> Table:
             Column("Printed, s = 0", "printed_state_0", "text"),
             Column("Agrees", "agrees", "yes_no"),
         ),
-        tuple(rules.boundaries().iter_rows()),
+        rules.boundaries().iter_rows(named=True),
     )
 
 
@@ -225,22 +221,6 @@ def _equivalence(alike: Mapping[tuple[str, str], Witness | None]) -> Table:
 
 
 def _unlike(alike: Mapping[tuple[str, str], Witness | None]) -> Table:
-    def pair(witness: Witness, first: int) -> str:
-        samples = witness.samples[first : first + 2]
-        sign = {1: ">", 0: "=", -1: "<"}[_compare(*(of.priority for of in samples))]
-        return f" {sign} ".join(_signed(of.priority) for of in samples)
-
-    rows: list[tuple[Cell, ...]] = [
-        (
-            one,
-            other,
-            " and ".join(f"{of.target:.4g}, {of.state:.4g}" for of in witness.samples[:2]),
-            pair(witness, 0),
-            pair(witness, 2),
-        )
-        for (one, other), witness in alike.items()
-        if witness is not None
-    ]
     return Table(
         "unlike",
         "Siblings whom two operators order differently",
@@ -251,8 +231,23 @@ def _unlike(alike: Mapping[tuple[str, str], Witness | None]) -> Table:
             Column("Priorities by one", "by_one", "text"),
             Column("By the other", "by_other", "text"),
         ),
-        tuple(rows),
+        tuple(
+            (
+                *pair,
+                " and ".join(f"{one.target:.4g}, {one.state:.4g}" for one in witness.samples[:2]),
+                _ordered(*witness.samples[:2]),
+                _ordered(*witness.samples[2:4]),
+            )
+            for pair, witness in alike.items()
+            if witness is not None
+        ),
     )
+
+
+def _ordered(one: Sample, other: Sample) -> str:
+    """The priorities of two siblings, with the sign between them."""
+    sign = {1: ">", 0: "=", -1: "<"}[_compare(one.priority, other.priority)]
+    return f"{_signed(one.priority)} {sign} {_signed(other.priority)}"
 
 
 def _compare(one: float, other: float) -> int:

@@ -14,7 +14,7 @@ from audit.studies.operators.charts import profiles
 from audit.studies.operators.compute import job_size, resolution, rules
 from audit.studies.operators.compute.job_size import Ordered
 from audit.studies.operators.compute.resolution import AREAS, TARGETS, Setting
-from audit.studies.page import Cell, Column, Section, Table
+from audit.studies.page import Column, Section, Table, table
 
 BITS: Final = 3
 """At which densities are drawn: few enough to see, as in [R]."""
@@ -29,6 +29,21 @@ AREA_NAMES: Final[Mapping[str, str]] = {
     "under": "under target",
     "overall": "overall",
 }
+_VERSIONS: Final = {True: "as published", False: "corrected"}
+"""What formulas are called, by ``as_published``."""
+
+
+def _version(row: dict[str, Any]) -> str:
+    return _VERSIONS[row["as_published"]]
+
+
+_OPERATOR: Final[Column[Any]] = Column("Operator", "operator", "text")
+_AREA: Final[Column[Any]] = Column("Area", "area", "text")
+_AREA_NAMED: Final[Column[Any]] = Column(
+    "Area", "area", "text", lambda row: AREA_NAMES[row["area"]]
+)
+_BITS: Final[Column[Any]] = Column("Bits", "bits", "count")
+_VERSION: Final[Column[Any]] = Column("Version", "version", "text", _version)
 _FIGURES: Final = {"balance": 14, "under": 15, "over": 16}
 
 
@@ -102,7 +117,7 @@ def _effective() -> Table:
 
 
 def _fallen_together() -> Table:
-    return Table(
+    return table(
         "serialised",
         "Vectors (0.505, −0.8) and (0.5, 0.8) as texts, as in [R] fig. 5",
         (
@@ -111,16 +126,13 @@ def _fallen_together() -> Table:
             Column("Second", "second", "text"),
             Column("First is before second", "right", "yes_no"),
         ),
-        tuple(tuple(row) for row in rules.fallen_together()),
+        rules.fallen_together(),
         note="It must be: its first component is greater. At 100 both fall together there, and the "
         "second component decides wrongly.",
     )
 
 
 # --- densities -----------------------------------------------------------------------------------
-
-_VERSIONS: Final = {True: "as published", False: "corrected"}
-"""What formulas are called, by ``as_published``."""
 
 _INPUT: Final = (
     "The part of all pairs of target and state that share a number, by the area of its surface in "
@@ -131,26 +143,33 @@ _INPUT: Final = (
 
 def _input_chart() -> Chart:
     densities = resolution.input_densities(BITS)
-    cells = [
-        _cell(_VERSIONS[as_published], digit, name, density)
-        for as_published, digit, name, density in densities.select(
-            "as_published", "digit", "operator", "density"
-        ).iter_rows()
-    ]
     return heat_map(
         "input_density",
         f"Input density at {BITS} bits, as [R] fig. 8",
-        f"Heat maps. {_extremes(densities)} The table below holds every value.",
-        cells,
+        f"Heat maps. {_extremes(densities, _version)} The table below holds every value.",
+        _densities(densities, _version, _operator),
         Layout(list(_VERSIONS.values()), OPERATORS, "Number (from −1 to 1)"),
         Colours("Part of all pairs of target and state"),
     )
 
 
-def _extremes(
+def _operator(row: dict[str, Any]) -> str:
+    return str(row["operator"])
+
+
+def _densities(
     densities: pl.DataFrame,
-    panel: Callable[[dict[str, Any]], str] = lambda row: _VERSIONS[row["as_published"]],
-) -> str:
+    panel: Callable[[dict[str, Any]], str],
+    y: Callable[[dict[str, Any]], str],
+) -> list[Spec]:
+    """Densities as cells of a heat map over digits; ``panel`` and ``y`` say where a row goes."""
+    return [
+        _cell(panel(row), row["digit"], y(row), row["density"])
+        for row in densities.iter_rows(named=True)
+    ]
+
+
+def _extremes(densities: pl.DataFrame, panel: Callable[[dict[str, Any]], str]) -> str:
     most, least = (
         f"{row['operator']} at number {row['digit']} ({panel(row)}): "
         f"{wording.number(row['density'])}"
@@ -180,8 +199,8 @@ def _input_table() -> Table:
         "input-density",
         f"Input density at {BITS} bits",
         (
-            Column("Operator", "operator", "text"),
-            Column("Version", "version", "text"),
+            _OPERATOR,
+            _VERSION,
             *(Column(str(digit), f"number_{digit}") for digit in range(1 << BITS)),
         ),
         tuple((name, _VERSIONS[as_published], *values) for name, as_published, *values in rows),
@@ -190,24 +209,13 @@ def _input_table() -> Table:
 
 
 def _input_areas(setting: Setting) -> Table:
-    return Table(
+    return table(
         "input-density-areas",
         "Greatest input density in each area of priorities, at all bits",
-        (
-            Column("Version", "version", "text"),
-            Column("Operator", "operator", "text"),
-            Column("Area", "area", "text"),
-            Column("Bits", "bits", "count"),
-            Column("Density", "density"),
-        ),
-        _with_version(resolution.greatest_input_density(setting)),
+        (_VERSION, _OPERATOR, _AREA, _BITS, Column("Density", "density")),
+        resolution.greatest_input_density(setting).iter_rows(named=True),
         shown=0,
     )
-
-
-def _with_version(table: pl.DataFrame) -> tuple[tuple[Cell, ...], ...]:
-    """Rows of a table whose first column is ``as_published``, that one in words."""
-    return tuple((_VERSIONS[as_published], *cells) for as_published, *cells in table.iter_rows())
 
 
 _LOCAL: Final = (
@@ -238,42 +246,34 @@ def _profile(target: float) -> Chart:
 def _local_chart() -> Chart:
     cases = list(itertools.product(DRAWN, _VERSIONS))
     densities = resolution.local_densities(BITS, cases)
-    cells = [
-        _cell(_case(target, as_published), digit, name, density)
-        for target, as_published, digit, name, density in densities.select(
-            "target", "as_published", "digit", "operator", "density"
-        ).iter_rows()
-    ]
-    extremes = _extremes(densities, lambda row: _case(row["target"], row["as_published"]))
     return heat_map(
         "local_density",
         f"Local density at {BITS} bits (grey: no state has it), as [R] figs. 12 and 13",
-        f"Heat maps. {extremes} The file of local densities holds every value.",
-        cells,
-        Layout([_case(*case) for case in cases], OPERATORS, "Number (from −1 to 1)"),
+        f"Heat maps. {_extremes(densities, _case)} The file of local densities holds every value.",
+        _densities(densities, _case, _operator),
+        Layout(
+            [_case({"target": target, "as_published": version}) for target, version in cases],
+            OPERATORS,
+            "Number (from −1 to 1)",
+        ),
         Colours("Length of states that share the number"),
     )
 
 
-def _case(target: float, as_published: bool) -> str:
-    return f"target {target:g}, {_VERSIONS[as_published]}"
+def _case(row: dict[str, Any]) -> str:
+    return f"target {row['target']:g}, {_version(row)}"
 
 
 def _targets_chart() -> Chart:
     targets = [*TARGETS, 1.0]
     densities = resolution.local_densities(BITS, [(target, False) for target in targets])
-    cells = [
-        _cell(name, digit, f"{target:g}", density)
-        for name, digit, target, density in densities.select(
-            "operator", "digit", "target", "density"
-        ).iter_rows()
-    ]
+    extremes = _extremes(densities, _version)
     return heat_map(
         "targets",
         f"Local density of each target at {BITS} bits, as [R] fig. 9",
-        f"Heat maps, one for each operator, targets from 0 to 1. {_extremes(densities)} "
+        f"Heat maps, one for each operator, targets from 0 to 1. {extremes} "
         "The file of local densities holds every value.",
-        cells,
+        _densities(densities, _operator, lambda row: f"{row['target']:g}"),
         Layout(OPERATORS, [f"{target:g}" for target in reversed(targets)], "Number", columns=4),
         Colours("Length of states that share the number; rows are targets"),
     )
@@ -281,19 +281,20 @@ def _targets_chart() -> Chart:
 
 def _local_table(setting: Setting) -> Table:
     cases = [(target, version) for version in _VERSIONS for target in setting.targets]
-    columns = ("priority", "lowest_state", "highest_state", "density")
-    densities = resolution.local_densities(BITS, cases)
-    return Table(
+    return table(
         "local-density",
         f"Local density at {BITS} bits, of every target",
         (
-            Column("Version", "version", "text"),
+            _VERSION,
             Column("Target", "target"),
-            Column("Operator", "operator", "text"),
-            Column("Number", "number", "count"),
-            *(Column(name.replace("_", " ").capitalize(), name) for name in columns),
+            _OPERATOR,
+            Column("Number", "number", "count", lambda row: row["digit"]),
+            Column("Priority", "priority"),
+            Column("Lowest state", "lowest_state"),
+            Column("Highest state", "highest_state"),
+            Column("Density", "density"),
         ),
-        _with_version(densities.select("as_published", "target", "operator", "digit", *columns)),
+        resolution.local_densities(BITS, cases).iter_rows(named=True),
         shown=0,
     )
 
@@ -345,22 +346,22 @@ def _job_chart(sizes: pl.DataFrame, area: str) -> Chart:
 
 
 def _jobs(sizes: pl.DataFrame) -> Table:
-    return Table(
+    return table(
         "job-size",
         "Local densities and least jobs at every target and resolution",
         (
-            Column("Version", "version", "text"),
-            Column("Operator", "operator", "text"),
-            Column("Area", "area", "text"),
-            Column("Bits", "bits", "count"),
+            _VERSION,
+            _OPERATOR,
+            _AREA,
+            _BITS,
             Column("Target", "target"),
-            Column("Numbers", "numbers", "count"),
+            Column("Numbers", "numbers", "count", lambda row: row["digits"]),
             Column("Left out", "left_out", "count"),
             Column("Greatest density", "density_most"),
             Column("Median hours", "hours_median"),
             Column("Greatest hours", "hours_most"),
         ),
-        _with_version(sizes),
+        sizes.iter_rows(named=True),
         note="Rows without a target are of all targets together.",
         shown=0,
     )
@@ -379,29 +380,23 @@ def _bits_text(setting: Setting) -> str:
 
 
 def _beside(beside: pl.DataFrame, setting: Setting) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            AREA_NAMES[area],
-            str(printed),
-            _bits(ours, setting),
-            _bits(corrected, setting),
-            _difference(ours, printed),
-        )
-        for name, area, printed, ours, corrected, _ in beside.iter_rows()
-    ]
-    return Table(
+    return table(
         "bits",
         "Bits needed, beside [R] fig. 17",
         (
-            Column("Operator", "operator", "text"),
-            Column("Area", "area", "text"),
-            Column("Printed", "printed", "text"),
-            Column("As published", "as_published", "text"),
-            Column("Corrected", "corrected", "text"),
-            Column("As published, against printed", "difference", "text"),
+            _OPERATOR,
+            _AREA_NAMED,
+            Column("Printed", "printed", "text", lambda row: str(row["printed"])),
+            Column(
+                "As published",
+                "as_published",
+                "text",
+                lambda row: _bits(row["as_published"], setting),
+            ),
+            Column("Corrected", "corrected", "text", lambda row: _bits(row["corrected"], setting)),
+            Column("As published, against printed", "difference", "text", _difference),
         ),
-        tuple(rows),
+        beside.iter_rows(named=True),
     )
 
 
@@ -409,13 +404,13 @@ def _bits(bits: int | None, setting: Setting) -> str:
     return f">\u00a0{max(setting.bits)}" if bits is None else str(bits)  # on one line
 
 
-def _difference(ours: int | None, printed: int) -> str:
-    if ours is None:
+def _difference(row: dict[str, Any]) -> str:
+    if row["difference"] is None:
         return "more than were studied"
-    if ours == printed:
+    if row["difference"] == 0:
         return "equal"
-    bits = wording.plural(abs(ours - printed), "bit")
-    return f"{bits} {'more' if ours > printed else 'fewer'}"
+    bits = wording.plural(abs(row["difference"]), "bit")
+    return f"{bits} {'more' if row['difference'] > 0 else 'fewer'}"
 
 
 def _differences(beside: pl.DataFrame, setting: Setting) -> tuple[str, ...]:
@@ -453,8 +448,8 @@ def _by_target(bits_by_target: pl.DataFrame, setting: Setting) -> Table:
         "bits-by-target",
         "Bits needed at each target, corrected",
         (
-            Column("Operator", "operator", "text"),
-            Column("Area", "area", "text"),
+            _OPERATOR,
+            _AREA_NAMED,
             *(Column(f"{target:g}", f"target_{target:g}", "text") for target in setting.targets),
         ),
         tuple(
@@ -477,15 +472,11 @@ def _orders(orders: Sequence[Ordered]) -> Table:
     return Table(
         "orders",
         "Operators from the smallest job to the largest",
-        (
-            Column("Area", "area", "text"),
-            Column("Version", "version", "text"),
-            Column("Order", "order", "text"),
-        ),
+        (_AREA, Column("Version", "version", "text"), Column("Order", "order", "text")),
         tuple(
-            (AREA_NAMES[order.area], label, ", ".join(names))
+            (AREA_NAMES[order.area], version, ", ".join(names))
             for order in orders
-            for label, names in (
+            for version, names in (
                 ("printed", order.printed),
                 ("as published", order.as_published),
                 ("corrected", order.corrected),
