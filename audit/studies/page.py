@@ -88,8 +88,9 @@ def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) 
 
     Args:
         estimate: the figure of a row.
-        columns: how those of the value and the ends are called.
+        columns: how those of value, lower and upper end are called; none: by these names.
     """
+    columns = columns or (Column("Value", "value"), Column("From", "lower"), Column("To", "upper"))
 
     def part(place: int) -> Callable[[Row], Cell]:
         def cell(row: Row) -> Cell:
@@ -102,16 +103,6 @@ def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) 
     return tuple(replace(column, value=part(place)) for place, column in enumerate(columns))
 
 
-_CLAIM: Final[Columns[tuple[str, Verdict]]] = (
-    Column("Conclusion", "claim", "text", lambda row: row[1].claim),
-)
-_DECIDED: Final[Columns[tuple[str, Verdict]]] = (
-    Column("Holds", "holds", "text", lambda row: row[1].holds.value),
-    Column("Because", "because", "text", lambda row: row[1].because),
-    Column("In", "source", "text", lambda row: row[1].source),
-)
-
-
 def verdict_table(
     verdicts: Iterable[tuple[str, Verdict]], told_apart_by: tuple[str, str] | None = None
 ) -> Table:
@@ -121,11 +112,15 @@ def verdict_table(
         verdicts: each with what tells it from those on the same conclusion.
         told_apart_by: title and name of the column that shows that; None: there is none.
     """
-    apart: Columns[tuple[str, Verdict]] = ()
+    columns: list[Column[tuple[str, Verdict]]] = [
+        Column("Conclusion", "claim", "text", lambda row: row[1].claim),
+        Column("Holds", "holds", "text", lambda row: row[1].holds.value),
+        Column("Because", "because", "text", lambda row: row[1].because),
+        Column("In", "source", "text", lambda row: row[1].source),
+    ]
     if told_apart_by is not None:
-        apart = (Column(*told_apart_by, "text", lambda row: row[0]),)
-    columns = (*_CLAIM, *apart, *_DECIDED)
-    return table("verdicts", "Does it hold on this log?", columns, verdicts)
+        columns.insert(1, Column(*told_apart_by, "text", lambda row: row[0]))
+    return table("verdicts", "Does it hold on this log?", tuple(columns), verdicts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from typing import Final, NamedTuple
@@ -33,7 +34,7 @@ from audit.pipeline.opening import Asked, Log, open_log
 from audit.pipeline.workplace import replacing
 from audit.progress import stopped_by_signals
 from audit.store import database, migrations, publish
-from audit.studies import page as study
+from audit.studies import page as pages
 from audit.studies.cells import STUDIED, Cell
 from audit.studies.drawn import Draws
 from audit.studies.page import Study
@@ -111,9 +112,9 @@ def conduct(
         warned(warning)
     seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
     planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
+    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
     target = request.database or request.out / f"{key}.duckdb"
     threads = request.threads or chosen.simulation.threads or len(os.sched_getaffinity(0))
-    said = [str(log.setting), *log.sha256, planned.settings, str(chosen.metrics)]
     try:
         request.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -121,7 +122,7 @@ def conduct(
     busy = "another run is making this study"
     with lock.held(request.out / f"{key}.html", busy=busy), replacing(target):
         folder = request.out / f".{key}.cells"
-        frames = run_cells(planned.cells, folder, identity(key, *said), threads, progress)
+        frames = run_cells(planned.cells, folder, cells_of, threads, progress)
         progress("making the page", 0, 1)
         made = planned.finish(frames)
         _keep(made, log.setting.cluster, target, chosen, add=request.database is not None)
@@ -137,7 +138,7 @@ def run_cells(
     folder: Path,
     identity: str,
     threads: int = 1,
-    told: Progress = lambda what, done, of: None,
+    progress: Progress = lambda what, done, of: None,
 ) -> list[pl.DataFrame]:
     """Computes cells, taking those over that an earlier run of the same identity has finished.
 
@@ -150,7 +151,7 @@ def run_cells(
             are removed.
         identity: what all cells depend on; see ``identity``.
         threads: how many work on it, ≥ 1; the result does not depend on that.
-        told: told of progress.
+        progress: told how far it is.
 
     Returns:
         The cells' frames, in their order.
@@ -162,6 +163,33 @@ def run_cells(
     """
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("two cells have the same key")
+    place = _place(folder, identity)
+    files = [place / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
+    frames = [_finished(file) for file in files]
+    missing = [number for number, frame in enumerate(frames) if frame is None]
+    done = len(cells) - len(missing)
+    progress("computing", done, len(cells))
+
+    def compute(number: int) -> pl.DataFrame:
+        frame = cells[number].compute()
+        _save(frame, files[number])
+        return frame
+
+    def stopping() -> None:
+        progress(STOPPING, done, len(cells))
+
+    with _stoppable() as stop:
+        for number, frame in _as_completed(missing, compute, threads, stop, stopping):
+            frames[number] = frame
+            done += 1
+            progress("computing", done, len(cells))
+    if stop.is_set() and done < len(cells):
+        raise KeyboardInterrupt
+    return [frame for frame in frames if frame is not None]
+
+
+def _place(folder: Path, identity: str) -> Path:
+    """Where the cells of this identity are kept; those of another one are removed."""
     place = folder / identity
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -170,44 +198,38 @@ def run_cells(
                 shutil.rmtree(other)
     except OSError as error:
         raise _unwritable(folder, error) from error
-    files = [place / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
-    frames = [_finished(file) for file in files]
-    missing = [number for number, frame in enumerate(frames) if frame is None]
-    what = "computing"
-    told(what, len(cells) - len(missing), len(cells))
+    return place
 
-    def compute(number: int) -> pl.DataFrame:
-        frame = cells[number].compute()
-        _save(frame, files[number])
-        return frame
 
-    with _stoppable() as stop, ThreadPoolExecutor(threads) as pool:
-        waiting = iter(missing)
-        working: dict[Future[pl.DataFrame], int] = {}
-        done = len(cells) - len(missing)
+def _as_completed(
+    numbers: Sequence[int],
+    compute: Callable[[int], pl.DataFrame],
+    threads: int,
+    stop: Event,
+    stopping: Callable[[], None],
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Computes cells, ``threads`` at a time, and gives each when it is there.
+
+    Once ``stop`` is set, none is begun any more, and ``stopping`` is called now and then.
+    """
+    waiting = iter(numbers)
+    working: dict[Future[pl.DataFrame], int] = {}
+    with ThreadPoolExecutor(threads) as pool:
         while True:
-            while not stop.is_set() and len(working) < threads:
-                number = next(waiting, None)
-                if number is None:
-                    break
-                working[pool.submit(compute, number)] = number
+            free = 0 if stop.is_set() else threads - len(working)
+            working |= {pool.submit(compute, number): number for number in islice(waiting, free)}
             if not working:
-                break
+                return
             if stop.is_set():
-                told(STOPPING, done, len(cells))
+                stopping()
             # wakes up now and then, or it would learn of a signal only from the next cell
             for future in wait(working, timeout=1, return_when=FIRST_COMPLETED).done:
-                frames[working.pop(future)] = future.result()
-                done += 1
-                told(what, done, len(cells))
-    if stop.is_set() and done < len(cells):
-        raise KeyboardInterrupt
-    return [frame for frame in frames if frame is not None]
+                yield working.pop(future), future.result()
 
 
-def identity(*said: str) -> str:
-    """A name for all that cells depend on: what is ``said``, and the program that computes them."""
-    return _sha256(_program(), *said)[:16]
+def identity(*dependencies: str) -> str:
+    """A name for all that cells depend on, the program that computes them included."""
+    return _sha256(_program(), *dependencies)[:16]
 
 
 def refuse_unfit(out: Path) -> None:
@@ -222,7 +244,7 @@ def refuse_unfit(out: Path) -> None:
         raise UsageError(f"{out}: cannot be written; choose another place with --out")
 
 
-def write(made: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
+def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
     """Writes ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others`` into ``out``.
 
     Each file is there whole or not at all; the page comes last, when its tables are there.
@@ -233,8 +255,8 @@ def write(made: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path,
     Raises:
         UsageError: they cannot be written.
     """
-    page = (f"{made.key}.html", study.render_html(made))
-    tables = [*((file.name, file.text) for file in study.files(made)), *others.items()]
+    page = (f"{study.key}.html", pages.render_html(study))
+    tables = [*((file.name, file.text) for file in pages.files(study)), *others.items()]
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in (*tables, page):
@@ -252,10 +274,10 @@ def _keep(made: Made, log: str, target: Path, chosen: config.Config, *, add: boo
             if add and target.exists():
                 publish.seed(con, target)
             migrations.migrate(con)
-            whose = [made.page.key, log]
-            database.execute(con, "DELETE FROM study_result WHERE study = ? AND log = ?", whose)
-            own = dict(zip(("study", "log"), whose, strict=True))
-            database.insert(con, "study_result", made.rows.select(STUDIED.names()), own)
+            key = {"study": made.page.key, "log": log}
+            delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
+            database.execute(con, delete, list(key.values()))
+            database.insert(con, "study_result", made.rows.select(STUDIED.names()), key)
             publish.publish(con, target)
         finally:
             con.close()
@@ -294,8 +316,8 @@ def _save(frame: pl.DataFrame, file: Path) -> None:
 
 
 def _unwritable(place: Path, error: OSError) -> UsageError:
-    said = error.strerror or error
-    return UsageError(f"{place}: cannot be written ({said}); choose another place with --out")
+    why = error.strerror or error
+    return UsageError(f"{place}: cannot be written ({why}); choose another place with --out")
 
 
 @cache

@@ -104,7 +104,7 @@ def test_a_signal_ends_it_between_cells(tmp_path: Path, number: signal.Signals) 
     before = signal.getsignal(number)
     cells = [cell("a", did), Cell("b", interrupted), cell("c", did), cell("d", did)]
     with pytest.raises(KeyboardInterrupt):
-        studies.run_cells(cells, tmp_path, "i", told=tell)
+        studies.run_cells(cells, tmp_path, "i", progress=tell)
     assert did == ["a", "b"]
     assert signal.getsignal(number) == before
     studies.run_cells([cell(key, did) for key in "abcd"], tmp_path, "i")
@@ -121,9 +121,9 @@ def test_it_runs_outside_the_main_thread_too(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
-def test_the_identity_is_of_all_that_is_said() -> None:
+def test_the_identity_is_of_all_that_cells_depend_on() -> None:
     assert studies.identity("a", "b") == studies.identity("a", "b")
-    assert len({studies.identity(*said) for said in (("a", "b"), ("ab",), ("b", "a"))}) == 3
+    assert len({studies.identity(*parts) for parts in (("a", "b"), ("ab",), ("b", "a"))}) == 3
 
 
 # --- whole studies -------------------------------------------------------------------------------

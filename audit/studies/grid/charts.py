@@ -25,6 +25,10 @@ class Bar(NamedTuple):
     upper: float | None
 
 
+_FIELDS: Final = ("of", "group", "by", "value", "lower", "upper")
+"""Of a bar, in the data that are drawn."""
+
+
 class Axes(NamedTuple):
     """What the axes of a chart say."""
 
@@ -47,17 +51,7 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
         shown: its bars.
         axes: their titles and order.
     """
-    rows = [
-        {
-            "of": bar.panel,
-            "group": bar.group,
-            "by": bar.series,
-            "value": bar.value,
-            "lower": bar.lower,
-            "upper": bar.upper,
-        }
-        for bar in shown
-    ]
+    rows = [dict(zip(_FIELDS, bar, strict=True)) for bar in shown]
     columns = min(len(axes.panels), 2)
     panels = Panels(axes.panels, 190, columns, gap=20, axes=60)
     return in_panels(key, title, alt, rows, _layers(axes), panels)

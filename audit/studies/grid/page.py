@@ -161,12 +161,7 @@ _COMPARISON: Final[Columns[Comparison]] = (
     Column("Compared", "compared", "text", lambda one: one.what),
     Column("By", "metric", "text", lambda one: claims.TITLES.get(one.metric, one.metric)),
     Column("Holds", "holds", "text", lambda one: one.holds.value),
-    *interval(
-        lambda one: one.estimate,
-        Column("Value", "value"),
-        Column("From", "lower"),
-        Column("To", "upper"),
-    ),
+    *interval(lambda one: one.estimate),
     Column("Asked", "asked", "text", lambda one: one.asked.text),
     Column("Unit", "unit", "text", lambda one: one.unit.removesuffix("/attempt")),
     Column("Load", "load", "text"),

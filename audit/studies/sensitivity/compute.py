@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -105,34 +105,25 @@ class Sweep(NamedTuple):
 
 
 NINE: Final = tuple(range(1, 10))
-"""Days of an interval ([B §4]); windows; tenths of the decay."""
+"""Days of an interval ([B §4]); windows."""
+TENTHS: Final = tuple(value / 10 for value in NINE)
+"""Decays."""
 INTENSITIES: Final = (100, 110, 120, 130, 140, 150)
 
 
 def sweeps(base: Base) -> tuple[Sweep, ...]:
     """Interval, depth, decay, targets and arrivals, each varied alone."""
-    point = base.point
+
+    def varied(key: str, title: str, field: str, values: tuple[float, ...]) -> Sweep:
+        changed: list[dict[str, Any]] = [{field: value} for value in values]
+        return Sweep(key, title, values, tuple(base.point._replace(**one) for one in changed))
+
     return (
-        Sweep(
-            "interval",
-            "Interval, days",
-            NINE,
-            tuple(point._replace(interval_days=value) for value in NINE),
-        ),
-        Sweep("depth", "Depth", NINE, tuple(point._replace(depth=value) for value in NINE)),
-        Sweep(
-            "decay",
-            "Decay",
-            tuple(value / 10 for value in NINE),
-            tuple(point._replace(decay=value / 10) for value in NINE),
-        ),
-        Sweep("targets", "Run", RUNS, tuple(point._replace(run=value) for value in RUNS)),
-        Sweep(
-            "arrivals",
-            "Arrivals, %",
-            INTENSITIES,
-            tuple(point._replace(intensity=value) for value in INTENSITIES),
-        ),
+        varied("interval", "Interval, days", "interval_days", NINE),
+        varied("depth", "Depth", "depth", NINE),
+        varied("decay", "Decay", "decay", TENTHS),
+        varied("targets", "Run", "run", RUNS),
+        varied("arrivals", "Arrivals, %", "intensity", INTENSITIES),
     )
 
 
@@ -156,27 +147,16 @@ class Plane(NamedTuple):
 
 def planes(base: Base) -> tuple[Plane, ...]:
     """Interval and depth, and interval and decay: [B §5, §5.4]."""
-    point = base.point
-    return (
-        Plane(
-            "interval-depth",
-            "interval",
-            "depth",
-            tuple(
-                tuple(point._replace(interval_days=days, depth=depth) for days in NINE)
-                for depth in NINE
-            ),
-        ),
-        Plane(
-            "interval-decay",
-            "interval",
-            "decay",
-            tuple(
-                tuple(point._replace(interval_days=days, decay=tenths / 10) for days in NINE)
-                for tenths in NINE
-            ),
-        ),
-    )
+
+    def varied(other: str, values: tuple[float, ...]) -> Plane:
+        changed: list[dict[str, Any]] = [{other: value} for value in values]
+        points = tuple(
+            tuple(base.point._replace(interval_days=days, **one) for days in NINE)
+            for one in changed
+        )
+        return Plane(f"interval-{other}", "interval", other, points)
+
+    return varied("depth", NINE), varied("decay", TENTHS)
 
 
 def points() -> tuple[Point, ...]:
@@ -237,9 +217,9 @@ def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -
             f"sensitivity: by {by.replace('_', ' ')} there are not two groups that used anything; "
             "choose other groups"
         )
-    told = described.select("user")
-    found = told.unique(maintain_order=True).with_row_index("unit")
-    users = told.join(found, on="user", nulls_equal=True, maintain_order="left")["unit"]
+    named_users = described.select("user")
+    numbers = named_users.unique(maintain_order=True).with_row_index("unit")
+    users = named_users.join(numbers, on="user", nulls_equal=True, maintain_order="left")["unit"]
     return Groups(by, tuple(labels), tuple(areas), attempts, users.cast(pl.Int64).to_numpy())
 
 
@@ -348,7 +328,7 @@ def _sums(
     response = start[counted] + held.occupancy[counted] - held.arrival[counted]
     first = int(held.arrival.min(initial=NEVER))
     day = (held.arrival[counted] - first) // DAY_S
-    told = pl.DataFrame(
+    responses = pl.DataFrame(
         {
             "group": held.owners.leaf[counted] - 1,
             "user": users[counted],
@@ -358,7 +338,7 @@ def _sums(
         schema_overrides={"group": pl.Int64, "user": pl.Int64, "day": pl.Int64},
     )
     parts = [
-        told.group_by("group", unit=unit)
+        responses.group_by("group", unit=unit)
         .agg(attempts=pl.len().cast(pl.Int64), amount=pl.col("amount").sum())
         .sort("group", "unit")
         .select(pl.lit(unit).alias("kind"), "group", "unit", "attempts", "amount")

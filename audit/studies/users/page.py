@@ -245,12 +245,7 @@ def _titled(title: str, note: str) -> str:
 _FIGURE: Final[Columns[tuple[str, Figure]]] = (
     Column("Policy", "policy", "text", lambda row: row[0]),
     Column("Figure", "figure", "text", lambda row: _TITLES[row[1].metric]),
-    *interval(
-        lambda row: row[1].estimate,
-        Column("Value", "value"),
-        Column("From", "lower"),
-        Column("To", "upper"),
-    ),
+    *interval(lambda row: row[1].estimate),
     Column("Unit", "unit", "text", lambda row: row[1].unit),
 )
 

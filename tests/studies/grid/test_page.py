@@ -14,9 +14,8 @@ from audit.report.charts.style import Chart
 from audit.studies import page as study
 from audit.studies import parts
 from audit.studies.drawn import Draws
-from audit.studies.grid import claims as grid_claims
+from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid
-from audit.studies.grid import page as grid_study
 from audit.studies.grid.page import Results
 from audit.studies.page import Study, Table
 from tests.report import chromium
@@ -37,12 +36,12 @@ def found() -> Results:
     frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
     of = grid.grid(part, LOADS, frames, Draws(5, 100))
     ranked = grid.correlations(of)
-    return Results("a <log>", of, grid.figures(of), ranked, grid_claims.decide(of, ranked), 5, TOP)
+    return Results("a <log>", of, grid.figures(of), ranked, claims.decide(of, ranked), 5, TOP)
 
 
 @cache
 def made() -> Study:
-    return grid_study.study(found())
+    return page.study(found())
 
 
 @cache
@@ -132,7 +131,7 @@ def test_charts_show_what_the_papers_figures_do() -> None:
     ],
 )
 def test_two_loads_are_drawn(loads: list[str], drawn: list[str]) -> None:
-    assert grid_study._drawn(list(map(Fraction, loads))) == list(map(Fraction, drawn))
+    assert page._drawn(list(map(Fraction, loads))) == list(map(Fraction, drawn))
 
 
 def test_names_are_escaped() -> None:
