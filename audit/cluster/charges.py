@@ -19,7 +19,7 @@ from audit.metrics.attempts import performance
 from audit.metrics.attempts.summary import KINDS
 from audit.metrics.fairshare import penalty, penalty_choice
 from audit.metrics.fairshare.usage import Kind, Windows
-from audit.metrics.slurm import usage as slurm
+from audit.metrics.slurm.usage import COUNTED, charge, stored
 from audit.model import Period, Pool
 
 COMPARED: Final = ("cpu", "max", "sum", "root")
@@ -108,18 +108,18 @@ def compare(
     Raises:
         ConfigError: as ``charged``.
     """
-    own: str = fairshare.chosen.penalty
-    charged_ = with_penalty.filter(pl.col("start_time").is_not_null())
-    started = charged_.drop("penalty")
+    configured: str = fairshare.chosen.penalty
+    with_penalty = with_penalty.filter(pl.col("start_time").is_not_null())
+    started = with_penalty.drop("penalty")
     known = {
         pool.name: amounts_of(pool, started.filter(pl.col("pool") == pool.name), setting.now)
         for pool in setting.pools
     }
-    amounts = {name: of for name, (of, _) in known.items()}
-    frames = {own: charged_}
-    if any(len(of) > 1 for of in amounts.values()):
-        others = [name for name in COMPARED if name != own]
-        if not all("cpus" in of for of in amounts.values()):
+    amounts = {pool: by_resource for pool, (by_resource, _) in known.items()}
+    frames = {configured: with_penalty}
+    if any(len(by_resource) > 1 for by_resource in amounts.values()):
+        others = [name for name in COMPARED if name != configured]
+        if not all("cpus" in by_resource for by_resource in amounts.values()):
             others.remove("cpu")
         frames |= {name: _relative(started, setting, amounts, name, fairshare) for name in others}
     penalties, charges = [], []
@@ -128,7 +128,7 @@ def compare(
         if len(frames) > 1:
             penalties += [
                 _parts(frames, kind, period, setting.now).with_columns(
-                    named, configured=pl.col("penalty") == own, entity_kind=pl.lit(kind)
+                    named, configured=pl.col("penalty") == configured, entity_kind=pl.lit(kind)
                 )
                 for kind in KINDS
             ]
@@ -161,12 +161,12 @@ def amounts_of(pool: Pool, held: pl.DataFrame, now: int) -> tuple[Amounts, froze
     span = [first, now]
     if span[0] >= now:
         return given, frozenset()
-    found = {}
+    peaks = {}
     for name in _OF_LOGS:
         if name not in given and held.select((pl.col(name) > 0).any()).item():
             in_use = held.with_columns(size=pl.col(name))
-            found[name] = float(performance.activity(in_use, 1, span, now).peak)
-    return {**given, **found}, frozenset(found)
+            peaks[name] = float(performance.activity(in_use, 1, span, now).peak)
+    return {**given, **peaks}, frozenset(peaks)
 
 
 def _relative(
@@ -181,14 +181,15 @@ def _relative(
     rows = described.with_row_index("row")
     parts = []
     for pool in setting.pools:
-        own = amounts[pool.name]
+        available = amounts[pool.name]
         # what is exempt of the configured penalty may be all that another pool knows of
-        exempt = () if name != chosen.penalty and set(own) <= {*chosen.exempt} else chosen.exempt
+        all_exempt = name != chosen.penalty and set(available) <= {*chosen.exempt}
+        exempt = () if all_exempt else chosen.exempt
         try:
-            found = penalty.relative_penalty(
+            penalties = penalty.relative_penalty(
                 rows.filter(pl.col("pool") == pool.name),
                 name,
-                hardware(own, chosen.basis),
+                hardware(available, chosen.basis),
                 weights=chosen.weights.given if name in penalty.WEIGHTED else None,
                 exempt=exempt if name in penalty.EXEMPTING else (),
             )
@@ -197,7 +198,7 @@ def _relative(
                 f"clusters.usage.penalty of cluster {setting.cluster!r}, pool {pool.name!r}: "
                 f"{error} (clusters.pools.capacity)"
             ) from error
-        parts.append(found.charged)
+        parts.append(penalties.charged)
     return pl.concat(parts).sort("row").drop("row")
 
 
@@ -221,17 +222,17 @@ def _billed(described: pl.DataFrame, fairshare: Fairshare) -> pl.DataFrame:
     chosen = fairshare.chosen
     factors = fairshare.factors if chosen.method == "slurm" else {}
     if not chosen.billing_weights.given:
-        amounts = slurm.stored(described)
-        billed = slurm.charge(described, amounts, fairshare.partitions, factors, fairshare.flags)
+        amounts = stored(described)
+        billed = charge(described, amounts, fairshare.partitions, factors, fairshare.flags)
         return billed.attempts.select(*described.columns, "penalty")
     billing = penalty.Billing(
         weights=chosen.billing_weights.given, max_tres="MAX_TRES" in fairshare.flags
     )
-    found = penalty.billing_penalty(described, billing).charged
+    with_penalty = penalty.billing_penalty(described, billing).charged
     if not factors:
-        return found
+        return with_penalty
     factor = pl.col("qos").replace_strict(dict(factors), default=1.0, return_dtype=pl.Float64)
-    return found.with_columns(penalty=pl.col("penalty") * factor.fill_null(1.0))
+    return with_penalty.with_columns(penalty=pl.col("penalty") * factor.fill_null(1.0))
 
 
 def _parts(
@@ -260,14 +261,14 @@ def _charges(
         pl.col("end_time").fill_null(now) > period.from_time,
     )
     chosen = fairshare.chosen
-    found = penalty.relative_penalty(held, "max", hardware(amounts, chosen.basis))
+    compared = penalty.relative_penalty(held, "max", hardware(amounts, chosen.basis))
     heeded = {name for name, _ in pool.amounts}
     if chosen.penalty == "cpu":
         heeded = {"cpus"}
     elif chosen.penalty == "billing":
         heeded = {name for name, weight in chosen.billing_weights.given.items() if weight}
         for weights in fairshare.partitions.values():
-            heeded |= {slurm.COUNTED[name][0] for name in weights if name in slurm.COUNTED}
+            heeded |= {COUNTED[name][0] for name in weights if name in COUNTED}
     return pl.DataFrame(
         [
             {
@@ -277,8 +278,8 @@ def _charges(
                 "inferred": name in inferred,
                 "charged": name in heeded,
                 "attempts": held.height,
-                "unknown": found.unknown.get(name, 0),
-                "clipped": found.clipped.get(name, 0),
+                "unknown": compared.unknown.get(name, 0),
+                "clipped": compared.clipped.get(name, 0),
                 "first_start": first_start,
             }
             for name, amount in amounts.items()

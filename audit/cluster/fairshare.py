@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,26 +122,7 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         ConfigError: a file is missing or not what its key says; all faults of all files are listed.
     """
     wrong: list[str] = []
-
-    def named(key: str, reader: Callable[[str], tuple[Any, Sequence[Fault]]]) -> Any:
-        """What the file of a key says; None where none is named, or it is wrong."""
-        name: str | None = getattr(chosen, key)
-        if name is None:
-            return None
-        where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
-        try:
-            content, faults = reader(text(folder / name))
-        except OSError as error:
-            wrong.append(f"{where}: {error.strerror or error}")
-            return None
-        wrong.extend(
-            f"{where}:{fault.line}: {fault.text}" if fault.line else f"{where}: {fault.text}"
-            for fault in faults[:_SHOWN]
-        )
-        if len(faults) > _SHOWN:
-            wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
-        return None if faults else content
-
+    named = partial(_named, chosen, folder, cluster, wrong)
     rows = named("associations", lambda content: associations(content, cluster))
     qos = named("qos", sacctmgr.qualities)
     weights = named("partitions", partition_weights)
@@ -171,6 +152,33 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         {quality.name: quality.usage_factor for quality in qos or ()},
         conf,
     )
+
+
+def _named(
+    chosen: config.Usage,
+    folder: Path,
+    cluster: str,
+    wrong: list[str],
+    key: str,
+    reader: Callable[[str], tuple[Any, Sequence[Fault]]],
+) -> Any:
+    """What the file of a key says; None where none is named, or it is wrong, which is noted."""
+    name: str | None = getattr(chosen, key)
+    if name is None:
+        return None
+    where = f"clusters.usage.{key} of cluster {cluster!r}: {folder / name}"
+    try:
+        content, faults = reader(text(folder / name))
+    except OSError as error:
+        wrong.append(f"{where}: {error.strerror or error}")
+        return None
+    wrong.extend(
+        f"{where}:{fault.line}: {fault.text}" if fault.line else f"{where}: {fault.text}"
+        for fault in faults[:_SHOWN]
+    )
+    if len(faults) > _SHOWN:
+        wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
+    return None if faults else content
 
 
 def text(path: Path) -> str:

@@ -16,7 +16,7 @@ For an operator F(t, s) of a target and a state, each from 0 to 1:
 
 ``equivalent`` compares two operators: whether they put siblings in the same order, whatever their
 targets and states. Subgroup isolation needs no checker: F knows nothing but t and s, which are
-normalised among siblings (``metrics.fairshare.trees``).
+normalised among siblings (``trees``, ``vectors``).
 
 Conventions: a rule is *broken* where points are found that break it, and the witness can be
 recomputed. It is *kept* where none is found among all targets and states of 0, 0.05, … 1 and, for
@@ -113,7 +113,7 @@ def check(operator: Operator) -> tuple[Verdict, ...]:
     """
     at = _At(operator)
     inside = _LEVELS[1:]
-    found = {
+    witnesses = {
         "range": _out_of_range(at),
         "sign": _wrong_sign(at),
         "target": _not_monotone(at, inside, inside, grows=True),
@@ -126,7 +126,7 @@ def check(operator: Operator) -> tuple[Verdict, ...]:
         "redistribution": _reordered(at),
         "ratio": _off_ratio(at),
     }
-    return tuple(Verdict(rule, found[rule]) for rule in RULES)
+    return tuple(Verdict(rule, witnesses[rule]) for rule in RULES)
 
 
 def equivalent(one: Operator, other: Operator) -> Witness | None:
@@ -149,16 +149,16 @@ class _At:
         self._operator = operator
 
     def __call__(self, targets: Floats, states: Floats) -> Floats:
-        found = np.asarray(self._operator(targets, states), np.float64)
-        wrong = np.flatnonzero(~np.isfinite(found))
+        priorities = np.asarray(self._operator(targets, states), np.float64)
+        wrong = np.flatnonzero(~np.isfinite(priorities))
         if len(wrong):
-            t, s, p = (float(of[wrong[0]]) for of in (targets, states, found))
+            t, s, p = (float(values[wrong[0]]) for values in (targets, states, priorities))
             raise ValueError(f"the priority of target {t:g} and state {s:g} is {p}: no number")
-        return found
+        return priorities
 
     def sample(self, target: float, state: float) -> Sample:
-        [found] = self(np.array([target]), np.array([state]))
-        return Sample(float(target), float(state), float(found))
+        [priority] = self(np.array([target]), np.array([state]))
+        return Sample(float(target), float(state), float(priority))
 
     def worst(self, says: str, t: Floats, s: Floats, fault: Floats) -> Witness | None:
         """The point with the greatest fault, if any is above the tolerance."""
@@ -239,7 +239,7 @@ def _reordered(at: _At) -> Witness | None:
         may = _siblings(float(used)) & some[:, np.newaxis] & some
         pair = _ordered_differently(at(virtual, _S), at(_T, _S), may)
         if pair is not None:
-            samples = [at.sample(of[k], _S[k]) for of in (virtual, _T) for k in pair]
+            samples = [at.sample(t[k], _S[k]) for t in (virtual, _T) for k in pair]
             return Witness(
                 f"another order by virtual targets, when {1 - used} of the share is unused",
                 tuple(samples),
@@ -264,10 +264,10 @@ def _off_ratio(at: _At) -> Witness | None:
     )
 
 
-def _siblings(of: float) -> Bools:
+def _siblings(part: float) -> Bools:
     """Which pairs of the grid can be siblings that share this part of everything."""
     targets, states = np.add.outer(_T, _T), np.add.outer(_S, _S)
-    together: Bools = (targets <= of + 1e-12) & (states <= 1.0 + 1e-12)
+    together: Bools = (targets <= part + 1e-12) & (states <= 1.0 + 1e-12)
     return together
 
 

@@ -79,16 +79,16 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
     from audit.kernels import operators as kernels
 
     operator = code(name)
-    of, at = np.broadcast_arrays(
+    t, s = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (targets, states))
     )
-    for what, values in (("target", of), ("state", at)):
+    for what, values in (("target", t), ("state", s)):
         wrong = ~((values >= 0) & (values <= 1))
         if wrong.any():
             raise ValueError(f"{what} {values[wrong][0]}: must be from 0 to 1")
-    out = np.empty(of.size)
-    kernels.priorities(operator, of.ravel(), at.ravel(), out)
-    return out.reshape(of.shape)
+    out = np.empty(t.size)
+    kernels.priorities(operator, t.ravel(), s.ravel(), out)
+    return out.reshape(t.shape)
 
 
 def reach(name: str, priorities: ArrayLike, target: float) -> Floats:

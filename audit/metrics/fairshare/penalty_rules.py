@@ -16,8 +16,7 @@ Rules 3 and 4 together leave nothing but P = max q_x, which breaks rule 2: no pe
 
 Conventions: a rule is *broken* where points are found that break it, and they are given, as a
 witness that can be recomputed. It is *kept* where none is found: among all points with fractions
-of 0, 0.1, … 1, points near 0 and 1, and 1,000
-points spread evenly; by more than 1e-12. That is
+of 0, 0.1, … 1, points near 0 and 1, and 1,000 points spread evenly; by more than 1e-12. That is
 evidence, not proof. Weights are tried that raise or lower one resource, or all.
 
 *Linear on the symmetric line* is a penalty with P(t, …, t) = t: who asks for the same part of
@@ -165,10 +164,10 @@ def check_at(form: Form, weights: Floats) -> tuple[Verdict, ...]:
         ValueError: a penalty is not a number.
     """
     at = _At(form, weights)
-    found = (_single(at), _ignored(at), _wrong_extremes(at), _bent(at))
+    witnesses = (_single(at), _ignored(at), _wrong_extremes(at), _bent(at))
     return tuple(
         Verdict(rule, witness is None, () if witness is None else (witness,))
-        for rule, witness in enumerate(found, 1)
+        for rule, witness in enumerate(witnesses, 1)
     )
 
 
@@ -234,12 +233,12 @@ class _At:
         """Penalties of the grid, an axis for each resource."""
 
     def penalties(self, points: Floats) -> Floats:
-        found = self._form(points, self._weights)
-        wrong = np.flatnonzero(~np.isfinite(found))
+        penalties = self._form(points, self._weights)
+        wrong = np.flatnonzero(~np.isfinite(penalties))
         if len(wrong):
             at = tuple(points[wrong[0]].tolist())
-            raise ValueError(f"the penalty of {at} is {found[wrong[0]]}, which is no number")
-        return found
+            raise ValueError(f"the penalty of {at} is {penalties[wrong[0]]}, which is no number")
+        return penalties
 
     def sample(self, point: Floats) -> Sample:
         [penalty] = self.penalties(point[np.newaxis])
@@ -390,6 +389,6 @@ def _weights_at_fault(form: Form, kept: Sequence[int], resources: int) -> Witnes
     return Witness("weights change nothing", (ones.sample(point), weighed.sample(point)))
 
 
-def _first(found: NDArray[np.bool_]) -> tuple[int, ...]:
+def _first(flags: NDArray[np.bool_]) -> tuple[int, ...]:
     """Where the first true element is."""
-    return tuple(int(i) for i in np.unravel_index(int(found.argmax()), found.shape))
+    return tuple(int(i) for i in np.unravel_index(int(flags.argmax()), flags.shape))

@@ -315,8 +315,8 @@ def _find(attempts: pl.DataFrame, known: pl.DataFrame, key: list[str], nodes: In
     asking = attempts.select(key)
     if len(left) < len(nodes):
         asking = asking[left]
-    found = asking.join(known.select("node", *key), on=key, how="left", maintain_order="left")
-    nodes[left] = found["node"].fill_null(-1).to_numpy()
+    matched = asking.join(known.select("node", *key), on=key, how="left", maintain_order="left")
+    nodes[left] = matched["node"].fill_null(-1).to_numpy()
 
 
 # --- targets -------------------------------------------------------------------------------------

@@ -220,21 +220,24 @@ def _group(started: pl.DataFrame, now: int) -> tuple[pl.Series, Grouped]:
     return names.gather(by_name), _arranged(codes, offsets, places, started, now)
 
 
-def by_number(owners: Ints, count: int, started: pl.DataFrame, now: int) -> Grouped:
-    """Attempts put together by the number of their owner.
+def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grouped:
+    """Attempts that started, put together by the number of their owner.
 
     Args:
         owners: of each attempt, from 0 to below ``count``; −1: it is left out.
         count: how many owners there are.
-        started: start_time (never null), end_time and penalty of each attempt.
+        charged: start_time, end_time and penalty of each attempt.
         now: when open ones end.
     """
+    if charged["start_time"].has_nulls():
+        owners = np.where(charged["start_time"].is_null(), -1, owners)
+        charged = charged.with_columns(pl.col("start_time").fill_null(0))
     codes = np.where(owners < 0, count, owners).astype(np.uint32)
     counts = np.bincount(codes, minlength=count + 1)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = offsets[:-1].copy()
     # what is left out comes last, after the last offset
-    return _arranged(codes, offsets[:-1], places, started, now)
+    return _arranged(codes, offsets[:-1], places, charged, now)
 
 
 def _arranged(

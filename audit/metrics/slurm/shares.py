@@ -111,11 +111,11 @@ def places(tree: Tree, attempts: pl.DataFrame) -> Places:
     has_account = attempts["account"].is_not_null()
     unknown = nodes < 0
     nodes = np.where(unknown & has_account.to_numpy(), 0, nodes)
-    is_account = np.array([kind == "account" for kind in tree.kinds])
+    is_account = ~tree.is_user
     started = attempts["start_time"].is_not_null()
 
-    def by_account(which: Bools) -> dict[str, int]:
-        names = attempts["account"].filter(started & has_account & pl.Series(which))
+    def by_account(strange: Bools) -> dict[str, int]:
+        names = attempts["account"].filter(started & has_account & pl.Series(strange))
         return dict(sorted(names.value_counts().iter_rows()))
 
     return Places(
@@ -161,7 +161,7 @@ def fair_tree(tree: Tree, usage: Floats, *, merge_tied: bool = False) -> Shares:
     with np.errstate(divide="ignore", invalid="ignore"):
         level_fs = np.where(norm == 0.0, 0.0, norm / effective)
     ranked = level_fs.copy()
-    is_user = np.array([kind == "user" for kind in tree.kinds])
+    is_user = tree.is_user
     ranked[is_parent] = np.where(is_user[is_parent], math.inf, _UNSET)
     level_fs[is_parent] = math.nan
     level_fs[0] = math.nan
@@ -196,8 +196,7 @@ def classic(
     part = _ratio(np.nan_to_num(tree.shares, nan=0.0), level)
     norm_usage = _normalised(usage)
     if accounts is not None:
-        is_account = np.array([kind == "account" for kind in tree.kinds])
-        norm_usage = np.where(is_account, _normalised(accounts), norm_usage)
+        norm_usage = np.where(tree.is_user, norm_usage, _normalised(accounts))
     norm = np.ones(len(part))
     effective = np.ones(len(part))
     for node in range(1, len(part)):
@@ -208,9 +207,9 @@ def classic(
         elif is_parent[node]:
             effective[node] = effective[parent]
         elif not depth_oblivious:
-            own = norm_usage[node]
-            own += (effective[parent] - own) * part[node]
-            effective[node] = own if level[node] else effective[parent]
+            used = norm_usage[node]
+            used += (effective[parent] - used) * part[node]
+            effective[node] = used if level[node] else effective[parent]
     if depth_oblivious:
         _oblivious(over, is_parent, norm, norm_usage, effective)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -34,7 +34,7 @@ def usage_and_shares(
 
     Args:
         tree: the associations.
-        grouped: attempts by node (``usage.by_place``).
+        grouped: attempts by node (``fairshare.usage.by_number``), open ones beyond all instants.
         method: how usage decays, and when.
         at: the instant, epoch s.
         algorithm: ``"fair_tree"`` or ``"classic"``.

@@ -30,7 +30,7 @@ manual page ("PriorityDecayHalfLife", "PriorityUsageResetPeriod", "TRESBillingWe
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import ClassVar, Final, NamedTuple
@@ -38,6 +38,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from audit.metrics.fairshare.usage import Floats, Grouped, Ints
 from audit.periods import day_of, day_start
@@ -54,7 +55,6 @@ COUNTED: Final = {
 """Resources that ``model.ATTEMPTS`` has, by Slurm's name: column, and base units in one of it."""
 
 _ON_NODE: Final = ("cpu", "mem", "node")
-_LONGEST_S: Final = 400 * 366 * 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,14 +190,14 @@ class SlurmUsage:
             return np.full(len(tick), np.iinfo(np.int64).min)
         assert self.zone is not None  # seen to above
         starts: dict[date, int] = {}
-        found = np.empty(len(tick), np.int64)
+        resets = np.empty(len(tick), np.int64)
         for place, number in enumerate(tick.tolist()):
             day = _begin(day_of(number * self.period_s + self.phase_s, self.zone), self.reset)
             if day not in starts:
                 boundary = day_start(day, self.zone)
                 starts[day] = -((self.phase_s - boundary) // self.period_s)
-            found[place] = starts[day]
-        return found
+            resets[place] = starts[day]
+        return resets
 
 
 class Charged(NamedTuple):
@@ -236,16 +236,17 @@ def charge(
         flags: PriorityFlags.
     """
     named = attempts.with_columns(
-        pl.lit(amount).cast(pl.Float64).fill_null(0.0).alias(_column(name))
-        if isinstance(amount, pl.Series)
-        else amount.cast(pl.Float64).fill_null(0.0).alias(_column(name))
+        (pl.lit(amount) if isinstance(amount, pl.Series) else amount)
+        .cast(pl.Float64)
+        .fill_null(0.0)
+        .alias(_column(name))
         for name, amount in amounts.items()
     )
     billing = pl.col(_column("cpu"))
-    for partition, own in weights.items():
-        if own:
+    for partition, by_resource in weights.items():
+        if by_resource:
             this = pl.col("partition") == partition
-            billing = pl.when(this).then(_billed(own, amounts, flags)).otherwise(billing)
+            billing = pl.when(this).then(_billed(by_resource, amounts, flags)).otherwise(billing)
     factor = pl.col("qos").replace_strict(dict(factors), default=1.0, return_dtype=pl.Float64)
     charged = named.with_columns(billing=billing, usage_factor=factor.fill_null(1.0))
     charged = charged.with_columns(penalty=pl.col("billing") * pl.col("usage_factor"))
@@ -265,7 +266,8 @@ def stored(attempts: pl.DataFrame) -> dict[str, pl.Series]:
 
 def uncounted(weights: Mapping[str, Mapping[str, float]], known: Collection[str]) -> list[str]:
     """Resources that some partition bills and whose amounts are not known."""
-    return sorted({name for own in weights.values() for name in own if own[name]} - {*known})
+    billed = {name for one in weights.values() for name, weight in one.items() if weight}
+    return sorted(billed - {*known})
 
 
 def _billed(
@@ -289,7 +291,7 @@ def _column(name: str) -> str:
 
 def _strangers(attempts: pl.DataFrame, column: str, known: Mapping[str, object]) -> dict[str, int]:
     counts = attempts.filter(pl.col("start_time").is_not_null())[column].drop_nulls().value_counts()
-    return {name: many for name, many in sorted(counts.iter_rows()) if name not in known}
+    return {name: count for name, count in sorted(counts.iter_rows()) if name not in known}
 
 
 def _begin(day: date, reset: str) -> date:
@@ -305,24 +307,6 @@ def _begin(day: date, reset: str) -> date:
     return day
 
 
-def by_place(place: Ints, charged: pl.DataFrame, places: int, open_end: int) -> Grouped:
-    """Attempts that started, put together by place (a number below ``places``; −1 is left out).
-
-    Args:
-        place: of each attempt.
-        charged: start_time, end_time, penalty.
-        places: how many there are.
-        open_end: when attempts without an end end, for bookings: beyond all instants.
-    """
-    chosen = np.flatnonzero((place >= 0) & charged["start_time"].is_not_null().to_numpy())
-    start = charged["start_time"].fill_null(0).to_numpy()
-    chosen = chosen[np.argsort(place[chosen], kind="stable")]
-    offsets = np.searchsorted(place[chosen], np.arange(places + 1)).astype(np.int64)
-    end = charged["end_time"].fill_null(open_end).to_numpy()
-    penalty = charged["penalty"].to_numpy()
-    return Grouped(offsets, start[chosen], end[chosen], penalty[chosen].astype(np.float64))
-
-
 class Fit(NamedTuple):
     """The phase of the ticks that explains a sample of ``sshare`` best."""
 
@@ -334,19 +318,18 @@ class Fit(NamedTuple):
     """How many phases are as good."""
 
 
-def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, seen: Sequence[float]) -> Fit:
+def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, raw_usage: ArrayLike) -> Fit:
     """The phase under which usage at ``instant`` is nearest to what ``sshare`` printed.
 
     Every second of one period is tried. A figure agrees where its whole part is the printed one.
 
     Args:
         method: its phase is not looked at.
-        grouped: attempts by place.
+        grouped: attempts by owner.
         instant: when the sample was taken.
-        seen: RawUsage by place; NaN where it is not known.
-
+        raw_usage: what it printed by owner; NaN where it is not known.
     """
-    printed = np.asarray(seen, np.float64)
+    printed = np.asarray(raw_usage, np.float64)
     known = np.isfinite(printed)
     scores = []
     for phase in range(method.period_s):

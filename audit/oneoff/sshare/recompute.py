@@ -19,9 +19,10 @@ from audit.cluster.fairshare import share_tree
 from audit.formats.instants import LATEST
 from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
+from audit.metrics.fairshare.usage import by_number
 from audit.metrics.slurm import sshare
 from audit.metrics.slurm.shares import Places, places
-from audit.metrics.slurm.usage import Charged, by_place, charge
+from audit.metrics.slurm.usage import Charged, charge
 from audit.oneoff.sshare import table
 from audit.oneoff.sshare.jobs import Jobs, assumed, read_jobs
 from audit.oneoff.sshare.request import Request, instant
@@ -60,7 +61,7 @@ def recompute(
     tree = share_tree(site.associations)
     charged = charge(jobs.attempts, jobs.amounts, site.weights, site.factors, conf.flags)
     placed = places(tree, charged.attempts)
-    grouped = by_place(placed.nodes, charged.attempts, len(tree.names), _OPEN_END)
+    grouped = by_number(placed.nodes, len(tree.names), charged.attempts, _OPEN_END)
     ticks = find_ticks(request, decay(request, site, zone), grouped, tree, at, zone)
     algorithm = request.algorithm
     if algorithm is None:

@@ -82,14 +82,14 @@ def find_ticks(
 
 def _fitted(sample: Path, when: int, method: SlurmUsage, grouped: Grouped, tree: Tree) -> Ticks:
     """The phase under which a sample of ``sshare`` comes out best."""
-    seen = _sampled(sample, tree)
-    users = int(np.isfinite(seen).sum())
+    raw_usage = _sampled(sample, tree)
+    users = int(np.isfinite(raw_usage).sum())
     if not users:
         raise UsageError(
             f"{sample}: names no user with RawUsage that the associations have; let "
             "'sshare -alP' write it"
         )
-    fit = fit_phase(method, grouped, when, seen.tolist())
+    fit = fit_phase(method, grouped, when, raw_usage)
     fact = f"ticks fitted to {sample}: {fit.agree} of {users} users agree"
     if fit.equals > 1:
         fact += f", as they do under {fit.equals} of {method.period_s} phases"
@@ -107,7 +107,7 @@ def _sampled(path: Path, tree: Tree) -> Floats:
     for node in np.flatnonzero(tree.is_user).tolist():
         key = tree.names[tree.parents[node]], tree.names[node]
         nodes_of.setdefault(key, []).append(node)
-    seen = np.full(len(tree.names), math.nan)
+    raw_usage = np.full(len(tree.names), math.nan)
     for number, line in enumerate(lines[1:], 2):
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) < len(names):
@@ -117,5 +117,5 @@ def _sampled(path: Path, tree: Tree) -> Floats:
         if "Partition" in row:
             nodes = [node for node in nodes if (tree.partitions[node] or "") == row["Partition"]]
         if len(nodes) == 1 and row["RawUsage"].isdecimal():
-            seen[nodes[0]] = float(row["RawUsage"])
-    return seen
+            raw_usage[nodes[0]] = float(row["RawUsage"])
+    return raw_usage

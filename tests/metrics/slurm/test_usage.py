@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.fairshare.usage import Grouped, usage
+from audit.metrics.fairshare.usage import Grouped, by_number, usage
 from audit.metrics.slurm.usage import (
     RESETS,
     SlurmUsage,
-    by_place,
     charge,
     fit_phase,
     stored,
@@ -52,7 +51,7 @@ def grouped(*owners: list[Job]) -> Grouped:
         schema={"start_time": pl.Int64, "end_time": pl.Int64, "penalty": pl.Float64},
     )
     places = np.array([number for number, _ in flat], np.int64)
-    return by_place(places, frame, len(owners), FAR)
+    return by_number(places, len(owners), frame, FAR)
 
 
 @given(first=jobs, second=jobs, at=instants, half_life=half_lives, data=st.data())
