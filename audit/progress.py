@@ -34,7 +34,7 @@ class Progress:
     def __init__(self) -> None:
         self._bars: Bars | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._said: dict[str, float] = {}
+        self._last_line: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -65,11 +65,11 @@ class Progress:
         """``done`` of ``of`` units of ``what`` are done."""
         if self._bars is None:
             now = time.monotonic()
-            if what not in self._said:
-                self._said[what] = now
+            if what not in self._last_line:
+                self._last_line[what] = now
                 print(f"{printable(what)} …", file=sys.stderr)
-            elif done < of and now - self._said[what] >= QUIET_S:
-                self._said[what] = now
+            elif done < of and now - self._last_line[what] >= QUIET_S:
+                self._last_line[what] = now
                 print(f"{printable(what)}: {done:,} of {of:,}", file=sys.stderr)
             return
         if what not in self._tasks:

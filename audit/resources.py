@@ -18,9 +18,9 @@ def path(name: str) -> Path:
         AuditError: the installation is incomplete.
     """
     for root in (_PACKAGE, _PACKAGE.parent):
-        found = root / name
-        if found.exists():
-            return found
+        file = root / name
+        if file.exists():
+            return file
     raise AuditError(
         f"{name} is missing from the fairaudit installation at {_PACKAGE}: reinstall fairaudit"
     )

@@ -94,9 +94,9 @@ def _answer(
     from audit.analyst.sql import query as run_query
 
     con = open_database(path, limits)
-    given, out = values(parameters), sys.stdout.buffer
+    by_name, out = values(parameters), sys.stdout.buffer
     try:
-        run_query(con, statement, given, form, out, rows=rows, limits=limits, say=say, raw=raw)
+        run_query(con, statement, by_name, form, out, rows=rows, limits=limits, say=say, raw=raw)
     except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:

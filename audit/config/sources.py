@@ -42,17 +42,17 @@ class Source(Section):
             raise ValueError("a source has either files or a command")
         if self.command is not None and not self.command:
             raise ValueError("a command has at least a program")
-        wrong = []
+        faults = []
         edges = {name.strip("{}").split("_")[0] for name in self._placeholders}
         if len(edges) == 1:
             (edge,) = edges
-            wrong.append(
+            faults.append(
                 f"a command with {{{edge}}} needs {{{'to' if edge == 'from' else 'from'}}}"
             )
         if edges and self.since is None:
-            wrong.append("since is missing: the first day that {from} and {to} shall ask for")
+            faults.append("since is missing: the first day that {from} and {to} shall ask for")
         if self.since is not None and not edges:
-            wrong.append("since is for a command with {from} and {to} among its words")
-        if wrong:
-            raise ValueError("; ".join(wrong))
+            faults.append("since is for a command with {from} and {to} among its words")
+        if faults:
+            raise ValueError("; ".join(faults))
         return self

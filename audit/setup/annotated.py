@@ -42,23 +42,23 @@ def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
-def value(of: Any) -> str:
+def value(content: Any) -> str:
     """A value as TOML writes it; every text within one line, of printable letters alone."""
-    match of:
+    match content:
         case bool() | int() | float():
-            return json.dumps(of)
+            return json.dumps(content)
         case str():
-            return '"' + "".join(_letter(letter) for letter in of) + '"'
+            return '"' + "".join(_letter(letter) for letter in content) + '"'
         case date():
-            return of.isoformat()
+            return content.isoformat()
         case BaseModel():
-            return value(of.model_dump(exclude_none=True))
+            return value(content.model_dump(exclude_none=True))
         case Mapping():
-            items = (f"{_name(key)} = {value(item)}" for key, item in of.items())
-            return "{ " + ", ".join(items) + " }" if of else "{}"
+            items = (f"{_name(key)} = {value(item)}" for key, item in content.items())
+            return "{ " + ", ".join(items) + " }" if content else "{}"
         case Sequence():
-            return "[" + ", ".join(value(item) for item in of) + "]"
-    raise TypeError(f"config.toml holds no {type(of).__name__}")
+            return "[" + ", ".join(value(item) for item in content) + "]"
+    raise TypeError(f"config.toml holds no {type(content).__name__}")
 
 
 def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
@@ -73,19 +73,19 @@ def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]
     top, *rest = path.split(".")
     if top != "clusters":
         return lines if brackets == "[" else _commented(lines)  # an example
-    found: Any = cluster
+    content: Any = cluster
     for name in rest:
-        found = getattr(found, name)
-    if isinstance(found, BaseModel):
-        return [*lines[: head + 1], *_keys(lines[head + 1 :], found, path, notes)]
-    if not found:
+        content = getattr(content, name)
+    if isinstance(content, BaseModel):
+        return [*lines[: head + 1], *_keys(lines[head + 1 :], content, path, notes)]
+    if not content:
         return _commented(lines)
-    made = lines[:head]
-    for index, one in enumerate(found):
-        made += [""] if index else []
-        keys = _keys(lines[head + 1 :], one, f"{path}[{index}]", notes, explained=not index)
-        made += [lines[head], *keys]
-    return made
+    filled = lines[:head]
+    for index, entry in enumerate(content):
+        filled += [""] if index else []
+        keys = _keys(lines[head + 1 :], entry, f"{path}[{index}]", notes, explained=not index)
+        filled += [lines[head], *keys]
+    return filled
 
 
 def _keys(
@@ -114,13 +114,13 @@ def _keys(
             yield from comment
         comment = []
         yield from _note(notes.get(f"{path}.{key}", ""))
-        given = getattr(section, key)
+        chosen = getattr(section, key)
         default = fields[key].get_default(call_default_factory=True)
-        if given is None or (line.startswith("#") and given == default):
+        if chosen is None or (line.startswith("#") and chosen == default):
             if explained:
                 yield from _commented(shown)
         else:
-            yield from _entry(key, given)
+            yield from _entry(key, chosen)
 
 
 def _rest_of_example(line: str, rest: Iterator[str]) -> Iterator[str]:
@@ -132,19 +132,19 @@ def _rest_of_example(line: str, rest: Iterator[str]) -> Iterator[str]:
                 return
 
 
-def _entry(key: str, given: Any) -> Iterator[str]:
-    line = f"{key} = {value(given)}"
-    if isinstance(given, tuple) and len(line) > WIDTH:
+def _entry(key: str, chosen: Any) -> Iterator[str]:
+    line = f"{key} = {value(chosen)}"
+    if isinstance(chosen, tuple) and len(line) > WIDTH:
         yield f"{key} = ["
-        for item in given:
+        for item in chosen:
             yield f"    {value(item)},"
         yield "]"
     else:
         yield line
 
 
-def _note(said: str) -> list[str]:
-    plain = "".join(letter if letter.isprintable() else _letter(letter) for letter in said)
+def _note(note: str) -> list[str]:
+    plain = "".join(letter if letter.isprintable() else _letter(letter) for letter in note)
     return textwrap.wrap(
         plain,
         WIDTH,

@@ -17,7 +17,7 @@ from audit.errors import AuditError, DeliveryError
 from audit.formats import dialects
 from audit.mail import transport
 from audit.nightly import sources
-from audit.report.render import page as render
+from audit.report.render import page
 from audit.store import database, migrations, queries
 
 
@@ -107,7 +107,7 @@ def _kernels() -> str:
 
 
 def _rendering() -> str:
-    return f"{render.try_out():,} bytes of PDF"
+    return f"{page.try_out():,} bytes of PDF"
 
 
 def _configuration(path: Path | None) -> str:
@@ -120,7 +120,7 @@ def _configuration(path: Path | None) -> str:
 def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
     """A check for each cluster, and for mail; none where the configuration itself is wrong."""
     try:
-        found = config.load(path)
+        settings = config.load(path)
     except AuditError:
         return []
     clusters: list[tuple[str, Callable[[], str], str]] = [
@@ -129,24 +129,24 @@ def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
             partial(_cluster, cluster, path.parent),
             "mend clusters.sources or clusters.usage of this cluster",
         )
-        for cluster in found.clusters
+        for cluster in settings.clusters
     ]
-    return [*clusters, ("mail", partial(_mail, found.mail, path.parent), "mend [mail]")]
+    return [*clusters, ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
-    found = []
+    parts = []
     for source in cluster.sources:
         if source.command is None:
             count = len(sources.files(source, folder))
-            found.append(f"{count} files match {source.files!r}")
+            parts.append(f"{count} files match {source.files!r}")
         elif (program := shutil.which(source.command[0], path=None)) is None:
             raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
         else:
-            found.append(f"command {program}")
-    return "; ".join(found) or "no sources: nothing to read"
+            parts.append(f"command {program}")
+    return "; ".join(parts) or "no sources: nothing to read"
 
 
 def _mail(mail: config.Mail, folder: Path) -> str:

@@ -327,8 +327,8 @@ def _pools_of(
         pools.append(
             config.Pool(name=name, partitions=partitions, capacity=config.Amounts(**amounts))
         )
-        said = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
-        facts.append(Fact(f"pool {name!r}", f"{', '.join(partitions)}: {said or '?'}", source))
+        listed = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
+        facts.append(Fact(f"pool {name!r}", f"{', '.join(partitions)}: {listed or '?'}", source))
         notes[f"clusters.pools[{index}].capacity"] = (
             f"From {source}."
             if "cpus" in amounts
@@ -338,8 +338,10 @@ def _pools_of(
     empty = [partition.name for partition in listing.partitions if not partition.nodes]
     if empty:
         facts.append(Fact("partitions without nodes", ", ".join(empty), source))
-    had = {partition for pool in pools for partition in pool.partitions}
-    strays = [partition for partition in (seen.partitions if seen else ()) if partition not in had]
+    in_pools = {partition for pool in pools for partition in pool.partitions}
+    strays = [
+        partition for partition in (seen.partitions if seen else ()) if partition not in in_pools
+    ]
     if strays:
         listed = ", ".join(strays)
         facts.append(
@@ -376,24 +378,24 @@ def _whole(
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
         notes[f"{path}.partitions"] = f"Seen in the log: {annotated.value(seen.partitions)}"
-    given = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
-    resource = given[0] if given else Resource.cpus
+    present = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
+    resource = present[0] if present else Resource.cpus
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)
     what = f"capacity of pool {inference.POOL!r}"
     amounts: dict[str, int] = {}
-    if not claimed or not given:
+    if not claimed or not present:
         note = f"Left out, as the log's header does not say it: {_PEAK}."
         facts.append(Fact(what, "the peak in use", "default: the log's header names none"))
     else:
         now = spans.latest_instant(seen.attempts) or 0
-        found, fact = inference.pool(seen.attempts, headers, resource, None, now)
+        pool, fact = inference.pool(seen.attempts, headers, resource, None, now)
         if fact.warning is None:
             note = f"From {fact.source}."
-            amounts = {resource.value: found.capacity}
+            amounts = {resource.value: pool.capacity}
         else:
             why = f"the log refutes its header's {claimed:,} {resource}"
             note = f"Left out, as {why}: {_PEAK}."
-            fact = replace(fact, warning=f"{why}, as up to {found.capacity:,} were in use: {_PEAK}")
+            fact = replace(fact, warning=f"{why}, as up to {pool.capacity:,} were in use: {_PEAK}")
         facts.append(fact)
     notes[f"{path}.capacity"] = note
     return config.Pool(name=inference.POOL, resource=resource, capacity=config.Amounts(**amounts))

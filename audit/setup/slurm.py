@@ -43,7 +43,7 @@ class SlurmFiles:
     @property
     def given(self) -> dict[str, Path]:
         """Those that are given, by the key of ``[clusters.usage]`` that names each."""
-        paths = {each.name: getattr(self, each.name) for each in fields(self)}
+        paths = {key.name: getattr(self, key.name) for key in fields(self)}
         return {key: path for key, path in paths.items() if path is not None}
 
     @property
@@ -131,7 +131,7 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
     def content(key: str, reader: Callable[[str], tuple[T, Sequence[Fault]]]) -> T | None:
         if key not in by_key:
             return None
-        found, wrong = reader(by_key[key])
+        parsed, wrong = reader(by_key[key])
         path, flag = files.given[key], _FLAGS[key]
         faults.extend(
             f"{path}{f':{fault.line}' if fault.line else ''}: {fault.text} ({flag})"
@@ -139,12 +139,12 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
         )
         if len(wrong) > _SHOWN:
             faults.append(f"{path}: and {len(wrong) - _SHOWN} more ({flag})")
-        return found
+        return parsed
 
     listing = content("partitions", lambda text: _partitions(text, billed=files.tell_usage))
     conf = content("slurm_conf", fairshare.slurm_settings)
-    for said in (listing, conf):
-        cluster = cluster or (said.cluster if said else None)
+    for named in (listing, conf):
+        cluster = cluster or (named.cluster if named else None)
     rows = content("associations", lambda text: fairshare.associations(text, cluster))
     qos = content("qos", sacctmgr.qualities)
     if faults:
@@ -193,8 +193,8 @@ def _decay(content: Content, draft: UsageDraft) -> None:
     elif path is None:
         warning = "nothing says how usage decays, so Slurm's defaults are taken (--slurm-conf)"
     decay = f"half-life {conf.half_life_s / DAY:g} days" if conf.half_life_s else "no half-life"
-    said = f"{decay}, reset {reset}, recalculated every {conf.period_s} s"
-    draft.facts.append(Fact("decay of usage", said, source, warning))
+    settings = f"{decay}, reset {reset}, recalculated every {conf.period_s} s"
+    draft.facts.append(Fact("decay of usage", settings, source, warning))
     if path is not None:
         draft.notes["slurm_conf"] = (
             "It goes before half_life_days, reset, recalculation_s and max_tres above."

@@ -7,6 +7,7 @@ import pytest
 from typer.main import get_command
 
 from audit.cli import app as cli
+from tests.cli.command import Run, left_in
 from tests.logs import line, log, write
 
 STUDIES = (
@@ -73,3 +74,23 @@ def test_warnings_about_the_log_are_shown(
         cli.main()
     assert not ended.value.code
     assert "warning: " in capsys.readouterr().err
+
+
+def test_a_study_is_a_page_with_its_tables_and_always_the_same(run: Run, tmp_path: Path) -> None:
+    done = run("experiment", "operators", "--bits", 4, "--out", "studies")
+    made = [tmp_path / name for name in done.stdout.splitlines()]
+    assert made[0].name == "operators.html"
+    assert sorted(made) == sorted((tmp_path / "studies").iterdir())
+    assert {path.suffix for path in made[1:]} == {".csv"}
+    first = [path.read_bytes() for path in made]
+    run("experiment", "operators", "--bits", 4, "--out", "studies")
+    assert [path.read_bytes() for path in made] == first
+
+
+def test_a_study_that_has_no_place_is_refused_at_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    done = run("experiment", "operators", "--out", "taken", check=2)
+    assert "taken: is no folder; choose another place with --out" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert left_in(tmp_path) == ["taken"]
+    run("experiment", "operators", "--bits", 2, check=2)

@@ -1,0 +1,314 @@
+"""``audit``: its output, its exit code, what it leaves behind."""
+
+import gzip
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.command import Run, left_in
+from tests.logs import busy, line, log, write
+
+
+def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "mine.swf", busy(60))
+    done = run("audit", "mine.swf")
+    made = ["fairaudit-out/audit.duckdb", "fairaudit-out/report.html", "fairaudit-out/report.pdf"]
+    assert [name for name in done.stdout.splitlines() if "/" in name and name[0] != "-"] == [
+        made[1],
+        made[2],
+        made[0],
+    ]
+    assert left_in(tmp_path) == ["fairaudit-out", *made, "mine.swf"]
+    assert done.stdout.startswith("- ")
+    assert "capacity of pool 'all': 4 cpus (from the log's header)" in done.stderr
+    assert "time zone: Europe/Berlin (from the log's header)" in done.stderr
+    count = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "csv")
+    assert count.stdout == "n\n60\n"
+
+
+def test_the_same_again_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "mine.swf", busy(60))
+    run("audit", "mine.swf", "--out", "one")
+    subprocess.run(  # a process of its own remembers nothing
+        [sys.executable, "-m", "audit", "audit", "mine.swf", "--out", "two"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    for name in ("report.html", "report.pdf"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
+    first = write(tmp_path / "1.swf", busy(30))
+    second = write(tmp_path / "2.swf", busy(50))
+    same = ("--cluster", "c", "--no-pdf")
+    for database, order in (("ab.duckdb", (first, second, first)), ("ba.duckdb", (second, first))):
+        for path in order:
+            run("audit", path, "--db", database, *same)
+    dumps = [
+        run("sql", f"SELECT * FROM {view}", "--db", database, "--format", "csv").stdout
+        for database in ("ab.duckdb", "ba.duckdb")
+        for view in ("job_fairness ORDER BY ALL", "summary ORDER BY ALL", "coverage ORDER BY ALL")
+    ]
+    assert dumps[:3] == dumps[3:]
+    assert len(dumps[0].splitlines()) == 51
+
+
+def test_several_clusters_live_in_one_database(run: Run, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write(tmp_path / f"{name}.swf", busy(20))
+        run("audit", f"{name}.swf", "--db", "both.duckdb", "--no-pdf")
+    found = run(
+        "sql",
+        "SELECT cluster, count(*) AS n FROM job_fairness GROUP BY ALL ORDER BY ALL",
+        "--db",
+        "both.duckdb",
+        "--format",
+        "csv",
+    )
+    assert found.stdout == "cluster,n\none,20\ntwo,20\n"
+
+
+def bad(name: str, content: str | bytes) -> Callable[[Path], list[str]]:
+    def make(folder: Path) -> list[str]:
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / name).write_bytes(data)
+        return [name]
+
+    return make
+
+
+NO_LOG = "Dear colleagues,\nplease find the accounting logs attached.\nYours, ann\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "said"),
+    [
+        (bad("empty.swf", ""), 3, "empty.swf: empty"),
+        (bad("binary.swf", b"\x7fELF\x00\x01" * 100), 3, "binary.swf: binary"),
+        (bad("cut.gz", gzip.compress(busy(500).encode())[:-50]), 3, "cut.gz: truncated"),
+        (bad("mail.swf", NO_LOG), 2, "not a log that fairaudit reads"),
+        (bad("broken.swf", busy(20) + "1 2 3\n" * 5), 3, "5 of 25 records were refused"),
+        (bad("comments.swf", log([])), 3, "it holds comments but no record"),
+        (lambda _: ["nowhere.swf"], 2, "nowhere.swf: no such file"),
+        (lambda _: ["."], 2, "is a directory"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--zone", "Mars"], 2, "time zone 'Mars'"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--from", "x"], 2, "write it like"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--resource", "gpus"], 2, "gives no gpus"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--config", "no"], 2, "no: no such file"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--pool-size", "0"], 2, "--pool-size"),
+        (lambda folder: [*bad("a.swf", busy())(folder), "--nonsense"], 2, "--nonsense"),
+        (lambda _: [], 2, "LOG"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(
+    run: Run, tmp_path: Path, make: Callable[[Path], list[str]], code: int, said: str
+) -> None:
+    arguments = make(tmp_path)
+    before = left_in(tmp_path)
+    done = run("audit", *arguments, check=code)
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert left_in(tmp_path) == before
+
+
+def test_a_place_that_cannot_be_written(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy())
+    for flag, where in (("--out", "a.swf/below/a/file"), ("--db", "no/such/folder/x.duckdb")):
+        done = run("audit", "a.swf", flag, where, check=2)
+        assert where.split("/")[0] in done.stderr
+        assert left_in(tmp_path) == ["a.swf"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_folder_of_another_user(tmp_path: Path) -> None:
+    """Root may write anywhere, so the command runs as nobody, whose Python is the system's."""
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o555)
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    as_nobody += ["env", sys.executable]  # setpriv itself still has root's way to a closed folder
+    seen = subprocess.run([*as_nobody, "-V"], capture_output=True, check=False)
+    if seen.returncode:
+        pytest.skip("this Python may not be run by another user: unwritable folder not tried")
+    for made_for_root in (tmp_path, *tmp_path.parents):  # how many depends on pytest-xdist
+        if made_for_root.stat().st_mode & 0o077 == 0:
+            made_for_root.chmod(0o755)
+    log_path = write(tmp_path / "a.swf", busy())
+    log_path.chmod(0o644)
+    done = subprocess.run(
+        [*as_nobody, "-m", "audit", "audit", str(log_path), "--out", str(folder), "--no-pdf"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"{folder}: cannot be written (Permission denied)" in done.stderr
+
+
+@contextmanager
+def opened_elsewhere(path: Path, *, read_only: bool) -> Iterator[subprocess.Popen[str]]:
+    """Another process has the database open, as a DuckDB client would; it counts what it sees."""
+    script = (
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == 'True')\n"
+        "print('open', flush=True); sys.stdin.readline()\n"
+        "print(con.execute('SELECT count(*) FROM job_fairness').fetchall()[0][0], flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path), str(read_only)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        yield other
+
+
+def test_a_locked_database(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy())
+    run("audit", "a.swf", "--no-pdf")
+    path = tmp_path / "fairaudit-out" / "audit.duckdb"
+    before = path.read_bytes()
+    with opened_elsewhere(path, read_only=False) as other:
+        done = run("audit", "a.swf", "--no-pdf", check=75)
+        assert "another run or reader has this database open" in done.stderr
+        assert run("sql", "SELECT 1", check=75).stdout == ""
+        other.communicate("\n")
+    assert path.read_bytes() == before
+    assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
+    run("audit", "a.swf", "--no-pdf")
+
+
+def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy())
+    run("audit", "a.swf", "--no-pdf")
+    path = tmp_path / "fairaudit-out" / "audit.duckdb"
+    with opened_elsewhere(path, read_only=True) as reader:
+        write(tmp_path / "a.swf", busy(50))
+        run("audit", "a.swf", "--no-pdf")
+        assert reader.communicate("\n")[0] == "40\n"
+    new = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "json")
+    assert new.stdout == '[{"n":50}]\n'
+
+
+def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy())
+    notes = write(tmp_path / "notes.txt", "precious " * 1000)
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as other:
+        other.execute("CREATE TABLE precious (a INT)")
+    for name in ("notes.txt", "other.duckdb"):
+        done = run("audit", "a.swf", "--db", name, check=2)
+        assert name in done.stderr
+    assert notes.read_text() == "precious " * 1000
+    assert left_in(tmp_path) == ["a.swf", "notes.txt", "other.duckdb"]
+
+
+def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60, MaxProcs=2))
+    done = run("audit", "a.swf", "--no-pdf")
+    assert "says 2 cpus, but one attempt ran on 4: the observed peak of 4 is used" in done.stderr
+    insists = run("audit", "a.swf", "--no-pdf", "--pool-size", 2)
+    assert "capacity of pool 'all': 2 cpus (from --pool-size)" in insists.stderr
+
+
+def test_a_job_larger_than_the_pool_is_counted(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    done = run("audit", "a.swf", "--no-pdf", "--pool-size", 3)
+    found = run(
+        "sql",
+        "SELECT value FROM summary WHERE metric = 'exceeds_capacity'",
+        "--format",
+        "csv",
+    )
+    assert found.stdout == "value\n15.0\n"
+    assert (
+        "Larger than the whole pool, whose size may therefore be wrong: 15 attempts." in done.stderr
+    )
+
+
+def test_an_end_before_its_start_is_kept_and_shown(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60) + line(99, submit=9000, run=-50) + "\n")
+    done = run("audit", "a.swf", "--no-pdf")
+    assert "1 line of 61" in done.stderr
+    found = run("sql", "SELECT file, line, reason FROM refused_records", "--format", "csv")
+    assert found.stdout.splitlines()[1] == (
+        "a.swf,64,ends before it starts: field 4 (run time) is -50 s"
+    )
+
+
+def test_a_period_without_data_says_so(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    done = run("audit", "a.swf", "--no-pdf", "--from", "2030-01-01", "--to", "2030-02-01")
+    assert "warning: no attempt ended in the period 2030-01-01..2030-02-01" in done.stderr
+    assert not done.stdout.startswith("- ")
+    page = (tmp_path / "fairaudit-out" / "report.html").read_text()
+    assert re.search(r"(?i)no data|nothing to measure|nothing that could be measured", page)
+
+
+def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
+    run: Run, tmp_path: Path
+) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    run("audit", "a.swf")
+    run("audit", "a.swf", "--no-pdf")
+    assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
+
+
+def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    run("audit", "a.swf", "--no-pdf")
+    before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
+    script = (
+        "import os, signal\n"
+        "from audit.report.render import page as render\n"
+        "render.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from pathlib import Path\nfrom audit.oneoff import audit as runs\n"
+        "from audit.config import Config\n"
+        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out'), pdf=False), Config())\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
+    assert killed.returncode == -9
+    for name, content in before.items():
+        assert (tmp_path / "fairaudit-out" / name).read_bytes() == content
+    run("audit", "a.swf")
+    assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html", "report.pdf"]
+
+
+SACCT = """\
+JobID|User|Account|Partition|State|Submit|Start|End|NCPUS|Timelimit|JobName
+1|ann|physics|batch|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:10|2026-01-01T01:00:00|2|02:00:00|a|b
+1.batch||physics||COMPLETED|2026-01-01T00:00:10|2026-01-01T00:00:10|2026-01-01T01:00:00|2||batch
+2|bob|history|batch|CANCELLED by 7|2026-01-01T00:00:00|None|2026-01-01T00:30:00|4|02:00:00|=cmd()
+3|bob|history|batch|COMPLETED|2026-01-01T00:00:00|2026-01-01T01:00:00|2026-01-01T02:00:00|4|02:00:00|x
+"""
+
+
+def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) -> None:
+    header, _, rows = SACCT.partition("\n")
+    write(tmp_path / "with.txt", SACCT)
+    write(tmp_path / "without.txt", rows)
+    query = 'SELECT job_id, "user", state, wait_s FROM job_fairness ORDER BY job_id'
+    seen = []
+    for name, more in (("with", []), ("without", ["--columns", header.replace("|", ",")])):
+        run("audit", f"{name}.txt", "--zone", "Europe/Berlin", "--no-pdf", *more)
+        seen.append(run("sql", query, "--format", "csv").stdout)
+    assert seen[0] == seen[1]
+    assert len(seen[0].splitlines()) == 4
+    assert "1,ann,COMPLETED,10" in seen[0]
+    said = run("audit", "without.txt", "--no-pdf", check=2)
+    assert "--columns " in said.stderr
+
+
+def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    evil = SACCT.replace("|bob|", "|b\x1b[31mob|")
+    write(tmp_path / "evil.txt", evil)
+    done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", "--no-pdf")
+    assert "\x1b" not in done.stdout + done.stderr
