@@ -10,13 +10,16 @@ import polars as pl
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import performance, population
-from audit.model import Pool, Resource
+from audit.model import Pool, RecordKind, Resource
 
 POOL = "all"
 """Name of the pool where the log gives no reason to tell several apart."""
 
 MOSTLY = 0.5
 """A log that exceeds its header's capacity for more of the time than this refutes the header."""
+
+REQUEUE_DELAY_S = 121
+"""So long after its new Submit Slurm lets a requeued job start: when its credential expired."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,34 @@ def same_machine(headers: Mapping[str, Header]) -> str | None:
         return None
     listed = "; ".join(f"{file}: {name}" for file, name in sorted(named.items()))
     return f"the logs name different computers but are audited as one cluster ({listed})"
+
+
+def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str | None:
+    """A warning where jobs were requeued of which the logs hold the last run alone.
+
+    That is how sacct prints them without `-D`. A requeued job may start 121 s after its Submit at
+    the earliest (Slurm waits until the job's credential, of 120 s, has expired), which stands in
+    Eligible; newer versions count Restarts. Nothing is said where any job has several runs.
+
+    Args:
+        attempts: columns of ``model.ATTEMPTS``; all of the cluster.
+        headers: by log.
+    """
+    executions = attempts.filter(pl.col("kind") == RecordKind.EXECUTION)
+    taken_whole = (pl.col("attempt") > 1).any() | (pl.col("state") == "REQUEUED").any()
+    if executions.is_empty() or executions.select(taken_whole).item():
+        return None
+    waited = pl.col("eligible_time") - pl.col("submit_time")
+    requeued = int(executions.select((waited == REQUEUE_DELAY_S).sum()).item())
+    restarted = sum(int(header.entries.get("restarted", 0)) for header in headers.values())
+    count = max(requeued, restarted)
+    if not count:
+        return None
+    jobs = "job was" if count == 1 else "jobs were"
+    return (
+        f"{count:,} {jobs} requeued, but the logs hold the last run alone: the runs before it, what "
+        "they used and how long they waited, are missing; take the log with sacct -D"
+    )
 
 
 def _whole(name: str, resource: Resource, capacity: int) -> Pool:

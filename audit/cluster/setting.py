@@ -65,7 +65,7 @@ def one_off(
         dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
         now,
         (cluster, zone, capacity, assumed),
-        _warnings((cluster, zone, capacity), headers),
+        _warnings((cluster, zone, capacity), attempts, headers),
     )
 
 
@@ -117,7 +117,7 @@ def configured(
         partition_pool,
         now,
         tuple(facts),
-        _warnings(facts, headers),
+        _warnings(facts, attempts, headers),
     )
 
 
@@ -167,11 +167,12 @@ def _pool(
     return pool, fact
 
 
-def _warnings(facts: Sequence[Fact], headers: Mapping[str, Header]) -> tuple[str, ...]:
-    said = [fact.warning for fact in facts if fact.warning]
-    said += [
+def _warnings(
+    facts: Sequence[Fact], attempts: pl.DataFrame, headers: Mapping[str, Header]
+) -> tuple[str, ...]:
+    warnings = [fact.warning for fact in facts if fact.warning]
+    warnings += [
         f"{file}: {problem}" for file, header in headers.items() for problem in header.problems
     ]
-    if (mixed := inference.same_machine(headers)) is not None:
-        said.append(mixed)
-    return tuple(said)
+    of_all = (inference.same_machine(headers), inference.missing_runs(attempts, headers))
+    return (*warnings, *(warning for warning in of_all if warning is not None))

@@ -89,3 +89,31 @@ def test_different_computers_are_noticed() -> None:
     said = inference.same_machine({"a": one, "b": other})
     assert said is not None
     assert "a: SP2" in said
+
+
+def slurm(job: int, requeued: bool = False, **more: object) -> dict[str, object]:
+    """A record of sacct's."""
+    run = {"job_id": str(job), "job_number": job, "kind": "execution"}
+    return {**ended(0, 200, 300, 1), "eligible_time": 121 if requeued else 0, **run, **more}
+
+
+def test_requeued_jobs_without_their_first_runs_are_noticed() -> None:
+    warning = inference.missing_runs(frame([slurm(1), slurm(2, requeued=True)]), {})
+    assert warning is not None
+    assert warning.startswith("1 job was requeued")
+    assert "sacct -D" in warning
+    restarted = Header(entries={"restarted": "3"})
+    warning = inference.missing_runs(frame([slurm(1)]), {"a": restarted})
+    assert warning is not None
+    assert warning.startswith("3 jobs were requeued")
+
+
+def test_nothing_is_said_of_requeues_without_evidence() -> None:
+    assert inference.missing_runs(frame([]), {}) is None
+    assert inference.missing_runs(frame([slurm(1)]), {"a": Header()}) is None
+    whole = [slurm(1, state="REQUEUED"), slurm(1, requeued=True, attempt=2)]
+    assert inference.missing_runs(frame(whole), {}) is None
+    # the first run may be of an earlier log, but this one was taken with -D
+    assert inference.missing_runs(frame([slurm(1, requeued=True), *whole[1:]]), {}) is None
+    other_dialect = [{**slurm(1, requeued=True), "kind": "job"}]
+    assert inference.missing_runs(frame(other_dialect), {}) is None

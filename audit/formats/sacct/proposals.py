@@ -52,11 +52,15 @@ _TESTS: Final = (
     (Kind.TIME, _ISO),
     (Kind.DURATION, re.compile(rf"(?:{FIT[Kind.DURATION]})")),
     (Kind.COUNT, re.compile(r"\d+")),
+    (Kind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),  # 0.04M is no step of job 0
     (Kind.ID, re.compile(FIT[Kind.ID])),
     (Kind.EXIT, re.compile(r"\d+:\d+")),
-    (Kind.MEMORY, re.compile(r"\d+(?:\.\d+)?[KMGTPE][cn]?|0[cn]?")),
-    (Kind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=).*")),
+    (Kind.TRES, re.compile(r"(?=.*(?:cpu|mem|node|billing)=)(?!.*\bcpu=\d+:).*")),
 )
+
+
+_OF_JOBS: Final = (Kind.MEMORY, Kind.TRES)
+"""What was used is of the same kind as what was asked for, and stands with steps alone."""
 
 
 class Sniffed(NamedTuple):
@@ -116,15 +120,18 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
     _name_ids(names, columns, kinds)
     _name_times(names, columns, kinds)
     _name_durations(names, columns, kinds)
+    jobs = _rows_of_jobs(names, columns)
     for kind, called in (
         (Kind.STATE, ("State",)),
         (Kind.EXIT, ("ExitCode", "DerivedExitCode")),
         (Kind.MEMORY, ("ReqMem",)),
         (Kind.TRES, ("ReqTRES", "AllocTRES")),
     ):
-        found = [index for index, of in enumerate(kinds) if of is kind]
-        offered = called[-1:] if kind is Kind.TRES and len(found) == 1 else called
-        for index, name in zip(found, offered, strict=False):
+        of_kind = [index for index, found in enumerate(kinds) if found is kind]
+        if kind in _OF_JOBS:
+            of_kind = [at for at in of_kind if any(columns[at][row] for row in jobs)]
+        offered = called[-1:] if kind is Kind.TRES and len(of_kind) == 1 else called
+        for index, name in zip(of_kind, offered, strict=False):
             names[index] = name
     _name_counts(names, columns, kinds)
     return tuple(names)
@@ -186,6 +193,13 @@ def _name_ids(
     ids.sort(key=lambda index: (kinds[index] is not Kind.ID, index))
     for index, name in zip(ids, ("JobID", "JobIDRaw"), strict=False):
         names[index] = name
+
+
+def _rows_of_jobs(names: Sequence[str], columns: Sequence[Sequence[str]]) -> list[int]:
+    """Rows whose id is not a step's; all of them where no column is known to hold ids."""
+    ids = next((columns[at] for at, name in enumerate(names) if name == "JobID"), None)
+    rows = range(len(columns[0]))
+    return [row for row in rows if ids is None or "." not in ids[row]]
 
 
 def _differ(values: Sequence[str]) -> bool:

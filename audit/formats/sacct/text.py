@@ -90,6 +90,7 @@ def header(head: bytes, reading: Reading) -> Header:
         problems.append(
             "no column Submit: when jobs arrived, and so how long they waited, is unknown"
         )
+    restarted = _restarted(lines, layout)
     zone = reading.zone or "UTC"
     if not is_zone(zone):
         raise DialectError(
@@ -99,7 +100,7 @@ def header(head: bytes, reading: Reading) -> Header:
         layout,
         Header(
             zone=reading.zone,
-            entries={"zone": zone},
+            entries={"zone": zone, **({"restarted": str(restarted)} if restarted else {})},
             problems=tuple(problems),
             local_times=reading.zone is None and any(map(_LOCAL_TIME.search, lines[:100])),
         ),
@@ -348,6 +349,22 @@ def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) 
                 lacking = ", ".join(layout.names[width:])
                 problems.append(f"lines of {width} fields are read as lacking {lacking}")
     return Layout(layout.names, layout.separator, layout.trailing, tuple(short))
+
+
+def _restarted(lines: Sequence[str], layout: Layout) -> int:
+    """How many of the first jobs were restarted by column Restarts, but have one record alone."""
+    names = [name.lower() for name in layout.names]
+    if "restarts" not in names:
+        return 0
+    at = names.index("restarts")
+    rows = [line.split(layout.separator) for line in lines]
+    rows = [row for row in rows if len(row) == len(layout.columns)]
+    ids = [row[layout.id_column] for row in rows]
+    return sum(
+        row[at].isdigit() and int(row[at]) > 0 and ids.count(job) == 1
+        for row, job in zip(rows, ids, strict=True)
+        if "." not in job
+    )
 
 
 def _proposal(lines: Sequence[str], separator: str | None) -> str:

@@ -1,5 +1,6 @@
 """sacct's text: each rule, separators, layouts, and any bytes at all."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -359,6 +360,17 @@ def test_without_header_row_or_columns_a_list_is_proposed() -> None:
     assert caught.value.exit_code == 2
     assert "--columns JobID,_,State,Submit,Start,End,_,_" in message
     assert "8 columns" in message
+
+
+def test_restarted_jobs_of_which_one_record_is_there_are_counted() -> None:
+    def entries(*rows: str) -> Mapping[str, str]:
+        text = "\n".join(["JobID|State|Submit|Restarts", *rows, ""])
+        return sacct.header(text.encode(), PLAIN).entries
+
+    submit = "2026-01-01T00:00:00"
+    alone = [f"1|COMPLETED|{submit}|2", f"1.batch|COMPLETED|{submit}|2", f"2|FAILED|{submit}|0"]
+    assert entries(*alone)["restarted"] == "1"
+    assert "restarted" not in entries(*alone, f"1|REQUEUED|{submit}|0")
 
 
 def test_columns_that_no_line_has_are_refused_with_a_proposal() -> None:
