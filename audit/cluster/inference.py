@@ -157,8 +157,8 @@ def missing_runs(attempts: pl.DataFrame, headers: Mapping[str, Header]) -> str |
         return None
     jobs = "job was" if count == 1 else "jobs were"
     return (
-        f"{count:,} {jobs} requeued, but the logs hold the last run alone: the runs before it, what "
-        "they used and how long they waited, are missing; take the log with sacct -D"
+        f"{count:,} {jobs} requeued, but the logs hold the last run alone: the runs before it, "
+        "what they used and how long they waited, are missing; take the log with sacct -D"
     )
 
 
