@@ -12,8 +12,8 @@ from typing import Final
 _REMEDIES: Final = {
     errno.ENOSPC: "the disk is full: free some space there",
     errno.EDQUOT: "the quota is used up: free some space there, or ask for more",
-    errno.EACCES: "this user may not: change its permissions, or choose another place",
-    errno.EPERM: "this user may not: change its permissions, or choose another place",
+    errno.EACCES: "this user may not use it: change its permissions, or choose another place",
+    errno.EPERM: "this user may not use it: change its permissions, or choose another place",
     errno.EROFS: "nothing can be written there: choose another place",
 }
 
