@@ -97,12 +97,12 @@ def by_clusters(attempts: pl.DataFrame, seed: int, clusters: int | None = None) 
     with threadpool_limits(1):  # sums of several threads may differ in the last bit
         if clusters is None:
             clusters = _best_number(points, different, seed)
-        found = _k_means(points, min(clusters, different), seed)
+        cluster = _k_means(points, min(clusters, different), seed)
     use = (attempts["occupancy_s"] * attempts["size"]).to_numpy().astype(np.float64)
-    used = np.bincount(found, use)
+    used = np.bincount(cluster, use)
     place = np.empty(len(used), np.int64)
     place[np.argsort(-used, kind="stable")] = np.arange(1, len(used) + 1)
-    return pl.Series("class", [f"c{number}" for number in place[found]])
+    return pl.Series("class", [f"c{number}" for number in place[cluster]])
 
 
 def features(attempts: pl.DataFrame) -> NDArray[np.float64]:
@@ -137,5 +137,5 @@ def _k_means(points: NDArray[np.float64], clusters: int, seed: int) -> NDArray[n
     from sklearn.cluster import KMeans
 
     state = seed % (1 << 32)  # all that scikit-learn takes
-    found = KMeans(clusters, n_init=5, random_state=state).fit_predict(points)
-    return np.asarray(found, np.int64)
+    cluster = KMeans(clusters, n_init=5, random_state=state).fit_predict(points)
+    return np.asarray(cluster, np.int64)

@@ -1,6 +1,6 @@
 """A workload as a few numbers: what each class of attempts asks for, and when it arrives ([B] §3).
 
-A class is a label (``workload_classes``) in one part of the week (``weekly_clock``). Its arrivals
+A class is a label (``classes``) in one part of the week (``weekly_clock``). Its arrivals
 are a renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
 distribution. The log is read as a circle: one gap leads from its last arrival to its first, so the
 mean gap is the length of the part by the number of arrivals. Occupancies are of such a distribution
@@ -29,8 +29,8 @@ from audit.metrics.attempts.fidelity import rank_correlation
 from audit.metrics.quantiles import exact_sum
 from audit.model import Pool, Standing
 from audit.periods import day_of
-from audit.workloads import classes as workload_classes
 from audit.workloads import hyper_exponential
+from audit.workloads.classes import OTHERS, labels
 from audit.workloads.hyper_exponential import Fit
 from audit.workloads.weekly_clock import PARTS, WeeklyClock, weekly_clock
 
@@ -87,7 +87,7 @@ class Model:
 
     cluster: str
     by: str
-    """One of ``workload_classes.TECHNIQUES``."""
+    """One of ``classes.TECHNIQUES``."""
     resource: str
     """What sizes count."""
     capacity: int
@@ -103,14 +103,14 @@ class Model:
     @property
     def attempts(self) -> int:
         """Of all classes."""
-        return sum(of.attempts for of in self.classes)
+        return sum(one.attempts for one in self.classes)
 
     @property
     def load(self) -> float:
         """Offered load: mean size-seconds that arrive per second, by the capacity."""
         clock = self.clock()
         work = exact_sum(
-            np.array([of.attempts * of.mean_size * of.mean_occupancy_s for of in self.classes])
+            np.array([one.attempts * one.mean_size * one.mean_occupancy_s for one in self.classes])
         )
         return work / (self.capacity * float(clock.edges[-1] - clock.edges[0]))
 
@@ -164,7 +164,7 @@ def place(
         described: columns of ``model.DESCRIBED``; those of other pools are left aside.
         pool: whose workload.
         zone: whose clock tells peak hours.
-        by: one of ``workload_classes.TECHNIQUES``.
+        by: one of ``classes.TECHNIQUES``.
         seed: of k-means.
         clusters: how many, where classes are clusters; None chooses.
 
@@ -172,18 +172,18 @@ def place(
         LogError: no attempt has ended.
         ValueError: there is no such technique.
     """
-    own = population(described, pool)
-    if own.is_empty():
+    ended = population(described, pool)
+    if ended.is_empty():
         raise LogError(
             f"pool {pool.name!r}: no attempt has ended, so there is no workload; give a longer log"
         )
-    arrival = own["arrival_time"].to_numpy()
+    arrival = ended["arrival_time"].to_numpy()
     first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
     days = (last - first) // timedelta(days=1) + 1
     clock = weekly_clock(first, days, zone)
-    rank, users = _ranks(own)
-    placed = own.select("size", "occupancy_s", "walltime_s").with_columns(
-        label=workload_classes.labels(own, by, seed, clusters),
+    rank, users = _ranks(ended)
+    placed = ended.select("size", "occupancy_s", "walltime_s").with_columns(
+        label=labels(ended, by, seed, clusters),
         part=pl.Series(clock.part_of(arrival)),
         day=pl.Series(clock.day_of(arrival)),
         reading=pl.Series(clock.reading(arrival)),
@@ -197,7 +197,7 @@ def place(
         days=days,
         zone=zone.key,
         users=users,
-        left_out=described.filter(pl.col("pool") == pool.name).height - own.height,
+        left_out=described.filter(pl.col("pool") == pool.name).height - ended.height,
     )
 
 
@@ -215,10 +215,10 @@ def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
     classes = []
     keys = product(_order(attempts["label"], placed.by), PARTS)
     for number, (label, part) in enumerate(keys):
-        of = of_class(placed, label, part)
-        if of.height:
+        members = of_class(placed, label, part)
+        if members.height:
             lasted = placed.clock.seconds(part)
-            classes.append(_class(of, (label, part), lasted, work, seed + 2 * number))
+            classes.append(_class(members, (label, part), lasted, work, seed + 2 * number))
     return Model(
         cluster=cluster,
         by=placed.by,
@@ -252,50 +252,52 @@ def gaps(clock: WeeklyClock) -> pl.Expr:
     return reading.shift(-1).over(key).fill_null(round_) - reading
 
 
-def table(sizes: Ints) -> Shares:
+def shares_of(sizes: Ints) -> Shares:
     """Sizes and their shares: the most frequent ones, the widest, and what the others come to.
 
     The others are cut, from narrow to wide, into thirds, each of which stands as the two whole
     numbers around its mean, in the shares that keep it. So the mean of the table is that of the
     sizes, and its widest is theirs: few wide attempts make most of what is unfair.
     """
-    found, counts = np.unique(sizes, return_counts=True)
+    values, counts = np.unique(sizes, return_counts=True)
     by_count = np.argsort(-counts, kind="stable")
-    kept = np.zeros(len(found), np.bool_)
-    kept[by_count[: SIZES if len(found) <= SIZES else SIZES - 1 - 2 * _PARTS]] = True
+    kept = np.zeros(len(values), np.bool_)
+    kept[by_count[: SIZES if len(values) <= SIZES else SIZES - 1 - 2 * _PARTS]] = True
     kept[-1] = True
-    shares = {int(v): int(n) / len(sizes) for v, n in zip(found[kept], counts[kept], strict=True)}
-    others, many = found[~kept], counts[~kept]
+    shares = {int(v): int(n) / len(sizes) for v, n in zip(values[kept], counts[kept], strict=True)}
+    others, many = values[~kept], counts[~kept]
     middles = np.cumsum(many) - many / 2
-    part = (middles * _PARTS / max(1, many.sum())).astype(np.int64)
-    for of in np.unique(part):
-        own = part == of
-        number = int(many[own].sum())
-        below, over = divmod(int((others[own] * many[own]).sum()), number)
+    thirds = (middles * _PARTS / max(1, many.sum())).astype(np.int64)
+    for third in np.unique(thirds):
+        inside = thirds == third
+        number = int(many[inside].sum())
+        below, over = divmod(int((others[inside] * many[inside]).sum()), number)
         for value, share in ((below, 1 - over / number), (below + 1, over / number)):
             if share:
                 shares[value] = shares.get(value, 0.0) + share * number / len(sizes)
     return tuple(sorted(shares.items()))
 
 
-def _class(of: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, seed: int) -> Class:
-    size, occupancy = of["size"].to_numpy(), of["occupancy_s"].to_numpy()
-    walltime = of["walltime_s"].drop_nulls()
+def _class(
+    members: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, seed: int
+) -> Class:
+    size, occupancy = members["size"].to_numpy(), members["occupancy_s"].to_numpy()
+    walltime = members["walltime_s"].drop_nulls()
     return Class(
         label=key[0],
         part=key[1],
-        attempts=of.height,
+        attempts=members.height,
         hours=lasted / 3600,
-        mean_size=int(size.sum()) / of.height,
-        mean_occupancy_s=int(occupancy.sum()) / of.height,
+        mean_size=int(size.sum()) / members.height,
+        mean_occupancy_s=int(occupancy.sum()) / members.height,
         used=int((size * occupancy).sum()) / work if work else 0.0,
-        gaps=hyper_exponential.fit(of["gap_s"].to_numpy(), seed),
+        gaps=hyper_exponential.fit(members["gap_s"].to_numpy(), seed),
         occupancies=hyper_exponential.fit(occupancy, seed + 1),
-        sizes=table(size),
+        sizes=shares_of(size),
         walltimes=_walltimes(walltime.to_numpy()),
-        with_walltime=len(walltime) / of.height,
-        foresight=_foresight(of.filter(pl.col("walltime_s").is_not_null())),
-        users=_users(of["user"].to_numpy()),
+        with_walltime=len(walltime) / members.height,
+        foresight=_foresight(members.filter(pl.col("walltime_s").is_not_null())),
+        users=_users(members["user"].to_numpy()),
     )
 
 
@@ -311,40 +313,40 @@ def _walltimes(walltime: Ints) -> Shares:
     return tuple((int(v), int(n) / QUANTILES) for v, n in zip(values, counts, strict=True))
 
 
-def _foresight(of: pl.DataFrame) -> float:
+def _foresight(asking: pl.DataFrame) -> float:
     """Spearman correlation of walltimes and occupancies, with average ranks."""
-    found = rank_correlation(of["walltime_s"].to_numpy(), of["occupancy_s"].to_numpy())
-    return min(max(found or 0.0, -1.0), 1.0)
+    walltime, occupancy = (asking[name].to_numpy() for name in ("walltime_s", "occupancy_s"))
+    return min(max(rank_correlation(walltime, occupancy) or 0.0, -1.0), 1.0)
 
 
 def _users(ranks: Ints) -> Shares:
     """The most active users, and all others as rank 0."""
-    found, counts = np.unique(ranks, return_counts=True)
+    users, counts = np.unique(ranks, return_counts=True)
     kept = np.argsort(-counts, kind="stable")[: LISTED - 1]
-    shares = {int(found[k]): int(counts[k]) / len(ranks) for k in kept}
+    shares = {int(users[k]): int(counts[k]) / len(ranks) for k in kept}
     others = len(ranks) - int(counts[kept].sum())
     if others:
         shares[0] = shares.get(0, 0.0) + others / len(ranks)
     return tuple(sorted(shares.items()))
 
 
-def _ranks(own: pl.DataFrame) -> tuple[pl.Series, int]:
+def _ranks(attempts: pl.DataFrame) -> tuple[pl.Series, int]:
     """The rank of each attempt's user by number of attempts, from 1, and how many users there are.
 
     Who is not known by name is one user.
     """
-    ranked = own.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
+    ranked = attempts.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
     ranked = ranked.sort("jobs", "first", "user", descending=[True, False, False], nulls_last=True)
     ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1))
-    found = own.select("user").join(
+    by_attempt = attempts.select("user").join(
         ranked, on="user", how="left", nulls_equal=True, maintain_order="left"
     )
-    return found["rank"], ranked.height
+    return by_attempt["rank"], ranked.height
 
 
 def _order(label: pl.Series, by: str) -> list[str]:
     """All labels: sizes from narrow to wide, groups and clusters by name, ``others`` last."""
-    found = label.unique().to_list()
+    names = label.unique().to_list()
     if by == "size":
-        return sorted(found, key=lambda name: int(name.split("-")[0]))
-    return sorted(found, key=lambda name: (name == workload_classes.OTHERS, len(name), name))
+        return sorted(names, key=lambda name: int(name.split("-")[0]))
+    return sorted(names, key=lambda name: (name == OTHERS, len(name), name))

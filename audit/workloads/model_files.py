@@ -5,12 +5,13 @@ What is read again makes the same synthetic logs: numbers are written as they ar
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
+from audit.words import Resource
 from audit.workloads.classes import TECHNIQUES
 from audit.workloads.hyper_exponential import LEAST_S, Fit, HyperExponential
 from audit.workloads.model import Class, Model, Shares
@@ -35,37 +36,11 @@ _HEAD: Final = """\
 
 def to_toml(model: Model) -> str:
     """A model as the text of its file."""
-    head = {
-        "version": VERSION,
-        "cluster": model.cluster,
-        "by": model.by,
-        "resource": model.resource,
-        "capacity": model.capacity,
-        "zone": model.zone,
-        "first_day": model.first_day.isoformat(),
-        "days": model.days,
-        "users": model.users,
-        "left_out": model.left_out,
-    }
-    lines = [_HEAD, *(f"{key} = {_text(value)}" for key, value in head.items())]
-    for of in model.classes:
-        values = {
-            "class": of.label,
-            "part": of.part,
-            "attempts": of.attempts,
-            "hours": of.hours,
-            "mean_size": of.mean_size,
-            "mean_occupancy_s": of.mean_occupancy_s,
-            "used": of.used,
-            "gaps": of.gaps,
-            "occupancies": of.occupancies,
-            "sizes": of.sizes,
-            "walltimes": of.walltimes,
-            "with_walltime": of.with_walltime,
-            "foresight": of.foresight,
-            "users": of.users,
-        }
-        lines += ["", "[[classes]]", *(f"{key} = {_text(value)}" for key, value in values.items())]
+    lines = [_HEAD, f"version = {VERSION}"]
+    lines += [f"{key} = {_text(getattr(model, key))}" for key in _MODEL]
+    for one in model.classes:
+        lines += ["", "[[classes]]"]
+        lines += [f"{key} = {_text(getattr(one, name))}" for key, (name, _) in _CLASS.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -92,30 +67,19 @@ def from_toml(text: str, where: str) -> Model:
     listed = table.get("classes")
     if not isinstance(listed, list) or not listed or not all(isinstance(c, dict) for c in listed):
         raise UsageError(f"{where}: has no [[classes]]: a workload has one at least")
-    users = top.whole("users", 1)
+    values: dict[str, Any] = {key: read(top, key) for key, read in _MODEL.items()}
     classes = tuple(
-        _class(_Table(of, f"{where}: class {number}"), users)
-        for number, of in enumerate(listed, start=1)
+        _class(_Table(one, f"{where}: class {number}"), values["users"])
+        for number, one in enumerate(listed, start=1)
     )
-    capacity = top.whole("capacity", 1)
-    for number, of in enumerate(classes, start=1):
-        if of.sizes[-1][0] > capacity:
+    model = Model(**values, classes=classes)
+    for number, one in enumerate(classes, start=1):
+        if one.sizes[-1][0] > model.capacity:
             raise UsageError(
-                f"{where}: class {number}, sizes: {of.sizes[-1][0]} is more than the capacity, "
-                f"{capacity}"
+                f"{where}: class {number}, sizes: {one.sizes[-1][0]} is more than the capacity, "
+                f"{model.capacity}"
             )
-    return Model(
-        cluster=top.text("cluster"),
-        by=top.one_of("by", TECHNIQUES),
-        resource=top.one_of("resource", ("cpus", "nodes", "gpus")),
-        capacity=capacity,
-        zone=_zone(top),
-        first_day=_day(top),
-        days=top.whole("days", 1),
-        users=users,
-        left_out=top.whole("left_out", 0),
-        classes=classes,
-    )
+    return model
 
 
 class _Table:
@@ -186,53 +150,73 @@ class _Table:
         return key in self._values
 
 
-def _class(of: _Table, users: int) -> Class:
-    ranks = of.shares("users", 0)
-    if ranks[-1][0] > users:
-        raise of.wrong("users", f"of ranks up to {users}, the number of users")
-    with_walltime = of.number("with_walltime", 0, 1)
-    return Class(
-        label=of.text("class"),
-        part=of.one_of("part", PARTS),
-        attempts=of.whole("attempts", 1),
-        hours=of.number("hours", 1e-9),
-        mean_size=of.number("mean_size", 0),
-        mean_occupancy_s=of.number("mean_occupancy_s", 0),
-        used=of.number("used", 0, 1),
-        gaps=_fit(of.table("gaps")),
-        occupancies=_fit(of.table("occupancies")),
-        sizes=of.shares("sizes", 1),
-        walltimes=of.shares("walltimes", 0, empty=with_walltime == 0),
-        with_walltime=with_walltime,
-        foresight=of.number("foresight", -1, 1),
-        users=ranks,
-    )
+def _class(table: _Table, users: int) -> Class:
+    values: dict[str, Any] = {name: read(table, key) for key, (name, read) in _CLASS.items()}
+    one = Class(**values)
+    if one.users[-1][0] > users:
+        raise table.wrong("users", f"of ranks up to {users}, the number of users")
+    if one.with_walltime and not one.walltimes:
+        raise table.wrong("walltimes", "those of the attempts that have one")
+    return one
 
 
-def _fit(of: _Table) -> Fit:
-    short = of.number("short_s", LEAST_S)
+def _fit(outer: _Table, key: str) -> Fit:
+    table = outer.table(key)
+    short = table.number("short_s", LEAST_S)
     return Fit(
-        HyperExponential(of.number("p", 0, 1), short, of.number("long_s", short)),
-        of.number("distance", 0, 1),
-        of.number("p_value", 0, 1) if of.has("p_value") else None,
-        of.number("exponential_distance", 0, 1),
-        of.number("gain", 0),
+        HyperExponential(table.number("p", 0, 1), short, table.number("long_s", short)),
+        table.number("distance", 0, 1),
+        table.number("p_value", 0, 1) if table.has("p_value") else None,
+        table.number("exponential_distance", 0, 1),
+        table.number("gain", 0),
     )
 
 
-def _zone(top: _Table) -> str:
-    name = top.text("zone")
+def _zone(top: _Table, key: str) -> str:
+    name = top.text(key)
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise top.wrong("zone", "one of the IANA database, like Europe/Berlin or UTC") from error
+        raise top.wrong(key, "one of the IANA database, like Europe/Berlin or UTC") from error
 
 
-def _day(top: _Table) -> date:
+def _day(top: _Table, key: str) -> date:
     try:
-        return date.fromisoformat(top.text("first_day"))
+        return date.fromisoformat(top.text(key))
     except ValueError as error:
-        raise top.wrong("first_day", "a day like 2026-10-31") from error
+        raise top.wrong(key, "a day like 2026-10-31") from error
+
+
+_MODEL: Final[Mapping[str, Callable[[_Table, str], object]]] = {
+    "cluster": _Table.text,
+    "by": lambda table, key: table.one_of(key, TECHNIQUES),
+    "resource": lambda table, key: table.one_of(key, tuple(Resource)),
+    "capacity": lambda table, key: table.whole(key, 1),
+    "zone": _zone,
+    "first_day": _day,
+    "days": lambda table, key: table.whole(key, 1),
+    "users": lambda table, key: table.whole(key, 1),
+    "left_out": lambda table, key: table.whole(key, 0),
+}
+"""How each key of a model is read; they are called like its attributes."""
+
+_CLASS: Final[Mapping[str, tuple[str, Callable[[_Table, str], object]]]] = {
+    "class": ("label", _Table.text),
+    "part": ("part", lambda table, key: table.one_of(key, PARTS)),
+    "attempts": ("attempts", lambda table, key: table.whole(key, 1)),
+    "hours": ("hours", lambda table, key: table.number(key, 1e-9)),
+    "mean_size": ("mean_size", lambda table, key: table.number(key, 0)),
+    "mean_occupancy_s": ("mean_occupancy_s", lambda table, key: table.number(key, 0)),
+    "used": ("used", lambda table, key: table.number(key, 0, 1)),
+    "gaps": ("gaps", _fit),
+    "occupancies": ("occupancies", _fit),
+    "sizes": ("sizes", lambda table, key: table.shares(key, 1)),
+    "walltimes": ("walltimes", lambda table, key: table.shares(key, 0, empty=True)),
+    "with_walltime": ("with_walltime", lambda table, key: table.number(key, 0, 1)),
+    "foresight": ("foresight", lambda table, key: table.number(key, -1, 1)),
+    "users": ("users", lambda table, key: table.shares(key, 0)),
+}
+"""The attribute that each key of a class stands for, and how it is read."""
 
 
 def _text(value: object) -> str:
@@ -252,6 +236,8 @@ def _text(value: object) -> str:
         return f"{{ {', '.join(written)} }}"
     if isinstance(value, tuple):
         return f"[{', '.join(_text(part) for part in value)}]"
+    if isinstance(value, date):
+        value = value.isoformat()
     if isinstance(value, str):
         # A JSON text is a TOML one, but for the delete character.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -77,15 +77,15 @@ def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.
     clock = weekly_clock(model.first_day, days or model.days, zone(model.zone))
     frames = []
     children = np.random.SeedSequence(seed).spawn(len(model.classes))
-    for of, child in zip(model.classes, children, strict=True):
+    for one, child in zip(model.classes, children, strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
-        readings = _arrivals(rng, of.gaps.distribution, clock.seconds(of.part), intensity)
-        drawn = _ask(rng, of, len(readings), model.users)
+        readings = _arrivals(rng, one.gaps.distribution, clock.seconds(one.part), intensity)
+        drawn = _ask(rng, one, len(readings), model.users)
         frames.append(
             drawn.with_columns(
-                arrival_time=pl.Series(clock.instants(of.part, readings), dtype=pl.Int64),
-                label=pl.lit(of.label),
-                part=pl.lit(of.part),
+                arrival_time=pl.Series(clock.instants(one.part, readings), dtype=pl.Int64),
+                label=pl.lit(one.label),
+                part=pl.lit(one.part),
             ).select(DRAWN.names())
         )
     return pl.concat(frames).cast(DRAWN).sort("arrival_time", maintain_order=True)
@@ -117,7 +117,7 @@ def log(
     if machine <= 0 or (jobs is not None and jobs < 1):
         raise UsageError(f"synthetic log: jobs {jobs}, machine {machine}: must be ≥ 1 and > 0")
     size = capacity(model, machine)
-    widest = max(of.sizes[-1][0] for of in model.classes)
+    widest = max(one.sizes[-1][0] for one in model.classes)
     if widest > size:
         raise UsageError(
             f"synthetic log: {machine:g} times the machine has {size} {model.resource}, and the "
@@ -224,11 +224,11 @@ def _walltimes(rng: np.random.Generator, of: Class, occupancy: Ints) -> Ints:
     needed = np.maximum(-(-occupancy // _MINUTE), 1) * _MINUTE
     if not of.walltimes:
         return needed
-    own = np.sort(rng.standard_normal(count))[_places(occupancy.astype(np.float64))]
+    by_occupancy = np.sort(rng.standard_normal(count))[_places(occupancy.astype(np.float64))]
     # Pearson's correlation of a bivariate normal distribution of that rank correlation
     pearson = 2 * np.sin(np.pi / 6 * of.foresight)
-    told = pearson * own + np.sqrt(1 - pearson**2) * rng.standard_normal(count)
-    walltime = _pick(of.walltimes, (_places(told) + 0.5) / max(count, 1))
+    correlated = pearson * by_occupancy + np.sqrt(1 - pearson**2) * rng.standard_normal(count)
+    walltime = _pick(of.walltimes, (_places(correlated) + 0.5) / max(count, 1))
     asked: Ints = np.where(walltime >= occupancy, walltime, needed)
     return asked
 

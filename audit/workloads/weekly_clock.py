@@ -45,13 +45,13 @@ class WeeklyClock:
 
     def part_of(self, instants: Ints) -> Ints:
         """Index into ``PARTS`` of the part that each epoch second, inside the days, is in."""
-        found: Ints = self.part[self._piece(instants)]
-        return found
+        parts: Ints = self.part[self._piece(instants)]
+        return parts
 
     def day_of(self, instants: Ints) -> Ints:
         """The day, from 0, that each epoch second is in."""
-        found: Ints = self.day[self._piece(instants)]
-        return found
+        days: Ints = self.day[self._piece(instants)]
+        return days
 
     def reading(self, instants: Ints) -> Ints:
         """What the clock of its own part showed at each instant, s since the first day."""
@@ -81,8 +81,8 @@ class WeeklyClock:
         lasts = np.diff(self.edges)
         before = np.zeros(len(lasts), np.int64)
         for part in range(len(PARTS)):
-            own = self.part == part
-            before[own] = np.cumsum(lasts[own]) - lasts[own]
+            pieces = self.part == part
+            before[pieces] = np.cumsum(lasts[pieces]) - lasts[pieces]
         return before
 
 

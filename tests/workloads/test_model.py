@@ -17,19 +17,18 @@ from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.simulation.check import check_schedule
-from audit.workloads import model as workload_model
 from audit.workloads import model_files, synthetic
 from audit.workloads.easy import easy
 from audit.workloads.hyper_exponential import Fit, HyperExponential
-from audit.workloads.model import Class, Model
+from audit.workloads.model import SIZES, Class, Model, model_of, of_class, place, shares_of
 from audit.workloads.weekly_clock import weekly_clock
 from tests.naive import workload as naive
 from tests.workloads.attempts import POOL, ZONE, at, described
 
 
 def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> Model:
-    placed = workload_model.place(described(rows or ROWS), POOL, ZONE, by, 1)
-    return workload_model.model_of(placed, POOL, "test", 1)
+    placed = place(described(rows or ROWS), POOL, ZONE, by, 1)
+    return model_of(placed, POOL, "test", 1)
 
 
 # Monday 9:00 to Wednesday: two narrow and one wide in peak hours, one narrow at night.
@@ -94,31 +93,31 @@ def test_gaps_are_those_of_the_definition(offsets: list[int]) -> None:
     arrivals = sorted(begin + offset for offset in offsets)
     rows: list[dict[str, object]] = [{"submit_time": at(6, 0)}, {"submit_time": at(8, 23, 59)}]
     rows += [{"submit_time": arrival} for arrival in arrivals]
-    placed = workload_model.place(described(rows), POOL, ZONE, "size", 1)
+    placed = place(described(rows), POOL, ZONE, "size", 1)
     instants = sorted([at(6, 0), at(8, 23, 59), *arrivals])
     assert placed.attempts["gap_s"].to_list() == naive.gaps(instants, begin, at(9, 0), ZONE)
     for part in ("peak", "off_peak", "weekend"):
-        of = workload_model.of_class(placed, "1", part)
+        of = of_class(placed, "1", part)
         assert of["gap_s"].sum() == (placed.clock.seconds(part) if of.height else 0)
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
 def test_a_short_table_keeps_the_mean_and_the_widest(values: list[int]) -> None:
-    table = workload_model.table(np.array(values))
-    assert len(table) <= workload_model.SIZES
-    assert table[-1][0] == max(values)
-    if len(set(values)) <= workload_model.SIZES:
+    shares = shares_of(np.array(values))
+    assert len(shares) <= SIZES
+    assert shares[-1][0] == max(values)
+    if len(set(values)) <= SIZES:
         known = {value: values.count(value) / len(values) for value in set(values)}
-        assert dict(table) == pytest.approx(known)
-    assert sum(share for _, share in table) == pytest.approx(1)
-    assert sum(value * share for value, share in table) == pytest.approx(np.mean(values))
-    assert [value for value, _ in table] == sorted({value for value, _ in table})
+        assert dict(shares) == pytest.approx(known)
+    assert sum(share for _, share in shares) == pytest.approx(1)
+    assert sum(value * share for value, share in shares) == pytest.approx(np.mean(values))
+    assert [value for value, _ in table] == sorted({value for value, _ in shares})
 
 
 def test_a_table_by_hand() -> None:
     # 9 that are frequent, the widest, and thirds of the others: {20, 21}, {22, 23, 24}, {26, 30}
     values = [size for size in range(1, 10) for _ in range(10)] + [20, 21, 22, 23, 24, 26, 30, 500]
-    found = dict(workload_model.table(np.array(values)))
+    found = dict(shares_of(np.array(values)))
     assert set(found) == {*range(1, 10), 20, 21, 23, 28, 500}
     assert found[23] == pytest.approx(3 / 98)
     assert found[28] == pytest.approx(2 / 98)
