@@ -111,7 +111,7 @@ def test_a_short_table_keeps_the_mean_and_the_widest(values: list[int]) -> None:
         assert dict(shares) == pytest.approx(known)
     assert sum(share for _, share in shares) == pytest.approx(1)
     assert sum(value * share for value, share in shares) == pytest.approx(np.mean(values))
-    assert [value for value, _ in table] == sorted({value for value, _ in shares})
+    assert [value for value, _ in shares] == sorted({value for value, _ in shares})
 
 
 def test_a_table_by_hand() -> None:
