@@ -23,8 +23,8 @@ from tests.cli.command import Run
         ),
         (
             PermissionError(errno.EACCES, "Permission denied", ".draft", None, "out.html"),
-            ".draft → out.html: Permission denied; this user may not use it: change its permissions, "
-            "or choose another place",
+            ".draft → out.html: Permission denied; this user may not use it: change its "
+            "permissions, or choose another place",
         ),
         (
             OSError(errno.EROFS, "Read-only file system", "/x"),
