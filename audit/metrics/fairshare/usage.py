@@ -236,8 +236,9 @@ def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grou
     counts = np.bincount(codes, minlength=count + 1)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     places = offsets[:-1].copy()
-    # what is left out comes last, after the last offset
-    return _arranged(codes, offsets[:-1], places, charged, now)
+    offsets, start, end, penalty = _arranged(codes, offsets[:-1], places, charged, now)
+    kept = offsets[-1]  # what is left out comes last
+    return Grouped(offsets, start[:kept], end[:kept], penalty[:kept])
 
 
 def _arranged(

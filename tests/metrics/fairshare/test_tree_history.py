@@ -250,6 +250,15 @@ def test_what_is_open_is_booked_by_slurm_s_ticks_alone() -> None:
     assert got.filter(entity="bob")["usage"].round(6).to_list() == [4.0, 4.0]
 
 
+def test_slurm_s_usage_leaves_out_who_has_no_place_in_the_tree() -> None:
+    method = SlurmUsage(half_life_s=1e12, period_s=5)
+    got = tree_history(WORKED, tree(), method, [10], 10)
+    used = got.select("entity_kind", "parent", "entity", pl.col("usage").round(6)).rows()
+    assert ("account", None, "science", 8.0) in used
+    assert ("account", None, "art", 1.0) in used
+    assert ("user", "art", "eve", 1.0) in used
+
+
 def test_a_tree_without_attempts_or_instants() -> None:
     none = WORKED.clear()
     got = tree_history(none, tree(), LAST_TEN, [10], 10)
