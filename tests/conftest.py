@@ -31,7 +31,7 @@ def _charts_drawn_once() -> Iterator[None]:
     """A chart that was drawn before is not drawn again, which takes most of a report's time.
 
     That it would be the same is tested in processes that know nothing of this
-    (tests/report/charts/test_pool.py).
+    (tests/report/charts/test_drawing.py).
     """
     draw, pictures = drawing.svg, dict[str, str]()
 

@@ -26,7 +26,7 @@ from audit.mail import message as mails
 from audit.mail import transport as posts
 from audit.mail.transport import Answer, Outcome
 from audit.report import build, contents
-from audit.report.text import findings
+from audit.report.text import standing
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -259,8 +259,8 @@ class _Draft:
         return build.build(self.con, self.report.cluster, self.report.period, options)
 
     @cached_property
-    def standing(self) -> findings.Standing:
-        return findings.standing(self.page, self.now)
+    def standing(self) -> standing.Standing:
+        return standing.standing(self.page, self.now)
 
     @cached_property
     def pictures(self) -> tuple[mails.Picture, ...]:

@@ -17,7 +17,7 @@ from audit.config import Cluster, Config, Mail, allowed
 from audit.errors import StoreError
 from audit.mail import message as mails
 from audit.model import Period
-from audit.report.text import findings
+from audit.report.text.standing import State
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -127,7 +127,7 @@ def _leave(
         return state if state in again else None
     arrived = rows.filter(pl.col("state") == "sent")
     if arrived.height:
-        complete = findings.State.COMPLETE.value
+        complete = State.COMPLETE.value
         better = arrived.item(-1, "report_state") != complete
         return "" if config.mail.corrections or better else None
     return "" if all(state in again for state in rows["state"]) else None

@@ -21,7 +21,9 @@ from audit.report.contents import Contents, Entity, PoolPart
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import wording
-from audit.report.text.findings import Finding, Notice, Standing, State, findings, notices
+from audit.report.text.findings import Finding, findings
+from audit.report.text.notices import Notice, notices
+from audit.report.text.standing import Standing, State
 
 _SHOWN: Final = ("miss", "waits", "utilization")
 """Charts of a mail: few, and none that names anybody."""

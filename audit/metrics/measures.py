@@ -128,10 +128,14 @@ _POPULATION: Final = (
             "as arriving when they started",
             record_label="Started before they arrived: arrival set to the start"),
     Measure("size_unknown", "Size unknown", ATTEMPTS, COUNT, _ALL,
-            "attempts with no amount of the counted resource in the log; they count as 0",
+            "attempts with no amount of the counted resource in the log: they count as 0 in what "
+            "is in use, and are in no figure of resource equality",
             record_label="Size unknown, counted as 0"),
     Measure("exceeds_capacity", "Larger than the whole pool", ATTEMPTS, COUNT, _ALL,
             "attempts larger than the pool", record_label="Larger than the whole pool"),
+    Measure("walltime_unknown", "Walltime unknown", ATTEMPTS, COUNT, _ALL,
+            "attempts that ended in the period and asked for no walltime that is known; where one "
+            "has to be estimated, it is what the attempt really took"),
     Measure("over_requested_walltime", "Over their walltime", ATTEMPTS, COUNT, _ALL,
             "attempts that ran longer than the walltime asked for",
             record_label="Ran longer than the walltime that was asked for"),
@@ -165,15 +169,16 @@ _WAITS: Final = (
 
 _EQUALITY: Final = (
     Measure("re_unfairness", "Shortfall per attempt (overall unfairness)", PER_ATTEMPT,
-            RESOURCE_TIME, _OWNED, "Σ max(deserved − consumed, 0) / attempts", _SABIN_RE,
-            Table.EQUALITY),
+            RESOURCE_TIME, _OWNED, "Σ max(deserved − consumed, 0) / attempts whose size is known",
+            _SABIN_RE, Table.EQUALITY),
     Measure("re_unfairness_share", "Shortfall as a share of what was consumed", ONE, SHARE, _OWNED,
             "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY),
     Measure("re_treated_unfairly_share", "Attempts that got less than an equal share", ONE, SHARE,
-            _OWNED, "share of attempts that deserved more than they consumed", _SABIN_RE,
-            Table.EQUALITY),
+            _OWNED, "share of attempts, of those whose size is known, that deserved more than they "
+            "consumed", _SABIN_RE, Table.EQUALITY),
     Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
-            _OWNED, "Σ (deserved − consumed) / attempts; over everyone it is 0", _SABIN_RE),
+            _OWNED, "Σ (deserved − consumed) / attempts whose size is known; over everyone it is 0",
+            _SABIN_RE),
     Measure("re_conservation", "How far shortfalls and surpluses are from cancelling out", ONE,
             NUMBER, _ALL, "|Σ (deserved − consumed)| / Σ consumed over the pool: 0 up to rounding",
             _SABIN_RE),
@@ -281,6 +286,7 @@ _FIDELITY: Final = (
     ),
 )
 
+_NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
 OF_ATTEMPTS: Final = (
     Column("wait_s", SECONDS, "start − arrival"),
@@ -292,9 +298,9 @@ OF_ATTEMPTS: Final = (
     Column("overtaken_by", ATTEMPTS, "attempts that arrived later and started earlier"),
     Column("overtook", ATTEMPTS, "attempts that arrived earlier and started later"),
     Column("re_deserved", _AREA, "resource equality: ∫ size · used / active, as by "
-           "metrics.resource_equality_weights"),
-    Column("re_consumed", _AREA, "resource equality: occupancy · size"),
-    Column("re_unfairness", _AREA, "re_deserved − re_consumed, > 0 treated unfairly"),
+           "metrics.resource_equality_weights", _NO_SIZE),
+    Column("re_consumed", _AREA, "resource equality: occupancy · size", _NO_SIZE),
+    Column("re_unfairness", _AREA, "re_deserved − re_consumed, > 0 treated unfairly", _NO_SIZE),
     Column("miss_strict_s", SECONDS, "max(start − fst_strict, 0)", _NO_FST),
     Column("miss_relaxed_s", SECONDS, "max(start − fst_relaxed, 0)", _NO_FST),
 )
@@ -315,8 +321,10 @@ OF_OWNERS: Final = (
            "than metrics.tolerance_s", _NONE_JUDGED),
     Column("missed_relaxed", ATTEMPTS, "attempts that missed the relaxed fair start time by more "
            "than metrics.tolerance_s", _NONE_JUDGED),
-    Column("re_unfairness_positive", _AREA, "sum of max(re_unfairness, 0)"),
-    Column("re_unfairness_net", _AREA, "sum of re_unfairness"),
+    Column("re_unfairness_positive", _AREA, "sum of max(re_unfairness, 0) over attempts whose size "
+           "is known", "where no size is known"),
+    Column("re_unfairness_net", _AREA, "sum of re_unfairness over attempts whose size is known",
+           "where no size is known"),
 )
 """What the views ``user_fairness`` and ``account_fairness`` measure."""
 # fmt: on

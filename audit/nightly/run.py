@@ -53,7 +53,7 @@ from audit.nightly.history import WHOLE, History
 from audit.report import build, contents
 from audit.report.render import page as render
 from audit.report.render import sandbox
-from audit.report.text import findings
+from audit.report.text.notices import notices
 from audit.store import compaction, database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -559,9 +559,7 @@ def _report(work: _Work, cluster: Cluster) -> None:
         if page.empty:
             night.warnings.append(f"{cluster.name} {name}: no attempt ended in this period")
         night.warnings += [
-            f"{cluster.name} {name}: {notice.text}"
-            for notice in findings.notices(page)
-            if notice.grave
+            f"{cluster.name} {name}: {notice.text}" for notice in notices(page) if notice.grave
         ]
     if due:
         work.progress(what, len(due), len(due))

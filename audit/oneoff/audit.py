@@ -30,7 +30,8 @@ from audit.report import build, contents
 from audit.report.contents import Contents
 from audit.report.render import page as render
 from audit.report.render import sandbox
-from audit.report.text import findings
+from audit.report.text.findings import findings
+from audit.report.text.notices import notices
 from audit.store import database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -132,7 +133,7 @@ def audit(
         html=html,
         pdf=pdf,
         database=request.target,
-        main_findings=tuple(found.text for found in findings.findings(page)),
+        main_findings=tuple(found.text for found in findings(page)),
         warnings=_warnings(page),
     )
 
@@ -217,7 +218,7 @@ def _report(
 
 
 def _warnings(page: Contents) -> tuple[str, ...]:
-    said = tuple(notice.text for notice in findings.notices(page))
+    said = tuple(notice.text for notice in notices(page))
     nothing = f"no attempt ended in the period {page.span.name}: there is nothing to measure"
     return (nothing, *said) if page.empty else said
 

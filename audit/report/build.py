@@ -37,11 +37,13 @@ from audit.report.contents import (
     RefusedLine,
     ResourceUse,
     ResourceUser,
+    Settings,
     Span,
     Step,
 )
 from audit.report.decayed import usages
 from audit.report.fair_start import fair_starts
+from audit.report.settings import settings_of
 from audit.report.text.definitions import definitions
 from audit.store import queries
 from audit.store.database import Connection
@@ -70,73 +72,107 @@ def build(
     known = queries.run(con, "report_cluster", cluster=cluster, period=period.name)
     if known.is_empty():
         raise ReportError(f"cluster {cluster!r}: the database holds nothing of it; ingest its logs")
-    notes, warnings = _notes(known.item(0, "notes"))
-    span = {"from_time": period.from_time, "to_time": period.to_time}
-    spanned = queries.run(
-        con,
-        "report_data_span",
-        cluster=cluster,
-        schedule=schedule,
-        whole=period.whole_log,
-        **span,
-    )
-    basis = {
+    zone_name, noted = known.row(0)
+    notes, warnings = _notes(noted)
+    settings = settings_of(con, cluster, period)
+    within = {"from_time": period.from_time, "to_time": period.to_time}
+    of_inputs = {
         "cluster": cluster,
         "whole": period.whole_log,
-        "inputs": queries.run(con, "input_ids", cluster=cluster, **span)["input_id"].to_list(),
+        "inputs": queries.run(con, "input_ids", cluster=cluster, **within)["input_id"].to_list(),
     }
-    refusals = queries.run(con, "report_refusals", **basis, examples=options.examples)
-    inputs = tuple(Input(*row) for row in queries.run(con, "report_inputs", **basis).iter_rows())
-    of_period = {"cluster": cluster, "schedule": schedule, "period": period.name}
-    summary = queries.run(con, "report_summary", **of_period)
-    entities = queries.run(con, "report_entities", **of_period)
-    used = queries.run(con, "report_resource_users", **of_period, rows=options.rows)
-    pools = queries.run(con, "report_pools", cluster=cluster)
-    parts = {name: _breakdowns(summary.filter(pl.col("pool") == name)) for name in pools["pool"]}
-    fair = fair_starts(con, cluster, period, schedule, parts)
-    decayed = usages(con, cluster, period, known.item(0, "zone"), options.rows)
+    inputs = tuple(
+        Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
+    )
+    decayed = usages(con, cluster, period, zone_name, options.rows, settings)
     charges = charged.charges(con, cluster, period)
     return Contents(
         cluster=cluster,
-        span=Span(
-            period.name,
-            period.from_time,
-            period.to_time,
-            period.whole_log,
-            known.item(0, "zone"),
-            spanned.item(0, "first_arrival"),
-            spanned.item(0, "last_end"),
-        ),
-        pools=tuple(
-            _pool(
-                pool,
-                resource,
-                capacity,
-                parts[pool],
-                entities.filter(pl.col("pool") == pool),
-                used.filter(pl.col("pool") == pool),
-                fair[pool],
-            )
-            for pool, resource, capacity in pools.iter_rows()
-        ),
+        span=_span(con, cluster, period, schedule, zone_name),
+        pools=_pools(con, cluster, period, schedule, options, settings),
         usages=decayed,
-        coverage=replace(
-            _coverage(con, cluster, period, known.item(0, "zone"), options.gaps),
-            undated=sum(log.refused for log in inputs),
-        ),
+        coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
         notes=notes,
         warnings=warnings,
         inputs=inputs,
-        superseded=int(queries.run(con, "report_superseded", **basis).item()),
-        refusals=_refusals(refusals),
-        definitions=definitions(),
+        superseded=int(queries.run(con, "report_superseded", **of_inputs).item()),
+        refusals=_refusals(
+            queries.run(con, "report_refusals", **of_inputs, examples=options.examples)
+        ),
+        definitions=definitions(settings.metrics),
         provenance=_provenance(con, cluster, period),
         options=options,
-        occupied=charged.occupied(
-            con, cluster, schedule, period, known.item(0, "zone"), charges, decayed
-        ),
+        occupied=charged.occupied(con, cluster, schedule, period, zone_name, charges, decayed),
         choice=charged.choice(con, cluster, period, options.rows),
         charges=charges,
+        settings=settings,
+    )
+
+
+def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:
+    """The period, and what of it the data cover."""
+    first_arrival, last_end = (
+        queries.run(
+            con,
+            "report_data_span",
+            cluster=cluster,
+            schedule=schedule,
+            whole=period.whole_log,
+            from_time=period.from_time,
+            to_time=period.to_time,
+        )
+        .select("first_arrival", "last_end")
+        .row(0)
+    )
+    return Span(
+        period.name,
+        period.from_time,
+        period.to_time,
+        period.whole_log,
+        zone_name,
+        first_arrival,
+        last_end,
+    )
+
+
+def _pools(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    schedule: str,
+    options: Options,
+    settings: Settings,
+) -> tuple[PoolPart, ...]:
+    """What is said of each pool, the largest first."""
+    key = {"cluster": cluster, "schedule": schedule, "period": period.name}
+    pools = queries.run(con, "report_pools", cluster=cluster)
+    summary, entities, used = (
+        {
+            pool: rows.filter(pl.col("pool") == pool)
+            for rows in [queries.run(con, query, **key, **more)]
+            for pool in pools["pool"]
+        }
+        for query, more in (
+            ("report_summary", {}),
+            ("report_entities", {}),
+            ("report_resource_users", {"rows": options.rows}),
+        )
+    )
+    parts = {pool: _breakdowns(rows) for pool, rows in summary.items()}
+    fair = fair_starts(con, cluster, period, schedule, parts, settings)
+    keep_single = settings.metrics.keep_single_job_users
+    return tuple(
+        _pool(
+            name,
+            resource,
+            capacity,
+            parts[name],
+            entities[name],
+            used[name],
+            fair[name],
+            keep_single,
+        )
+        for name, resource, capacity in pools.iter_rows()
     )
 
 
@@ -148,11 +184,12 @@ def _pool(
     entities: pl.DataFrame,
     used: pl.DataFrame,
     fair: FairStart,
+    keep_single: bool,
 ) -> PoolPart:
-    kinds = {
-        kind: _entities(kind, entities.filter(pl.col("entity_kind") == kind), parts)
+    users_, accounts = (
+        _entities(kind, entities.filter(pl.col("entity_kind") == kind), parts, keep_single)
         for kind in ("user", "account")
-    }
+    )
     overall = parts.get("all", ())
     return PoolPart(
         name,
@@ -162,8 +199,8 @@ def _pool(
         widths=tuple(sorted(parts.get("width_class", ()), key=_by_width)),
         hours=tuple(sorted(parts.get("hour_of_week", ()), key=lambda part: int(part.label))),
         days=parts.get("day", ()),
-        users=kinds["user"],
-        accounts=kinds["account"],
+        users=users_,
+        accounts=accounts,
         resources=_resources(parts.get("resource", ()), used),
         fair_start=fair,
     )
@@ -172,26 +209,33 @@ def _pool(
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
     """The resources of a pool, in the order in which sites count them."""
     columns = ("user", "value", "share", "share_of_counted", "attempts")
-    made = []
+    resources = []
     for part in sorted(busy, key=lambda part: _ORDER.get(part.label, len(_ORDER))):
-        own = used.filter(pl.col("resource") == part.label)
-        total, left_out = own.select("total", "left_out").row(0) if own.height else (0.0, 0)
-        made.append(
+        users_ = used.filter(pl.col("resource") == part.label)
+        total, left_out = users_.select("total", "left_out").row(0) if users_.height else (0.0, 0)
+        resources.append(
             ResourceUse(
                 part.label,
                 part.figure("utilization").value,
                 total,
-                tuple(ResourceUser(*row) for row in own.select(columns).iter_rows()),
+                tuple(ResourceUser(*row) for row in users_.select(columns).iter_rows()),
                 left_out,
             )
         )
-    return tuple(made)
+    return tuple(resources)
 
 
 _ORDER: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
 
 
-def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gaps: int) -> Coverage:
+def _coverage(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    zone_name: str,
+    gaps: int,
+    inputs: tuple[Input, ...],
+) -> Coverage:
     in_zone = zone(zone_name)
     last = period.to_time if period.whole_log else period.to_time - 1
     span = {
@@ -200,24 +244,23 @@ def _coverage(con: Connection, cluster: str, period: Period, zone_name: str, gap
         "to_day": day_of(last, in_zone).isoformat(),
     }
     days, empty, partial = queries.run(con, "report_coverage", **span).row(0)
-    found = queries.run(con, "report_gaps", **span, gaps=gaps)
-    return Coverage(
-        days, empty, partial, undated=0, gaps=tuple(Gap(*row) for row in found.iter_rows())
-    )
+    longest = queries.run(con, "report_gaps", **span, gaps=gaps)
+    undated = sum(log.refused for log in inputs)
+    return Coverage(days, empty, partial, undated, tuple(Gap(*row) for row in longest.iter_rows()))
 
 
 def _breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:
     """The figures of a pool by dimension, and within it by value, in the order of the query."""
-    found: dict[str, dict[str | None, list[Figure]]] = {}
+    figures_of: dict[str, dict[str | None, list[Figure]]] = {}
     columns = ("dimension", "dimension_value", "metric", "value", "lower", "upper", "unit")
     for dimension, value, *figure in summary.select(*columns, "attempts").iter_rows():
-        found.setdefault(dimension, {}).setdefault(value, []).append(Figure(*figure))
+        figures_of.setdefault(dimension, {}).setdefault(value, []).append(Figure(*figure))
     return {
         dimension: tuple(
             Breakdown("unknown" if value is None else value, tuple(figures))
             for value, figures in values.items()
         )
-        for dimension, values in found.items()
+        for dimension, values in figures_of.items()
     }
 
 
@@ -230,36 +273,37 @@ def _by_width(part: Breakdown) -> tuple[int, int]:
 
 
 def _entities(
-    kind: str, entities: pl.DataFrame, parts: dict[str, tuple[Breakdown, ...]]
+    kind: str,
+    entities: pl.DataFrame,
+    parts: dict[str, tuple[Breakdown, ...]],
+    keep_single: bool,
 ) -> Entities:
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
-    curve = users.cdf(entities).filter(pl.col("nuwt") <= NUWT_CUT) if entities.height else None
+    steps = users.cdf(entities, keep_single) if entities.height else pl.DataFrame()
     return Entities(
         kind,
         rows=tuple(_entity(row) for row in entities.drop("pool", "entity_kind").iter_rows()),
         spread=spread.figures if spread else (),
-        cdf=()
-        if curve is None
-        else tuple(Step(nuwt, share) for nuwt, share, _ in curve.iter_rows()),
+        cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
     )
 
 
 def _entity(row: tuple[Any, ...]) -> Entity:
-    started = row[_OWN:]
-    known = None not in started and started[0]
-    return replace(Entity(*row[:_OWN]), missed=Missed(*started) if known else None)
+    missed = row[_PLAIN:]
+    judged = None not in missed and missed[0]
+    return replace(Entity(*row[:_PLAIN]), missed=Missed(*missed) if judged else None)
 
 
-_OWN: Final = 10
+_PLAIN: Final = 10
 """So many columns of ``report_entities`` stand before those of fair start times."""
 
 
 def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
-    found: dict[str, tuple[int, list[RefusedLine]]] = {}
+    by_reason: dict[str, tuple[int, list[RefusedLine]]] = {}
     for reason, number, file, line, text in lines.iter_rows():
-        found.setdefault(reason, (number, []))[1].append(RefusedLine(file, line, text))
+        by_reason.setdefault(reason, (number, []))[1].append(RefusedLine(file, line, text))
     return tuple(
-        Refusal(reason, number, tuple(examples)) for reason, (number, examples) in found.items()
+        Refusal(reason, number, tuple(examples)) for reason, (number, examples) in by_reason.items()
     )
 
 
@@ -272,7 +316,7 @@ def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if isinstance(value, dict) and set(value) <= {"notes", "warnings"}:
         return _texts(value.get("notes", [])), _texts(value.get("warnings", []))
     if isinstance(value, dict):
-        return _texts(f"{key}: {said}" for key, said in value.items()), ()
+        return _texts(f"{key}: {text}" for key, text in value.items()), ()
     return _texts(value), ()
 
 
@@ -281,10 +325,10 @@ def _texts(values: Iterable[object]) -> tuple[str, ...]:
 
 
 def _provenance(con: Connection, cluster: str, period: Period) -> Provenance:
-    found = queries.run(con, "report_run", cluster=cluster, period=period.name)
-    if found.is_empty():
+    runs = queries.run(con, "report_run", cluster=cluster, period=period.name)
+    if runs.is_empty():
         return Provenance(
             version="unknown", config_hash="unknown", input_hash="unknown", run_id="unknown"
         )
-    run_id, version, config_hash, input_hash = found.row(0)
+    run_id, version, config_hash, input_hash = runs.row(0)
     return Provenance(version, config_hash, input_hash, run_id)

@@ -1,6 +1,5 @@
 """What a report says of resources and penalties beside usage, read from the database."""
 
-from itertools import pairwise
 from typing import Final
 
 import polars as pl
@@ -8,7 +7,8 @@ import polars as pl
 from audit.model import Period
 from audit.periods import day_edges, day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.contents import (
+from audit.report.decayed import COLUMNS, LINES, drawn_kind
+from audit.report.usage_contents import (
     Charge,
     DecayedUsage,
     Occupied,
@@ -17,7 +17,6 @@ from audit.report.contents import (
     PenaltyOf,
     PenaltyRow,
 )
-from audit.report.decayed import COLUMNS, LINES, drawn_kind
 from audit.store import queries
 from audit.store.database import Connection
 from audit.words import AMOUNTS
@@ -26,47 +25,58 @@ PENALTIES: Final = (
     *("cpu", "max", "max_capped", "max_scaled", "sum", "sum_weighted", "product"),
     *("product_weighted", "root", "root_weighted", "pe", "billing"),
 )
-"""In the order in which they are shown; the first that is known is what the others differ from."""
-
-RESOURCES: Final = AMOUNTS
-"""In the order in which they are shown."""
+"""In the order in which they are shown, behind the configured one."""
 
 
 def charges(con: Connection, cluster: str, period: Period) -> tuple[Charge, ...]:
     """What requests were compared with, by pool and resource."""
-    found = queries.run(con, "report_charges", cluster=cluster, period=period.name)
-    return tuple(Charge(*row) for row in found.iter_rows())
+    rows = queries.run(con, "report_charges", cluster=cluster, period=period.name)
+    return tuple(Charge(*row) for row in rows.iter_rows())
 
 
 def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyChoice | None:
-    """Who is charged for what under each penalty; None where one resource alone is known."""
-    own = {"cluster": cluster, "period": period.name}
-    names = queries.run(con, "report_penalty_names", **own)
-    if names.is_empty():
+    """Who is charged for what under each penalty, beside the one that is configured.
+
+    Args:
+        con: a store or a published snapshot.
+        cluster: its name in the database.
+        period: one whose figures were computed.
+        rows: how many users, and accounts, are shown.
+
+    Returns:
+        None where one resource alone is known.
+    """
+    of_period = {"cluster": cluster, "period": period.name}
+    known = queries.run(con, "report_penalty_names", **of_period)
+    if known.is_empty():
         return None
-    known = [name for name in PENALTIES if name in set(names["penalty"])]
-    found = queries.run(con, "report_penalties", **own, base=known[0], rows=rows)
-    configured = names.filter("configured")["penalty"]
-    kinds = [
-        _penalty_of(kind, found.filter(pl.col("entity_kind") == kind), known)
+    configured = set(known.filter("configured")["penalty"])
+    present = set(known["penalty"])
+    penalties = sorted(
+        (name for name in PENALTIES if name in present), key=lambda name: name not in configured
+    )
+    parts = queries.run(con, "report_penalties", **of_period, base=penalties[0], rows=rows)
+    accounts, users = (
+        _penalty_of(kind, parts.filter(pl.col("entity_kind") == kind), penalties)
         for kind in ("account", "user")
-    ]
-    return PenaltyChoice(tuple(known), configured[0] if len(configured) else known[0], *kinds)
+    )
+    return PenaltyChoice(tuple(penalties), accounts, users)
 
 
-def _penalty_of(kind: str, found: pl.DataFrame, known: list[str]) -> PenaltyOf:
-    moved = dict(found.select("penalty", "moved").unique().iter_rows())
+def _penalty_of(kind: str, parts: pl.DataFrame, penalties: list[str]) -> PenaltyOf:
+    """Users, or accounts, whose part of all usage depends on the penalty."""
+    moved = dict(parts.select("penalty", "moved").unique().iter_rows())
     rows = []
-    for _, of_one in found.group_by("place", maintain_order=True):
-        parts = dict(of_one.select("penalty", "part").iter_rows())
-        shifts = dict(of_one.select("penalty", "shift").iter_rows())
-        furthest = max(range(len(known)), key=lambda k: abs(shifts[known[k]]))
-        if abs(shifts[known[furthest]]) > 0:
-            name = of_one.item(0, "entity")
-            rows.append(PenaltyRow(name, tuple(parts[k] for k in known), furthest))
-    entities = int(found.item(0, "entities")) if found.height else 0
+    for _, of_entity in parts.group_by("place", maintain_order=True):
+        part = dict(of_entity.select("penalty", "part").iter_rows())
+        shift = dict(of_entity.select("penalty", "shift").iter_rows())
+        furthest = max(range(len(penalties)), key=lambda at: abs(shift[penalties[at]]))
+        if abs(shift[penalties[furthest]]) > 0:
+            name = of_entity.item(0, "entity")
+            rows.append(PenaltyRow(name, tuple(part[penalty] for penalty in penalties), furthest))
+    entities = int(parts.item(0, "entities")) if parts.height else 0
     return PenaltyOf(
-        kind, tuple(rows), entities - len(rows), tuple(moved.get(name, 0.0) for name in known)
+        kind, tuple(rows), entities - len(rows), tuple(moved.get(name, 0.0) for name in penalties)
     )
 
 
@@ -91,17 +101,13 @@ def occupied(
         usages: which tell whether users or accounts are of interest.
     """
     resources: list[str] = [
-        name for name in RESOURCES if name in {charge.resource for charge in known}
+        name for name in AMOUNTS if name in {charge.resource for charge in known}
     ]
     kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)
     if len(resources) < 2 or kind is None:
         return None
-    in_zone = zone(zone_name)
-    edges = day_edges(period.from_time, period.to_time, in_zone)
-    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
-    if weekly:
-        edges = sorted({*edges[::7], edges[-1]})
-    found = queries.run(
+    edges, weekly = _edges(period, zone_name)
+    parts = queries.run(
         con,
         "report_occupied",
         cluster=cluster,
@@ -112,42 +118,43 @@ def occupied(
         edges=edges,
         shown=LINES,
     )
-    resources = [name for name in resources if name in set(found["resource"])]
+    resources = [name for name in resources if name in set(parts["resource"])]
     if len(resources) < 2:
         return None
-    starts = [first for first, _ in pairwise(edges)]
-    lines = []
-    for _, line in found.group_by("place", maintain_order=True):
-        others = line.item(0, "others") if line.item(0, "place") > LINES else 0
-        lines.append(
-            OccupiedLine(
-                line.item(0, "entity"),
-                others,
-                line.item(0, "share"),
-                *_parts(line, resources, starts),
-            )
-        )
+    starts = edges[:-1]
     return Occupied(
         kind,
         tuple(resources),
-        tuple(day_of(first, in_zone).isoformat() for first in starts),
+        tuple(day_of(start, zone(zone_name)).isoformat() for start in starts),
         weekly,
-        tuple(lines),
+        tuple(
+            _line(of_line, resources, starts)
+            for _, of_line in parts.group_by("place", maintain_order=True)
+        ),
     )
 
 
-def _parts(
-    line: pl.DataFrame, resources: list[str], starts: list[int]
-) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
-    """Of each resource the part in the whole period, and in each part of it."""
+def _edges(period: Period, zone_name: str) -> tuple[list[int], bool]:
+    """Where the parts of a period that are drawn begin and end, and whether they are weeks."""
+    edges = day_edges(period.from_time, period.to_time, zone(zone_name))
+    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
+    return (sorted({*edges[::7], edges[-1]}) if weekly else edges), weekly
+
+
+def _line(rows: pl.DataFrame, resources: list[str], starts: list[int]) -> OccupiedLine:
+    """What one entity, or all others together, occupied of each resource, and when."""
     whole, over_time = [], []
     for name in resources:
-        mine = line.filter(pl.col("resource") == name)
-        total = mine.item(0, "total") if mine.height else 1.0
-        whole.append(sum(mine["occupied"].to_list()) / total)
+        of_resource = rows.filter(pl.col("resource") == name)
+        total = of_resource.item(0, "total") if of_resource.height else 1.0
+        whole.append(sum(of_resource["occupied"].to_list()) / total)
         at = {
-            first: part / of_all
-            for first, part, of_all in mine.select("first", "occupied", "of_all").iter_rows()
+            start: occupied / of_all
+            for start, occupied, of_all in of_resource.select(
+                "first", "occupied", "of_all"
+            ).iter_rows()
         }
-        over_time.append(tuple(at.get(first, 0.0) for first in starts))
-    return tuple(whole), tuple(over_time)
+        over_time.append(tuple(at.get(start, 0.0) for start in starts))
+    others = rows.item(0, "others") if rows.item(0, "place") > LINES else 0
+    entity, share = rows.select("entity", "share").row(0)
+    return OccupiedLine(entity, others, share, tuple(whole), tuple(over_time))

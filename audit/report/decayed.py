@@ -1,18 +1,20 @@
 """What a report says of decayed usage, read from the database.
 
-Sums and means are the database's; only rows that are shown come here.
+Sums and means are the database's; only rows that are shown come here. All are of the same days:
+those of the period from the first on at whose end anybody had used anything.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit.model import Period
 from audit.periods import day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.contents import (
+from audit.report.contents import Settings
+from audit.report.usage_contents import (
     DecayedUsage,
     OffTarget,
     OffTargets,
@@ -35,7 +37,7 @@ beyond ±0.25 of the relative operator, which [R] §4 calls balance."""
 
 
 def usages(
-    con: Connection, cluster: str, period: Period, zone_name: str, rows: int
+    con: Connection, cluster: str, period: Period, zone_name: str, rows: int, settings: Settings
 ) -> tuple[DecayedUsage, ...]:
     """Decayed usage of the period by method; empty where the database holds none.
 
@@ -45,66 +47,56 @@ def usages(
         period: one whose figures were computed.
         zone_name: of the cluster.
         rows: how many users, and accounts, are shown.
+        settings: in force when the period was computed.
     """
-    own = {"cluster": cluster, "period": period.name}
-    found = queries.run(con, "report_usage", **own, rows=rows)
-    settings = _settings(con, own) if found.height else {}
-    made = []
-    for (method,), of_method in found.group_by("method", maintain_order=True):
-        kinds = {
-            kind: _usage_of(kind, of_method.filter(pl.col("entity_kind") == kind))
+    key = {"cluster": cluster, "period": period.name}
+    found = queries.run(con, "report_usage", **key, rows=rows)
+    in_zone = zone(zone_name)
+    decayed = []
+    for (name,), of_method in found.group_by("method", maintain_order=True):
+        method = str(name)
+        accounts, users = (
+            _usage_of(kind, of_method.filter(pl.col("entity_kind") == kind))
             for kind in ("account", "user")
-        }
-        drawn = drawn_kind(kinds["account"], kinds["user"])
-        series = None
-        if drawn is not None:
-            points = queries.run(
-                con,
-                "report_usage_series",
-                **own,
-                method=method,
-                kind=drawn,
-                shown=LINES,
-                days=DAYS_DRAWN // COLUMNS,
-            )
-            series = _series(drawn, points, zone_name)
-        made.append(
+        )
+        first, last, days = of_method.select("first_as_of", "last_as_of", "days").row(0)
+        decayed.append(
             DecayedUsage(
-                str(method),
-                settings if _agree(str(method), settings) else {},
-                of_method.item(0, "last_as_of"),
-                of_method.item(0, "days"),
-                kinds["account"],
-                kinds["user"],
-                series,
+                method,
+                settings.usage if _agree(method, settings.usage) else {},
+                last,
+                days,
+                accounts,
+                users,
+                _series(con, {**key, "method": method}, drawn_kind(accounts, users), in_zone),
                 tuple(
-                    _off_targets(con, own, str(method), of.kind, rows, zone_name)
-                    for of in kinds.values()
+                    _off_targets(con, {**key, "method": method}, of.kind, rows, in_zone)
+                    for of in (accounts, users)
                     if of.targets
                 ),
                 nothing=not (of_method["greatest"] > 0).any(),
+                from_first=_day(first, in_zone) > day_of(period.from_time, in_zone).isoformat(),
             )
         )
-    return tuple(made)
+    return tuple(decayed)
+
+
+def _day(as_of: int, in_zone: ZoneInfo) -> str:
+    """The day that a figure is of: as of midnight, the one which then ended."""
+    return day_of(as_of - 1, in_zone).isoformat()
 
 
 def _off_targets(
-    con: Connection, own: Mapping[str, str], method: str, kind: str, rows: int, zone_name: str
+    con: Connection, key: Mapping[str, str], kind: str, rows: int, in_zone: ZoneInfo
 ) -> OffTargets:
     """When users, or accounts, were above or below their targets."""
-    found = queries.run(
-        con, "report_usage_spans", **own, method=method, kind=kind, balance=BALANCE, rows=rows
-    )
-    in_zone = zone(zone_name)
-
-    def day(as_of: int) -> str:  # a figure as of midnight is that of the day which then ended
-        return day_of(as_of - 1, in_zone).isoformat()
+    spans = queries.run(con, "report_usage_spans", **key, kind=kind, balance=BALANCE, rows=rows)
 
     def stretch(row: Mapping[str, int | None], side: str) -> Stretch | None:
         days, first, last = (row[f"{side}_{name}"] for name in ("days", "first", "last"))
         if days is None or first is None or last is None:
             return None
-        return Stretch(day(first), day(last), days)
+        return Stretch(_day(first, in_zone), _day(last, in_zone), days)
 
     return OffTargets(
         kind,
@@ -120,10 +112,10 @@ def _off_targets(
                 stretch(row, "above"),
                 stretch(row, "below"),
             )
-            for row in found.iter_rows(named=True)
+            for row in spans.iter_rows(named=True)
         ),
-        found.item(0, "off") if found.height else 0,
-        found.item(0, "entities") if found.height else 0,
+        spans.item(0, "off") if spans.height else 0,
+        spans.item(0, "entities") if spans.height else 0,
     )
 
 
@@ -135,54 +127,54 @@ def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
     return next((of.kind for of in (users, accounts) if of.named), None)
 
 
-def _usage_of(kind: str, found: pl.DataFrame) -> UsageOf:
+def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:
+    """Users, or accounts, by their part of all usage."""
     columns = ("entity", "share", "now", "mean", "rank", "priority", "parent", "partition")
-    rows = [UsageRow(*row) for row in found.select(columns).iter_rows()]
-    ends = {
-        end: next((row for row, it in zip(rows, found[end], strict=True) if it), None)
-        for end in ("above", "below")
-    }
-    named, targets, left_out = (
-        int(found.item(0, name)) if found.height else 0 for name in ("named", "targets", "left_out")
+    rows = [UsageRow(*row) for row in entities.select(columns).iter_rows()]
+    above, below = (
+        next((row for row, at_end in zip(rows, entities[side], strict=True) if at_end), None)
+        for side in ("above", "below")
     )
-    more = found.row(0, named=True) if found.height else {}
+    if entities.is_empty():
+        return UsageOf(kind, 0, 0, (), 0, None, None)
+    of_kind = entities.row(0, named=True)
+    targets = int(of_kind["targets"])
     return UsageOf(
         kind,
-        named,
+        int(of_kind["named"]),
         targets,
         tuple(rows),
-        left_out,
-        ends["above"],
-        ends["below"],
-        int(more.get("different", 0)),
-        int(more.get("without", 0)) if targets else 0,
-        float(more.get("by_without", 0.0)) if targets else 0.0,
-        float(more.get("unused", 0.0)) if targets else 0.0,
+        int(of_kind["left_out"]),
+        above,
+        below,
+        int(of_kind["different"]),
+        int(of_kind["without"]) if targets else 0,
+        float(of_kind["by_without"]) if targets else 0.0,
+        float(of_kind["unused"]) if targets else 0.0,
         any(row.parent is not None for row in rows),
     )
 
 
-def _series(kind: str, points: pl.DataFrame, zone_name: str) -> UsageSeries:
-    in_zone = zone(zone_name)
+def _series(
+    con: Connection, key: Mapping[str, str], kind: str | None, in_zone: ZoneInfo
+) -> UsageSeries | None:
+    """What is drawn of users, or accounts, over time; None where there is nobody to draw."""
+    if kind is None:
+        return None
+    points = queries.run(
+        con, "report_usage_series", **key, kind=kind, shown=LINES, days=DAYS_DRAWN // COLUMNS
+    )
     lines = []
     days: tuple[str, ...] = ()
     for _, line in points.group_by("place", maintain_order=True):
-        # A figure as of midnight is that of the day which then ended.
-        days = days or tuple(day_of(t - 1, in_zone).isoformat() for t in line["first_as_of"])
+        days = days or tuple(_day(as_of, in_zone) for as_of in line["first_as_of"])
         name, others, share = line.select("entity", "others", "share").row(0)
         lines.append(UsageLine(name, others, share, tuple(line["fraction"])))
     return UsageSeries(kind, days, bool(points.item(0, "weekly")), tuple(lines))
 
 
-def _settings(con: Connection, own: Mapping[str, str]) -> Mapping[str, object]:
-    found = queries.run(con, "report_usage_settings", **own)
-    text = found.item(0, "settings") if found.height else None
-    value = json.loads(text) if text else None
-    return value if isinstance(value, dict) else {}
-
-
 def _agree(method: str, settings: Mapping[str, object]) -> bool:
     """Whether settings are those that a method's name tells."""
-    told = [str(settings.get(key)) for key in ("method", "penalty", "operator")]
+    configured = [str(settings.get(key)) for key in ("method", "penalty", "operator")]
     named = method.split(":")
-    return named == told[: len(named)]
+    return named == configured[: len(named)]

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from audit.model import OBSERVED, FstStatus, Period
-from audit.report.contents import Breakdown, FairStart, Fidelity, Figure, StatusCount
+from audit.report.contents import Breakdown, FairStart, Fidelity, Figure, Settings, StatusCount
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -23,6 +23,7 @@ def fair_starts(
     period: Period,
     schedule: str,
     pools: Mapping[str, Mapping[str, tuple[Breakdown, ...]]],
+    settings: Settings,
 ) -> dict[str, FairStart]:
     """What is known of the fair start times of each pool.
 
@@ -32,19 +33,17 @@ def fair_starts(
         period: one whose figures were computed.
         schedule: whose; fidelity is of the observed one only.
         pools: the figures of each pool by dimension.
+        settings: in force when the figures were computed.
     """
-    own = {"cluster": cluster, "period": period.name}
-    found = queries.run(con, "report_fidelity", **own)
+    replays = queries.run(con, "report_fidelity", cluster=cluster, period=period.name)
     if schedule != OBSERVED:
-        found = found.clear()
-    tolerances = queries.run(con, "report_tolerance", **own)
-    tolerance = tolerances.item(0, "tolerance_s") if tolerances.height else None
+        replays = replays.clear()
     return {
         pool: FairStart(
             _statuses(parts.get("fst_status", ())),
             _partitions(parts.get("partition", ())),
-            _fidelity(found.filter(pl.col("pool") == pool)),
-            tolerance,
+            _fidelity(replays.filter(pl.col("pool") == pool)),
+            settings.metrics.tolerance_s if settings.known else None,
         )
         for pool, parts in pools.items()
     }
@@ -61,8 +60,8 @@ def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:
 
 def _partitions(parts: tuple[Breakdown, ...]) -> tuple[Breakdown, ...]:
     """Those with a figure, by what their attempts missed in sum; nothing where it is only one."""
-    told = [part for part in parts if part.figure("miss_strict_mean").value is not None]
-    return tuple(sorted(told, key=lambda part: -_missed(part))) if len(told) > 1 else ()
+    judged = [part for part in parts if part.figure("miss_strict_mean").value is not None]
+    return tuple(sorted(judged, key=lambda part: -_missed(part))) if len(judged) > 1 else ()
 
 
 def _missed(part: Breakdown) -> float:
@@ -70,11 +69,11 @@ def _missed(part: Breakdown) -> float:
     return (mean.value or 0.0) * (mean.attempts or 0)
 
 
-def _fidelity(found: pl.DataFrame) -> Fidelity | None:
-    if found.is_empty():
+def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
+    if replays.is_empty():
         return None
-    order, backfill, fair_order = found.select("order", "backfill", "fair_order").row(0)
-    figures = found.filter(pl.col("order") == order, pl.col("backfill") == backfill).select(
+    order, backfill, fair_order = replays.select("order", "backfill", "fair_order").row(0)
+    figures = replays.filter(pl.col("order") == order, pl.col("backfill") == backfill).select(
         "metric", "value", lower=None, upper=None, unit="unit"
     )
     return Fidelity(order, backfill, tuple(Figure(*row) for row in figures.iter_rows()), fair_order)

@@ -1,25 +1,33 @@
 -- Decayed usage of a period by user and account: the part of all that each had as of the last day,
--- and its mean over all days (before its first attempt it had none); targets are of everything,
--- also in a share tree. Given are those with the most, those furthest from their target, and in
+-- and its mean over all days from the first on at whose end anybody had used anything: with targets
+-- there are rows for days before the log begins, which say nothing of anybody. (Before its own first
+-- attempt one had used none.) Targets are of everything, also in a share tree. Given are those with the most, those furthest from their target, and in
 -- "left_out" how many are not given. "without" counts those who have no target though others have,
 -- and "by_without" is their part of all usage; "unused" is what of all targets is of those who used
 -- nothing.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
-WITH own AS (
+WITH begun AS (
+    SELECT method, coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period
+    GROUP BY method
+),
+own AS (
     SELECT
         method, entity_kind, entity, parent, partition, as_of, usage, priority, rank,
         share_of_all AS share, coalesce(usage_of_all, 0) AS fraction
-    FROM fairshare_result
-    WHERE cluster = $cluster AND period = $period
+    FROM fairshare_result JOIN begun USING (method)
+    WHERE cluster = $cluster AND period = $period AND as_of >= first_as_of
 ),
 spanned AS (
-    SELECT method, max(as_of) AS last_as_of, count(DISTINCT as_of) AS days
+    SELECT
+        method, min(as_of) AS first_as_of, max(as_of) AS last_as_of, count(DISTINCT as_of) AS days
     FROM own
     GROUP BY method
 ),
 summed AS (
     SELECT
-        method, entity_kind, entity, parent, partition, last_as_of, days,
+        method, entity_kind, entity, parent, partition, first_as_of, last_as_of, days,
         max(share) AS share,
         coalesce(max(fraction) FILTER (as_of = last_as_of), 0) AS now,
         -- Decimals, so that the sum does not depend on the order of rows.
@@ -28,7 +36,7 @@ summed AS (
         max(rank) FILTER (as_of = last_as_of) AS rank,
         max(usage) AS most
     FROM own JOIN spanned USING (method)
-    GROUP BY method, entity_kind, entity, parent, partition, last_as_of, days
+    GROUP BY method, entity_kind, entity, parent, partition, first_as_of, last_as_of, days
 ),
 placed AS (
     SELECT
@@ -62,7 +70,7 @@ given AS (
     WHERE place <= $rows OR (share IS NOT NULL AND (away <= $rows OR 1 IN (from_above, from_below)))
 )
 SELECT
-    method, entity_kind, last_as_of, days, named, targets, different, without,
+    method, entity_kind, first_as_of, last_as_of, days, named, targets, different, without,
     coalesce(by_without, 0)::DOUBLE AS by_without, greatest,
     coalesce(unused::DOUBLE / nullif(promised::DOUBLE, 0), 0) AS unused,
     entities - count(*) OVER (PARTITION BY method, entity_kind) AS left_out,

@@ -1,8 +1,14 @@
 -- Parts of all usage over time of the users, or accounts, who used most, and of all others together
--- (place beyond "shown", with their number). Beyond "days" days each point is the mean of seven. Of
+-- (place beyond "shown", with their number), from the first day on at whose end anybody had used
+-- anything. Beyond "days" days each point is the mean of seven. Of
 -- accounts in a share tree those that have no others below them, so that none is counted twice.
 -- parameters: cluster VARCHAR, period VARCHAR, method VARCHAR, kind VARCHAR, shown BIGINT, days BIGINT
-WITH above AS (
+WITH begun AS (
+    SELECT coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
+    FROM fairshare_result
+    WHERE cluster = $cluster AND period = $period AND method = $method
+),
+above AS (
     SELECT DISTINCT parent
     FROM fairshare_result
     WHERE cluster = $cluster AND period = $period AND method = $method
@@ -12,7 +18,7 @@ own AS (
     SELECT
         as_of, entity, sum(share_of_all) AS share,
         sum(coalesce(usage_of_all, 0)::DECIMAL(20, 18)) AS fraction
-    FROM fairshare_result
+    FROM fairshare_result JOIN begun ON as_of >= first_as_of
     WHERE cluster = $cluster AND period = $period AND method = $method AND entity_kind = $kind
         AND ($kind <> 'account' OR entity IS NULL OR entity NOT IN (SELECT parent FROM above))
     GROUP BY as_of, entity

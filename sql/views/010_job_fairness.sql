@@ -77,9 +77,9 @@ COMMENT ON COLUMN job_fairness.fair_slowdown IS 'bounded slowdown with the stric
 COMMENT ON COLUMN job_fairness.width_class IS 'class of size: 1, 2, 3-4, 5-8, … 65-128, >128';
 COMMENT ON COLUMN job_fairness.overtaken_by IS 'attempts that arrived later and started earlier';
 COMMENT ON COLUMN job_fairness.overtook IS 'attempts that arrived earlier and started later';
-COMMENT ON COLUMN job_fairness.re_deserved IS 'resource equality: ∫ size · used / active, as by metrics.resource_equality_weights; resource·s';
-COMMENT ON COLUMN job_fairness.re_consumed IS 'resource equality: occupancy · size; resource·s';
-COMMENT ON COLUMN job_fairness.re_unfairness IS 're_deserved − re_consumed, > 0 treated unfairly; resource·s';
+COMMENT ON COLUMN job_fairness.re_deserved IS 'resource equality: ∫ size · used / active, as by metrics.resource_equality_weights; resource·s; NULL where the size is unknown';
+COMMENT ON COLUMN job_fairness.re_consumed IS 'resource equality: occupancy · size; resource·s; NULL where the size is unknown';
+COMMENT ON COLUMN job_fairness.re_unfairness IS 're_deserved − re_consumed, > 0 treated unfairly; resource·s; NULL where the size is unknown';
 COMMENT ON COLUMN job_fairness.fst_strict IS 'strict fair start time; NULL until computed';
 COMMENT ON COLUMN job_fairness.fst_relaxed IS 'relaxed fair start time; NULL until computed';
 COMMENT ON COLUMN job_fairness.fst_status IS 'status of the fair start times; NULL until computed';

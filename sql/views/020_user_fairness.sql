@@ -40,6 +40,6 @@ COMMENT ON COLUMN user_fairness.miss_strict_s IS 'total miss of the strict fair 
 COMMENT ON COLUMN user_fairness.miss_relaxed_s IS 'total miss of the relaxed fair start time; s; NULL where no attempt has a fair start time that counts';
 COMMENT ON COLUMN user_fairness.missed_strict IS 'attempts that missed the strict fair start time by more than metrics.tolerance_s; NULL where no attempt has a fair start time that counts';
 COMMENT ON COLUMN user_fairness.missed_relaxed IS 'attempts that missed the relaxed fair start time by more than metrics.tolerance_s; NULL where no attempt has a fair start time that counts';
-COMMENT ON COLUMN user_fairness.re_unfairness_positive IS 'sum of max(re_unfairness, 0); resource·s';
-COMMENT ON COLUMN user_fairness.re_unfairness_net IS 'sum of re_unfairness; resource·s';
+COMMENT ON COLUMN user_fairness.re_unfairness_positive IS 'sum of max(re_unfairness, 0) over attempts whose size is known; resource·s; NULL where no size is known';
+COMMENT ON COLUMN user_fairness.re_unfairness_net IS 'sum of re_unfairness over attempts whose size is known; resource·s; NULL where no size is known';
 COMMENT ON COLUMN user_fairness.run_id IS 'run that computed the row; see runs';

@@ -21,7 +21,7 @@ from audit.mail import delivery
 from audit.mail import transport as posts
 from audit.mail.delivery import Delivered
 from audit.nightly import run as night
-from audit.report.text import findings
+from audit.report.text import standing
 from audit.setup import doctor as diagnosis
 from audit.store import database, migrations
 from audit.store.database import Connection
@@ -391,8 +391,8 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
     assert len(deliver(place, settings).sent) == 1  # stale
     assert deliver(place, settings) == Delivered()
     restate(place, "second")
-    complete = findings.Standing(findings.State.COMPLETE, "All.")
-    monkeypatch.setattr(findings, "standing", lambda _page, _now: complete)
+    complete = standing.Standing(standing.State.COMPLETE, "All.")
+    monkeypatch.setattr(standing, "standing", lambda _page, _now: complete)
     assert len(deliver(place, settings).sent) == 1
     subjects = {
         message_from_bytes(file.read_bytes(), policy=policy.default)["Subject"]

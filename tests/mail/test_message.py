@@ -10,7 +10,7 @@ import pytest
 from audit.mail import message as mail
 from audit.report.contents import Contents
 from audit.report.text import findings
-from audit.report.text.findings import Standing, State
+from audit.report.text.standing import Standing, State
 from tests.report import sample
 
 TEMPLATE = "Fairness of {cluster}, {period}"

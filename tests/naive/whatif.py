@@ -38,6 +38,7 @@ def figures(
         for row in today
         if row["standing"] == "ended" and (row["job_id"], row["attempt"]) in keyed
     ]
+    sized = [pair for pair in pairs if pair[0]["size"] is not None]
     judged = [pair for pair in pairs if all(row["fst_status"] == "final" for row in pair)]
 
     def mean(of: Sequence[tuple[Row, Row]], value: Any) -> tuple[float, float] | None:
@@ -55,7 +56,7 @@ def figures(
         "miss_strict_mean": mean(judged, lambda row: row["miss_strict_s"]),
         "miss_relaxed_mean": mean(judged, lambda row: row["miss_relaxed_s"]),
         "missed_strict_share": mean(judged, lambda row: row["miss_strict_s"] > tolerance_s),
-        "re_unfairness": mean(pairs, lambda row: max(row["re_unfairness"], 0)),
+        "re_unfairness": mean(sized, lambda row: max(row["re_unfairness"], 0)),
     }
 
 

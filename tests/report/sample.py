@@ -6,7 +6,6 @@ from audit.report.contents import (
     Breakdown,
     Contents,
     Coverage,
-    DecayedUsage,
     Entities,
     Entity,
     FairStart,
@@ -25,12 +24,21 @@ from audit.report.contents import (
     Span,
     StatusCount,
     Step,
+)
+from audit.report.text.definitions import definitions
+from audit.report.usage_contents import (
+    Charge,
+    DecayedUsage,
+    Occupied,
+    OccupiedLine,
+    PenaltyChoice,
+    PenaltyOf,
+    PenaltyRow,
     UsageLine,
     UsageOf,
     UsageRow,
     UsageSeries,
 )
-from audit.report.text.definitions import definitions
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -321,3 +329,28 @@ def empty() -> Contents:
         fair_start=NO_FAIR_STARTS,
     )
     return contents(nothing)
+
+
+def choice(names: tuple[str | None, ...] = ("anna", "ben")) -> PenaltyChoice:
+    rows = tuple(PenaltyRow(name, (0.1 * at, 0.5, 0.6), 2) for at, name in enumerate(names))
+    return PenaltyChoice(
+        ("cpu", "max", "root"),
+        PenaltyOf("account", (), 1, (0.0, 0.0, 0.0)),
+        PenaltyOf("user", rows, 3, (0.0, 0.4, 0.5)),
+    )
+
+
+def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupied:
+    lines = tuple(
+        OccupiedLine(name, 0, 0.25, (0.4, 0.1), ((0.5, 0.3), (0.0, 0.2))) for name in names
+    )
+    others = OccupiedLine(None, 3, None, (0.2, 0.8), ((0.0, 0.4), (1.0, 0.6)))
+    days = ("2026-10-01", "2026-10-02")
+    return Occupied("account", ("cpus", "gpus"), days, weekly=False, lines=(*lines, others))
+
+
+def known(*, inferred: bool = False) -> tuple[Charge, ...]:
+    return (
+        Charge("batch", "cpus", 128.0, False, True, 10, 0, 0, None),
+        Charge("batch", "gpus", 8.0, inferred, False, 10, 0, 0, None),
+    )

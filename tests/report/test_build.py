@@ -14,7 +14,7 @@ from audit.periods import zone
 from audit.report.build import build
 from audit.report.contents import Contents, Options
 from audit.report.render import page as render
-from audit.report.text.findings import notices
+from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores

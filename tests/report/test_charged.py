@@ -1,37 +1,36 @@
 """Resources and penalties: from the rows of the database to records, charts and sentences."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
 from audit.model import OBSERVED, Period
 from audit.report import charged
-from audit.report.charts import drawing
 from audit.report.charts import parts as parts_chart
-from audit.report.contents import (
-    Charge,
-    Occupied,
-    OccupiedLine,
-    PenaltyChoice,
-    PenaltyOf,
-    PenaltyRow,
-)
+from audit.report.contents import Settings
 from audit.report.decayed import LINES, usages
 from audit.report.render import page as render
 from audit.report.text import findings
+from audit.report.usage_contents import (
+    Occupied,
+    PenaltyChoice,
+    PenaltyOf,
+)
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores
-from tests.report.charts.test_usage import _add
-from tests.report.sample import HOSTILE, contents, usage
+from tests.report.sample import choice, contents, known, of_resources
+from tests.report.test_decayed import _add
 
 _FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
+
+
 _PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
+
+
 _ZONE = "Europe/Berlin"
 
 
@@ -85,7 +84,7 @@ def job(user: str | None, start: float, end: float | None, **amounts: int) -> di
 
 def occupied(con: Connection) -> Occupied | None:
     known = charged.charges(con, "demo", _PERIOD)
-    of = usages(con, "demo", _PERIOD, _ZONE, 10)
+    of = usages(con, "demo", _PERIOD, _ZONE, 10, Settings())
     return charged.occupied(con, "demo", OBSERVED, _PERIOD, _ZONE, known, of)
 
 
@@ -166,42 +165,13 @@ def test_who_moves_most_comes_first(con: Connection) -> None:
     )
     made = charged.choice(con, "demo", _PERIOD, 2)
     assert made is not None
-    assert (made.penalties, made.configured) == (("cpu", "max", "root"), "root")
-    assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 2), ("ben", 2)]
-    assert made.users.rows[0].shift == pytest.approx(0.5)
+    assert (made.penalties, made.configured) == (("root", "cpu", "max"), "root")
+    assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 1), ("ben", 1)]
+    assert made.users.rows[0].shift == pytest.approx(-0.5)
     assert made.users.left_out == 1
-    assert made.users.moved == pytest.approx((0.0, 0.4, 0.5))
+    assert made.users.moved == pytest.approx((0.0, 0.5, 0.2))
     assert made.accounts.rows == ()
     assert made.moving is made.users
-
-
-# --- what is said and drawn ----------------------------------------------------------------------
-
-
-def choice(names: tuple[str | None, ...] = ("anna", "ben")) -> PenaltyChoice:
-    rows = tuple(PenaltyRow(name, (0.1 * at, 0.5, 0.6), 2) for at, name in enumerate(names))
-    return PenaltyChoice(
-        ("cpu", "max", "root"),
-        "cpu",
-        PenaltyOf("account", (), 1, (0.0, 0.0, 0.0)),
-        PenaltyOf("user", rows, 3, (0.0, 0.4, 0.5)),
-    )
-
-
-def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupied:
-    lines = tuple(
-        OccupiedLine(name, 0, 0.25, (0.4, 0.1), ((0.5, 0.3), (0.0, 0.2))) for name in names
-    )
-    others = OccupiedLine(None, 3, None, (0.2, 0.8), ((0.0, 0.4), (1.0, 0.6)))
-    days = ("2026-10-01", "2026-10-02")
-    return Occupied("account", ("cpus", "gpus"), days, weekly=False, lines=(*lines, others))
-
-
-def known(*, inferred: bool = False) -> tuple[Charge, ...]:
-    return (
-        Charge("batch", "cpus", 128.0, False, True, 10, 0, 0, None),
-        Charge("batch", "gpus", 8.0, inferred, False, 10, 0, 0, None),
-    )
 
 
 def test_the_page_says_who_occupied_what_and_what_penalties_change() -> None:
@@ -238,7 +208,7 @@ def test_where_nothing_moves_it_is_said() -> None:
     still = PenaltyOf("user", (), 2, (0.0, 0.0))
     made = replace(
         contents(),
-        choice=PenaltyChoice(("cpu", "max"), "cpu", replace(still, kind="account"), still),
+        choice=PenaltyChoice(("cpu", "max"), replace(still, kind="account"), still),
         charges=known(),
     )
     (finding,) = [
@@ -246,77 +216,3 @@ def test_where_nothing_moves_it_is_said() -> None:
     ]
     assert "makes no difference whether usage is charged by cpu or max" in finding.text
     assert parts_chart.penalties(made.choice) is None
-
-
-def test_charts_have_shapes_and_dashes_beside_colours() -> None:
-    made = replace(contents(), occupied=of_resources(), choice=choice(), charges=known())
-    drawn = parts_chart.of_contents(made)
-    assert set(drawn) == {"occupied", "occupied_over_time", "penalties"}
-    dots = drawn["occupied"].spec["layer"][0]
-    assert dots["encoding"]["shape"]["scale"]["range"] == ["circle", "square"]
-    ticks = drawn["occupied"].spec["layer"][1]["data"]["values"]
-    assert ticks == [{"of": "physics", "part": 0.25}, {"of": "maths", "part": 0.25}]
-    (panels,) = drawn["occupied_over_time"].spec["vconcat"]
-    assert panels["facet"]["sort"] == ["physics", "maths"]
-    assert "strokeDash" in panels["spec"]["layer"][0]["encoding"]
-    assert "physics 40.0 % of the CPUs, 10.0 % of the GPUs" in drawn["occupied"].alt
-    assert "anna 0.0 % by cpu, 60.0 % by root" in drawn["penalties"].alt
-    for chart in drawn.values():
-        ElementTree.fromstring(drawing.svg(chart))
-
-
-def test_hostile_names_stay_text() -> None:
-    names = (*HOSTILE, None)
-    made = replace(contents(), occupied=of_resources(names), choice=choice(names), charges=known())
-    page = render.render_html(made)
-    assert "<script>alert" not in page
-    assert "<img src=x" not in page
-    for chart in parts_chart.of_contents(made).values():
-        labels = {row["of"] for row in _rows(chart.spec)}
-        assert all(label.isprintable() for label in labels)
-        tags = {
-            element.tag.rpartition("}")[2]
-            for element in ElementTree.fromstring(drawing.svg(chart)).iter()
-        }
-        assert tags <= {"svg", "g", "path", "rect", "text", "line", "title", "defs", "clipPath"}
-    titles = parts_chart.occupied(of_resources(names))
-    assert titles is not None
-    assert len({row["of"] for row in _rows(titles.spec)}) == len(names) + 1
-
-
-def _rows(spec: object) -> Iterator[dict[str, str]]:
-    """All rows of data in a specification."""
-    if isinstance(spec, dict):
-        for key, value in spec.items():
-            if key == "values":
-                yield from value
-            else:
-                yield from _rows(value)
-    elif isinstance(spec, list):
-        for item in spec:
-            yield from _rows(item)
-
-
-def test_shares_below_accounts_show_where_they_stand() -> None:
-    of = usage()
-    rows = tuple(
-        replace(row, parent="<b>science", partition="gpu", priority=-0.5)
-        for row in of.accounts.rows
-    )
-    told = replace(
-        of,
-        settings={**of.settings, "operator": "sigmoid"},
-        accounts=replace(of.accounts, rows=rows, tree=True),
-    )
-    page = render.render_html(replace(contents(), usages=(told,)))
-    assert '<span class="muted">of <bdi>&lt;b&gt;science</bdi></span>' in page
-    assert '<span class="muted">in <bdi>gpu</bdi></span>' in page
-    assert "Priority now" in page
-    assert "−0.500" in page
-    assert "in the share tree each account divides" in page
-
-
-def test_specifications_are_json() -> None:
-    made = replace(contents(), occupied=of_resources(), choice=choice(), charges=known())
-    for chart in parts_chart.of_contents(made).values():
-        json.dumps(chart.spec, allow_nan=False)

@@ -1,7 +1,8 @@
 """What is measured of each part of a population: of all attempts, of a width class, of a user, ….
 
-Every figure here is of the attempts that ended in the period; those about fair start times (FST)
-only of those whose FST is part of totals (``miss.in_totals``). Where misses were not computed there
+Every figure here is of the attempts that ended in the period; those of resource equality only of
+those whose size is known, and those about fair start times (FST) only of those whose FST is part of
+totals (``miss.in_totals``). Where misses were not computed there
 are no rows about them.
 """
 
@@ -26,11 +27,16 @@ def of_parts(numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples) -> li
         zone: the cluster's.
         resamples: of its users.
     """
+    sized = numbered.filter(pl.col("size").is_not_null())
     return [
         figure
-        for dimension, measured in _MEASURED.items()
-        for part in cut(numbered, dimension, zone, _TERMS)
-        for measure in measured
+        for measured, attempts, terms in (
+            (_MEASURED, numbered, _TERMS),
+            (_SHARED, sized, _SHARES),
+        )
+        for dimension, measures in measured.items()
+        for part in cut(attempts, dimension, zone, terms)
+        for measure in measures
         for figure in measure(part, resamples)
     ]
 
@@ -114,20 +120,25 @@ _TERMS: Final[Mapping[str, pl.Expr]] = {
     "bounded_slowdown": pl.col("bounded_slowdown"),
     "overtaken": _number(pl.col("overtaken_by") > 0),
     "overtaken_by": pl.col("overtaken_by"),
+}
+_SHARES: Final[Mapping[str, pl.Expr]] = {
+    "one": _COUNT,
     "re_unfair": pl.col("re_unfairness").clip(0),
     "re_treated": _number(pl.col("re_unfairness") > 0),
     "re_unfairness": pl.col("re_unfairness"),
     "re_consumed": pl.col("re_consumed"),
 }
 
-_MEASURED: Final[Mapping[str, tuple[Callable[[Part, Resamples], list[Row]], ...]]] = {
-    "all": (_waits, _slowdowns, _overtakes, _unfairness),
-    "width_class": (_waits, _slowdowns, _overtakes, _unfairness),
-    "user": (_unfairness,),
-    "account": (_waits, _unfairness),
+_Measured = Mapping[str, tuple[Callable[[Part, Resamples], list[Row]], ...]]
+_MEASURED: Final[_Measured] = {
+    "all": (_waits, _slowdowns, _overtakes),
+    "width_class": (_waits, _slowdowns, _overtakes),
+    "account": (_waits,),
     "hour_of_week": (_mean_wait,),
 }
-"""What is measured of each part, by dimension."""
+"""What is measured of each part of all attempts, by dimension."""
+_SHARED: Final[_Measured] = dict.fromkeys(("all", "width_class", "user", "account"), (_unfairness,))
+"""The same of the attempts whose size is known: nobody can say what others deserved."""
 
 
 def _statuses(numbered: pl.DataFrame) -> list[Row]:

@@ -50,7 +50,6 @@ def describe(
     start, end = pl.col("start_time"), pl.col("end_time")
     ready = pl.coalesce("eligible_time", "submit_time")
     runtime = (pl.col("occupancy_s") - pl.col("suspended_s").fill_null(0)).clip(0)
-    response = end - pl.col("arrival_time")
     described = (
         attempts.with_columns(
             pool=_pool(attempts, pools, partition_pool),
@@ -63,19 +62,27 @@ def describe(
         .with_columns(size=_size(pools), runtime_s=runtime)
         .with_columns(
             wait_s=start - pl.col("arrival_time"),
-            bounded_slowdown=pl.when(start.is_not_null()).then(
-                (response / pl.max_horizontal("runtime_s", pl.lit(tau_s))).clip(1)
-            ),
+            bounded_slowdown=_bounded_slowdown(tau_s),
             width_class=width_class(pl.col("size"), top_width),
         )
         .select(DESCRIBED.names())
         .cast(DESCRIBED)
         .sort("pool", "arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
     )
-    backwards = described.filter(end < start)
+    _require_forwards(described)
+    return described
+
+
+def _require_forwards(described: pl.DataFrame) -> None:
+    backwards = described.filter(pl.col("end_time") < pl.col("start_time"))
     if backwards.height:
         raise ValueError(f"job {backwards['job_id'][0]} ends before it starts")
-    return described
+
+
+def _bounded_slowdown(tau_s: int) -> pl.Expr:
+    response = pl.col("end_time") - pl.col("arrival_time")
+    slowdown = (response / pl.max_horizontal("runtime_s", pl.lit(tau_s))).clip(1)
+    return pl.when(pl.col("start_time").is_not_null()).then(slowdown)
 
 
 def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:

@@ -6,12 +6,14 @@ active(t) = Σ size of active attempts and used(t) = Σ size of running ones,
     deserved_i   = ∫ over [arrival_i, end_i) of min(size_i · used(t)/active(t), size_i) dt
     consumed_i   = (end_i − start_i) · size_i
     unfairness_i = deserved_i − consumed_i        positive: treated unfairly
-    overall      = Σ max(unfairness_i, 0) / number of attempts
+    overall      = Σ max(unfairness_i, 0) / number of attempts whose size is known
 
 all in resource-seconds. Over all attempts of a pool Σ unfairness_i = 0.
 
 Conventions: all attempts of the pool are active, those outside the reported period too; open ones
-up to ``now``; those that never started only where asked for; those with an unknown start not.
+up to ``now``; those that never started only where asked for; those with an unknown start not. Of
+an attempt whose size is unknown nobody can say what it deserved or consumed: it counts as 0 in what
+is active and used, has no figures of its own, and no mean counts it.
 
 Since used = active − queued ≤ active, deserved_i − consumed_i = size_i · (wait_i − Q_i), where Q_i
 is ∫ queued/active dt over the attempt's life. It is computed in this form: where nobody queues the
@@ -53,8 +55,8 @@ def resource_equality(
 
     Returns:
         ``described`` with re_deserved ≥ 0, re_consumed ≥ 0 and re_unfairness, float64, in
-        resource·s; null for attempts that have not ended. O(n log n); for ``"jobs"`` times the
-        number of distinct sizes.
+        resource·s; null for attempts that have not ended, or whose size is unknown. O(n log n); for
+        ``"jobs"`` times the number of distinct sizes.
     """
     lives = lifetimes(described, now, count_never_started)
     consumed, unfairness = _shares(lives, weights)
@@ -65,7 +67,8 @@ def resource_equality(
             "re_unfairness": unfairness,
         }
     )
-    subject = described["standing"] == Standing.ENDED.value
+    ended = described["standing"] == Standing.ENDED.value
+    subject = ended & described["size"].is_not_null()
     if not subject.all():
         added = added.select(pl.when(subject).then(pl.all()).name.keep())
     return described.with_columns(added.get_columns())
@@ -78,7 +81,7 @@ def overall(with_re: pl.DataFrame) -> float | None:
         with_re: what ``resource_equality`` gave, or those of its rows that a period holds.
 
     Returns:
-        Null where no attempt ended.
+        Null where no attempt of known size ended.
     """
     unfairness = with_re["re_unfairness"].drop_nulls().to_numpy()
     if len(unfairness) == 0:

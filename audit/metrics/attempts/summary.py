@@ -129,6 +129,7 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
         arrivals_clipped=pl.col("arrival_clipped").sum(),
         size_unknown=pl.col("size").null_count(),
         exceeds_capacity=(pl.col("size") > pool.largest).sum(),
+        walltime_unknown=(subject & pl.col("walltime_s").is_null()).sum(),
         over_requested_walltime=(subject & (pl.col("occupancy_s") > pl.col("walltime_s"))).sum(),
     ).row(0, named=True)
     rows = [row(metric, "all", None, number, held.height) for metric, number in numbers.items()]

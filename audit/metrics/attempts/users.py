@@ -93,8 +93,9 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     Returns:
         Columns of ``ENTITY_SCHEMA``, sorted by entity, null first. ``jobs`` and ``attempts`` count
         what started and ended; ``re_unfairness_positive`` = Σ max(unfairness, 0) and
-        ``re_unfairness_net`` = Σ unfairness, in resource·s. ``miss_*_s`` are sums over the attempts
-        whose misses are part of totals, ``missed_*`` how many of these missed by more than
+        ``re_unfairness_net`` = Σ unfairness, in resource·s, are over the attempts whose size is
+        known, null where there are attempts and none of them is. ``miss_*_s`` are sums over the
+        attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
         ``tolerance_s``; null where there is none of them.
     """
     subject = pl.col("standing") == Standing.ENDED
@@ -116,22 +117,28 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         .sort("entity")
         .with_row_index("code")
     )
-    subjects = ended(held).join(
+    sized = ended(held).filter(pl.col("size").is_not_null())
+    shares = sized.join(
         entities.select("entity", "code"), on="entity", nulls_equal=True, maintain_order="left"
     )
-    codes = subjects["code"].cast(pl.Int64).to_numpy()
-    unfairness = subjects["re_unfairness"].to_numpy()
-    return entities.with_columns(
-        entity_kind=pl.lit(kind),
-        tusa=pl.col("tusa").cast(pl.Float64),
-        nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
-        re_unfairness_positive=pl.Series(
-            grouped_sums(codes, np.maximum(unfairness, 0.0), entities.height), dtype=pl.Float64
-        ),
-        re_unfairness_net=pl.Series(
-            grouped_sums(codes, unfairness, entities.height), dtype=pl.Float64
-        ),
-    ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+    codes = shares["code"].cast(pl.Int64).to_numpy()
+    unfairness = shares["re_unfairness"].to_numpy()
+    unsized = (pl.col("attempts") > 0) & ~pl.col("code").is_in(shares["code"].unique().implode())
+    return (
+        entities.with_columns(
+            entity_kind=pl.lit(kind),
+            tusa=pl.col("tusa").cast(pl.Float64),
+            nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
+            re_unfairness_positive=pl.Series(
+                grouped_sums(codes, np.maximum(unfairness, 0.0), entities.height), dtype=pl.Float64
+            ),
+            re_unfairness_net=pl.Series(
+                grouped_sums(codes, unfairness, entities.height), dtype=pl.Float64
+            ),
+        )
+        .with_columns(pl.when(~unsized).then(pl.col("^re_unfairness_.*$")).name.keep())
+        .select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+    )
 
 
 def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:

@@ -55,14 +55,30 @@ def _bars(
         "title": f"Width class ({unit}s)",
         "axis": {"labelOverlap": False, "ticks": False},
     }
-    beside = {"field": "of", "type": "nominal", "sort": [STRICT, RELAXED]}
-    y: Spec = {"type": "quantitative", "title": y_title}
-    bars: Spec = {
+    spec: Spec = {
+        "description": alt,
+        "data": {"values": rows},
+        "width": series.PIXELS,
+        "height": 240,
+        "layer": [_values(rows, x, y_title, axis_format), _intervals(x, y_title)],
+        "config": config(),
+    }
+    return Chart(key, title, alt, spec)
+
+
+def _values(rows: list[series.Row], x: Spec, y_title: str, axis_format: str) -> Spec:
+    """A bar for each value, strict and relaxed side by side."""
+    return {
         "mark": {"type": "bar", "strokeWidth": 1.2},
         "encoding": {
             "x": x,
-            "xOffset": beside,
-            "y": {**y, "field": "value", "axis": {"format": axis_format, "tickCount": 5}},
+            "xOffset": _BESIDE,
+            "y": {
+                "type": "quantitative",
+                "title": y_title,
+                "field": "value",
+                "axis": {"format": axis_format, "tickCount": 5},
+            },
             # Filled and hollow: to be told apart without colours too.
             "fill": _told_apart([BLUE, _PALE]),
             "stroke": _told_apart([BLUE, VERMILION]),
@@ -81,27 +97,23 @@ def _bars(
             ],
         },
     }
-    spread: Spec = {
+
+
+def _intervals(x: Spec, y_title: str) -> Spec:
+    """A line for each 95 % interval."""
+    return {
         "transform": [{"filter": "isValid(datum.lower) && isValid(datum.upper)"}],
         "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
         "encoding": {
             "x": x,
-            "xOffset": beside,
-            "y": {**y, "field": "lower"},
+            "xOffset": _BESIDE,
+            "y": {"type": "quantitative", "title": y_title, "field": "lower"},
             "y2": {"field": "upper"},
         },
     }
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": rows},
-        "width": series.PIXELS,
-        "height": 240,
-        "layer": [bars, spread],
-        "config": config(),
-    }
-    return Chart(key, title, alt, spec)
 
 
+_BESIDE: Final[Spec] = {"field": "of", "type": "nominal", "sort": [STRICT, RELAXED]}
 _PALE: Final = "#fdf1e9"
 _LEGEND: Spec = {"orient": "top", "labelLimit": 300}
 

@@ -10,8 +10,13 @@ from typing import Final
 from audit.report.charts import series
 from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
 from audit.report.charts.usage import days_axis, names, panels, target
-from audit.report.contents import Contents, Occupied, OccupiedLine, PenaltyChoice
+from audit.report.contents import Contents
 from audit.report.text import wording
+from audit.report.usage_contents import (
+    Occupied,
+    OccupiedLine,
+    PenaltyChoice,
+)
 
 _GREEN: Final = "#009E73"
 _PURPLE: Final = "#CC79A7"

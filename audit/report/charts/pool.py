@@ -367,30 +367,8 @@ def _over_days(
     if len(points) < len(daily):
         y_title = f"{y_title}, weekly mean"
     rows = [{"day": day, "value": value} for day, value in points]
-    # UTC on both sides: the labels are days already, and must not move with the reader's zone.
-    x = alt.X(
-        "utcyearmonthdate(day):T",
-        title=None,
-        scale=alt.Scale(type="utc"),
-        axis=alt.Axis(
-            labelOverlap=True,
-            tickCount=6,
-            format="%b %Y" if len(daily) > 120 else "%-d %b",
-        ),
-    )
-    base = alt.Chart(alt.Data(values=rows))
-    mark = (
-        base.mark_point(color=colour, filled=True, size=60)
-        if len(rows) == 1
-        else base.mark_area(
-            color=colour,
-            opacity=0.25,
-            interpolate="step-after",
-            line={"color": colour, "strokeWidth": 1},
-        )
-    )
-    days = mark.encode(
-        x=x,
+    days = _area(rows, colour).encode(
+        x=_days_axis(len(daily)),
         y=alt.Y(
             "value:Q",
             title=y_title,
@@ -410,6 +388,34 @@ def _over_days(
         f"highest {wording.percent(peak)} on {day}."
     )
     return _chart(key, title, alt_text, days, 170)
+
+
+def _area(rows: list[Spec], colour: str) -> Any:
+    """An area under the rows; a point where there is one alone."""
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows))
+    if len(rows) == 1:
+        return base.mark_point(color=colour, filled=True, size=60)
+    line = {"color": colour, "strokeWidth": 1}
+    return base.mark_area(color=colour, opacity=0.25, interpolate="step-after", line=line)
+
+
+def _days_axis(days: int) -> Any:
+    """Days from left to right; ``days`` of them in all."""
+    import altair as alt
+
+    # UTC on both sides: the labels are days already, and must not move with the reader's zone.
+    return alt.X(
+        "utcyearmonthdate(day):T",
+        title=None,
+        scale=alt.Scale(type="utc"),
+        axis=alt.Axis(
+            labelOverlap=True,
+            tickCount=6,
+            format="%b %Y" if days > 120 else "%-d %b",
+        ),
+    )
 
 
 # --- what all charts share -------------------------------------------------------------------

@@ -9,9 +9,13 @@ from typing import Final, Protocol
 
 from audit.report.charts import series
 from audit.report.charts.style import BLUE, FONT, INK, VERMILION, Chart, Spec, config
-from audit.report.contents import DecayedUsage, UsageLine, UsageSeries
 from audit.report.decayed import COLUMNS
 from audit.report.text import wording
+from audit.report.usage_contents import (
+    DecayedUsage,
+    UsageLine,
+    UsageSeries,
+)
 
 _GAP: Final = 18
 _WIDTH: Final = (series.PIXELS + _GAP) // COLUMNS - _GAP

@@ -29,7 +29,9 @@ from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.render import export, identity, sandbox
 from audit.report.render.sandbox import Limits
 from audit.report.text import belief, tables, wording
-from audit.report.text.findings import findings, notices, standing
+from audit.report.text.findings import findings
+from audit.report.text.notices import notices
+from audit.report.text.standing import standing
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit.config import Metrics
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
@@ -20,6 +21,7 @@ from audit.model import ATTEMPTS, Pool, RecordKind, Resource
 from audit.report.contents import Definition, Example
 from audit.report.text import wording
 
+_DEFAULT: Final = Metrics()
 _POOL: Final = Pool("example", Resource.cpus, 4)
 _END: Final = 260
 _WINDOW_S: Final = 100
@@ -40,88 +42,123 @@ _DELAYED: Final = (
 
 
 @cache
-def definitions() -> tuple[Definition, ...]:
-    """The definitions, in the order in which a report uses them."""
-    attempts = _attempts()
+def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
+    """The definitions, in the order in which a report uses them.
+
+    Args:
+        metrics: what was in force when the figures were computed.
+    """
+    attempts = _attempts(metrics)
     return (
-        Definition(
-            "Attempt and wait",
-            "An attempt is one execution of a job; a job that was requeued has several. It arrives "
-            "when it is submitted, or becomes eligible where the log knows that, and waits until "
-            "it starts. Attempts that never started have no wait: their number, and the time "
-            "until they left the queue, stand beside each figure of waits. An attempt belongs to "
-            "the period in which it ended.",
-            "wait = start − arrival",
-            "fairaudit",
-            _example(
-                "Four attempts in a pool of 4 CPUs",
-                attempts,
-                ("job_id", "user", "size", "arrival_time", "start_time", "end_time", "wait_s"),
-                ("Job", "User", "CPUs", "Arrival", "Start", "End", "Wait (s)"),
-                f"Mean wait: {wording.number(_mean(attempts, 'wait_s'))} s.",
-            ),
-        ),
-        Definition(
-            "Bounded slowdown",
-            "How many times longer an attempt took, waiting included, than it ran; runs shorter "
-            "than 10 s count as 10 s, so that trifles do not rule the mean.",
-            "max(1, (end − arrival) / max(runtime, 10 s))",
-            "Klusáček and Rudová 2012, §2",
-            _example(
-                "Bounded slowdown of the four attempts",
-                attempts,
-                ("job_id", "arrival_time", "end_time", "runtime_s", "bounded_slowdown"),
-                ("Job", "Arrival", "End", "Runtime (s)", "Bounded slowdown"),
-                f"Mean: {wording.number(_mean(attempts, 'bounded_slowdown'))}.",
-            ),
-        ),
-        Definition(
-            "Overtaking",
-            "An attempt is overtaken by those that arrived later and started earlier. This is not "
-            "always a disadvantage: a narrow attempt may use what a wide one could not.",
-            "",
-            "Sabin and Sadayappan, §2",
-            _example(
-                "Who overtook whom",
-                attempts,
-                ("job_id", "arrival_time", "start_time", "overtaken_by", "overtook"),
-                ("Job", "Arrival", "Start", "Overtaken by", "Overtook"),
-                "",
-            ),
-        ),
-        Definition(
-            "Resource equality",
-            "At every moment, what is in use is shared out in thought among all attempts that are "
-            "waiting or running, in proportion to their size, and none gets more than its size. "
-            "What an attempt would have collected so, it deserved; what it went short of is "
-            "positive, what it got beyond that is negative, and over all attempts of a pool the "
-            "two cancel out. The overall figure is the mean, over all attempts, of what those "
-            "that went short went short of.",
-            "deserved = ∫ from arrival to end of min(size · used / active, size);  "
-            "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
-            "overall = Σ max(shortfall, 0) / attempts",
-            "Sabin and Sadayappan, §3.2",
-            _example(
-                "What each deserved and got, in CPU-seconds",
-                attempts,
-                ("job_id", "size", "re_deserved", "re_consumed", "re_unfairness"),
-                ("Job", "CPUs", "Deserved", "Consumed", "Shortfall"),
-                f"Overall: {wording.number(overall(attempts))} CPU-seconds per attempt. "
-                f"Sum of all shortfalls: {_sum_of_shortfalls(attempts)}.",
-            ),
-        ),
-        _fair_start(),
-        _nuwt(attempts),
+        _wait(attempts),
+        _bounded_slowdown(attempts, metrics.tau_s),
+        _overtaking(attempts),
+        _resource_equality(attempts, metrics),
+        _fair_start(metrics.tau_s),
+        _nuwt(attempts, metrics.keep_single_job_users),
         _machine(attempts),
         _penalties(),
         _decayed(attempts),
     )
 
 
-def _fair_start() -> Definition:
+def _wait(attempts: pl.DataFrame) -> Definition:
+    return Definition(
+        "Attempt and wait",
+        "An attempt is one execution of a job; a job that was requeued has several. It arrives "
+        "when it is submitted, or becomes eligible where the log knows that, and waits until "
+        "it starts. Attempts that never started have no wait: their number, and the time "
+        "until they left the queue, stand beside each figure of waits. An attempt belongs to "
+        "the period in which it ended.",
+        "wait = start − arrival",
+        "fairaudit",
+        _example(
+            "Four attempts in a pool of 4 CPUs",
+            attempts,
+            ("job_id", "user", "size", "arrival_time", "start_time", "end_time", "wait_s"),
+            ("Job", "User", "CPUs", "Arrival", "Start", "End", "Wait (s)"),
+            f"Mean wait: {wording.number(_mean(attempts, 'wait_s'))} s.",
+        ),
+    )
+
+
+def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
+    return Definition(
+        "Bounded slowdown",
+        "How many times longer an attempt took, waiting included, than it ran; runs shorter "
+        f"than {tau_s} s count as {tau_s} s, so that trifles do not rule the mean.",
+        f"max(1, (end − arrival) / max(runtime, {tau_s} s))",
+        "Klusáček and Rudová 2012, §2",
+        _example(
+            "Bounded slowdown of the four attempts",
+            attempts,
+            ("job_id", "arrival_time", "end_time", "runtime_s", "bounded_slowdown"),
+            ("Job", "Arrival", "End", "Runtime (s)", "Bounded slowdown"),
+            f"Mean: {wording.number(_mean(attempts, 'bounded_slowdown'))}.",
+        ),
+    )
+
+
+def _overtaking(attempts: pl.DataFrame) -> Definition:
+    return Definition(
+        "Overtaking",
+        "An attempt is overtaken by those that arrived later and started earlier. This is not "
+        "always a disadvantage: a narrow attempt may use what a wide one could not.",
+        "",
+        "Sabin and Sadayappan, §2",
+        _example(
+            "Who overtook whom",
+            attempts,
+            ("job_id", "arrival_time", "start_time", "overtaken_by", "overtook"),
+            ("Job", "Arrival", "Start", "Overtaken by", "Overtook"),
+            "",
+        ),
+    )
+
+
+def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
+    by_size = metrics.resource_equality_weights == "size"
+    cancels = (
+        "and over all attempts of a pool the two cancel out"
+        if by_size
+        else "and what a narrow attempt could not use is given to nobody, so the two need not "
+        "cancel out"
+    )
+    queued = (
+        " Attempts that never started count as waiting until they left the queue."
+        if metrics.count_never_started
+        else ""
+    )
+    part = "size · used / active" if by_size else "used / number of active attempts"
+    return Definition(
+        "Resource equality",
+        "At every moment, what is in use is shared out in thought among all attempts that are "
+        f"waiting or running, {'in proportion to their size' if by_size else 'the same to each'}, "
+        "and none gets more than its size. "
+        "What an attempt would have collected so, it deserved; what it went short of is "
+        f"positive, what it got beyond that is negative, {cancels}. "
+        "The overall figure is the mean, over all attempts, of what those "
+        f"that went short went short of.{queued}",
+        f"deserved = ∫ from arrival to end of min({part}, size);  "
+        "consumed = (end − start) · size;  shortfall = deserved − consumed;  "
+        "overall = Σ max(shortfall, 0) / attempts",
+        f"Sabin and Sadayappan, {'§3.2' if by_size else '§2 (RAQFM) and §3.2'}",
+        _example(
+            "What each deserved and got, in CPU-seconds",
+            attempts,
+            ("job_id", "size", "re_deserved", "re_consumed", "re_unfairness"),
+            ("Job", "CPUs", "Deserved", "Consumed", "Shortfall"),
+            f"Overall: {wording.number(overall(attempts))} CPU-seconds per attempt. "
+            f"Sum of all shortfalls: {_sum_of_shortfalls(attempts)}.",
+        ),
+    )
+
+
+def _fair_start(tau_s: int) -> Definition:
     from audit.simulation.fair_start import fair_start_times  # compiled code: not before it is due
 
-    made = fair_start_times(describe(_log(_DELAYED), [_POOL]), _POOL, _END).sort("job_number")
+    described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
+    made = fair_start_times(described, _POOL, _END, tau_s=tau_s).sort("job_number")
     strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
     return Definition(
         "Fair start time, miss and fair slowdown",
@@ -139,7 +176,7 @@ def _fair_start() -> Definition:
         "observed waits correlate by less than 0.5, and partial where less than half remains "
         "beyond the 90th percentile.",
         "miss = max(start − FST, 0);  overall unfairness = Σ miss / attempts with an FST;  "
-        "fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, 10 s))",
+        f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
         "Sabin and Sadayappan, §3.1; fair slowdown: Klusáček and Rudová 2012, §2.3",
         _example(
             "Four attempts in a pool of 4 CPUs, by first come, first served with EASY backfilling",
@@ -165,15 +202,21 @@ def _preference(made: pl.DataFrame, job: str) -> int:
     return int(own.select(pl.col("fst_strict") - pl.col("start_time")).item())
 
 
-def _nuwt(attempts: pl.DataFrame) -> Definition:
+def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
     entities = users.by_entity(attempts, "user")
-    spread = users.dispersion(entities)
+    spread = users.dispersion(entities, keep_single)
+    left_out = (
+        "Users without usage are left out and counted."
+        if keep_single
+        else "Users with fewer than two started jobs, and those without usage, are left out and "
+        "counted."
+    )
     return Definition(
         "NUWT, UWT and F",
         "The time that a user's attempts waited (TUWT) over the resource-seconds that they used "
         "(TUSA) is the user's NUWT: high where one waits long for little. UWT is its mean over "
-        "users, F the sum of squared distances from that mean. Users with fewer than two started "
-        "jobs, and those without usage, are left out and counted. A few users with next to no "
+        f"users, F the sum of squared distances from that mean. {left_out} "
+        "A few users with next to no "
         "usage can rule the mean, so median, quartiles and the pooled ratio stand beside it.",
         "NUWT = Σ wait / Σ (runtime · size);  UWT = mean of NUWT;  F = Σ (UWT − NUWT)²",
         "Klusáček and Rudová 2012, §2.3, §4.1, §5.1",
@@ -290,9 +333,9 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
     )
 
 
-def _attempts() -> pl.DataFrame:
-    described = performance.overtakes(describe(_log(_JOBS), [_POOL]))
-    return resource_equality(described, _END).sort("job_number")
+def _attempts(metrics: Metrics) -> pl.DataFrame:
+    described = performance.overtakes(describe(_log(_JOBS), [_POOL], tau_s=metrics.tau_s))
+    return resource_equality(described, _END, metrics.resource_equality_weights).sort("job_number")
 
 
 def _log(rows: Sequence[tuple[int, str, int, int, int, int]]) -> pl.DataFrame:

@@ -136,8 +136,8 @@ def measure(part: Part, point: Point) -> pl.DataFrame:
         *KEYS,
         strict=pl.col("miss_strict_s"),
         relaxed=pl.col("miss_relaxed_s"),
-        re=equal["re_unfairness"].clip(0),
-        raqfm=by_job["re_unfairness"].clip(0),
+        re=equal["re_unfairness"].clip(0).fill_null(0.0),
+        raqfm=by_job["re_unfairness"].clip(0).fill_null(0.0),
         wait=pl.col("wait_s"),
     )
     ordered = part.described.select(KEYS).join(

@@ -40,7 +40,7 @@ def test_as_defined(attempts: pl.DataFrame, weights: Weights, count_never: bool)
     present = [one for one in lives if one is not None]
     for attempt, one in zip(population, lives, strict=True):
         row = rows[attempt.key]
-        if one is None or not attempt.ended:
+        if one is None or not attempt.ended or attempt.size is None:
             assert [row[name] for name in ADDED] == [None] * 3
             continue
         exact = naive.equality(one, present, weights)
@@ -94,6 +94,14 @@ def test_a_short_life_after_years_of_waiting_is_as_exact_as_before_them() -> Non
     assert unfairness(*lives)[2:] == pytest.approx([-14 / 3, 14 / 3], rel=1e-14)
 
 
+def test_of_an_unknown_size_nobody_can_say_what_it_deserved() -> None:
+    # As if C were not there: A (4) runs 0-10, B (4) waits for it from 5 on: −10 and +10.
+    unknown = {**ended(0, 2, 8, 0), "cpus": None}
+    got = measured(frame([ended(0, 0, 10, 4), ended(5, 10, 20, 4), unknown])).sort("line")
+    assert got["re_unfairness"].to_list() == [-10.0, 10.0, None]
+    assert overall(got) == 5.0  # (0 + 10) / 2
+
+
 def test_zero_sizes_and_zero_occupancies() -> None:
     # 0-10: only sizes of 0 run, so nobody deserves anything; 10-12: the last one runs alone.
     lives = [(0, 0, 10, 0), (0, 5, 5, 4), (3, 3, 3, 2), (0, 9, 12, 0), (0, 10, 12, 2)]
@@ -136,7 +144,7 @@ def test_conservation(attempts: pl.DataFrame, count_never: bool) -> None:
 @given(workloads(most=30, only_ended=True))
 def test_conservation_of_what_ended(attempts: pl.DataFrame) -> None:
     got = measured(attempts)
-    total = math.fsum(got["re_unfairness"])
+    total = math.fsum(got["re_unfairness"].drop_nulls())
     scale = sum(
         (row["end_time"] - row["arrival_time"]) * (row["size"] or 0) for row in got.to_dicts()
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
-from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.attempts.summary import SUMMARY_SCHEMA, Options, summarise
 from audit.model import Period, Pool, Resource
 from tests.naive import attempts as naive
@@ -79,21 +79,25 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     passed = [naive.overtakes(population, one)[0] for one in subjects]
     assert naive.close(got["overtaken_by_mean"], Fraction(sum(passed), len(passed)))
     assert naive.close(got["overtaken_share"], Fraction(sum(n > 0 for n in passed), len(passed)))
-    scale = sum(one.size * (one.end - one.arrival) for one in lives)
-    unfairness = [
-        naive.equality(life, lives).unfairness
-        for one in subjects
-        if (life := naive.life(one, NOW)) is not None
-    ]
-    unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
-    assert naive.close(got["re_unfairness"], unfair / len(subjects), scale)
-    assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(subjects), scale)
-    treated = sum(u > 0 for u in unfairness)
-    assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(subjects), rel=1e-15)
     by_class = values(rows, "width_class")
     for width in {naive.width_class(one.size) for one in subjects}:
         theirs = [one.wait for one in subjects if naive.width_class(one.size) == width]
         assert by_class["wait_mean", width] == pytest.approx(sum(theirs) / len(theirs), rel=1e-15)
+    scale = sum(one.size * (one.end - one.arrival) for one in lives)
+    sized = [one for one in subjects if one.size is not None]
+    if not sized:
+        assert got["re_unfairness"] is None
+        return
+    unfairness = [
+        naive.equality(life, lives).unfairness
+        for one in sized
+        if (life := naive.life(one, NOW)) is not None
+    ]
+    unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
+    assert naive.close(got["re_unfairness"], unfair / len(sized), scale)
+    assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(sized), scale)
+    treated = sum(u > 0 for u in unfairness)
+    assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(sized), rel=1e-15)
 
 
 @given(workloads(most=12))
@@ -151,6 +155,20 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
     assert second["re_unfairness"] == 50.0  # B: deserved 50·2 + 50·4, consumed 200; /2
 
 
+def test_the_report_divides_as_resource_equality_itself_does() -> None:
+    """By the attempts whose size is known."""
+    unknown = {**ended(0, 2, 8, 0), "cpus": None}
+    attempts = frame([ended(0, 0, 10, 4), ended(5, 10, 20, 4), unknown])
+    period = Period("all", 0, 20)
+    rows = summary(attempts, period, 20)
+    got = values(rows)
+    assert overall(resource_equality(describe(attempts, [POOL]), 20)) == 5.0
+    assert (got["attempts"], got["size_unknown"], got["re_unfairness"]) == (3, 1, 5.0)
+    assert got["re_treated_unfairly_share"] == 0.5
+    [behind] = rows.filter(metric="re_unfairness", dimension="all")["attempts"]
+    assert behind == 2
+
+
 def test_a_period_without_data_says_so() -> None:
     rows = summary(frame([]), Period("none", EPOCH, EPOCH + 86_400))
     got = values(rows)
@@ -183,7 +201,7 @@ def test_units_and_names() -> None:
             [
                 "attempts", "never_started", "running", "pending", "start_unknown",
                 "arrival_unknown", "arrivals_clipped", "size_unknown", "exceeds_capacity",
-                    "over_requested_walltime",
+                "over_requested_walltime", "walltime_unknown",
                 "overtaken_by_mean",
             ],
             "attempts",

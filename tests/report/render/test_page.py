@@ -14,7 +14,18 @@ import pytest
 from audit.report.contents import Contents, Refusal, RefusedLine
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
-from tests.report.sample import HOSTILE, contents, empty, figure, pool, resources, usage
+from audit.report.text import findings, notices
+from tests.report.sample import (
+    HOSTILE,
+    contents,
+    empty,
+    fair_starts,
+    figure,
+    pool,
+    resources,
+    usage,
+    without_fair_starts,
+)
 
 
 class _Reader(HTMLParser):
@@ -325,3 +336,57 @@ def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
     )
     here = [hashlib.sha256(made).hexdigest() for made in (page.encode(), paper)]
     assert alone.stdout.split() == here
+
+
+def _found(said: Contents) -> dict[str, str]:
+    return {found.subject: found.text for found in findings.findings(said)}
+
+
+def test_without_fair_starts_the_report_says_so() -> None:
+    said = contents(without_fair_starts(pool()))
+    assert "Fair start times" not in _found(said)
+    told = "No fair start times were computed"
+    assert any(told in notice.text for notice in notices.notices(said))
+    page = render.render_html(said)
+    assert "No fair start times were computed for this period" in page
+    assert 'class="status good"' not in page
+    assert "Model fidelity" not in page
+
+
+def test_fidelity_stands_beside_each_table_and_chart() -> None:
+    page = render.render_html(contents())
+    section = page[page.index('id="pool-1-fair"') : page.index('id="pool-1-sharing"')]
+    beside = section.count("Model fidelity (fcfs + easy)")
+    # All tables but that of fidelity itself, and all charts.
+    assert beside == section.count("<table") - 1 + section.count("<figure")
+    assert beside == 11
+    for said in ("first come, first served, EASY backfilling", "debug", "Who lost", "beyond 1 min"):
+        assert said in section
+
+
+def test_hostile_partitions_and_statuses_stay_text() -> None:
+    fair = fair_starts(**{HOSTILE[0]: 3, "final": 5})
+    parts = tuple(replace(fair.partitions[0], label=name) for name in HOSTILE)
+    page = render.render_html(contents(replace(pool(), fair_start=replace(fair, partitions=parts))))
+    assert "alert(1)</script>" not in page
+    assert "<img src=x" not in page
+    assert "\u202e" not in page
+
+
+def test_shares_below_accounts_show_where_they_stand() -> None:
+    of = usage()
+    rows = tuple(
+        replace(row, parent="<b>science", partition="gpu", priority=-0.5)
+        for row in of.accounts.rows
+    )
+    told = replace(
+        of,
+        settings={**of.settings, "operator": "sigmoid"},
+        accounts=replace(of.accounts, rows=rows, tree=True),
+    )
+    page = render.render_html(replace(contents(), usages=(told,)))
+    assert '<span class="muted">of <bdi>&lt;b&gt;science</bdi></span>' in page
+    assert '<span class="muted">in <bdi>gpu</bdi></span>' in page
+    assert "Priority now" in page
+    assert "−0.500" in page
+    assert "in the share tree each account divides" in page

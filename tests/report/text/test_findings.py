@@ -1,17 +1,15 @@
 from dataclasses import replace
 
-from audit.report.contents import Contents, Coverage, PoolPart
-from audit.report.text.findings import findings, notices, standing, state
+from audit.report.contents import Contents, PoolPart
+from audit.report.text.findings import findings
 from tests.report.sample import (
     HOSTILE,
     contents,
     empty,
-    entities,
     figure,
     pool,
     resources,
     usage,
-    without_fair_starts,
 )
 
 
@@ -85,81 +83,7 @@ def test_who_is_heavy_on_gpus_is_said() -> None:
     assert "memory" not in text  # of which the log tells nothing
 
 
-def test_many_days_without_records_are_noticed() -> None:
-    for empty_days, noticed in ((3, False), (4, True)):
-        said = replace(contents(), coverage=Coverage(31, empty_days, 0, 0, ()))
-        assert noticed is any("no record ended" in notice.text for notice in notices(said))
-
-
 def test_hostile_names_are_quoted_harmlessly() -> None:
     text = _text(contents(pool(users=(HOSTILE[4], HOSTILE[5]))))
     assert "\u202e" not in text
     assert "\n" not in text
-
-
-def test_grave_notices_come_first() -> None:
-    said = replace(
-        contents(_with(pool(), ("over_capacity_time", 0.22), ("size_unknown", 1.0))),
-        warnings=("header: MaxProcs says 64, but 128 were in use",),
-    )
-    found = notices(said)
-    assert [notice.grave for notice in found] == sorted(
-        (notice.grave for notice in found), reverse=True
-    )
-    assert found[0].text.startswith("header: MaxProcs")
-    assert any("During 22.0 % of the time" in notice.text for notice in found)
-    assert any("Size not known, and counted as 0: 1 attempt." in notice.text for notice in found)
-
-
-def test_refused_lines_and_missing_names_are_noticed() -> None:
-    unnamed = replace(pool(), users=entities("user", ()))
-    texts = [notice.text for notice in notices(contents(unnamed))]
-    assert any("2 lines of 1,010 could not be taken (0.2 %)" in text for text in texts)
-    assert any("names no users" in text for text in texts)
-
-
-def test_few_attempts_are_an_anecdote() -> None:
-    found = notices(contents(_with(pool(), ("attempts", 1.0))))
-    assert any(notice.grave and "Only 1 attempt ended" in notice.text for notice in found)
-
-
-def _whole() -> Contents:
-    """A report that lacks nothing."""
-    said = contents()
-    logs = tuple(replace(log, refused=0) for log in said.inputs)
-    return replace(said, inputs=logs, refusals=(), coverage=Coverage(31, 0, 0, 0, ()))
-
-
-def test_only_a_report_that_lacks_nothing_is_complete() -> None:
-    whole = _whole()
-    assert state(whole) == "complete"
-    day = 86_400
-    span, logs = whole.span, whole.inputs
-    pools = (without_fair_starts(pool()),)
-    for lacking, why in (
-        (replace(whole, inputs=(replace(logs[0], refused=1),)), "1 line refused"),
-        (replace(whole, coverage=Coverage(31, 1, 0, 0, ())), "on 1 of 31 days"),
-        (replace(whole, span=replace(span, last_end=span.to_time - 15 * day)), "records end on"),
-        (
-            replace(whole, span=replace(span, first_arrival=span.from_time + 2 * day)),
-            "records begin on",
-        ),
-        (replace(whole, pools=pools), "no fair start times in pool batch"),
-        (replace(whole, usages=()), "no usage over time"),
-        (replace(whole, warnings=("the header lies",)), "1 caution below"),
-    ):
-        assert state(lacking) == "partial"
-        assert why in standing(lacking).text
-    assert state(empty()) == "empty"
-
-
-def test_records_that_ended_long_before_are_stale() -> None:
-    whole, day = _whole(), 86_400
-    old = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 40 * day))
-    assert state(old) == "stale"
-    assert "40 d before the period does" in standing(old).text
-    # who hands the report on knows whether its period still runs
-    half = replace(whole, span=replace(whole.span, last_end=whole.span.to_time - 15 * day))
-    assert state(half, now=half.span.to_time - 14 * day) == "partial"
-    assert state(half, now=half.span.to_time - 10 * day) == "stale"
-    assert state(half, now=half.span.to_time + day) == "stale"

@@ -1,8 +1,12 @@
 import pytest
 
+from audit.model import FstStatus
 from audit.report.contents import Entities
 from audit.report.text import tables
-from tests.report.sample import entity, pool
+from tests.report.sample import (
+    entity,
+    pool,
+)
 
 
 def _of(*nets: float) -> Entities:
@@ -34,3 +38,9 @@ def test_a_week_has_a_cell_for_each_hour() -> None:
     rows = list(tables.week(pool()))
     assert len(rows) == 24
     assert rows[3][1].value == 60.0 * 27
+
+
+def test_every_status_is_explained() -> None:
+    assert set(tables.STATUSES) == set(FstStatus)
+    assert all(sentence.endswith(".") for _, sentence in tables.STATUSES.values())
+    assert tables.status("<b>") == ("<b>", "")

@@ -2,7 +2,7 @@ import pytest
 
 from audit.report.contents import Figure
 from audit.report.text import wording
-from tests.report.sample import HOSTILE
+from tests.report.sample import HOSTILE, usage
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,15 @@ def test_a_name_is_one_short_printable_line(text: str) -> None:
 def test_names_that_differ_at_the_end_stay_apart() -> None:
     assert wording.name("a" * 200 + "1") != wording.name("a" * 200 + "2")
     assert wording.name(None) == wording.NOT_NAMED
+
+
+def test_how_usage_decays_is_said_or_left_out() -> None:
+    half_life = {"method": "half_life", "penalty": "max", "half_life_days": 1.0}
+    assert wording.decay(half_life).startswith("Usage loses half of its weight in 1 day. A second")
+    calendar = {**usage().settings, "alignment": "calendar", "depth": 1, "penalty": "billing"}
+    assert wording.decay(calendar) == (
+        "Usage at an instant is that of the last window of 7 days, bounded by midnights. A second "
+        "of an attempt counts with its billing weight."
+    )
+    for unknown in ({}, {"method": "half_life"}, {**half_life, "penalty": "<b>"}):
+        assert wording.decay(unknown) == ""

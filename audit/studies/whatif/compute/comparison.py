@@ -61,7 +61,7 @@ MEASURES: Final = (
     Measure("miss_strict_mean", "strict", "judged_strict", "s"),
     Measure("miss_relaxed_mean", "relaxed", "judged_relaxed", "s"),
     Measure("missed_strict_share", "missed", "judged_strict", "1"),
-    Measure("re_unfairness", "unfair", "one", "resource·s/attempt"),
+    Measure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
 )
 """Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA."""
 
@@ -133,6 +133,7 @@ def _paired(today: Played, after: Played, tolerance_s: int) -> pl.DataFrame:
     of_fst: dict[str, Fst] = {"strict": "strict", "relaxed": "relaxed", "missed": "strict"}
     return both.with_columns(
         one=pl.lit(1.0),
+        sized=pl.col("size").is_not_null().cast(pl.Float64),
         area=(pl.col("runtime_s") * pl.col("size").fill_null(0)).cast(pl.Float64),
         **{f"judged_{fst}": judged[fst].cast(pl.Float64) for fst in FSTS},
         **{
@@ -153,7 +154,7 @@ def _terms(played: Played, suffix: str, tolerance_s: int) -> pl.DataFrame:
             *("user", "account", "width_class", "size", "arrival_time", "runtime_s"),
             wait="wait_s",
             slowdown="bounded_slowdown",
-            unfair=pl.col("re_unfairness").clip(0),
+            unfair=pl.col("re_unfairness").clip(0).fill_null(0.0),
             judged_strict=judged["strict"],
             judged_relaxed=judged["relaxed"],
             strict="miss_strict_s",

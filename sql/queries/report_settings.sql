@@ -1,0 +1,9 @@
+-- What was in force when a period was computed, from the configuration that its run keeps: how
+-- figures are computed and how usage decays, as JSON, and the resamples of the bootstrap.
+-- parameters: cluster VARCHAR, period VARCHAR
+SELECT
+    (config -> '$.config.metrics')::VARCHAR AS metrics,
+    try_cast(config ->> '$.config.uncertainty.resamples' AS BIGINT) AS resamples,
+    coalesce(config -> '$.cluster.usage', config -> '$.asked[3]')::VARCHAR AS usage
+FROM run
+WHERE cluster = $cluster AND period = $period AND stage = 'compute'

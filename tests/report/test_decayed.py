@@ -1,0 +1,342 @@
+"""Decayed usage: from the rows of the database to what is drawn."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.metrics.fairshare.history import HISTORY_SCHEMA
+from audit.model import Period
+from audit.report.charts.usage import usage as chart
+from audit.report.contents import Settings
+from audit.report.decayed import LINES, usages
+from audit.report.settings import settings_of
+from audit.report.usage_contents import (
+    DecayedUsage,
+    Stretch,
+)
+from audit.store import database
+from audit.store.database import Connection
+from tests import stores
+
+_FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
+
+
+_PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
+
+
+_ZONE = "Europe/Berlin"
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    con = stores.new(tmp_path / "audit.duckdb")
+    try:
+        yield con
+    finally:
+        con.close()
+
+
+def _add(
+    con: Connection,
+    kind: str,
+    fractions: Mapping[str | None, list[float]],
+    targets: Mapping[str | None, float] | None = None,
+    period: str = "2026-10",
+) -> None:
+    """Usage fractions of the last so many days of a period of as many as the longest."""
+    targets = targets or {}
+    days = max(len(values) for values in fractions.values())
+    rows = [
+        (
+            _FROM + (days - len(values) + at + 1) * _DAY,
+            name,
+            targets.get(name),
+            value,
+            at + 1 if not targets or name in targets else None,
+        )
+        for name, values in fractions.items()
+        for at, value in enumerate(values)
+    ]
+    columns = ("as_of", "entity", "share", "usage_fraction", "rank")
+    frame = pl.DataFrame(rows, columns, orient="row").with_columns(
+        method=pl.lit("windows:cpu"),
+        entity_kind=pl.lit(kind),
+        parent=None,
+        usage=pl.col("usage_fraction") * 100,
+        priority=None,
+        level_fs=None,
+    )
+    frame = frame.with_columns(
+        partition=None, share_of_all=pl.col("share"), usage_of_all=pl.col("usage_fraction")
+    )
+    frame = frame.select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
+    marked = {"cluster": "demo", "period": period, "run_id": "run-1"}
+    database.insert(
+        con, "fairshare_result", frame.with_columns(**{n: pl.lit(v) for n, v in marked.items()})
+    )
+
+
+def _read(con: Connection, rows: int = 10) -> DecayedUsage:
+    settings = settings_of(con, "demo", _PERIOD)
+    (made,) = usages(con, "demo", _PERIOD, _ZONE, rows, settings)
+    return made
+
+
+def test_no_rows_are_no_usage(con: Connection) -> None:
+    _add(con, "user", {"anna": [1.0]}, period="2026-09")
+    assert usages(con, "demo", _PERIOD, _ZONE, 10, Settings()) == ()
+
+
+def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> None:
+    _add(
+        con,
+        "account",
+        {"physics": [0.9, 0.8, 0.5, 0.2], "maths": [0.2, 0.6], None: [0.1, 0.2, 0.3, 0.2]},
+        {"physics": 0.75, "maths": 0.25},
+    )
+    _add(con, "account", {"physics": [0.0] * 9}, period="2026-09")
+    made = _read(con)
+    assert (made.method, made.days, made.as_of) == ("windows:cpu", 4, _FROM + 4 * _DAY)
+    accounts = made.accounts
+    assert (accounts.named, accounts.targets, accounts.left_out) == (2, 2, 0)
+    assert [(row.name, row.now, row.mean, row.difference) for row in accounts.rows] == [
+        ("physics", 0.2, pytest.approx(0.6), pytest.approx(-0.15)),
+        ("maths", 0.6, 0.2, pytest.approx(-0.05)),  # two of its four days it was not there
+        (None, 0.2, 0.2, None),
+    ]
+    assert accounts.above is None
+    assert accounts.below == accounts.rows[0]
+    assert made.users.rows == ()
+
+
+def test_days_before_the_first_attempt_of_all_say_nothing_of_anybody(con: Connection) -> None:
+    """With targets there are rows for days before the log begins; nobody had used anything then."""
+    _add(
+        con,
+        "account",
+        {"chem": [0.0, 0.0, 0.3, 0.4], "maths": [0.0, 0.0, 0.7, 0.6], "idle": [0.0] * 4},
+        {"chem": 0.3, "maths": 0.6, "idle": 0.1},
+    )
+    made = _read(con)
+    assert (made.days, made.from_first) == (2, True)
+    rows = {row.name: row for row in made.accounts.rows}
+    assert rows["chem"].mean == pytest.approx(0.35)
+    assert made.accounts.above == rows["maths"]
+    assert made.series is not None
+    assert made.series.days == ("2026-10-03", "2026-10-04")
+    assert made.series.lines[0].values == pytest.approx((0.7, 0.6))
+    assert [(row.name, row.days) for row in made.off[0].rows] == [("idle", 2), ("chem", 2)]
+
+
+def test_those_far_from_their_target_are_shown_however_little_they_used(con: Connection) -> None:
+    used: dict[str | None, list[float]] = {f"a{at}": [0.1 - at / 1_000] for at in range(9)}
+    _add(con, "account", {**used, "idle": [0.0], "b": [0.01]}, {"idle": 0.9, "b": 0.0, "a3": 0.1})
+    made = _read(con, rows=2).accounts
+    assert [row.name for row in made.rows] == ["a0", "a1", "b", "idle"]
+    assert made.left_out == 7
+    assert made.above is not None
+    assert made.below is not None
+    assert (made.above.name, made.below.name) == ("b", "idle")
+
+
+def test_all_but_those_who_used_most_are_drawn_together(con: Connection) -> None:
+    used: dict[str | None, list[float]] = {
+        f"a{at:02}": [0.1 - at / 1_000] * 3 for at in range(LINES + 3)
+    }
+    _add(con, "account", {**used, "late": [0.05]}, {"a01": 0.5})
+    series = _read(con).series
+    assert series is not None
+    assert series.days == ("2026-10-01", "2026-10-02", "2026-10-03")
+    assert not series.weekly
+    assert [line.name for line in series.lines] == [*list(used)[:LINES], None]
+    assert [line.share for line in series.lines][:2] == [None, 0.5]
+    others = series.lines[-1]
+    assert others.others == 4
+    assert others.values == pytest.approx((0.273, 0.273, 0.323))
+
+
+def test_long_histories_are_drawn_by_week(con: Connection) -> None:
+    _add(
+        con,
+        "account",
+        {"physics": [1e-9, *(at / 1_000 for at in range(1, 400))], "maths": [0.7] * 10},
+    )
+    series = _read(con).series
+    assert series is not None
+    assert series.weekly
+    assert len(series.days) == 58
+    assert series.days[1] == "2026-10-08"
+    assert series.lines[0].values[0] == pytest.approx(0.003)
+    assert series.lines[0].values[-1] == pytest.approx(0.399)  # of one day
+    assert series.lines[1].values[-2:] == pytest.approx((0.7, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("accounts", "targets", "drawn"),
+    [
+        ({"physics": [0.5], "maths": [0.5]}, {}, "account"),
+        ({"physics": [1.0]}, {"physics": 1.0}, "account"),
+        ({"physics": [1.0]}, {}, "user"),
+        ({None: [1.0]}, {}, "user"),
+    ],
+)
+def test_users_are_drawn_where_accounts_tell_nothing(
+    con: Connection,
+    accounts: dict[str | None, list[float]],
+    targets: dict[str | None, float],
+    drawn: str,
+) -> None:
+    _add(con, "account", accounts, targets)
+    _add(con, "user", {"anna": [0.7], "ben": [0.3]})
+    series = _read(con).series
+    assert series is not None
+    assert series.kind == drawn
+
+
+def test_nobody_named_is_not_drawn(con: Connection) -> None:
+    _add(con, "user", {None: [1.0]})
+    assert _read(con).series is None
+    assert chart(_read(con)) is None
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"cluster": {"usage": {"method": "windows", "penalty": "cpu", "depth": 3}}},
+        {"asked": [None, "cpus", None, {"method": "windows", "penalty": "cpu", "depth": 3}]},
+        {"cluster": {"usage": {"method": "half_life", "penalty": "cpu"}}},
+        {"asked": 7},
+        [],
+    ],
+)
+def test_settings_are_those_of_the_run(con: Connection, config: object) -> None:
+    _add(con, "user", {"anna": [1.0]})
+    run = {
+        "run_id": "run-1",
+        "cluster": "demo",
+        "period": "2026-10",
+        "state": "done",
+        "stage": "compute",
+        "version": "0.1.0",
+        "config": json.dumps(config),
+        "config_hash": "c",
+        "input_hash": "d",
+    }
+    database.insert(con, "run", pl.DataFrame([run]))
+    settings = _read(con).settings
+    assert settings.get("depth") == (3 if '"depth"' in json.dumps(config) else None)
+
+
+def test_stretches_above_and_below_the_target(con: Connection) -> None:
+    # physics: above 0.75/0.75 never; below 0.5625 on days 2, 3; maths: above 1/3 on days 2 to 4.
+    _add(
+        con,
+        "account",
+        {"physics": [0.9, 0.5, 0.4, 0.6], "maths": [0.1, 0.5, 0.6, 0.4], "art": [0.0] * 4},
+        {"physics": 0.75, "maths": 0.25},
+    )
+    (off,) = _read(con).off
+    assert (off.kind, off.off, off.entities) == ("account", 2, 2)
+    maths, physics = off.rows
+    assert (maths.name, maths.days, maths.above, maths.below) == ("maths", 4, 3, 1)
+    assert maths.longest_above == Stretch("2026-10-02", "2026-10-04", 3)
+    assert maths.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
+    assert (physics.name, physics.above, physics.below) == ("physics", 0, 2)
+    assert physics.longest_above is None
+    assert physics.longest_below == Stretch("2026-10-02", "2026-10-03", 2)
+
+
+def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.0, 1.0, 0.0, 0.0], "ben": [1.0, 0.0, 0.0, 1.0]}, {"anna": 0.5})
+    (off,) = _read(con).off
+    (anna,) = off.rows
+    assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # on day 3 nobody had any
+    assert anna.longest_below == Stretch("2026-10-01", "2026-10-01", 1)
+    assert anna.longest_above == Stretch("2026-10-02", "2026-10-02", 1)
+
+
+def test_who_is_at_its_target_is_not_listed(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.5, 0.4], "ben": [0.5, 0.6]}, {"anna": 0.5, "ben": 0.5})
+    (off,) = _read(con).off
+    assert (off.rows, off.off) == ((), 0)
+    assert _read(con, rows=1).users.different == 1
+
+
+def test_without_targets_nobody_is_off(con: Connection) -> None:
+    _add(con, "user", {"anna": [1.0]})
+    made = _read(con)
+    assert made.off == ()
+    assert not made.nothing
+    assert made.users.without == 0
+
+
+def test_what_targets_say_of_whom(con: Connection) -> None:
+    used = {"anna": [0.2, 0.2], "ben": [0.3, 0.5], "idle": [0.0, 0.0], None: [0.5, 0.3]}
+    _add(con, "user", used, {"anna": 0.25, "idle": 0.75})
+    users = _read(con).users
+    assert (users.targets, users.different) == (2, 2)
+    assert users.unused == pytest.approx(0.75)
+    assert users.without == 1  # ben; who is not named is nobody
+    assert users.by_without == pytest.approx(0.8)
+
+
+def test_nobody_used_anything(con: Connection) -> None:
+    _add(con, "user", {"anna": [0.0, 0.0]}, {"anna": 1.0})
+    made = _read(con)
+    assert made.nothing
+    assert made.off[0].rows == ()
+
+
+def test_accounts_of_a_tree_are_drawn_once(con: Connection) -> None:
+    rows = [
+        ("science", None, 0.7, 0.9, 1.0, 0.9),
+        ("physics", "science", 0.5, 0.6, 0.35, 0.54),
+        ("maths", "science", 0.5, 0.4, 0.35, 0.36),
+        ("art", None, 0.3, 0.1, 0.3, 0.1),
+        ("alien", None, None, None, None, 0.0),
+    ]
+    frame = pl.DataFrame(
+        [
+            {
+                "as_of": _FROM + day * _DAY,
+                "method": "windows:cpu:absolute",
+                "entity_kind": "account",
+                "entity": name,
+                "parent": parent,
+                "share": share,
+                "usage_fraction": fraction,
+                "usage": 100 * of_all,
+                "priority": None if share is None else 0.25,
+                "rank": None if share is None else 1,
+                "share_of_all": share_of_all,
+                "usage_of_all": of_all,
+                "cluster": "demo",
+                "period": "2026-10",
+                "run_id": "run-1",
+            }
+            for day in (1, 2)
+            for name, parent, share, fraction, share_of_all, of_all in rows
+        ]
+    )
+    database.insert(con, "fairshare_result", frame)
+    made = _read(con)
+    assert made.accounts.tree
+    assert [(row.name, row.parent, row.share, row.now) for row in made.accounts.rows] == [
+        ("science", None, 1.0, 0.9),
+        ("physics", "science", 0.35, 0.54),
+        ("maths", "science", 0.35, 0.36),
+        ("art", None, 0.3, 0.1),
+        ("alien", None, None, 0.0),
+    ]
+    assert made.accounts.rows[0].priority == 0.25
+    assert made.series is not None
+    drawn = {line.name: (line.share, line.values[0]) for line in made.series.lines}
+    assert drawn == {
+        "physics": (0.35, 0.54),
+        "maths": (0.35, 0.36),
+        "art": (0.3, 0.1),
+        "alien": (None, 0.0),
+    }
