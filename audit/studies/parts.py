@@ -97,12 +97,12 @@ def part(
     Raises:
         UsageError: nothing is left.
     """
-    own = described.filter(pl.col("pool") == pool.name, pl.col("arrival_time").is_not_null()).sort(
-        "arrival_time", "submit_time", *SEQUENCE, maintain_order=True
-    )
+    of_pool = described.filter(
+        pl.col("pool") == pool.name, pl.col("arrival_time").is_not_null()
+    ).sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
     ran = pl.col("standing").is_in(_RAN) & pl.col("occupancy_s").is_not_null()
-    reserved = reserved_rows(own)
-    candidates = own.filter(ran, ~reserved)
+    reserved = reserved_rows(of_pool)
+    candidates = of_pool.filter(ran, ~reserved)
     if candidates.is_empty():
         raise UsageError(
             f"pool {pool.name!r}: no attempt in these logs has started; a study needs some"
@@ -121,12 +121,12 @@ def part(
             f"pool {pool.name!r}: every attempt asks for more than its {constant.capacity} "
             f"{pool.resource.value}; say how much it has (--pool-size)"
         )
-    held = fitting.head(attempts)
-    until = pl.col("arrival_time") <= held["arrival_time"][-1]
-    before = own.filter(until)
+    chosen = fitting.head(attempts)
+    until = pl.col("arrival_time") <= chosen["arrival_time"][-1]
+    before = of_pool.filter(until)
     standings = before["standing"]
     return Part(
-        held,
+        chosen,
         constant,
         never_started=int((standings == Standing.NEVER_STARTED).sum()),
         open=int(standings.is_in([Standing.RUNNING.value, Standing.PENDING.value]).sum()),
@@ -206,7 +206,7 @@ def _stretched(column: pl.Series, factor: Fraction, *, least: bool) -> pl.Series
     def stretch(time: int | None) -> int | None:
         if time is None:
             return None
-        made = (2 * time * above + below) // (2 * below)
-        return max(made, 1) if least and time > 0 else made
+        stretched = (2 * time * above + below) // (2 * below)
+        return max(stretched, 1) if least and time > 0 else stretched
 
     return pl.Series(column.name, [stretch(time) for time in column.to_list()], pl.Int64)

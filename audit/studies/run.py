@@ -124,9 +124,9 @@ def conduct(
         folder = request.out / f".{key}.cells"
         frames = run_cells(planned.cells, folder, cells_of, threads, progress)
         progress("making the page", 0, 1)
-        made = planned.finish(frames)
-        _keep(made, log.setting.cluster, target, chosen, add=request.database is not None)
-        files = (*write(made.page, request.out, made.others), target)
+        result = planned.finish(frames)
+        _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
+        files = (*write(result.page, request.out, result.others), target)
         progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=chosen.output.shared_with_group)
@@ -266,7 +266,7 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
     return tuple(out / name for name, _ in (page, *tables))
 
 
-def _keep(made: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
+def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
     """Puts a study's rows into the database ``target``: beside what it holds, or into a new one."""
     with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
         con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
@@ -274,10 +274,10 @@ def _keep(made: Made, log: str, target: Path, chosen: config.Config, *, add: boo
             if add and target.exists():
                 publish.seed(con, target)
             migrations.migrate(con)
-            key = {"study": made.page.key, "log": log}
+            key = {"study": result.page.key, "log": log}
             delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
             database.execute(con, delete, list(key.values()))
-            database.insert(con, "study_result", made.rows.select(STUDIED.names()), key)
+            database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
             publish.publish(con, target)
         finally:
             con.close()

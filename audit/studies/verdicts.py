@@ -13,8 +13,8 @@ the two figures are apart.
 Where there is no interval (fewer than two units), nothing is decided.
 
 A *claim* is the paper's sentence and such comparisons; each study states its claims as a table, and
-makes the figures that they compare. A rule says what the comparisons come to, ``every`` if nothing
-else is said: a claim holds where all of its comparisons do, and does not where one does not.
+makes the figures that they compare. A claim holds where all of its comparisons do, does not where
+one does not, and is undecided otherwise.
 
 Source: SPEC §5, *Uncertainty*; for ``near``, D. J. Schuirmann, A comparison of the two one-sided
 tests procedure and the power approach for assessing the equivalence of average bioavailability
@@ -184,9 +184,7 @@ def less(difference: Estimate | None) -> Holds:
     """Whether one figure is less than another, by their difference one − other."""
     if difference is None or difference.lower is None or difference.upper is None:
         return Holds.undecided
-    if difference.upper < 0:
-        return Holds.yes
-    return Holds.no if difference.lower >= 0 else Holds.undecided
+    return greater(Estimate(-difference.value, -difference.upper, -difference.lower))
 
 
 def near(difference: Estimate | None, margin: float) -> Holds:
@@ -205,12 +203,6 @@ def every(parts: Iterable[Holds]) -> Holds:
     if Holds.no in seen:
         return Holds.no
     return Holds.yes if seen == {Holds.yes} else Holds.undecided
-
-
-def unanimous(parts: Iterable[Holds]) -> Holds:
-    """What all parts say; undecided where they differ, and of none."""
-    seen = set(parts)
-    return seen.pop() if len(seen) == 1 else Holds.undecided
 
 
 # --- claims --------------------------------------------------------------------------------------
@@ -260,12 +252,11 @@ class Claim:
     source: str
     """Paper and section, such as ``[S §5]``."""
     comparisons: Sequence[Comparison]
-    rule: Callable[[Iterable[Holds]], Holds] = every
 
     def verdict(self, because: str) -> Verdict:
         """What the comparisons that decide come to; ``because`` has their figures."""
-        deciding = (one.holds for one in self.comparisons if one.decides)
-        return Verdict(self.sentence, self.rule(deciding), because, self.source)
+        holds = every(one.holds for one in self.comparisons if one.decides)
+        return Verdict(self.sentence, holds, because, self.source)
 
 
 def tally(verdicts: Iterable[Verdict]) -> Mapping[Holds, int]:

@@ -121,12 +121,6 @@ def test_a_claim_holds_where_all_its_parts_do() -> None:
     assert verdicts.opposite(yes) is no
 
 
-def test_what_all_parts_say_is_said_of_the_whole() -> None:
-    yes, no, undecided = Holds.yes, Holds.no, Holds.undecided
-    assert verdicts.unanimous([no, no]) is no
-    assert verdicts.unanimous([yes, no]) is verdicts.unanimous([]) is undecided
-
-
 def test_a_claim_is_decided_by_those_of_its_comparisons_that_decide() -> None:
     above = Comparison("a − b", Estimate(1.0, 0.5, 2.0))
     below = Comparison("b − c", Estimate(-1.0, -2.0, -0.5), BELOW_0)

@@ -10,7 +10,7 @@ Source: SPEC §8; [S] §§5, 7, and §4 for what it simulates.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,8 @@ class Decided(NamedTuple):
 # --- figures that are compared -------------------------------------------------------------------
 
 
-class Figure(NamedTuple):
-    """A figure of the unfairness of the same attempts under two groups of points."""
-
-    of: Callable[[Grid, Floats, Floats], Estimate | None]
-    """Of what ``_unfair`` gives for either group."""
-    relative: bool = False
-    """It has no unit, whatever that of the metric."""
+Figure: TypeAlias = Callable[[Grid, Floats, Floats], Estimate | None]
+"""Of the unfairness of the same attempts under two groups of points, as ``_unfair`` gives it."""
 
 
 def _unfair(grid: Grid, metric: str, points: Sequence[Point]) -> Floats:
@@ -164,11 +159,7 @@ def _over(above: Floats, below: Floats) -> Floats:
     return ratios
 
 
-DIFFERENCE: Final = Figure(_difference)
-RATIO: Final = Figure(_ratio, relative=True)
-OF_WIDE: Final = Figure(_of_wide)
-WIDE_LESS_OTHERS: Final = Figure(_wide_less_others)
-CLEARER: Final = Figure(_clearer, relative=True)
+_WITHOUT_UNIT: Final = (_ratio, _clearer)
 
 
 # --- the claims ----------------------------------------------------------------------------------
@@ -198,7 +189,7 @@ class Question(NamedTuple):
     what: str
     one: Group
     other: Group = Group()
-    figure: Figure = DIFFERENCE
+    figure: Figure = _difference
     asked: Asked = ABOVE_0
     metrics: Sequence[str] = UNFAIRNESS
 
@@ -227,7 +218,7 @@ _NEARLY: Final = within(*NEAR)
 
 def _told_apart(what: str, one: Group, other: Group) -> Question:
     what = f"{what} told apart, relaxed − strict"
-    return Question(what, one, other, CLEARER, metrics=[LOG_RATIO])
+    return Question(what, one, other, _clearer, metrics=[LOG_RATIO])
 
 
 NO_GUARANTEE: Final = Conclusion(
@@ -241,10 +232,10 @@ NO_GUARANTEE: Final = Conclusion(
         Question(
             "fcfs-no_guarantee, wide − other attempts",
             _FCFS_NO_GUARANTEE,
-            figure=WIDE_LESS_OTHERS,
+            figure=_wide_less_others,
         ),
         Question(
-            "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, OF_WIDE
+            "wide attempts, fcfs-no_guarantee − fcfs-easy", _FCFS_NO_GUARANTEE, _FCFS_EASY, _of_wide
         ),
     ],
     lambda grid: (
@@ -258,22 +249,22 @@ SHORTEST_FIRST: Final = Conclusion(
     "[S §5]",
     [
         Question("sjf − fcfs", _SJF, _FCFS, metrics=FSTS),
-        Question("sjf / fcfs", _SJF, _FCFS, RATIO, _NO_MORE, (RE, RAQFM)),
+        Question("sjf / fcfs", _SJF, _FCFS, _ratio, _NO_MORE, (RE, RAQFM)),
         Question("sjf − lxf", _SJF, _LXF, metrics=FSTS),
-        Question("sjf / lxf", _SJF, _LXF, RATIO, _NO_MORE, (RE, RAQFM)),
+        Question("sjf / lxf", _SJF, _LXF, _ratio, _NO_MORE, (RE, RAQFM)),
     ],
 )
 EXPANSION_NEAR_ARRIVAL: Final = Conclusion(
     3,
     "LXF is about as unfair as FCFS",
     "[S §§5, 7]",
-    [Question("lxf / fcfs", _LXF, _FCFS, RATIO, _NEARLY)],
+    [Question("lxf / fcfs", _LXF, _FCFS, _ratio, _NEARLY)],
 )
 CONSERVATIVE_NEAR_EASY: Final = Conclusion(
     4,
     "Conservative backfilling is about as unfair as EASY",
     "[S §§5, 7]",
-    [Question("conservative / easy", _CONSERVATIVE, _EASY, RATIO, _NEARLY)],
+    [Question("conservative / easy", _CONSERVATIVE, _EASY, _ratio, _NEARLY)],
 )
 RELAXED_CLEARER: Final = Conclusion(
     5,
@@ -300,7 +291,7 @@ INEXACT_ESTIMATES: Final = Conclusion(
             f"fcfs-{fill.value}, exact / own estimates",
             Group([Order.fcfs], [fill], exact=True),
             Group([Order.fcfs], [fill]),
-            RATIO,
+            _ratio,
             within(0.0, EXPLAINED),
             FSTS,
         )
@@ -375,13 +366,13 @@ def _comparison(number: int, question: Question, grid: Grid, metric: str, load: 
     )
     return Comparison(
         question.what,
-        question.figure.of(grid, one, other),
+        question.figure(grid, one, other),
         question.asked,
         metric != RAQFM and load == ALL_LOADS,
         claim=number,
         metric=metric,
         load=load,
-        unit=ONE if question.figure.relative else UNITS[metric],
+        unit=ONE if question.figure in _WITHOUT_UNIT else UNITS[metric],
     )
 
 

@@ -126,8 +126,8 @@ def measure(part: Part, point: Point) -> pl.DataFrame:
     if point.exact:
         loaded = parts.exact(loaded)
     schedule = simulate(loaded.described, loaded.pool, NOW, point.policy)
-    found = check_simulated(schedule, loaded.described, loaded.pool, NOW)
-    require_sound(found, point.name)
+    violations = check_simulated(schedule, loaded.described, loaded.pool, NOW)
+    require_sound(violations, point.name)
     pool = loaded.pool._replace(policy=point.policy)
     fair = fair_start_times(schedule, pool, NOW)
     equal = resource_equality(fair, NOW, "size")

@@ -63,37 +63,41 @@ class Results(NamedTuple):
         return self.grid.part.pool.resource.value
 
 
-def study(of: Results) -> Study:
+def study(results: Results) -> Study:
     """The page of one pool of one log."""
-    made = combinations(of.grid, of.figures)
+    by_point = combinations(results.grid, results.figures)
     return Study(
         key="grid",
-        title=f"Policies and their unfairness: {of.log}",
-        lead=_lead(of),
+        title=f"Policies and their unfairness: {results.log}",
+        lead=_lead(results),
         sections=(
             Section(
-                "What [S] concludes, and what this log says", (_DECIDED, _verdicts(of.decided))
+                "What [S] concludes, and what this log says", (_DECIDED, _verdicts(results.decided))
             ),
-            Section("The part", (*_about(of), _widths(of))),
-            Section("Fair start times, strict", (_STRICT, *_charts(of, made, STRICT, 7))),
-            Section("Fair start times, relaxed", (_RELAXED, *_charts(of, made, RELAXED, 11))),
-            Section("Resource equality", (_RE, *_charts(of, made, RE, 15))),
-            Section("Resource equality of jobs", (_RAQFM, *_charts(of, made, RAQFM, None))),
+            Section("The part", (*_about(results), _widths(results))),
+            Section("Fair start times, strict", (_STRICT, *_charts(results, by_point, STRICT, 7))),
+            Section(
+                "Fair start times, relaxed", (_RELAXED, *_charts(results, by_point, RELAXED, 11))
+            ),
+            Section("Resource equality", (_RE, *_charts(results, by_point, RE, 15))),
+            Section(
+                "Resource equality of jobs", (_RAQFM, *_charts(results, by_point, RAQFM, None))
+            ),
             Section(
                 "All combinations",
-                (_COMBINATIONS, _combinations(of, made), _all_figures(of.figures)),
+                (_COMBINATIONS, _combinations(results, by_point), _all_figures(results.figures)),
             ),
-            Section("Exact estimates", (_EXACT, _exact(of.grid.loads, made))),
-            Section("Subsets", (_SUBSETS, _correlations(of.correlations))),
-            Section("How it was decided", (*_how(of.decided), _comparisons(of.decided))),
+            Section("Exact estimates", (_EXACT, _exact(results.grid.loads, by_point))),
+            Section("Subsets", (_SUBSETS, _correlations(results.correlations))),
+            Section("How it was decided", (*_how(results.decided), _comparisons(results.decided))),
         ),
-        settings=_settings(of),
+        settings=_settings(results),
         sources=(SOURCE,),
     )
 
 
-def _lead(of: Results) -> str:
-    counts = tally(one.verdict for one in of.decided)
+def _lead(results: Results) -> str:
+    counts = tally(one.verdict for one in results.decided)
     words = {
         Holds.yes: "hold",
         Holds.no: "do not hold",
@@ -102,11 +106,11 @@ def _lead(of: Results) -> str:
     verdicts = ", ".join(
         f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]
     )
-    attempts = wording.count(of.grid.part.described.height)
-    number = len(of.grid.loads) * len(ORDERS) * len(BACKFILLS)
+    attempts = wording.count(results.grid.part.described.height)
+    number = len(results.grid.loads) * len(ORDERS) * len(BACKFILLS)
     return (
-        f"{attempts} attempts of {of.log} under {number} combinations of load, queue order "
-        f"and backfilling. Of the {len(of.decided)} conclusions of [S], {verdicts} here."
+        f"{attempts} attempts of {results.log} under {number} combinations of load, queue order "
+        f"and backfilling. Of the {len(results.decided)} conclusions of [S], {verdicts} here."
     )
 
 
@@ -124,7 +128,11 @@ def _by(metric: str) -> Column[Decided]:
     """What the comparisons by one metric come to; empty where there is none."""
 
     def holds(one: Decided) -> str | None:
-        parts = [of.holds for of in one.comparisons if of.decides and of.metric == metric]
+        parts = [
+            compared.holds
+            for compared in one.comparisons
+            if compared.decides and compared.metric == metric
+        ]
         return every(parts).value if parts else None
 
     return Column(f"By {claims.TITLES[metric]}", metric, "text", holds)
@@ -184,8 +192,8 @@ def _comparisons(decided: Sequence[Decided]) -> Table:
 # --- the part ------------------------------------------------------------------------------------
 
 
-def _about(of: Results) -> list[str]:
-    part = of.grid.part
+def _about(results: Results) -> list[str]:
+    part = results.grid.part
     count = wording.count(part.described.height)
     left_out = [
         f"{wording.count(number)} {what}"
@@ -202,7 +210,7 @@ def _about(of: Results) -> list[str]:
     return [
         f"The part is the first {count} attempts that started, in the order of their arrival, over "
         f"{wording.duration(part.span_s)}; the pool has {wording.count(part.pool.capacity)} "
-        f"{wording.resources(of.resource)}.{without} It offers a load of "
+        f"{wording.resources(results.resource)}.{without} It offers a load of "
         f"{wording.percent(part.offered_load)}. Other loads are reached as in [S §4]: run times "
         "and walltimes are multiplied, arrivals stay.",
         f"{wording.percent(inexact)} of the attempts have an estimate longer than they ran. Only "
@@ -210,14 +218,14 @@ def _about(of: Results) -> list[str]:
     ]
 
 
-def _widths(of: Results) -> Table:
-    resources = wording.first_upper(wording.resources(of.resource))
+def _widths(results: Results) -> Table:
+    resources = wording.first_upper(wording.resources(results.resource))
     columns: Columns[Mapping[str, Any]] = (
         Column(resources, "width_class", "text", lambda row: wording.width(row["width_class"])),
         Column("Attempts", "attempts", "count"),
         Column("Share of what is occupied", "area", "percent"),
     )
-    rows = classes(of.grid.part, of.top_width).iter_rows(named=True)
+    rows = classes(results.grid.part, results.top_width).iter_rows(named=True)
     return table("widths", "Attempts by width ([S] Table 1)", columns, rows)
 
 
@@ -248,23 +256,23 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 def _charts(
-    of: Results, made: Mapping[Point, Combination], metric: str, number: int | None
+    results: Results, by_point: Mapping[Point, Combination], metric: str, number: int | None
 ) -> tuple[Chart, Chart]:
     """The unfairness of each policy, and under FCFS by width class; at two loads."""
-    panels = {f"Load {load_name(load)}": load for load in _drawn(of.grid.loads)}
+    panels = {f"Load {load_name(load)}": load for load in _drawn(results.grid.loads)}
     loads = " and ".join(panel.lower() for panel in panels)
     orders = [order.value for order in ORDERS]
     fills = [fill.value for fill in BACKFILLS]
-    labels = classes(of.grid.part, of.top_width)["width_class"].to_list()
+    labels = classes(results.grid.part, results.top_width)["width_class"].to_list()
     overall = [
-        _bar(made[Point(load, order, fill)], metric, None, (panel, fill.value, order.value))
+        _bar(by_point[Point(load, order, fill)], metric, None, (panel, fill.value, order.value))
         for panel, load in panels.items()
         for fill in BACKFILLS
         for order in ORDERS
     ]
     by_width = [
         _bar(
-            made[Point(load, Order.fcfs, fill)],
+            by_point[Point(load, Order.fcfs, fill)],
             metric,
             label,
             (panel, wording.width(label), fill.value),
@@ -273,10 +281,10 @@ def _charts(
         for label in labels
         for fill in BACKFILLS
     ]
-    title, y = _TITLES[metric], _axis(metric, of.resource)
+    title, y = _TITLES[metric], _axis(metric, results.resource)
     figures = "" if number is None else f", as [S] figs. {number} and {number + 1}"
     widths = "" if number is None else f", as [S] figs. {number + 2} and {number + 3}"
-    resource = wording.first_upper(wording.resources(of.resource))
+    resource = wording.first_upper(wording.resources(results.resource))
     return (
         bars(
             f"{metric}_overall",
@@ -339,8 +347,8 @@ def _mean(title: str, name: str, kind: Kind, metric: str) -> Column[Combination]
     return Column(title, name, kind, lambda row: row.mean(metric).value)
 
 
-def _combinations(of: Results, made: Mapping[Point, Combination]) -> Table:
-    unit = f"{wording.resource(of.resource)}·s"
+def _combinations(results: Results, by_point: Mapping[Point, Combination]) -> Table:
+    unit = f"{wording.resource(results.resource)}·s"
     columns: Columns[Combination] = (
         Column("Load", "load", "text", lambda row: load_name(row.point.load)),
         Column("Order", "order", "text", lambda row: row.point.order.value),
@@ -351,7 +359,7 @@ def _combinations(of: Results, made: Mapping[Point, Combination]) -> Table:
         _mean(f"RAQFM, {unit}", "raqfm_unfairness", "count", RAQFM),
         _mean("Wait", "wait_s", "duration", WAIT),
     )
-    rows = [combination for point, combination in made.items() if not point.exact]
+    rows = [combination for point, combination in by_point.items() if not point.exact]
     caption = "Mean unfairness and wait of an attempt under each combination"
     return table("combinations", caption, columns, rows, shown=len(rows))
 
@@ -405,9 +413,9 @@ _ESTIMATES: Final[Columns[_Estimates]] = (
 )
 
 
-def _exact(loads: Sequence[Fraction], made: Mapping[Point, Combination]) -> Table:
+def _exact(loads: Sequence[Fraction], by_point: Mapping[Point, Combination]) -> Table:
     rows = [
-        _Estimates(*(made[Point(load, Order.fcfs, fill, exact)] for exact in (False, True)))
+        _Estimates(*(by_point[Point(load, Order.fcfs, fill, exact)] for exact in (False, True)))
         for load in loads
         for fill in RESERVING
     ]
@@ -462,19 +470,19 @@ def _correlations(correlations: Sequence[Correlation]) -> Table:
 # --- settings ------------------------------------------------------------------------------------
 
 
-def _settings(of: Results) -> tuple[tuple[str, str], ...]:
-    part, resamples = of.grid.part, of.grid.resamples
+def _settings(results: Results) -> tuple[tuple[str, str], ...]:
+    part, resamples = results.grid.part, results.grid.resamples
     near = " to ".join(f"{limit:g}" for limit in claims.NEAR)
     return (
-        ("Log", of.log),
-        ("Pool", f"{part.pool.name}, {part.pool.capacity:,} {of.resource}"),
+        ("Log", results.log),
+        ("Pool", f"{part.pool.name}, {part.pool.capacity:,} {results.resource}"),
         ("Attempts", f"{part.described.height:,}"),
         ("Offered load of the part", f"{part.offered_load:.6f}"),
-        ("Loads", ", ".join(load_name(load) for load in of.grid.loads)),
+        ("Loads", ", ".join(load_name(load) for load in results.grid.loads)),
         ("About as unfair", f"a ratio of {near}"),
         ("Wide", f"more than {claims.WIDE:.0%} of the pool"),
         ("High correlation", f"at least {claims.ALIKE:g}"),
         ("Comes from", f"at most {claims.EXPLAINED:.0%} is left without"),
         ("Resamples of users", f"{len(resamples.weights):,} of {resamples.units:,}"),
-        ("Seed", str(of.seed)),
+        ("Seed", str(results.seed)),
     )

@@ -65,7 +65,7 @@ class Answers(NamedTuple):
 
     labels: tuple[str, ...]
     """Of the groups, the dominant one first."""
-    of: Mapping[Point, Sums]
+    sums: Mapping[Point, Sums]
     users: Resamples
     days: Resamples
 
@@ -76,7 +76,7 @@ class Answers(NamedTuple):
 
     def beside(self, point: Point, fixed: Point, *groups: int) -> float | None:
         """The mean response of some groups, as a multiple of that at ``fixed``."""
-        mean, at_fixed = (self.of[one].mean_response(*groups) for one in (point, fixed))
+        mean, at_fixed = (self.sums[one].mean_response(*groups) for one in (point, fixed))
         return mean / at_fixed if at_fixed and mean is not None else None
 
 
@@ -113,9 +113,9 @@ def _last(frame: pl.DataFrame, kinds: Sequence[str]) -> int:
 
 def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
     def placed(kind: str, column: str, group: int, length: int) -> Floats:
-        own = frame.filter(pl.col("kind") == kind, pl.col("group") == group)
+        of_group = frame.filter(pl.col("kind") == kind, pl.col("group") == group)
         values = np.zeros(length)
-        values[own["unit"].to_numpy()] = own[column].to_numpy()
+        values[of_group["unit"].to_numpy()] = of_group[column].to_numpy()
         return values
 
     return Sums(
@@ -129,7 +129,7 @@ def _sums(frame: pl.DataFrame, groups: int, users: int, days: int) -> Sums:
 
 def response(answers: Answers, point: Point, groups: Sequence[int]) -> Drawn:
     """The mean response of some groups taken together under a setting, s; resampled by user."""
-    sums, chosen = answers.of[point], list(groups)
+    sums, chosen = answers.sums[point], list(groups)
     return ratio(answers.users, sums.response[chosen].sum(0), sums.attempts[chosen].sum(0))
 
 
@@ -172,7 +172,7 @@ def rows(pool: str, answers: Answers) -> pl.DataFrame:
         Columns of ``cells.STUDIED``.
     """
     rows: list[tuple[object, ...]] = []
-    for point, sums in answers.of.items():
+    for point, sums in answers.sums.items():
         for group, label in enumerate(answers.labels):
             if (mean := response(answers, point, [group])).value >= 0:  # not NaN
                 of_group = ("group", label, *mean.estimate(), "s", int(sums.attempts[group].sum()))

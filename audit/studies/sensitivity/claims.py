@@ -39,25 +39,25 @@ def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
             to.
         two_at_once: whether those conclusions are decided too.
     """
-    made = {sweep.key: changes(answers, sweep) for sweep in sweeps(base)}
-    verdicts = [slower_and_faster(base, answers.labels, made[key]) for key in SETTINGS]
+    by_key = {sweep.key: changes(answers, sweep) for sweep in sweeps(base)}
+    verdicts = [slower_and_faster(base, answers.labels, by_key[key]) for key in SETTINGS]
     for sentence, key, others, source in MOVES_MORE:
-        compared = [made[other] for other in others]
-        verdicts.append(moves_more(base, sentence, made[key], compared, source))
+        compared = [by_key[other] for other in others]
+        verdicts.append(moves_more(base, sentence, by_key[key], compared, source))
     for plane in planes(base) if two_at_once else ():
         sentence = f"{plane.one} and {plane.other} together move more than one of them"
-        alone = [made[plane.one], made[plane.other]]
+        alone = [by_key[plane.one], by_key[plane.other]]
         together = changes(answers, plane.diagonal)
         verdicts.append(moves_more(base, sentence, together, alone, "[B §5.4, §6]"))
     fair = [point for sweep in sweeps(base) for point in sweep.points if point.intensity == 100]
     return verdicts + utilization_follows(base, answers, fair)
 
 
-def slower_and_faster(base: Base, labels: Sequence[str], made: Change) -> Verdict:
+def slower_and_faster(base: Base, labels: Sequence[str], change: Change) -> Verdict:
     """Does raising a setting make the dominant group slower, and the others faster? [B §6]"""
-    sweep = made.sweep
-    dominant = Comparison("dominant", made.dominant.estimate())
-    others = Comparison("others", made.others.estimate(), BELOW_0)
+    sweep = change.sweep
+    dominant = Comparison("dominant", change.dominant.estimate())
+    others = Comparison("others", change.others.estimate(), BELOW_0)
     return Claim(
         f"{base.name}: as {sweep.key} grows, the dominant group gets slower and the others faster",
         "[B §5.1, §5.2, §6]",
@@ -94,7 +94,7 @@ def utilization_follows(base: Base, answers: Answers, points: Sequence[Point]) -
     arrives is run soon after, utilization is the offered load whatever the order; what then tells
     how well the pool was filled is the loss of capacity, which is decided too.
     """
-    days, sums = answers.days, [answers.of[point] for point in dict.fromkeys(points)]
+    days, sums = answers.days, [answers.sums[point] for point in dict.fromkeys(points)]
     response = [ratio(days, one.day_response, one.day_attempts) for one in sums]
     used = [ratio(days, one.used, one.capacity) for one in sums]
     kept = [ratio(days, one.capacity - one.lost, one.capacity) for one in sums]

@@ -161,9 +161,9 @@ def planes(base: Base) -> tuple[Plane, ...]:
 
 def points() -> tuple[Point, ...]:
     """All settings that are tried, each once."""
-    found = [point for base in BASES for sweep in sweeps(base) for point in sweep.points]
-    found += [point for plane in planes(BASES[0]) for row in plane.points for point in row]
-    return tuple(dict.fromkeys(found))
+    tried = [point for base in BASES for sweep in sweeps(base) for point in sweep.points]
+    tried += [point for plane in planes(BASES[0]) for row in plane.points for point in row]
+    return tuple(dict.fromkeys(tried))
 
 
 class Groups(NamedTuple):
@@ -236,13 +236,13 @@ def targets(areas: Sequence[int], run: int) -> list[float]:
     shares = [area / total for area in areas]
     wanted = (RUNS[-1] - run) * min(STEP, (1 - shares[0]) / 3)
     left = dict(enumerate(shares[1:], start=1))
-    found = [shares[0] + wanted, *shares[1:]]
+    shifted = [shares[0] + wanted, *shares[1:]]
     while left:
         least = min(left, key=lambda group: left[group])
         part = min(wanted / len(left), left.pop(least))
-        found[least] -= part
+        shifted[least] -= part
         wanted -= part
-    return found
+    return shifted
 
 
 SUMS: Final = pl.Schema(
@@ -318,19 +318,19 @@ def _sums(
 ) -> pl.DataFrame:
     ranked = _fairshare(groups, point, targets(groups.areas, point.run))
     assert ranked.tree is not None
-    held = compressed(work, point.intensity)
-    shares = np.append(ranked.tree.shares, np.zeros(len(held.owners.tree.shares)))
-    tree = held.owners.tree._replace(shares=shares[: len(held.owners.tree.shares)])
-    held = held._replace(owners=held.owners._replace(tree=tree, fairshare=ranked))
-    start = replay(held, policy).start
+    loaded = compressed(work, point.intensity)
+    shares = np.append(ranked.tree.shares, np.zeros(len(loaded.owners.tree.shares)))
+    tree = loaded.owners.tree._replace(shares=shares[: len(loaded.owners.tree.shares)])
+    loaded = loaded._replace(owners=loaded.owners._replace(tree=tree, fairshare=ranked))
+    start = replay(loaded, policy).start
     started = start != NEVER
-    counted = started & held.queued & ~held.open
-    response = start[counted] + held.occupancy[counted] - held.arrival[counted]
-    first = int(held.arrival.min(initial=NEVER))
-    day = (held.arrival[counted] - first) // DAY_S
+    counted = started & loaded.queued & ~loaded.open
+    response = start[counted] + loaded.occupancy[counted] - loaded.arrival[counted]
+    first = int(loaded.arrival.min(initial=NEVER))
+    day = (loaded.arrival[counted] - first) // DAY_S
     responses = pl.DataFrame(
         {
-            "group": held.owners.leaf[counted] - 1,
+            "group": loaded.owners.leaf[counted] - 1,
             "user": users[counted],
             "day": day,
             "amount": response,
@@ -344,29 +344,29 @@ def _sums(
         .select(pl.lit(unit).alias("kind"), "group", "unit", "attempts", "amount")
         for unit in ("user", "day")
     ]
-    return pl.concat([*parts, _activity(held, start, started)]).cast(SUMS)
+    return pl.concat([*parts, _activity(loaded, start, started)]).cast(SUMS)
 
 
-def _activity(held: Workload, start: Ints, started: NDArray[np.bool_]) -> pl.DataFrame:
+def _activity(loaded: Workload, start: Ints, started: NDArray[np.bool_]) -> pl.DataFrame:
     """What was used, lost and there on each day between the first and the last arrival."""
-    first, last = (int(edge) for edge in (held.arrival.min(), held.arrival.max()))
-    request = held.request.reshape(len(held.arrival), len(held.capacity))[:, 0]
-    steps = held.step_time[(held.step_time > first) & (held.step_time < last)].tolist()
+    first, last = (int(edge) for edge in (loaded.arrival.min(), loaded.arrival.max()))
+    request = loaded.request.reshape(len(loaded.arrival), len(loaded.capacity))[:, 0]
+    steps = loaded.step_time[(loaded.step_time > first) & (loaded.step_time < last)].tolist()
     edges = sorted({*range(first, last, DAY_S), last, *steps})
     if len(edges) < 2:
         return pl.DataFrame(schema=SUMS)
     lives = pl.DataFrame(
         {
             "standing": pl.repeat(Standing.ENDED.value, int(started.sum()), eager=True),
-            "arrival_time": held.arrival[started],
+            "arrival_time": loaded.arrival[started],
             "start_time": start[started],
-            "end_time": start[started] + held.occupancy[started],
+            "end_time": start[started] + loaded.occupancy[started],
             "size": request[started],
         }
     )
-    change = held.step_change.reshape(len(held.step_time), len(held.capacity))[:, 0]
-    had = held.capacity[0] + np.array(
-        [change[held.step_time <= edge].sum() for edge in edges[:-1]], np.int64
+    change = loaded.step_change.reshape(len(loaded.step_time), len(loaded.capacity))[:, 0]
+    had = loaded.capacity[0] + np.array(
+        [change[loaded.step_time <= edge].sum() for edge in edges[:-1]], np.int64
     )
     did = performance.activity(lives, np.maximum(had, 1).tolist(), edges, last)
     day = (np.array(edges[:-1]) - first) // DAY_S

@@ -77,14 +77,14 @@ def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], dra
         title=f"How far fairshare's settings matter on {wording.name(log)}",
         lead=_lead(pools),
         sections=(
-            *by_pool([(of.pool.name, _sections(of)) for of in pools]),
+            *by_pool([(results.pool.name, _sections(results)) for results in pools]),
             Section("How to read it", _READ),
             Section("Errata", _ERRATA),
         ),
         settings=(
             ("Log", wording.name(log)),
             ("Policy", ", ".join(f"fairshare-{one.value}" for one in dict.fromkeys(backfills))),
-            ("Groups by", ", ".join(dict.fromkeys(_BY[of.groups.by] for of in pools))),
+            ("Groups by", ", ".join(dict.fromkeys(_BY[results.groups.by] for results in pools))),
             *(
                 (
                     f"Fixed values after {base.name}",
@@ -99,7 +99,7 @@ def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], dra
 
 
 def _lead(pools: Sequence[Results]) -> str:
-    verdicts = [verdict for of in pools for verdict in of.verdicts]
+    verdicts = [verdict for results in pools for verdict in results.verdicts]
     counts = tally(verdicts)
     moved = {
         sweep.key: abs(changes(pools[0].answers, sweep).dominant.value)
@@ -118,28 +118,31 @@ def _without_arrivals(base: Base) -> list[Sweep]:
     return [sweep for sweep in sweeps(base) if sweep.key != "arrivals"]
 
 
-def _sections(of: Results) -> list[Section]:
+def _sections(results: Results) -> list[Section]:
     """Of one pool."""
-    verdicts = verdict_table(("", verdict) for verdict in of.verdicts)
+    verdicts = verdict_table(("", verdict) for verdict in results.verdicts)
     first = BASES[0]
     arrivals = [sweep for sweep in sweeps(first) if sweep.key == "arrivals"]
     return [
         Section("What [B] concludes", (_VERDICTS, verdicts)),
-        Section("The groups", (_groups_text(of), _groups(of))),
+        Section("The groups", (_groups_text(results), _groups(results))),
         *(
             Section(
                 f"One at a time, after {base.name}",
                 (
                     _ONE,
-                    _lines(of, base),
-                    _responses(of, base, _without_arrivals(base), f"one-{_slug(base)}"),
-                    _changes(of, base),
+                    _lines(results, base),
+                    _responses(results, base, _without_arrivals(base), f"one-{_slug(base)}"),
+                    _changes(results, base),
                 ),
             )
             for base in BASES
         ),
-        Section("Two at once", (_TWO, *(_heat(of, plane) for plane in planes(first)), _planes(of))),
-        Section("More arrivals", (_MORE, _responses(of, first, arrivals, "arrivals"))),
+        Section(
+            "Two at once",
+            (_TWO, *(_heat(results, plane) for plane in planes(first)), _planes(results)),
+        ),
+        Section("More arrivals", (_MORE, _responses(results, first, arrivals, "arrivals"))),
     ]
 
 
@@ -157,10 +160,10 @@ _VERDICTS: Final = (
 # --- the groups ----------------------------------------------------------------------------------
 
 
-def _groups_text(of: Results) -> str:
+def _groups_text(results: Results) -> str:
     return (
-        f"Attempts are put together by {_BY[of.groups.by]}. The group of the largest area, "
-        f"{of.short_labels[0]}, is what [B] calls dominant. Targets are shares of "
+        f"Attempts are put together by {_BY[results.groups.by]}. The group of the largest area, "
+        f"{results.short_labels[0]}, is what [B] calls dominant. Targets are shares of "
         "the area (run 3); runs 2 and 1 give the largest group 10 and 20 points more."
     )
 
@@ -173,10 +176,10 @@ _GROUP: Final[Columns[Mapping[str, Any]]] = (
 )
 
 
-def _groups(of: Results) -> Table:
-    areas = of.groups.areas
+def _groups(results: Results) -> Table:
+    areas = results.groups.areas
     wanted = {f"target_run_{run}": targets(areas, run) for run in RUNS}
-    attempts = of.answers.of[BASES[0].point].attempts
+    attempts = results.answers.sums[BASES[0].point].attempts
     rows = [
         {
             "group": label,
@@ -184,7 +187,7 @@ def _groups(of: Results) -> Table:
             "area_share": areas[group] / sum(areas),
             **{name: shares[group] for name, shares in wanted.items()},
         }
-        for group, label in enumerate(of.labels)
+        for group, label in enumerate(results.labels)
     ]
     return table("groups", "Groups and their targets", _GROUP, rows)
 
@@ -197,20 +200,20 @@ _ONE: Final = (
 )
 
 
-def _lines(of: Results, base: Base) -> Chart:
-    labels = wording.told_apart(of.short_labels)
+def _lines(results: Results, base: Base) -> Chart:
+    labels = wording.told_apart(results.short_labels)
     swept = _without_arrivals(base)
     rows: list[Spec] = []
     in_words = []
     for sweep in swept:
         for group, label in enumerate(labels):
             for value, point in zip(sweep.values, sweep.points, strict=True):
-                beside = of.answers.beside(point, base.point, group)
+                beside = results.answers.beside(point, base.point, group)
                 if beside is not None:
                     apart = round(beside - 1, 4)
                     rows.append({"of": sweep.title, "group": label, "x": value, "y": apart})
         first, last = (
-            wording.duration(of.answers.of[point].mean_response(0))
+            wording.duration(results.answers.sums[point].mean_response(0))
             for point in (sweep.points[0], sweep.points[-1])
         )
         in_words.append(
@@ -247,14 +250,14 @@ def _response(title: str, name: str, groups: Sequence[int]) -> Column[_Run]:
     return Column(title, name, "duration", lambda run: run.sums.mean_response(*groups))
 
 
-def _responses(of: Results, base: Base, swept: Sequence[Sweep], key: str) -> Table:
+def _responses(results: Results, base: Base, swept: Sequence[Sweep], key: str) -> Table:
     columns: Columns[_Run] = (
         Column("Setting", "setting", "text"),
         Column("Value", "value"),
         *(
             _response(title, label, [group])
             for group, (title, label) in enumerate(
-                zip(of.short_labels, of.groups.labels, strict=True)
+                zip(results.short_labels, results.groups.labels, strict=True)
             )
         ),
         *_OF_POOL,
@@ -264,7 +267,7 @@ def _responses(of: Results, base: Base, swept: Sequence[Sweep], key: str) -> Tab
         f"Mean response by group, around {base.name}'s fixed values",
         columns,
         [
-            _Run(sweep.key, value, point, of.answers.of[point])
+            _Run(sweep.key, value, point, results.answers.sums[point])
             for sweep in swept
             for value, point in zip(sweep.values, sweep.points, strict=True)
         ],
@@ -298,7 +301,7 @@ _CHANGED: Final[Columns[_Changed]] = (
 )
 
 
-def _changes(of: Results, base: Base) -> Table:
+def _changes(results: Results, base: Base) -> Table:
     return table(
         f"changes-{_slug(base)}",
         "How far each setting changes each group's mean response",
@@ -306,7 +309,9 @@ def _changes(of: Results, base: Base) -> Table:
         [
             _Changed(label, sweep, change.estimate())
             for sweep in sweeps(base)
-            for label, change in zip(of.labels, changes(of.answers, sweep).each, strict=True)
+            for label, change in zip(
+                results.labels, changes(results.answers, sweep).each, strict=True
+            )
         ],
         note="The rise of the line through all runs, with its 95 % interval.",
     )
@@ -320,18 +325,18 @@ _TWO: Final = (
 )
 
 
-def _heat(of: Results, plane: Plane) -> Chart:
+def _heat(results: Results, plane: Plane) -> Chart:
     fixed = BASES[0].point
-    names = (of.short_labels[0], "all others")
-    groups: tuple[Sequence[int], ...] = ((0,), of.answers.others)
+    names = (results.short_labels[0], "all others")
+    groups: tuple[Sequence[int], ...] = ((0,), results.answers.others)
     [rows] = (sweep.values for sweep in sweeps(BASES[0]) if sweep.key == plane.other)
     cells: list[Spec] = []
     means: dict[str, list[float]] = {name: [] for name in names}
     for row, line in zip(rows, plane.points, strict=True):
         for column, point in enumerate(line, start=1):
             for name, chosen in zip(names, groups, strict=True):
-                mean = of.answers.of[point].mean_response(*chosen) or 0.0
-                beside = of.answers.beside(point, fixed, *chosen) or 0.0
+                mean = results.answers.sums[point].mean_response(*chosen) or 0.0
+                beside = results.answers.beside(point, fixed, *chosen) or 0.0
                 means[name].append(mean)
                 cells.append(
                     {
@@ -360,18 +365,18 @@ def _heat(of: Results, plane: Plane) -> Chart:
     )
 
 
-def _planes(of: Results) -> Table:
+def _planes(results: Results) -> Table:
     columns: Columns[_Run] = (
         Column("Varied", "varied", "text", lambda run: run.setting),
         Column("Interval, days", "interval_days", "count", lambda run: run.point.interval_days),
         Column("Depth", "depth", "count", lambda run: run.point.depth),
         Column("Decay", "decay", "number", lambda run: run.point.decay),
         _response("Largest group", "largest_group", [0]),
-        _response("All others", "all_others", of.answers.others),
+        _response("All others", "all_others", results.answers.others),
         *_OF_POOL,
     )
     runs = [
-        _Run(plane.key, 0, point, of.answers.of[point])
+        _Run(plane.key, 0, point, results.answers.sums[point])
         for plane in planes(BASES[0])
         for line in plane.points
         for point in line

@@ -35,7 +35,6 @@ from audit.studies.verdicts import (
     Verdict,
     mean_difference,
     of_resamples,
-    unanimous,
 )
 
 Ints = NDArray[np.int64]
@@ -154,7 +153,7 @@ def _with_each_seed(compared: Compared, conclusion: Conclusion) -> Verdict:
         f"{holds.value} with {by_seed.count(holds)}" for holds in Holds if holds in by_seed
     )
     because = f"{verdict.because}; of {len(by_seed)} seeds {counts}"
-    return verdict._replace(holds=unanimous(by_seed), because=because)
+    return verdict._replace(holds=Holds.undecided, because=because)
 
 
 def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:

@@ -68,8 +68,8 @@ def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> 
         search: that of TS.
         draws: how resamples were drawn.
     """
-    decided = [(of, claims.decide(of)) for of in pools]
-    names = list(dict.fromkeys(of.pool.name for of in pools))
+    decided = [(compared, claims.decide(compared)) for compared in pools]
+    names = list(dict.fromkeys(compared.pool.name for compared in pools))
     by_name = [
         (name, _sections([pair for pair in decided if pair[0].pool.name == name])) for name in names
     ]
@@ -97,19 +97,19 @@ def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> 
     )
 
 
-def _lead(of: Compared, verdicts: Sequence[Verdict]) -> str:
+def _lead(compared: Compared, verdicts: Sequence[Verdict]) -> str:
     counts = tally(verdicts)
     verb = "does" if counts[Holds.no] == 1 else "do"
-    waits = {name: outcome.means.wait_mean for name, outcome in of.outcomes.items()}
+    waits = {name: outcome.means.wait_mean for name, outcome in compared.outcomes.items()}
     least = min(waits, key=lambda name: waits[name])
     lead = (
         f"Of {len(verdicts)} comparisons behind the conclusions of [K], {counts[Holds.yes]} come "
         f"out as there, {counts[Holds.no]} {verb} not, {counts[Holds.undecided]} cannot be "
-        f"decided. With {ESTIMATES[of.estimates]}, attempts wait least under {least} "
+        f"decided. With {ESTIMATES[compared.estimates]}, attempts wait least under {least} "
         f"({wording.duration(waits[least])} on average)"
     )
-    if of.users:
-        uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in of.outcomes.items()}
+    if compared.users:
+        uwts = {name: outcome.dispersion.uwt or 0.0 for name, outcome in compared.outcomes.items()}
         fairest = min(uwts, key=lambda name: uwts[name])
         lead += f"; users' mean NUWT is least under {fairest} ({wording.number(uwts[fairest])})"
     return lead + "."
@@ -117,7 +117,9 @@ def _lead(of: Compared, verdicts: Sequence[Verdict]) -> str:
 
 def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Section]:
     """Of one pool."""
-    verdicts = [(of.estimates, verdict) for of, verdicts in decided for verdict in verdicts]
+    verdicts = [
+        (compared.estimates, verdict) for compared, verdicts in decided for verdict in verdicts
+    ]
     return [
         Section(
             "What [K] concludes",
@@ -125,10 +127,16 @@ def _sections(decided: Sequence[tuple[Compared, Sequence[Verdict]]]) -> list[Sec
         ),
         *(
             Section(
-                f"With {ESTIMATES[of.estimates]}",
-                (_text(of), *_charts(of), *_figures(of), _SEEDS, _seeds(of)),
+                f"With {ESTIMATES[compared.estimates]}",
+                (
+                    _text(compared),
+                    *_charts(compared),
+                    *_figures(compared),
+                    _SEEDS,
+                    _seeds(compared),
+                ),
             )
-            for of, _ in decided
+            for compared, _ in decided
         ),
     ]
 
@@ -162,36 +170,40 @@ _VERDICTS: Final = (
 )
 
 
-def _text(of: Compared) -> str:
-    spread = of.outcomes[TS].dispersion
+def _text(compared: Compared) -> str:
+    spread = compared.outcomes[TS].dispersion
     text = (
-        f"{wording.count(len(of.units))} attempts; NUWT of {wording.count(len(of.users))} users "
-        f"({wording.count(spread.single_job)} with one job and {wording.count(spread.no_usage)} "
-        "without usage are left out)."
+        f"{wording.count(len(compared.units))} attempts; NUWT of "
+        f"{wording.count(len(compared.users))} users ({wording.count(spread.single_job)} with one "
+        f"job and {wording.count(spread.no_usage)} without usage are left out)."
     )
-    if of.left_out:
-        text += f" {wording.count(of.left_out)} attempts never start under some policy."
+    if compared.left_out:
+        text += f" {wording.count(compared.left_out)} attempts never start under some policy."
     return text
 
 
 # --- charts --------------------------------------------------------------------------------------
 
 
-def _charts(of: Compared) -> list[Chart]:
-    performance = _performance(of)
+def _charts(compared: Compared) -> list[Chart]:
+    performance = _performance(compared)
     curves = {
         name: list(zip(one.cdf["nuwt"].to_list(), one.cdf["share"].to_list(), strict=True))
-        for name, one in of.outcomes.items()
+        for name, one in compared.outcomes.items()
         if one.cdf.height
     }
     if not curves:
         return [performance]
-    title = f"NUWT over users with {ESTIMATES[of.estimates]}, as [K] fig. 2"
-    return [performance, charts.cumulative(f"nuwt_{of.estimates}", title, curves), _spread(of)]
+    title = f"NUWT over users with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
+    return [
+        performance,
+        charts.cumulative(f"nuwt_{compared.estimates}", title, curves),
+        _spread(compared),
+    ]
 
 
-def _performance(of: Compared) -> Chart:
-    means = {name: outcome.means for name, outcome in of.outcomes.items()}
+def _performance(compared: Compared) -> Chart:
+    means = {name: outcome.means for name, outcome in compared.outcomes.items()}
     near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
     rows: list[Spec] = []
     for name in near:
@@ -207,15 +219,15 @@ def _performance(of: Compared) -> Chart:
                 "response_says": wording.duration(response),
             }
         )
-    estimates = ESTIMATES[of.estimates]
+    estimates = ESTIMATES[compared.estimates]
     title = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
-    return charts.bubbles(f"performance_{of.estimates}", _titled(title, note), rows, note)
+    return charts.bubbles(f"performance_{compared.estimates}", _titled(title, note), rows, note)
 
 
-def _spread(of: Compared) -> Chart:
+def _spread(compared: Compared) -> Chart:
     spreads = {
         name: {"mean": one.dispersion.uwt or 0.0, "deviation": one.dispersion.deviation or 0.0}
-        for name, one in of.outcomes.items()
+        for name, one in compared.outcomes.items()
     }
     near, note = _without_far({name: spread["deviation"] for name, spread in spreads.items()})
     rows: list[Spec] = [
@@ -223,8 +235,8 @@ def _spread(of: Compared) -> Chart:
         for name in near
         for what, figure in spreads[name].items()
     ]
-    title = f"Mean and deviation of NUWT with {ESTIMATES[of.estimates]}, as [K] fig. 2"
-    return charts.spread(f"spread_{of.estimates}", _titled(title, note), rows, note)
+    title = f"Mean and deviation of NUWT with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
+    return charts.spread(f"spread_{compared.estimates}", _titled(title, note), rows, note)
 
 
 def _without_far(values: dict[str, float]) -> tuple[list[str], str]:
@@ -250,30 +262,30 @@ _FIGURE: Final[Columns[tuple[str, Figure]]] = (
 )
 
 
-def _figures(of: Compared) -> list[Table]:
-    known = [(name, figure) for name in of.outcomes for figure in figures(of, name)]
+def _figures(compared: Compared) -> list[Table]:
+    known = [(name, figure) for name in compared.outcomes for figure in figures(compared, name)]
     rows: list[dict[str, Any]] = [
         {"policy": name, **dict.fromkeys(_TITLES)}
         | {figure.metric: figure.estimate.value for whose, figure in known if whose == name}
-        for name in of.outcomes
+        for name in compared.outcomes
     ]
     policy: Column[Mapping[str, Any]] = Column("Policy", "policy", "text")
-    estimates = ESTIMATES[of.estimates]
+    estimates = ESTIMATES[compared.estimates]
     return [
         table(
-            f"{of.estimates}-performance",
+            f"{compared.estimates}-performance",
             f"Means over attempts, with {estimates}",
             (policy, *_OVER_ATTEMPTS),
             rows,
         ),
         table(
-            f"{of.estimates}-nuwt",
+            f"{compared.estimates}-nuwt",
             f"NUWT over users, with {estimates}",
             (policy, *_OVER_USERS),
             rows,
         ),
         table(
-            f"{of.estimates}-intervals",
+            f"{compared.estimates}-intervals",
             f"All figures with their 95 % intervals, with {estimates}",
             _FIGURE,
             known,
@@ -308,10 +320,10 @@ def _seed(number: int, outcome: Outcome) -> Mapping[str, Any]:
     }
 
 
-def _seeds(of: Compared) -> Table:
-    caption = f"{TS} with each seed, and {ESTIMATES[of.estimates]}"
-    rows = [_seed(number, outcome) for number, outcome in enumerate(of.seeds, start=1)]
-    return table(f"{of.estimates}-seeds", caption, _SEED, rows)
+def _seeds(compared: Compared) -> Table:
+    caption = f"{TS} with each seed, and {ESTIMATES[compared.estimates]}"
+    rows = [_seed(number, outcome) for number, outcome in enumerate(compared.seeds, start=1)]
+    return table(f"{compared.estimates}-seeds", caption, _SEED, rows)
 
 
 _READ: Final = (

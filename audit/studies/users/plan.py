@@ -32,8 +32,8 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
         chosen = pools(log, only)
         cells = list[Cell]()
         for pool in chosen:
-            own = log.described.filter(pl.col("pool") == pool.name)
-            cells += compute.cells(own, pool, log.setting.now, search)
+            of_pool = log.described.filter(pl.col("pool") == pool.name)
+            cells += compute.cells(of_pool, pool, log.setting.now, search)
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             waiting = iter(frames)

@@ -34,14 +34,14 @@ def test_a_response_beside_that_at_the_fixed_values() -> None:
     expected = as_the_paper(other, 0) / as_the_paper(FIXED, 0)
     assert found.beside(other, FIXED, 0) == pytest.approx(expected, rel=1e-3)
     assert found.others == range(1, 2)
-    both = (found.of[other].mean_response(0) or 0) + (found.of[other].mean_response(1) or 0)
-    assert found.of[other].mean_response(0, 1) == pytest.approx(both / 2)  # as many attempts each
+    both = (found.sums[other].mean_response(0) or 0) + (found.sums[other].mean_response(1) or 0)
+    assert found.sums[other].mean_response(0, 1) == pytest.approx(both / 2)  # as many attempts each
 
 
 def test_rows_for_the_database() -> None:
     found = answered(as_the_paper, rising)
     rows = answers.rows("all", found)
-    assert rows.height == len(found.of) * 4
+    assert rows.height == len(found.sums) * 4
     one = rows.filter(
         pl.col("setting") == FIXED.label,
         pl.col("metric") == "response_mean",

@@ -64,7 +64,7 @@ def test_one_user_decides_nothing() -> None:
     one = answered(as_the_paper, rising)
     alone = {
         point: Sums(sums.attempts[:, :1], sums.response[:, :1], *(of[:1] for of in sums[2:]))
-        for point, sums in one.of.items()
+        for point, sums in one.sums.items()
     }
     found = Answers(one.labels, alone, Resamples(1, 0), Resamples(1, 0))
     assert set(held(found)) == {"undecided"}
@@ -77,9 +77,9 @@ def test_noise_between_users_leaves_it_undecided() -> None:
         point: sums._replace(
             response=sums.response + np.outer([1.0, 1.0], signs) * 400 * point.interval_days
         )
-        for point, sums in found.of.items()
+        for point, sums in found.sums.items()
     }
-    verdicts = claims.decide(RED_DIAMOND, found._replace(of=noisy), two_at_once=False)
+    verdicts = claims.decide(RED_DIAMOND, found._replace(sums=noisy), two_at_once=False)
     assert verdicts[0].holds is Holds.undecided
 
 
@@ -126,11 +126,11 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
     found = answers.answers(
         groups.labels, sweep.points, [cell.compute() for cell in cells], Draws(3)
     )
-    starts = [found.of[point].mean_response(0) for point in sweep.points]
+    starts = [found.sums[point].mean_response(0) for point in sweep.points]
     # 2 h each behind the hour; the one behind the other waits 2 h longer
     # the mean of two attempts, of which one waits longer
     assert apart(starts) == 3_600
-    narrow = [found.of[point].mean_response(1) for point in sweep.points]
+    narrow = [found.sums[point].mean_response(1) for point in sweep.points]
     assert apart(narrow) == -3_600
     verdict = claims.slower_and_faster(base, found.labels, answers.changes(found, sweep))
     assert verdict.holds is Holds.yes
