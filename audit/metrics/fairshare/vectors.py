@@ -58,22 +58,6 @@ class Shape:
         counts = np.bincount(self.above[1:], minlength=len(self.above))
         self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
-    def climb(self, own: Floats) -> Floats:
-        """States; what each node used itself becomes what was used by it and all below."""
-        from audit.kernels import trees as kernels
-
-        states = np.empty_like(own)
-        kernels.climb(self.tree.parents, self.above, self.shared, own, states)
-        return states
-
-    def priorities(self, states: Floats, operator: str) -> Floats:
-        """See ``priorities``."""
-        from audit.kernels import trees as kernels
-
-        values = np.empty_like(states)
-        kernels.apply(operators.code(operator), self.targets, states, values)
-        return values
-
     def ranks(self, priorities: Floats) -> Ints:
         """See ``ranks_of``."""
         from audit.kernels import trees as kernels
@@ -85,38 +69,12 @@ class Shape:
 
     def history(self, own: Floats, operator: str) -> History:
         """See ``history``; ``own`` becomes the usage of it."""
-        states = self.climb(own)
-        values = self.priorities(states, operator)
-        return History(own, states, values, self.ranks(values))
+        from audit.kernels import trees as kernels
 
-
-def states(tree: Tree, usage: Floats) -> tuple[Floats, Floats]:
-    """What was used below each node, and which part of its siblings' that is.
-
-    Args:
-        tree: the tree.
-        usage: what each node used itself, ≥ 0, in any unit; a column per node. Leaves used most,
-            if not all of it.
-
-    Returns:
-        Usage with that of all below, and states, both in the shape of ``usage``. States are from
-        0 to 1, 0 where no sibling used anything; NaN for the root, and without a share of its own.
-
-    Raises:
-        ValueError: not a column per node, or usage below 0.
-    """
-    rows = _own(tree, usage)
-    state = Shape(tree).climb(rows)
-    return rows.reshape(np.shape(usage)), state.reshape(np.shape(usage))
-
-
-def priorities(tree: Tree, states: Floats, operator: str) -> Floats:
-    """F(target, state) of each node, in the shape of ``states``; NaN where these are.
-
-    Raises:
-        ValueError: no such operator.
-    """
-    return Shape(tree).priorities(_rows(tree, states), operator).reshape(np.shape(states))
+        states, priorities = np.empty_like(own), np.empty_like(own)
+        kernels.climb(self.tree.parents, self.above, self.shared, own, states)
+        kernels.apply(operators.code(operator), self.targets, states, priorities)
+        return History(own, states, priorities, self.ranks(priorities))
 
 
 def vectors(tree: Tree, priorities: Floats) -> Floats:
@@ -139,27 +97,10 @@ def vectors(tree: Tree, priorities: Floats) -> Floats:
     return paths
 
 
-def ranks(vectors: Floats) -> Ints:
-    """Ranks from 1 on by vectors in lexicographic order, the greatest first.
+def ranks_of(tree: Tree, priorities: Floats) -> Ints:
+    """Ranks among users, and among accounts, by their vectors, the greatest first; 0 for the root.
 
     Who ties shares the better rank (1, 2, 2, 4).
-
-    Args:
-        vectors: the last axis holds components, the one before it those who are ranked.
-    """
-    values = np.asarray(vectors, np.float64)
-    places = np.empty(values.shape[:-1], np.int64)
-    for row in np.ndindex(values.shape[:-2]):
-        order = np.lexsort(-values[row].T[::-1])
-        ordered = values[row][order]
-        new = np.ones(len(order), np.bool_)
-        new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-        places[row][order] = np.maximum.accumulate(np.where(new, np.arange(1, len(order) + 1), 0))
-    return places
-
-
-def ranks_of(tree: Tree, priorities: Floats) -> Ints:
-    """Ranks among users, and among accounts, by their vectors; 0 for the root.
 
     Args:
         tree: the tree.
@@ -193,32 +134,25 @@ def serialise(vectors: Floats, resolution: int, *, as_published: bool = False) -
 def history(tree: Tree, usage: Floats, operator: str) -> History:
     """Usage, states, priorities and ranks of all nodes, in one sweep over the instants.
 
-    The same as ``states``, ``priorities``, and ``ranks`` of ``vectors`` among users and among
-    accounts.
-
     Args:
         tree: the tree.
-        usage: what each node used itself, a column per node.
+        usage: what each node used itself, ≥ 0, in any unit; a column per node. Leaves used most,
+            if not all of it.
         operator: one of ``operators.OPERATORS``.
 
     Raises:
-        ValueError: as ``states`` and ``priorities``.
+        ValueError: not a column per node, usage below 0, or no such operator.
 
     Cost: instants · nodes · log(the most siblings).
     """
-    used, state, priority, rank = Shape(tree).history(_own(tree, usage), operator)
+    own = _rows(tree, usage).copy()  # what is below is added to it
+    if not (own >= 0).all():
+        raise ValueError("usage: must not be below 0")
+    used, state, priority, rank = Shape(tree).history(own, operator)
     shape = np.shape(usage)
     return History(
         used.reshape(shape), state.reshape(shape), priority.reshape(shape), rank.reshape(shape)
     )
-
-
-def _own(tree: Tree, usage: Floats) -> Floats:
-    """A copy in rows, to which what is below may be added."""
-    rows = _rows(tree, usage)
-    if not (rows >= 0).all():
-        raise ValueError("usage: must not be below 0")
-    return rows.copy()
 
 
 def _rows(tree: Tree, values: Floats) -> Floats:
