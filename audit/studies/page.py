@@ -14,6 +14,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from audit import __version__
@@ -92,15 +93,14 @@ def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) 
     """
     columns = columns or (Column("Value", "value"), Column("From", "lower"), Column("To", "upper"))
 
-    def part(place: int) -> Callable[[Row], Cell]:
-        def cell(row: Row) -> Cell:
-            figure = estimate(row)
-            value = None if figure is None else figure[place]
-            return None if value is None or math.isnan(value) else value
+    def cell(row: Row, place: int) -> Cell:
+        figure = estimate(row)
+        value = None if figure is None else figure[place]
+        return None if value is None or math.isnan(value) else value
 
-        return cell
-
-    return tuple(replace(column, value=part(place)) for place, column in enumerate(columns))
+    return tuple(
+        replace(column, value=partial(cell, place=place)) for place, column in enumerate(columns)
+    )
 
 
 def verdict_table(

@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from audit.errors import UsageError
 from audit.metrics.attempts import parts
-from audit.metrics.attempts import users as of_users
 from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.attempts.users import Dispersion
+from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order, Policy, Pool, Standing
@@ -196,7 +195,7 @@ def compared(
         raise UsageError(f"pool {pool.name!r}: no attempt in these logs can be replayed")
     numbered = parts.number_users(_of(frames[0], common))
     units = np.ascontiguousarray(numbered["unit"].to_numpy(), np.int64)
-    first = of_users.counted(of_users.by_entity(numbered, "user"))
+    first = counted(by_entity(numbered, "user"))
     number = dict(numbered.select("user", "unit").unique().iter_rows())
     users = tuple(first["entity"].to_list())
     outcomes = [_outcome(_of(frame, common)) for frame in frames]
@@ -220,15 +219,15 @@ def _of(frame: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outcome(schedule: pl.DataFrame) -> Outcome:
-    entities = of_users.by_entity(schedule, "user")
+    entities = by_entity(schedule, "user")
     response = schedule["end_time"] - schedule["arrival_time"]
     return Outcome(
         schedule["wait_s"].to_numpy(),
         response.to_numpy(),
         schedule["bounded_slowdown"].to_numpy(),
-        of_users.counted(entities)["nuwt"].to_numpy(),
-        of_users.dispersion(entities),
-        of_users.cdf(entities),
+        counted(entities)["nuwt"].to_numpy(),
+        dispersion(entities),
+        cdf(entities),
     )
 
 
