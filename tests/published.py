@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from audit.nightly import run as night
+from audit.nightly.run import run
 from audit.store import database, publish
 from audit.store.database import Connection
 from tests import stores
@@ -40,14 +40,14 @@ def full(folder: Path) -> Path:
     )
     write(folder / "logs" / "1.swf", month(0) + "this is no record\n")
     write(folder / "logs" / "2.swf", month(1))
-    night.run(settings, folder, NOW)
+    run(settings, folder, NOW)
     odd = (
         line(9001, submit=6 * DAY, wait=500, run=-1, status=5),  # gave up
         line(9002, submit=6 * DAY, wait=20_000, run=60),  # was overtaken
     )
     late = month(0, jobs=3, first=50) + "".join(f"{record}\n" for record in odd)
     write(folder / "logs" / "late.swf", late)
-    done = night.run(settings, folder, NOW)
+    done = run(settings, folder, NOW)
     assert done.failures == []
     return folder / "fairaudit.duckdb"
 

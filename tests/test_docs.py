@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from audit import errors
-from audit.cli import app as cli
+from audit.cli.app import INTERRUPTED, app, main
 from audit.store import database
 from audit.studies.operators.compute import rules
 from tests.logs import busy, write
@@ -27,7 +27,7 @@ def document(name: str) -> str:
 
 def test_the_readme_names_every_command_and_view() -> None:
     readme = document("README.md")
-    commands = getattr(get_command(cli.app), "commands", {})
+    commands = getattr(get_command(app), "commands", {})
     assert set(commands) == {
         "audit",
         "run",
@@ -58,7 +58,7 @@ def test_the_readme_lists_every_exit_code() -> None:
         if isinstance(error, type) and issubclass(error, errors.AuditError)
     }
     listed = {int(code) for code in re.findall(r"^\| (\d+) \|", document("README.md"), re.M)}
-    assert listed == codes | {0, 1, cli.INTERRUPTED}
+    assert listed == codes | {0, 1, INTERRUPTED}
 
 
 def test_links_lead_somewhere() -> None:
@@ -74,7 +74,7 @@ def test_every_figure_of_a_summary_is_documented(
     write(tmp_path / "my.swf", busy(60))
     monkeypatch.setattr("sys.argv", ["fairaudit", "audit", "my.swf", "--no-pdf"])
     with pytest.raises(SystemExit):
-        cli.main()
+        main()
     con = database.open_snapshot(tmp_path / "fairaudit-out" / "audit.duckdb")
     metrics = database.fetch(con, "SELECT DISTINCT metric FROM summary")["metric"].to_list()
     con.close()

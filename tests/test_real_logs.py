@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
-from audit.oneoff import audit as runs
+from audit.oneoff.audit import Request, audit
 from audit.store import database
 
 LOGS = {
@@ -20,8 +20,8 @@ LOGS = {
 def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]
     config = Config.model_validate({"uncertainty": {"resamples": 100}})
-    outcome = runs.audit(
-        runs.Request([real_logs / "swf" / f"{name}.swf.gz"], tmp_path, pdf=False), config
+    outcome = audit(
+        Request(logs=[real_logs / "swf" / f"{name}.swf.gz"], out=tmp_path, pdf=False), config
     )
     con = database.open_snapshot(outcome.database)
 

@@ -18,8 +18,8 @@ import pytest
 from audit import config
 from audit.config import places
 from audit.errors import SourceError
-from audit.nightly import run as night
 from audit.nightly import sources
+from audit.nightly.run import run
 from audit.report.text import wording
 from audit.store import database
 from tests.logs import write
@@ -216,7 +216,7 @@ def test_what_a_night_writes_is_private_unless_shared(tmp_path: Path) -> None:
         settings = config.Config.model_validate({**base.model_dump(), "output": output})
         before = os.umask(0)
         try:
-            done = night.run(settings, folder, NOW)
+            done = run(settings, folder, NOW)
         finally:
             assert os.umask(before) == 0
         assert done.failures == []
@@ -237,7 +237,7 @@ def test_no_secret_is_kept_or_told(made: Made, tmp_path: Path) -> None:
     fails = ("sh", "-c", "exit 3", SECRET)
     clusters[0]["sources"] = (*clusters[0]["sources"], {"command": fails})
     settings = config.Config.model_validate({**base.model_dump(), "clusters": clusters})
-    done = night.run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW)
     assert [type(failure) for failure in done.failures] == [SourceError]
     assert SECRET not in str(done.failures[0])
     for path in tmp_path.rglob("*"):

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from audit.analyst import sql as analyst
-from audit.analyst.sql import Limits
+from audit.analyst.sql import (
+    Limits,
+    Question,
+    confined,
+    describe_saved,
+    open_database,
+    query,
+    typed_values,
+)
 from audit.errors import AuditError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection
@@ -140,37 +147,43 @@ def converse(
         LockedError: a run is writing the file.
     """
     session = _Session(path, form, rows, limits, say)
-    try:
-        session.open()
-        _edit(session, history, say)
-        say(f"{path}, read-only. \\? helps, \\q ends.")
-        pending: list[str] = []
-        while True:
-            try:
-                pending.append(read(MORE if pending else PROMPT))
-                text = "\n".join(pending)
-                if not text.strip():
-                    pending = []
-                    continue
-                is_command = len(pending) == 1 and text.lstrip().startswith("\\")
-                if not is_command and not selection.is_complete(text):
-                    continue
+    with confined(limits, form):
+        try:
+            session.open()
+            _edit(session, history, say)
+            say(f"{path}, read-only. \\? helps, \\q ends.")
+            _talk(session, say, read)
+        finally:
+            session.close()
+            _keep(history, say)
+
+
+def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], str]) -> None:
+    """Answers what is typed, line after line, until that ends."""
+    pending: list[str] = []
+    while True:
+        try:
+            pending.append(read(MORE if pending else PROMPT))
+            text = "\n".join(pending)
+            if not text.strip():
                 pending = []
-                _remember(text)
-                if not session.answer(text.strip()):
-                    return
-            except KeyboardInterrupt:
-                pending = []
-                print()
-            except EOFError:
-                print()
+                continue
+            is_command = len(pending) == 1 and text.lstrip().startswith("\\")
+            if not is_command and not selection.is_complete(text):
+                continue
+            pending = []
+            _remember(text)
+            if not session.answer(text.strip()):
                 return
-            except AuditError as error:
-                pending = []
-                say(str(error))
-    finally:
-        session.close()
-        _keep(history, say)
+        except KeyboardInterrupt:
+            pending = []
+            print()
+        except EOFError:
+            print()
+            return
+        except AuditError as error:
+            pending = []
+            say(str(error))
 
 
 class _Session:
@@ -190,7 +203,7 @@ class _Session:
     def open(self) -> None:
         """Opens the database, or opens it anew."""
         self.close()
-        self._con = analyst.open_database(self._path, self._limits)
+        self._con = open_database(self._path, self._limits)
         self.words = Words.of(self._con)
 
     def close(self) -> None:
@@ -219,9 +232,9 @@ class _Session:
                     raise UsageError(f"no view {name!r}; \\d lists them")
                 self._query(_DESCRIBED, {"name": name}, rows=None)
             case ["\\s"]:
-                print(analyst.describe_saved(), end="")
+                print(describe_saved(), end="")
             case ["\\s", name, *values]:
-                self._query(saved.named(name).name, analyst.values(values), self._rows)
+                self._query(saved.named(name).name, typed_values(values), self._rows)
             case ["\\f", name] if name in ("table", "csv", "json"):
                 self._form = Format(name)
             case ["\\r"]:
@@ -230,21 +243,18 @@ class _Session:
                 raise UsageError(f"{text}: no such command; \\? lists them")
         return True
 
-    def _query(self, text: str, values: Mapping[str, str], rows: int | None) -> None:
+    def _query(self, text: str, parameters: Mapping[str, str], rows: int | None) -> None:
         if self._con is None:
             self.open()
         assert self._con is not None
         try:
-            analyst.query(
+            query(
                 self._con,
-                text,
-                values,
-                self._form,
+                Question(text, parameters, self._form, rows),
                 sys.stdout.buffer,
-                rows=rows,
-                limits=self._limits,
+                self._limits,
                 # a table says itself what it lacks
-                say=(lambda _: None) if self._form is Format.table else self._say,
+                (lambda _: None) if self._form is Format.table else self._say,
             )
         except BaseException:  # what was interrupted keeps the connection
             self.close()

@@ -8,8 +8,8 @@ import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -48,42 +48,63 @@ def open_database(path: Path, limits: Limits) -> Connection:
     )
 
 
-def query(  # noqa: PLR0913 - each is an option of the command
+@dataclass(frozen=True)
+class Question:
+    """One statement, and how its rows are to be written."""
+
+    text: str
+    """SQL that selects, or the name of a saved query."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Values of its parameters, as typed."""
+    form: Format = Format.table
+    rows: int | None = None
+    """At most so many are written; None: all."""
+    raw: bool = False
+    """csv cells that a spreadsheet takes for formulas are left as they are."""
+
+
+def answer(
+    path: Path, question: Question, out: BinaryIO, limits: Limits, say: Callable[[str], None]
+) -> None:
+    """Answers one question about the published database at ``path``; see ``query``.
+
+    Raises:
+        UsageError: there is no such database, or as ``query``.
+        LockedError: a run is writing the file.
+    """
+    with confined(limits, question.form), closing(open_database(path, limits)) as con:
+        query(con, question, out, limits, say)
+
+
+def query(
     con: Connection,
-    text: str,
-    given: Mapping[str, str],
-    form: Format,
+    question: Question,
     out: BinaryIO,
-    *,
-    rows: int | None,
     limits: Limits,
     say: Callable[[str], None],
-    raw: bool = False,
 ) -> None:
     """Runs one statement, or a saved query, and writes its rows.
 
     Args:
         con: what ``open_database`` gave.
-        text: SQL that selects, or the name of a saved query.
-        given: values of its parameters, as typed.
-        form: how to write the rows.
-        out: where to.
-        rows: at most so many; ``say`` is told when some were left out.
+        question: what is asked.
+        out: where to write.
         limits: those of ``con``, for what is said when one of them ends the statement.
-        say: told what is not part of the result.
-        raw: csv cells that a spreadsheet takes for formulas are left as they are.
+        say: told what is not part of the result, as when rows were left out.
 
     Raises:
         UsageError: the statement is wrong, not allowed, or beyond a limit.
     """
-    parameters: Mapping[str, object] = given
+    text, parameters = question.text, dict[str, object](question.parameters)
     if _NAME.fullmatch(text.strip()):
         known = saved.named(text.strip())
-        parameters, text = saved.arguments(con, known, given), known.sql
+        parameters, text = saved.arguments(con, known, question.parameters), known.sql
     try:
         with _watched(limits, say):
             asked = selection.select(con, text, parameters)
-            missing = answers.write(con, asked, form, out, most=rows, raw=raw)
+            missing = answers.write(
+                con, asked, question.form, out, most=question.rows, raw=question.raw
+            )
         out.flush()
     except TimeLimitError as error:
         raise UsageError(_too_long(limits)) from error
@@ -98,7 +119,7 @@ def query(  # noqa: PLR0913 - each is an option of the command
         say(what)
 
 
-def values(typed: Sequence[str]) -> dict[str, str]:
+def typed_values(typed: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` by name.
 
     Raises:

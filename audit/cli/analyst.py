@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from audit.cli.options import DEFAULT_OUT, ConfigFile, configuration
 from audit.cli.output import say
 from audit.errors import UsageError
 from audit.words import Format
-
-if TYPE_CHECKING:
-    from audit.analyst.sql import Limits
 
 Query = Annotated[
     str | None,
@@ -51,7 +48,8 @@ def sql(
     config: ConfigFile = None,
 ) -> None:
     """Query a published database, read-only and locked down; without a query, interactively."""
-    from audit.analyst.sql import Limits, confined, describe_saved
+    from audit.analyst import repl
+    from audit.analyst.sql import Limits, Question, answer, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
@@ -61,46 +59,17 @@ def sql(
     published = DEFAULT_OUT / "audit.duckdb"
     if config is not None and settings.clusters:
         published = config.parent / settings.output.database
+    path = db or published
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
-        with confined(limits, form):
-            _converse(db or published, form, rows or settings.sql.rows, limits, private=private)
+        shown, history = rows or settings.sql.rows, None if private else repl.history_file()
+        repl.converse(path, form, rows=shown, limits=limits, history=history, say=say)
         return
-    statement = _statement(query, file)
     most = rows or (settings.sql.rows if form is Format.table else None)
-    with confined(limits, form):
-        _answer(db or published, statement, param or [], form, most, limits, raw=raw)
-
-
-def _converse(path: Path, form: Format, rows: int, limits: Limits, *, private: bool) -> None:
-    """Answers one question after another on the terminal."""
-    from audit.analyst import repl
-
-    history = None if private else repl.history_file()
-    repl.converse(path, form, rows=rows, limits=limits, history=history, say=say)
-
-
-def _answer(
-    path: Path,
-    statement: str,
-    parameters: list[str],
-    form: Format,
-    rows: int | None,
-    limits: Limits,
-    *,
-    raw: bool,
-) -> None:
-    """Writes the answer to one statement."""
-    from audit.analyst.sql import open_database, values
-    from audit.analyst.sql import query as run_query
-
-    con = open_database(path, limits)
-    by_name, out = values(parameters), sys.stdout.buffer
+    question = Question(_statement(query, file), typed_values(param or []), form, most, raw)
     try:
-        run_query(con, statement, by_name, form, out, rows=rows, limits=limits, say=say, raw=raw)
+        answer(path, question, sys.stdout.buffer, limits, say)
     except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    finally:
-        con.close()
 
 
 def _statement(query: str | None, file: Path | None) -> str:

@@ -10,12 +10,12 @@ import typer
 
 from audit.cli.options import SITE, SiteConfig, configuration
 from audit.cli.output import announce_compiling, at_work, say, show, warn
-from audit.errors import AuditError, LockedError, UsageError
+from audit.errors import UsageError
 from audit.progress import stopped_by_signals
 
 if TYPE_CHECKING:
     from audit.mail.delivery import Delivered
-    from audit.nightly.run import Night
+    from audit.nightly.stages import Night
 
 OnlyPeriod = Annotated[
     str | None, typer.Option("--period", help="Only this period, like 2026-10 (as in the reports).")
@@ -24,7 +24,7 @@ OnlyPeriod = Annotated[
 
 def run(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
     """Do what the night does: read new logs, compute, report, publish, deliver."""
-    from audit.nightly.run import STAGES
+    from audit.nightly.stages import STAGES
 
     _stages(config, period, STAGES)
 
@@ -41,19 +41,12 @@ def report(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
 
 def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     """Does these stages of a run, and says what came of them."""
-    from audit.nightly import service
-    from audit.nightly.run import run as run_stages
+    from audit.nightly.service import by_hand
 
     settings = configuration(config)
     folder, now = config.parent, int(time.time())
-    try:
-        with at_work() as progress:
-            night = run_stages(settings, folder, now, period, progress.update, stages=stages)
-    except LockedError:
-        raise
-    except AuditError as error:
-        service.tell(settings, folder, [error], say, "fairaudit")
-        raise
+    with at_work() as progress:
+        night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
     _show_night(night)
     if "publish" in stages:
         print(f"published {settings.output.database}" if night.published else "nothing to publish")
@@ -62,7 +55,6 @@ def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     for failure in night.failures:
         say(f"fairaudit: {failure}")
     if night.failures:
-        service.tell(settings, folder, night.failures, say, "fairaudit")
         raise typer.Exit(night.exit_code)
     if night.exceeded:
         raise typer.Exit(1)

@@ -28,7 +28,7 @@ def replace(
     con: Connection,
     setting: Setting,
     results: Results,
-    made: Sequence[Identity],
+    computed: Sequence[Identity],
     kept: Mapping[Period, str],
     now: int | None = None,
 ) -> None:
@@ -37,8 +37,8 @@ def replace(
     Args:
         con: an open store.
         setting: of the cluster.
-        results: of its attempts and of the periods of ``made``.
-        made: the runs that computed them.
+        results: of its attempts and of the periods of ``computed``.
+        computed: the runs that computed them.
         kept: the other current periods and their run, whose figures stay as they are. What the
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.
@@ -47,7 +47,7 @@ def replace(
         StoreError: the results contradict one another, which is a defect.
     """
     cluster = setting.cluster
-    runs = {**kept, **{identity.period: identity.run_id for identity in made}}
+    runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
     names = pl.DataFrame(
         {"period": [period.name for period in runs], "run_id": list(runs.values())}
     )
@@ -57,7 +57,7 @@ def replace(
             database.delete(con, table, cluster=cluster)
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
-        _describe(con, setting, made)
+        _describe(con, setting, computed)
         database.insert(con, "coverage_result", results.coverage_result)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
@@ -66,32 +66,32 @@ def replace(
         for table in BY_PERIOD[:-2]:
             rows: pl.DataFrame = getattr(results, table)
             database.insert(con, table, rows.join(names, on="period", maintain_order="left"))
-        for identity in made:
+        for identity in computed:
             identity.note(con, "compute", now)
         database.insert(
-            con, "restatement", _restated(before, results.summary_result, made, cluster)
+            con, "restatement", _restated(before, results.summary_result, computed, cluster)
         )
     if failed := queries.failed_checks(con):
         name, broken = next(iter(failed.items()))
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
 
 
-def _describe(con: Connection, setting: Setting, made: Sequence[Identity]) -> None:
+def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> None:
     """Puts into the store what the report says of the cluster itself."""
     notes = [f"{fact.what}: {fact.value} ({fact.source})" for fact in setting.facts]
-    said = json.dumps({"notes": notes, "warnings": setting.warnings})
-    own = {"cluster": setting.cluster}
-    described = {**own, "zone": setting.zone.key, "notes": said}
+    remarks = json.dumps({"notes": notes, "warnings": setting.warnings})
+    cluster = {"cluster": setting.cluster}
+    described = {**cluster, "zone": setting.zone.key, "notes": remarks}
     database.insert(con, "clusters", pl.DataFrame([described]))
     database.insert(
         con,
         "run_note",
         pl.DataFrame(
-            [{**described, "period": run.period.name, "run_id": run.run_id} for run in made]
+            [{**described, "period": run.period.name, "run_id": run.run_id} for run in runs]
         ),
     )
     pools = [
-        {**own, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}
+        {**cluster, "pool": pool.name, "resource": pool.resource.value, "capacity": pool.capacity}
         for pool in setting.pools
     ]
     database.insert(con, "pools", pl.DataFrame(pools))
@@ -108,19 +108,19 @@ def _with_runs(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.DataFrame:
     ).sort("from_time")
     instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0)).alias("from_time")
     # one that belongs to no current period (--from) gets the first one's
-    found = jobs.select(instant).with_row_index("row").sort("from_time", "row")
-    found = found.join_asof(starts, on="from_time", strategy="backward").sort("row")
+    ordered = jobs.select(instant).with_row_index("row").sort("from_time", "row")
+    ordered = ordered.join_asof(starts, on="from_time", strategy="backward").sort("row")
     first = starts["run_id"][0]
-    return jobs.with_columns(run_id=found["run_id"].fill_null(first))
+    return jobs.with_columns(run_id=ordered["run_id"].fill_null(first))
 
 
 def _restated(
-    before: pl.DataFrame, after: pl.DataFrame, made: Sequence[Identity], cluster: str
+    before: pl.DataFrame, after: pl.DataFrame, computed: Sequence[Identity], cluster: str
 ) -> pl.DataFrame:
     """Figures of periods that had been computed before and came out otherwise."""
     key = ["pool", "period", "metric", "dimension", "dimension_value"]
     runs = pl.DataFrame(
-        {"period": [m.period.name for m in made], "run_id": [m.run_id for m in made]},
+        {"period": [m.period.name for m in computed], "run_id": [m.run_id for m in computed]},
         schema={"period": pl.String, "run_id": pl.String},
     )
     old = before.rename({"value": "old_value", "run_id": "old_run_id"})

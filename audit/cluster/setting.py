@@ -103,12 +103,12 @@ def configured(
         asked = (*asked, config.Pool(name=OTHERS))
     whole = list(headers.values()) if len(asked) == 1 else []  # a header speaks of all pools
     for pool in asked:
-        own = [name for name, of in partition_pool.items() if of == pool.name]
-        if not own and len(asked) > 1:
+        of_pool = [part for part, name in partition_pool.items() if name == pool.name]
+        if not of_pool and len(asked) > 1:
             continue
-        held = attempts.filter(pl.col("partition").is_in(own, nulls_equal=True))
-        found, fact = _pool(pool, held, whole, zone, now)
-        pools.append(found)
+        held = attempts.filter(pl.col("partition").is_in(of_pool, nulls_equal=True))
+        known, fact = _pool(pool, held, whole, zone, now)
+        pools.append(known)
         facts.append(fact)
     return Setting(
         cluster.name,
@@ -140,8 +140,8 @@ def _pool(
     given = asked.capacity.model_dump(exclude_none=True)
     capacity = given.get(asked.resource)
     if capacity is None:
-        found, fact = inference.pool(attempts, headers, resource, None, now, asked.name)
-        capacity = found.capacity
+        inferred, fact = inference.pool(attempts, headers, resource, None, now, asked.name)
+        capacity = inferred.capacity
     else:
         fact = Fact(f"capacity of pool {asked.name!r}", f"{capacity:,} {resource}", "config.toml")
     steps = tuple(

@@ -21,13 +21,13 @@ from typing import Final
 from audit.config import Config, Mail, allowed, places
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
 from audit.files import lock, privacy
-from audit.mail import ledger
+from audit.mail import ledger, transport
 from audit.mail import message as mails
-from audit.mail import transport as posts
-from audit.mail.transport import Answer, Outcome
-from audit.report import build, contents
+from audit.mail.transport import Answer, Outcome, Post
+from audit.pipeline import drawing
+from audit.report.contents import Contents
 from audit.report.text import standing
-from audit.store import database, migrations, publish, queries
+from audit.store import migrations, publish, queries
 from audit.store.database import Connection
 
 Say = Callable[[str], None]
@@ -142,26 +142,24 @@ def by_hand(
     store = folder / config.output.state / "store.duckdb"
     if not store.exists():
         raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
-    with lock.held(store, "fairaudit deliver"):
-        con = database.open_store(store, config.store.memory_limit)
-        try:
-            migrations.migrate(con)
-            done = deliver(
-                con,
-                config,
-                folder,
-                now,
-                failed=failed,
-                unknown=unknown,
-                dry_run=dry_run,
-                pause=pausing(say),
-            )
-            target = folder / config.output.database
-            if not dry_run and done.changed and target.exists():
-                publish.publish(con, target)  # analysts see the ledger too
-                privacy.share(target, with_group=config.output.shared_with_group)
-        finally:
-            con.close()
+    with (
+        lock.held(store, "fairaudit deliver"),
+        migrations.migrated(store, config.store.memory_limit) as con,
+    ):
+        done = deliver(
+            con,
+            config,
+            folder,
+            now,
+            failed=failed,
+            unknown=unknown,
+            dry_run=dry_run,
+            pause=pausing(say),
+        )
+        target = folder / config.output.database
+        if not dry_run and done.changed and target.exists():
+            # analysts see the ledger too
+            publish.publish(con, target, with_group=config.output.shared_with_group)
     return done
 
 
@@ -229,7 +227,7 @@ def _note(
         message_id=ledger.message_id(settings, [recipient, subject, text, now]),
         now=now,
     )
-    return posts.post(settings, folder).hand_over(message, recipient, lambda: None)
+    return transport.post(settings, folder).hand_over(message, recipient, lambda: None)
 
 
 def _recover(con: Connection, now: int, done: Delivered) -> None:
@@ -252,11 +250,8 @@ class _Draft:
     now: int
 
     @cached_property
-    def page(self) -> contents.Contents:
-        options = contents.Options(
-            rows=self.config.report.rows, examples=self.config.report.examples
-        )
-        return build.build(self.con, self.report.cluster, self.report.period, options)
+    def page(self) -> Contents:
+        return drawing.contents_of(self.con, self.config, self.report.cluster, self.report.period)
 
     @cached_property
     def standing(self) -> standing.Standing:
@@ -321,15 +316,15 @@ class _Round:
         """Sends all of ``due``, or says why not."""
         settings, why = self.config.mail, ""
         try:
-            post = posts.post(settings, self.folder)
+            post = transport.post(settings, self.folder)
         except DeliveryError as error:
             self._stay(due, str(error))
             return
         for tried in range(settings.attempts):
             if tried:
                 pause = settings.backoff_s * 2 ** (tried - 1)
-                said = f"{len(due)} not sent yet ({why}); trying again in {pause} s"
-                if not self.pause(pause, said):
+                put_off = f"{len(due)} not sent yet ({why}); trying again in {pause} s"
+                if not self.pause(pause, put_off):
                     why = f"{why}; asked to stop"
                     break
             due, why, barred = self._once(post, due)
@@ -355,7 +350,7 @@ class _Round:
             )
         )
 
-    def _once(self, post: posts.Post, due: list[ledger.Due]) -> tuple[list[ledger.Due], str, bool]:
+    def _once(self, post: Post, due: list[ledger.Due]) -> tuple[list[ledger.Due], str, bool]:
         """Tries each mail once; gives those put off, why, and whether further tries are vain."""
         later: list[ledger.Due] = []
         why = ""
@@ -376,7 +371,7 @@ class _Round:
                 self._settled(mail, answer)
         return later, why, False
 
-    def _send(self, post: posts.Post, mail: ledger.Due) -> Answer:
+    def _send(self, post: Post, mail: ledger.Due) -> Answer:
         """One try of one mail, with its row of the ledger kept in step."""
         report = mail.report
         draft = self.drafts.setdefault(

@@ -79,10 +79,10 @@ def due(
     ends = {report.period.name: report.period.to_time for report in reports}
     ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
     for recipient, wish in _recipients(config, cluster).items():
-        own = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
-        last = max((ends.get(period, 0) for period in own["period"]), default=None)
+        theirs = ledger.filter(pl.col("recipient").str.to_lowercase() == recipient.lower())
+        last = max((ends.get(period, 0) for period in theirs["period"]), default=None)
         for age, report in reversed(list(enumerate(reports))):
-            rows = own.filter(pl.col("period") == report.period.name)
+            rows = theirs.filter(pl.col("period") == report.period.name)
             begun = last is not None and report.period.to_time > last
             if rows.is_empty() and age >= config.mail.backlog and not begun:
                 continue
@@ -121,9 +121,9 @@ def _leave(
         unknown: whether those that may have arrived are.
     """
     again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
-    own = rows.filter(pl.col("run_id") == run_id)
-    if own.height:
-        state = str(own.item(0, "state"))
+    current = rows.filter(pl.col("run_id") == run_id)
+    if current.height:
+        state = str(current.item(0, "state"))
         return state if state in again else None
     arrived = rows.filter(pl.col("state") == "sent")
     if arrived.height:
@@ -135,7 +135,7 @@ def _leave(
 
 def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
     """Who gets a cluster's reports, each once, and what of them."""
-    found: dict[str, tuple[str, mails.Wish]] = {}
+    wishes: dict[str, tuple[str, mails.Wish]] = {}
     for entry in config.recipients:
         if entry.clusters and cluster.name not in entry.clusters:
             continue
@@ -148,9 +148,9 @@ def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
         wish = mails.Wish(not entry.accounts, entry.accounts, attach, entry.charts)
         for named in entry.addresses:
             address = allowed(named, config.mail.domains)
-            known, before = found.get(address.lower(), (address, None))
-            found[address.lower()] = (known, wish if before is None else _both(before, wish))
-    return dict(found.values())
+            known, before = wishes.get(address.lower(), (address, None))
+            wishes[address.lower()] = (known, wish if before is None else _both(before, wish))
+    return dict(wishes.values())
 
 
 def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
@@ -238,5 +238,5 @@ def move(
 
 
 def _conflict(error: StoreError) -> bool:
-    said = str(error).lower()
-    return "conflict" in said or "duplicate key" in said
+    text = str(error).lower()
+    return "conflict" in text or "duplicate key" in text

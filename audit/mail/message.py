@@ -122,7 +122,7 @@ def compose(
     """
     about = findings(contents)
     if not wish.whole:  # the others are of everybody; this one stands beside all fair start times
-        about = tuple(found for found in about if found.subject == "Model fidelity")
+        about = tuple(finding for finding in about if finding.subject == "Model fidelity")
     span = contents.span
     days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
     return Letter(
@@ -171,47 +171,47 @@ def headline(
         "accounts": ", ".join(wording.name(account) for account in accounts) or "all accounts",
     }
     # in one go: what a name holds is not looked at again
-    made = re.sub(r"\{(.*?)\}", lambda found: names[found[1]], template)
+    line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
     if accounts and "{accounts}" not in template:
-        made = f"{made}: {names['accounts']}"
+        line = f"{line}: {names['accounts']}"
     if corrected:
-        made = f"Corrected: {made}"
+        line = f"Corrected: {line}"
     if state is not State.COMPLETE and "{state}" not in template:
-        made = f"{names['state']} {made}"
-    return wording.name(made, 200)
+        line = f"{names['state']} {line}"
+    return wording.name(line, 200)
 
 
 def _parts(contents: Contents, accounts: Sequence[str]) -> Iterator[Part]:
     for account in accounts:
         for pool in contents.pools:
-            found = [row for row in pool.accounts.rows if row.name == account]
-            if found or len(contents.pools) == 1:
-                rows = tuple(row for of in found for row in _rows(of, pool))
+            entities = [row for row in pool.accounts.rows if row.name == account]
+            if entities or len(contents.pools) == 1:
+                rows = tuple(row for entity in entities for row in _rows(entity, pool))
                 yield Part(wording.name(account), wording.name(pool.name), rows)
 
 
-def _rows(of: Entity, pool: PoolPart) -> Iterator[Row]:
+def _rows(entity: Entity, pool: PoolPart) -> Iterator[Row]:
     unit = wording.resource(pool.resource)
-    yield Row("Attempts that ended", wording.count(of.attempts), wording.count(pool.attempts))
-    yield Row("Never started", wording.count(of.never_started))
+    yield Row("Attempts that ended", wording.count(entity.attempts), wording.count(pool.attempts))
+    yield Row("Never started", wording.count(entity.never_started))
     yield Row(
         "Mean wait",
-        wording.duration(of.wait_mean),
+        wording.duration(entity.wait_mean),
         wording.duration(pool.figure("wait_mean").value),
     )
-    yield Row(f"Used ({unit}-hours)", wording.number(of.tusa / 3600))
+    yield Row(f"Used ({unit}-hours)", wording.number(entity.tusa / 3600))
     yield Row(
         f"Wait per {unit}-second used (NUWT)",
-        wording.number(of.nuwt),
+        wording.number(entity.nuwt),
         wording.number(pool.accounts.figure("nuwt_pooled").value),
     )
-    if of.re_unfairness_net is not None:
-        side = "short of" if of.re_unfairness_net >= 0 else "beyond"
+    if entity.re_unfairness_net is not None:
+        side = "short of" if entity.re_unfairness_net >= 0 else "beyond"
         yield Row(
             f"Net, {side} an equal share ({unit}-hours)",
-            wording.number(abs(of.re_unfairness_net) / 3600),
+            wording.number(abs(entity.re_unfairness_net) / 3600),
         )
-    missed = of.missed
+    missed = entity.missed
     if missed is None or not missed.attempts:
         yield Row("Fair start times", "none that count")
         return
@@ -245,13 +245,13 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     pool = max(contents.pools, key=lambda pool: pool.attempts)
     where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
     drawn = charts.of_pool(pool)
-    made = []
+    shown = []
     for key in _SHOWN:
         if key in drawn:
             png = drawing.png(drawn[key], _SCALE)
             width = round(int.from_bytes(png[16:20], "big") / _SCALE)
-            made.append(Picture(key, drawn[key].title + where, drawn[key].alt, png, width))
-    return tuple(made)
+            shown.append(Picture(key, drawn[key].title + where, drawn[key].alt, png, width))
+    return tuple(shown)
 
 
 def csv_files(contents: Contents, accounts: Sequence[str] = ()) -> tuple[File, ...]:
@@ -262,14 +262,14 @@ def csv_files(contents: Contents, accounts: Sequence[str] = ()) -> tuple[File, .
             for of_pool in export.files(contents).values()
             for file in of_pool
         )
-    made = []
+    tables = []
     for number, pool in enumerate(contents.pools, start=1):
         rows = tuple(row for row in pool.accounts.rows if row.name in accounts)
         if rows:
             end = f"-{number}" if len(contents.pools) > 1 else ""
             text = export.table(pool, replace(pool.accounts, rows=rows))
-            made.append(File(f"accounts{end}.csv", "text/csv", text.encode()))
-    return tuple(made)
+            tables.append(File(f"accounts{end}.csv", "text/csv", text.encode()))
+    return tuple(tables)
 
 
 def message(
@@ -285,10 +285,10 @@ def message(
         now: epoch s, for its date.
     """
     values: Mapping[str, object] = {"letter": letter, "state": letter.standing.state.value}
-    made = _envelope(letter.subject, sender, recipient, message_id, now)
-    made.set_content(render.fill("email/report.txt", values))
-    made.add_alternative(render.fill("email/report.html", values), subtype="html")
-    (_, html) = made.iter_parts()
+    mail = _envelope(letter.subject, sender, recipient, message_id, now)
+    mail.set_content(render.fill("email/report.txt", values))
+    mail.add_alternative(render.fill("email/report.html", values), subtype="html")
+    (_, html) = mail.iter_parts()
     assert isinstance(html, EmailMessage)
     for picture in letter.pictures:
         html.add_related(
@@ -301,26 +301,26 @@ def message(
         )
     for file in letter.files:
         kind, subtype = file.kind.split("/")
-        made.add_attachment(file.content, maintype=kind, subtype=subtype, filename=file.name)
-    return made
+        mail.add_attachment(file.content, maintype=kind, subtype=subtype, filename=file.name)
+    return mail
 
 
 def note(
     subject: str, text: str, *, sender: str, recipient: str, message_id: str, now: int
 ) -> EmailMessage:
     """A short mail of text alone, such as an operator gets; arguments as of ``message``."""
-    made = _envelope(wording.name(subject, 200), sender, recipient, message_id, now)
+    mail = _envelope(wording.name(subject, 200), sender, recipient, message_id, now)
     lines = (wording.name(line, 2_000) if line else "" for line in text.splitlines())
-    made.set_content("\n".join(lines) + "\n")
-    return made
+    mail.set_content("\n".join(lines) + "\n")
+    return mail
 
 
 def _envelope(subject: str, sender: str, recipient: str, message_id: str, now: int) -> EmailMessage:
-    made = EmailMessage(policy=_LINE)
-    made["Subject"] = subject
-    made["From"] = Address("fairaudit", addr_spec=sender)
-    made["To"] = Address(addr_spec=recipient)
-    made["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
-    made["Message-ID"] = message_id
-    made["Auto-Submitted"] = "auto-generated"  # so that nobody's absence is answered to it
-    return made
+    mail = EmailMessage(policy=_LINE)
+    mail["Subject"] = subject
+    mail["From"] = Address("fairaudit", addr_spec=sender)
+    mail["To"] = Address(addr_spec=recipient)
+    mail["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
+    mail["Message-ID"] = message_id
+    mail["Auto-Submitted"] = "auto-generated"  # so that nobody's absence is answered to it
+    return mail

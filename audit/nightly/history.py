@@ -11,8 +11,8 @@ Only the holder of the store's lock writes.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Literal
@@ -20,7 +20,7 @@ from typing import Final, Literal
 import polars as pl
 
 from audit import __version__
-from audit.errors import StoreError
+from audit.errors import AuditError, StoreError
 from audit.files import lock
 from audit.store import database
 from audit.store.database import Connection
@@ -130,14 +130,56 @@ class History:
             },
         )
 
+    @contextmanager
+    def noted(
+        self,
+        stage: str,
+        cluster: str | None,
+        period: str | None,
+        failures: Sequence[AuditError],
+    ) -> Iterator[int]:
+        """Notes a run, and what became of it by the end of the block; gives its id."""
+        number = self.begin(stage, cluster, period)
+        try:
+            yield number
+        except BaseException as error:
+            self.break_off(number, error)
+            raise
+        self.conclude(number, failures)
+
+    def conclude(
+        self, number: int, failures: Sequence[AuditError], exit_code: int | None = None
+    ) -> None:
+        """Notes that it is done, or with what failures; the exit code is else the worst of theirs.
+
+        Where a failure cannot be noted, the next run notes that this one was abandoned.
+        """
+        if not failures:
+            self.end(number, "done")
+            return
+        if exit_code is None:
+            exit_code = max(failure.exit_code for failure in failures)
+        with suppress(StoreError):
+            self.end(number, "failed", exit_code, "\n".join(map(str, failures)))
+
+    def break_off(self, number: int, error: BaseException) -> None:
+        """Notes what ended it from within: a request to stop, or an error, or a defect."""
+        if isinstance(error, KeyboardInterrupt):
+            with suppress(StoreError):
+                self.end(number, "abandoned", AuditError.exit_code, "asked to stop")
+        elif isinstance(error, AuditError):
+            self.conclude(number, [error])
+        elif isinstance(error, Exception):
+            self.conclude(number, [AuditError(f"{type(error).__name__}: {error}")])
+
     def last(self, stage: str, cluster: str | None) -> Entry | None:
         """The newest entry of a stage."""
-        found = _select(
+        entries = _select(
             self._con,
             "WHERE stage = :stage AND cluster IS :cluster ORDER BY id DESC LIMIT 1",
             {"stage": stage, "cluster": cluster},
         )
-        return found[0] if found else None
+        return entries[0] if entries else None
 
     def forget(self, before: int) -> None:
         """Removes what ended before that epoch second, but for the last of each stage."""
@@ -168,9 +210,9 @@ class History:
 @contextmanager
 def opened(state: Path, clock: Callable[[], int]) -> Iterator[History]:
     """The history for as long as the block runs; what was left running is abandoned first."""
-    with closing(History(state, clock)) as found:
-        found.abandon()
-        yield found
+    with closing(History(state, clock)) as past:
+        past.abandon()
+        yield past
 
 
 def read(state: Path) -> list[Entry]:
@@ -187,15 +229,15 @@ def read(state: Path) -> list[Entry]:
     holder = lock.holder(state / "store.duckdb")
     with closing(_connect(path)) as con:
         try:
-            found = _select(con, "ORDER BY id DESC", {})
+            entries = _select(con, "ORDER BY id DESC", {})
         except sqlite3.Error as error:
             raise _failed(path, error) from error
-    newest = max((entry.run or 0 for entry in found), default=0)
+    newest = max((entry.run or 0 for entry in entries), default=0)
     return [
         entry
         if entry.state != "running" or (holder is not None and entry.run == newest)
         else Entry(**{**vars(entry), "state": "abandoned", "exit_code": 4})
-        for entry in found
+        for entry in entries
     ]
 
 

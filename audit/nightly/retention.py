@@ -47,19 +47,19 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
     keep = config.retention
     if not keep.reports_days and not keep.reports:
         return []
-    gone = []
+    removed = []
     ended: dict[str, list[tuple[int, str]]] = {}
     for cluster, period, to_time in queries.run(con, "history_reports").iter_rows():
         ended.setdefault(cluster, []).append((to_time, period))
-    for cluster, found in ended.items():
-        for place, (to_time, period) in enumerate(sorted(found, reverse=True)):
+    for cluster, periods in ended.items():
+        for place, (to_time, period) in enumerate(sorted(periods, reverse=True)):
             old = keep.reports_days and to_time < now - keep.reports_days * DAY_S
             many = keep.reports and place >= keep.reports
             report = places.of_report(config, folder, cluster, period)
             if (old or many) and report.is_dir() and not report.is_symlink():
                 _remove(report)
-                gone.append(report)
-    return gone
+                removed.append(report)
+    return removed
 
 
 def _remove(folder: Path) -> None:
@@ -78,9 +78,9 @@ def _remove(folder: Path) -> None:
 def remove_drafts(target: Path) -> None:
     """Removes what publishers of ``target`` left behind that were killed."""
     for draft in target.parent.glob(f".{target.name}.*"):
-        if found := re.fullmatch(r"\.(\d+)(\.wal)?", draft.name[len(target.name) + 1 :]):
+        if process := re.fullmatch(r"\.(\d+)(\.wal)?", draft.name[len(target.name) + 1 :]):
             try:
-                os.kill(int(found[1]), 0)
+                os.kill(int(process[1]), 0)
             except ProcessLookupError:
                 draft.unlink(missing_ok=True)
             except (PermissionError, OverflowError):  # of somebody else, so not ours to judge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -11,10 +11,11 @@ from typing import Final
 from audit.config import Config
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock, privacy
+from audit.ingest.ingest import Progress
 from audit.mail import delivery
 from audit.nightly import history, status, timetable
-from audit.nightly import run as night
-from audit.nightly.run import Night, StoppedError
+from audit.nightly.run import run
+from audit.nightly.stages import STAGES, Night, StoppedError, own_state
 
 Say = Callable[[str], None]
 
@@ -42,11 +43,7 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
     """
     if not config.clusters:
         raise UsageError("service: the configuration has no [[clusters]]")
-    state = folder / config.output.state
-    try:
-        privacy.own_folder(state)
-    except OSError as error:
-        raise UsageError(f"{state}: cannot be made: {error.strerror} (output.state)") from error
+    state = own_state(config, folder)
 
     def do(cluster: str) -> None:
         attend(config, folder, cluster, clock, stop, say)
@@ -81,6 +78,31 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
     say("stopped")
 
 
+def by_hand(
+    config: Config,
+    folder: Path,
+    now: int,
+    only: str | None,
+    say: Say,
+    progress: Progress = lambda what, done, of: None,
+    stages: Sequence[str] = STAGES,
+) -> Night:
+    """What ``fairaudit run`` and its stages do: a run, of whose failures the operators are told.
+
+    Args and raises as ``run.run``; ``say`` is told where the operators could not be.
+    """
+    try:
+        night = run(config, folder, now, only, progress, stages=stages)
+    except LockedError:
+        raise
+    except AuditError as error:
+        tell(config, folder, [error], say, "fairaudit")
+        raise
+    if night.failures:
+        tell(config, folder, night.failures, say, "fairaudit")
+    return night
+
+
 def attend(
     config: Config,
     folder: Path,
@@ -97,7 +119,7 @@ def attend(
     while not stop.is_set():
         try:
             say(f"{cluster}: run begins")
-            done = night.run(config, folder, int(clock()), cluster=cluster, stopping=stop.is_set)
+            done = run(config, folder, int(clock()), cluster=cluster, stopping=stop.is_set)
         except LockedError as error:
             if not waited:
                 say(f"{cluster}: {error}; trying every {WAIT_S} s")
@@ -117,8 +139,8 @@ def attend(
             return None
         for line in (*done.warnings, *done.exceeded, *map(str, done.failures)):
             say(f"{cluster}: {line}")
-        made = f"{len(done.read)} logs, {len(done.computed)} periods, {len(done.reports)} reports"
-        say(f"{cluster}: run ended: {made}, {len(done.sent)} mails")
+        counts = f"{len(done.read)} logs, {len(done.computed)} periods, {len(done.reports)} reports"
+        say(f"{cluster}: run ended: {counts}, {len(done.sent)} mails")
         if done.failures:
             tell(config, folder, done.failures, say, cluster)
         return done

@@ -57,8 +57,8 @@ def files(source: config.Source, folder: Path) -> list[Path]:
     pattern = str(folder / source.files)
     if Path(pattern).is_dir():
         pattern = str(Path(pattern) / "*")
-    found = (Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute
-    return sorted(path for path in found if path.is_file())
+    paths = (Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute
+    return sorted(path for path in paths if path.is_file())
 
 
 def windows(source: config.Source, zone: str, now: int) -> list[Window]:
@@ -71,13 +71,13 @@ def windows(source: config.Source, zone: str, now: int) -> list[Window]:
     """
     assert source.since is not None  # config sees to it
     in_zone = periods.zone(zone)
-    found = []
+    listed = []
     day = source.since
     while (start := periods.day_start(day, in_zone)) < now:
         after = day + timedelta(days=source.window_days)
-        found.append(Window(day, start, periods.day_start(after, in_zone)))
+        listed.append(Window(day, start, periods.day_start(after, in_zone)))
         day = after
-    return found
+    return listed
 
 
 def due(
@@ -174,7 +174,7 @@ def printed(
             with spool.open("wb") as out, tempfile.TemporaryFile() as complaints:
                 with _running(command, folder, environment, out, complaints) as process:
                     code = _wait(process, source.timeout_s, watch)
-                said = _end_of(complaints)
+                complaint = _end_of(complaints)
         except subprocess.TimeoutExpired as error:
             raise SourceError(
                 f"{shown} took longer than {source.timeout_s} s (clusters.sources.timeout_s)"
@@ -185,7 +185,7 @@ def printed(
             raise SourceError(f"{shown} cannot be run: {error}") from error
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise SourceError(f"{shown} failed with {how}: {said}")
+            raise SourceError(f"{shown} failed with {how}: {complaint}")
         yield spool
     finally:
         spool.unlink(missing_ok=True)

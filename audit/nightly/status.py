@@ -33,8 +33,8 @@ class Standing:
     def problem(self) -> str | None:
         """What a monitor should know; None where all is well."""
         if self.last is not None and self.last.state != "done":
-            said = (self.last.error or "").splitlines()
-            return f"the last run {self.last.state}{(said and f': {said[0]}') or ''}"
+            why, *_ = (self.last.error or "").splitlines() or [""]
+            return f"the last run {self.last.state}{why and f': {why}'}"
         if self.overdue:
             if self.due is None:
                 return "has never run"
@@ -138,14 +138,14 @@ def _covers(entry: Entry, cluster: Cluster) -> bool:
 def _row(entry: Entry, zone: ZoneInfo) -> tuple[str, ...]:
     took = "" if entry.ended_at is None else f"{entry.ended_at - entry.started_at:,} s"
     stage = entry.stage if entry.stage == WHOLE else f"  {entry.stage}"
-    said = (entry.error or "").replace("\n", " ")
+    why = (entry.error or "").replace("\n", " ")
     return (
         _shown(entry.started_at, zone),
         took,
         entry.cluster or "all",
         stage + (f" {entry.period}" if entry.period else ""),
         entry.state,
-        said if len(said) <= 200 else said[:199] + "…",
+        why if len(why) <= 200 else why[:199] + "…",
     )
 
 

@@ -111,10 +111,10 @@ def stored(path: Path) -> dict[str, int]:
         return {}
     try:
         with closing(sqlite3.connect(path, timeout=10)) as con:
-            found = con.execute("SELECT id, next_run_time FROM apscheduler_jobs").fetchall()
+            rows = con.execute("SELECT id, next_run_time FROM apscheduler_jobs").fetchall()
     except sqlite3.Error:  # of another make, or damaged: the history says enough
         return {}
-    return {name: int(instant) for name, instant in found if instant is not None}
+    return {name: int(instant) for name, instant in rows if instant is not None}
 
 
 class Timetable:

@@ -1,60 +1,48 @@
-"""What the commands do, as plain functions: the stages of a run, one after the other."""
+"""``fairaudit audit``: logs to a report and a database, without a configuration."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from audit.cluster import compute, results, spans
+from audit.cluster import spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, one_off
+from audit.cluster.setting import ASSUMED
 from audit.config import Config, Usage
-from audit.errors import ReportError
 from audit.files import privacy
-from audit.formats.dialects import PLAIN, Reading
-from audit.ingest.ingest import (
-    Opened,
-    Progress,
-    open_logs,
-    refuse_beyond,
-    take_in_by_name,
-)
-from audit.model import Period, Policy, Resource
-from audit.pipeline.opening import name_of
+from audit.ingest.ingest import Progress
+from audit.model import Period, Policy
+from audit.pipeline import drawing
+from audit.pipeline.computing import Task, compute_and_keep
+from audit.pipeline.opening import Asked, Held, name_of, take_in
 from audit.pipeline.workplace import replacing, workplace
-from audit.report import build, contents
 from audit.report.contents import Contents
-from audit.report.render import page as render
-from audit.report.render import sandbox
 from audit.report.text.findings import findings
 from audit.report.text.notices import notices
-from audit.store import database, migrations, publish, queries
+from audit.store import migrations, publish
 from audit.store.database import Connection
+from audit.words import Resource
 
 Inferred = Callable[[Fact], None]
 """Told each thing that was inferred about a cluster, and from what."""
 
 
-@dataclass(frozen=True)
-class Request:
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
     """What ``fairaudit audit`` was asked for; None lets the log decide."""
 
-    logs: Sequence[Path]
     out: Path
+    """Folder for the report."""
     database: Path | None = None
     """A database to add to. None makes ``audit.duckdb`` in ``out`` anew."""
-    dialect: str | None = None
-    reading: Reading = PLAIN
-    cluster: str | None = None
-    pool_size: int | None = None
     resource: Resource = Resource.cpus
     policy: Policy = ASSUMED
     """What fair start times assume."""
-    zone: str | None = None
     from_day: str | None = None
     to_day: str | None = None
     pdf: bool = True
@@ -98,70 +86,47 @@ def audit(
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
             fails, the page and the database are there nevertheless.
     """
-    logs = open_logs(request.logs, request.dialect, request.reading)
-    # in the background, while the log is read
-    render.prepare(sandbox.limits(config.report) if request.pdf else None)
+    logs = request.open()
+    drawing.prepare(config, pdf=request.pdf)
     new = not request.out.exists()
     with workplace(request.out) as work, replacing(request.target):
-        con = database.open_store(work / "store.duckdb", config.store.memory_limit)
-        try:
-            if request.database is not None and request.target.exists():
-                publish.seed(con, request.target)
-            migrations.migrate(con)
-            (cluster, source, _), _ = take_in_by_name(
-                con,
-                logs,
-                lambda names: name_of(logs, request.cluster, names),
-                progress=progress,
+        seed = request.database if request.target.exists() else None
+        with migrations.migrated(work / "store.duckdb", config.store.memory_limit, seed) as con:
+            naming = partial(name_of, logs, request.cluster)
+            held = take_in(con, logs, naming, config, progress)
+            period = _compute(con, held, request, config, inferred, progress)
+            report = drawing.draw(
+                con, config, held.cluster.value, period, work, pdf=request.pdf, progress=progress
             )
-            refuse_beyond(con, cluster, logs, config.ingest.refused_limit)
-            progress("computing", 0, 1)
-            named = Fact("cluster", cluster, source)
-            period = _compute(con, named, logs, request, config, inferred, progress)
-            progress("computing", 1, 1)
-            page, failure = _report(con, cluster, period, request, config, work, progress)
-            publish.publish(con, request.target)
-            privacy.share(request.target, with_group=config.output.shared_with_group)
-        finally:
-            con.close()
-        html, pdf = _put_in_place(work, request.out)
-        for made in (*([request.out] if new else []), html, *([pdf] if pdf else [])):
-            privacy.share(made, with_group=config.output.shared_with_group)
-    if failure is not None:
-        raise failure
+            with_group = config.output.shared_with_group
+            publish.publish(con, request.target, with_group=with_group)
+        report = drawing.put_in_place(report, request.out)
+        if new:
+            privacy.share(request.out, with_group=with_group)
+    if report.failure is not None:
+        raise report.failure
     return Outcome(
-        html=html,
-        pdf=pdf,
+        html=report.html,
+        pdf=report.pdf,
         database=request.target,
-        main_findings=tuple(found.text for found in findings(page)),
-        warnings=_warnings(page),
+        main_findings=tuple(finding.text for finding in findings(report.contents)),
+        warnings=_warnings(report.contents),
     )
 
 
 def _compute(
     con: Connection,
-    named: Fact,
-    logs: Sequence[Opened],
+    held: Held,
     request: Request,
     config: Config,
     inferred: Inferred,
     progress: Progress,
 ) -> Period:
     """Computes all figures of a cluster from what the store holds of it; gives their period."""
-    attempts = queries.run(con, "attempts", cluster=named.value)
-    headers = {log.source.path.name: log.header for log in logs}
-    setting = one_off(
-        named,
-        attempts,
-        headers,
-        request.resource,
-        request.pool_size,
-        request.zone,
-        request.policy,
-    )
+    setting = request.setting(held, request.policy)
     for fact in setting.facts:
         inferred(fact)
-    period = whole = spans.whole_log(attempts, setting.now)
+    period = whole = spans.whole_log(held.attempts, setting.now)
     if request.from_day or request.to_day:
         period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
     usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
@@ -172,65 +137,17 @@ def _compute(
     # nothing on which no figure depends, and nothing that a secret might stand in
     chosen = config.model_dump(mode="json", include={"metrics", "uncertainty"})
     in_force = json.dumps({"config": chosen, "asked": asked})
-    identity = Identity.of(con, named.value, period, in_force)
-    computed = compute.compute(
-        attempts,
-        setting,
-        {period: identity.seed},
-        config,
-        Fairshare(usage),
-        told=lambda done, of: progress("fair start times", done, of),
-    )
-    results.replace(con, setting, computed, [identity], {})
+    identity = Identity.of(con, setting.cluster, period, in_force)
+    task = Task(held.attempts, setting, Fairshare(usage), [identity])
+    compute_and_keep(con, task, config, progress=progress)
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
         identity.note(con, stage)
     return period
 
 
-def _report(
-    con: Connection,
-    cluster: str,
-    period: Period,
-    request: Request,
-    config: Config,
-    work: Path,
-    progress: Progress,
-) -> tuple[Contents, ReportError | None]:
-    """Makes the report's files in ``work``; says why there is no PDF, if that failed."""
-    what = "making the report"
-    progress(what, 0, 3)
-    options = contents.Options(rows=config.report.rows, examples=config.report.examples)
-    page = build.build(con, cluster, period, options)
-    drawn = render.draw(page)
-    progress(what, 1, 3)
-    (work / "report.html").write_text(render.render_html(page, drawn), encoding="utf-8")
-    progress(what, 2, 3)
-    failure = None
-    if request.pdf:
-        try:
-            (work / "report.pdf").write_bytes(
-                render.render_pdf(page, drawn, sandbox.limits(config.report))
-            )
-        except ReportError as error:
-            failure = error
-    progress(what, 3, 3)
-    return page, failure
-
-
-def _warnings(page: Contents) -> tuple[str, ...]:
-    said = tuple(notice.text for notice in notices(page))
-    nothing = f"no attempt ended in the period {page.span.name}: there is nothing to measure"
-    return (nothing, *said) if page.empty else said
-
-
-def _put_in_place(work: Path, out: Path) -> tuple[Path, Path | None]:
-    """Moves the report to where it belongs; gives the page, and the PDF if there is one.
-
-    A PDF of an earlier audit would speak of other figures: where there is no new one, it goes.
-    """
-    html = (work / "report.html").replace(out / "report.html")
-    draft, pdf = work / "report.pdf", out / "report.pdf"
-    if draft.exists():
-        return html, draft.replace(pdf)
-    pdf.unlink(missing_ok=True)
-    return html, None
+def _warnings(contents: Contents) -> tuple[str, ...]:
+    warnings = tuple(notice.text for notice in notices(contents))
+    if not contents.empty:
+        return warnings
+    period = contents.span.name
+    return (f"no attempt ended in the period {period}: there is nothing to measure", *warnings)

@@ -123,19 +123,12 @@ def simulate(
     for done, pool in enumerate(setting.pools):
         progress("simulating", done, len(setting.pools))
         policy = policies[pool.name]
-        own = described.filter(pl.col("pool") == pool.name)
-        made = engine.simulate(own, pool, setting.now, policy, tau_s, ranked)
-        require_sound(check_simulated(made, own, pool, setting.now), f"schedule {policy.name!r}")
-        schedule = _settled(made, own)
-        schedules.append(schedule)
-        comparisons.append(
-            Comparison(
-                pool.name,
-                policy.name,
-                _figures(own, own, pool, setting.now),
-                _figures(schedule, own, pool, spans.latest_instant(schedule) or 0),
-            )
-        )
+        observed = described.filter(pl.col("pool") == pool.name)
+        simulated = engine.simulate(observed, pool, setting.now, policy, tau_s, ranked)
+        unsound = check_simulated(simulated, observed, pool, setting.now)
+        require_sound(unsound, f"schedule {policy.name!r}")
+        schedules.append(_settled(simulated, observed))
+        comparisons.append(_compared(schedules[-1], observed, pool, policy, setting.now))
     progress("simulating", len(setting.pools), len(setting.pools))
     if request.out is not None:
         whole = pl.concat(schedules)
@@ -144,18 +137,30 @@ def simulate(
     return Outcome(request.out, tuple(comparisons), setting.warnings)
 
 
+def _compared(
+    schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, policy: Policy, now: int
+) -> Comparison:
+    """A pool's schedule beside what was observed up to ``now``."""
+    return Comparison(
+        pool.name,
+        policy.name,
+        _figures(observed, observed, pool, now),
+        _figures(schedule, observed, pool, spans.latest_instant(schedule) or 0),
+    )
+
+
 def table(comparison: Comparison) -> str:
     """The figures of a pool as it was and as it would have been, for a terminal."""
     rows: list[tuple[str, Callable[[Figures], str]]] = [
-        ("attempts", lambda of: wording.count(of.attempts)),
-        ("started", lambda of: wording.count(of.started)),
-        ("never started", lambda of: wording.count(of.never_started)),
-        ("start unknown", lambda of: wording.count(of.start_unknown)),
-        ("mean wait, s", lambda of: wording.number(of.wait_mean, 4)),
-        ("median wait, s", lambda of: wording.number(of.wait_median, 4)),
-        ("mean bounded slowdown", lambda of: wording.number(of.bounded_slowdown_mean)),
-        ("utilization", lambda of: wording.percent(of.utilization)),
-        ("first arrival to last end", lambda of: wording.duration(of.span_s)),
+        ("attempts", lambda figures: wording.count(figures.attempts)),
+        ("started", lambda figures: wording.count(figures.started)),
+        ("never started", lambda figures: wording.count(figures.never_started)),
+        ("start unknown", lambda figures: wording.count(figures.start_unknown)),
+        ("mean wait, s", lambda figures: wording.number(figures.wait_mean, 4)),
+        ("median wait, s", lambda figures: wording.number(figures.wait_median, 4)),
+        ("mean bounded slowdown", lambda figures: wording.number(figures.bounded_slowdown_mean)),
+        ("utilization", lambda figures: wording.percent(figures.utilization)),
+        ("first arrival to last end", lambda figures: wording.duration(figures.span_s)),
     ]
     observed, simulated = comparison.observed, comparison.simulated
     if not observed.start_unknown and not simulated.start_unknown:
@@ -275,17 +280,17 @@ def _policy_facts(
     policies: Mapping[str, Policy], request: Request, cluster: config.Cluster | None
 ) -> list[Fact]:
     """What each pool is simulated under, and who says so."""
-    asked = (
+    flags = (
         ("--order", request.order),
         ("--backfill", request.backfill),
         ("--depth", request.depth),
         ("--window", request.window_s),
     )
-    said = [flag for flag, value in asked if value is not None]
+    sources = [flag for flag, value in flags if value is not None]
     if request.order is None or request.backfill is None:
-        said.append("default" if cluster is None else "config.toml")
+        sources.append("default" if cluster is None else "config.toml")
     return [
-        Fact(f"policy of pool {name!r}", policy.name, ", ".join(said))
+        Fact(f"policy of pool {name!r}", policy.name, ", ".join(sources))
         for name, policy in policies.items()
     ]
 
@@ -315,8 +320,8 @@ def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: in
     first = schedule["arrival_time"].min()
     begin = min(first, now) if isinstance(first, int) else now
     edges = sorted({begin, now, *(s.since for s in pool.steps if begin < s.since < now)})
-    had = [pool.capacity_at(edge) for edge in edges[:-1]]
-    did = performance.activity(schedule, had or pool.capacity, edges, now)
+    capacities = [pool.capacity_at(edge) for edge in edges[:-1]]
+    activity = performance.activity(schedule, capacities or pool.capacity, edges, now)
     return Figures(
         attempts=closed.height,
         started=started.height,
@@ -325,7 +330,7 @@ def _figures(schedule: pl.DataFrame, observed: pl.DataFrame, pool: Pool, now: in
         wait_mean=_mean(waits),
         wait_median=nearest_rank(waits, MEDIAN),
         bounded_slowdown_mean=_mean(slowdowns),
-        utilization=performance.utilization(did),
+        utilization=performance.utilization(activity),
         span_s=now - begin,
     )
 
@@ -347,10 +352,10 @@ def _swf_state() -> pl.Expr:
 
 def _about(pool: Pool) -> str:
     """A pool, what it had, and since when."""
-    had = "".join(
+    steps = "".join(
         f"; from epoch second {step.since} on {amount}"
         for step in pool.steps
         for resource, amount in step.amounts
         if resource == pool.resource
     )
-    return f"pool {pool.name}: processors are {pool.resource.value}, {pool.capacity}{had}"
+    return f"pool {pool.name}: processors are {pool.resource.value}, {pool.capacity}{steps}"

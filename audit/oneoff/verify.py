@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,7 @@ from audit import __version__
 from audit.config import Config, Report
 from audit.errors import ReportError, UsageError
 from audit.report import build
-from audit.report.render import identity, sandbox
-from audit.report.render import page as render
+from audit.report.render import identity, page, sandbox
 from audit.report.render.identity import Claim
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -49,11 +49,8 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         claim = identity.read(given)
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
-    con = database.open_snapshot(_database(report, published, config, folder))
-    try:
+    with closing(database.open_snapshot(_database(report, published, config, folder))) as con:
         return _compared(con, claim, given, config.report)
-    finally:
-        con.close()
 
 
 def _database(report: Path, published: Path | None, config: Config, folder: Path) -> Path:
@@ -72,20 +69,20 @@ def _database(report: Path, published: Path | None, config: Config, folder: Path
 
 def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Verdict:
     named = f"report of {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
-    found = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
-    if found.is_empty():
+    current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
+    if current.is_empty():
         return Verdict(False, f"{named}: the database knows no such period; is it the right one?")
-    run_id, version = found.row(0)[:2]
+    run_id, version = current.row(0)[:2]
     if run_id != claim.run_id:
         return Verdict(False, f"{named}: {_restated(con, claim, run_id, version)}")
-    page = build.build(con, claim.cluster, claim.period, claim.options)
+    contents = build.build(con, claim.cluster, claim.period, claim.options)
     if given.startswith(b"%PDF-"):
-        made = render.render_pdf(page, limits=sandbox.limits(chosen))
+        again = page.render_pdf(contents, limits=sandbox.limits(chosen))
     else:
-        made = render.render_html(page).encode()
-    if made == given:
+        again = page.render_html(contents).encode()
+    if again == given:
         return Verdict(True, f"{named}: the same, byte for byte")
-    return Verdict(False, f"{named}: differs {_where(made, given)}: {_why(claim)}")
+    return Verdict(False, f"{named}: differs {_where(again, given)}: {_why(claim)}")
 
 
 def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
@@ -111,16 +108,16 @@ def _why(claim: Claim) -> str:
     )
 
 
-def _where(made: bytes, given: bytes) -> str:
+def _where(again: bytes, given: bytes) -> str:
     """Where two files first differ, and what stands there."""
-    shorter = min(len(made), len(given))
-    at = next((n for n in range(shorter) if made[n] != given[n]), shorter)
+    shorter = min(len(again), len(given))
+    at = next((n for n in range(shorter) if again[n] != given[n]), shorter)
     line = given.count(b"\n", 0, at) + 1
     where = f"first at byte {at:,}"
     if given.startswith(b"%PDF-"):
         return where
     shown, expected = (
         text[max(at - 10, 0) : at + _SHOWN].decode(errors="replace").strip()
-        for text in (given, made)
+        for text in (given, again)
     )
     return f"{where} (line {line:,}), {shown!r} instead of {expected!r}"

@@ -1,21 +1,25 @@
-"""Logs as a what-if or a study reads them: by way of a store that is thrown away."""
+"""Logs, by way of a store, to the attempts of a cluster and what must be known of it.
+
+``take_in`` does so for a store that is kept, ``open_log`` for what-ifs and studies, whose store is
+thrown away.
+"""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, configured, one_off
+from audit.cluster.setting import ASSUMED, Setting, configured, one_off
 from audit.errors import UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import (
     Named,
+    Naming,
     Opened,
     Progress,
     called_by,
@@ -24,8 +28,10 @@ from audit.ingest.ingest import (
     take_in_by_name,
 )
 from audit.metrics.attempts import population
-from audit.model import Pool, Resource
-from audit.store import database, migrations, queries
+from audit.model import Policy, Pool
+from audit.store import migrations, queries
+from audit.store.database import Connection
+from audit.words import Resource
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,29 @@ class Asked:
     resource: Resource | None = None
     zone: str | None = None
 
+    def open(self) -> list[Opened]:
+        """The logs, their dialects known; errors as ``ingest.open_logs``."""
+        return open_logs(self.logs, self.dialect, self.reading)
+
+    def setting(self, held: Held, policy: Policy = ASSUMED) -> Setting:
+        """The cluster as these flags say, and else as its logs do."""
+        resource = self.resource or Resource.cpus
+        return one_off(
+            held.cluster, held.attempts, held.headers, resource, self.pool_size, self.zone, policy
+        )
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a store holds of a cluster whose logs were taken in."""
+
+    cluster: Fact
+    """What it is called, and who says so."""
+    attempts: pl.DataFrame
+    """Columns of ``model.ATTEMPTS``: all its attempts, of logs that came before, too."""
+    headers: Mapping[str, Header]
+    """Of the logs, by name of the file."""
+
 
 @dataclass(frozen=True)
 class Log:
@@ -53,6 +82,27 @@ class Log:
     """The cluster in the configuration, if it has any."""
     sha256: tuple[str, ...]
     """Of the logs' decompressed bytes, sorted."""
+
+
+def take_in(
+    con: Connection,
+    logs: Sequence[Opened],
+    naming: Naming,
+    chosen: config.Config,
+    progress: Progress = lambda what, done, of: None,
+) -> Held:
+    """Takes logs into an open store.
+
+    Raises:
+        AuditError: as ``ingest.take_in_by_name`` and ``ingest.refuse_beyond``.
+    """
+    named, _ = take_in_by_name(con, logs, naming, progress=progress)
+    refuse_beyond(con, named.cluster, logs, chosen.ingest.refused_limit)
+    return Held(
+        Fact("cluster", named.cluster, named.source),
+        queries.run(con, "attempts", cluster=named.cluster),
+        {log.source.path.name: log.header for log in logs},
+    )
 
 
 def open_log(
@@ -72,11 +122,22 @@ def open_log(
         AuditError: see the classes of ``audit.errors``, with their exit codes; UsageError also
             where nobody knows when any attempt arrived.
     """
-    logs = open_logs(asked.logs, asked.dialect, asked.reading)
-    named, attempts, headers, cluster = _read(logs, asked, chosen, progress)
-    setting = _setting(named, attempts, headers, cluster, asked)
+    logs = asked.open()
+    cluster: config.Cluster | None = None
+
+    def naming(names: Sequence[str]) -> Named:
+        nonlocal cluster
+        named = name_of(logs, asked.cluster, names)
+        cluster = _configured_cluster(chosen, asked.cluster, named.called)
+        if cluster is not None and cluster.name != named.cluster:
+            return Named(cluster.name, "the only one that is configured", named.called)
+        return named
+
+    with migrations.temporary(chosen.store.memory_limit) as con:
+        held = take_in(con, logs, naming, chosen, progress)
+    setting = asked.setting(held) if cluster is None else _configured_setting(held, cluster, asked)
     described = population.describe(
-        attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+        held.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
     if described.height and described["arrival_time"].is_null().all():
         raise UsageError(
@@ -84,93 +145,6 @@ def open_log(
             "cannot be simulated or studied without that"
         )
     return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
-
-
-def _read(
-    logs: Sequence[Opened], asked: Asked, chosen: config.Config, progress: Progress
-) -> tuple[Fact, pl.DataFrame, Mapping[str, Header], config.Cluster | None]:
-    """What the logs hold, by way of a store that is thrown away, and who is configured for them."""
-
-    def naming(names: Sequence[str]) -> Named:
-        named = name_of(logs, asked.cluster, names)
-        cluster = _configured_cluster(chosen, asked.cluster, named.called)
-        if cluster is not None and cluster.name != named.cluster:
-            return Named(cluster.name, "the only one that is configured", named.called)
-        return named
-
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
-        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
-        try:
-            migrations.migrate(con)
-            named, _ = take_in_by_name(con, logs, naming, progress=progress)
-            refuse_beyond(con, named.cluster, logs, chosen.ingest.refused_limit)
-            attempts = queries.run(con, "attempts", cluster=named.cluster)
-        finally:
-            con.close()
-    cluster = _configured_cluster(chosen, asked.cluster, named.called)
-    fact = Fact("cluster", named.cluster, named.source)
-    return fact, attempts, {log.source.path.name: log.header for log in logs}, cluster
-
-
-def _configured_cluster(
-    chosen: config.Config, asked: str | None, called: str | None
-) -> config.Cluster | None:
-    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
-
-    Raises:
-        UsageError: it has clusters, but not that one, or several to choose from.
-    """
-    if not chosen.clusters:
-        return None
-    clusters = {cluster.name: cluster for cluster in chosen.clusters}
-    listed = ", ".join(clusters)
-    if asked is not None:
-        if asked not in clusters:
-            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
-        return clusters[asked]
-    if called in clusters:
-        return clusters[called]
-    if len(clusters) > 1:
-        raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
-    return chosen.clusters[0]
-
-
-def _setting(
-    named: Fact,
-    attempts: pl.DataFrame,
-    headers: Mapping[str, Header],
-    cluster: config.Cluster | None,
-    asked: Asked,
-) -> Setting:
-    """The pools: as configured, else as the flags say, else as the log does.
-
-    Raises:
-        UsageError: flags say what the configuration says already.
-    """
-    if cluster is None:
-        resource = asked.resource or Resource.cpus
-        return one_off(named, attempts, headers, resource, asked.pool_size, asked.zone)
-    told = (
-        ("--pool-size", asked.pool_size),
-        ("--resource", asked.resource),
-        ("--zone", asked.zone),
-    )
-    for flag, value in told:
-        if value is not None:
-            raise UsageError(
-                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
-            )
-    setting = configured(cluster, attempts, headers)
-    zone = Fact("time zone", cluster.zone, "config.toml")
-    return Setting(
-        setting.cluster,
-        setting.zone,
-        setting.pools,
-        setting.partition_pool,
-        setting.now,
-        (named, zone, *setting.facts),
-        setting.warnings,
-    )
 
 
 def name_of(logs: Sequence[Opened], asked: str | None, named: Sequence[str]) -> Named:
@@ -199,8 +173,8 @@ def pools(log: Log, only: str | None = None) -> list[Pool]:
     known = {pool.name: pool for pool in log.setting.pools}
     if only is not None and only not in known:
         raise UsageError(f"--pool {only}: no such pool; there is: {', '.join(known)}")
-    found = [pool for name, pool in known.items() if only in (None, name)]
-    held = [pool for pool in found if (log.described["pool"] == pool.name).any()]
+    chosen = [pool for name, pool in known.items() if only in (None, name)]
+    held = [pool for pool in chosen if (log.described["pool"] == pool.name).any()]
     if not held:
         raise UsageError("the log holds no attempts" + (f" of pool {only!r}" if only else ""))
     return held
@@ -214,3 +188,47 @@ def largest_pool(log: Log, name: str | None = None) -> Pool:
     """
     counts = dict(population.ended(log.described)["pool"].value_counts().iter_rows())
     return max(pools(log, name), key=lambda pool: counts.get(pool.name, 0))
+
+
+def _configured_cluster(
+    chosen: config.Config, asked: str | None, called: str | None
+) -> config.Cluster | None:
+    """The cluster in the configuration: the one asked for, else of the log's name, else the only.
+
+    Raises:
+        UsageError: it has clusters, but not that one, or several to choose from.
+    """
+    if not chosen.clusters:
+        return None
+    clusters = {cluster.name: cluster for cluster in chosen.clusters}
+    listed = ", ".join(clusters)
+    if asked is not None:
+        if asked not in clusters:
+            raise UsageError(f"the configuration has no cluster {asked!r}; it has: {listed}")
+        return clusters[asked]
+    if called in clusters:
+        return clusters[called]
+    if len(clusters) > 1:
+        raise UsageError(f"the configuration has several clusters: {listed}; choose (--cluster)")
+    return chosen.clusters[0]
+
+
+def _configured_setting(held: Held, cluster: config.Cluster, asked: Asked) -> Setting:
+    """The cluster as the configuration describes it.
+
+    Raises:
+        UsageError: flags say what the configuration says already.
+    """
+    flags = (
+        ("--pool-size", asked.pool_size),
+        ("--resource", asked.resource),
+        ("--zone", asked.zone),
+    )
+    for flag, value in flags:
+        if value is not None:
+            raise UsageError(
+                f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
+            )
+    setting = configured(cluster, held.attempts, held.headers)
+    zone = Fact("time zone", cluster.zone, "config.toml")
+    return replace(setting, facts=(held.cluster, zone, *setting.facts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from audit.errors import LockedError, StoreError, UsageError
@@ -20,27 +20,28 @@ def workplace(out: Path) -> Iterator[Path]:
         UsageError: ``out`` cannot be made or written.
         LockedError: another run is writing a report there.
     """
-    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
     work = out / ".fairaudit"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with lock.held(out / "report.html"):
+    with ExitStack() as undo:
+        undo.callback(_remove_empty, new_folders)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            undo.enter_context(lock.held(out / "report.html"))
+            undo.callback(shutil.rmtree, work, ignore_errors=True)
             shutil.rmtree(work, ignore_errors=True)  # of a run that was killed
             work.mkdir()
-            try:
-                yield work
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-    except (PermissionError, FileExistsError, NotADirectoryError) as error:
-        raise UsageError(
-            f"{out}: cannot be written ({error.strerror}); choose another place with --out"
-        ) from error
-    finally:
-        for folder in made:  # leave no empty folder where nothing came of it
-            try:
-                folder.rmdir()
-            except OSError:
-                break
+        except (PermissionError, FileExistsError, NotADirectoryError) as error:
+            raise UsageError(
+                f"{out}: cannot be written ({error.strerror}); choose another place with --out"
+            ) from error
+        yield work
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    """Leaves no empty folder where nothing came of it; the innermost comes first."""
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
 
 
 @contextmanager
@@ -51,15 +52,16 @@ def replacing(target: Path) -> Iterator[None]:
         LockedError: another run holds it, or another program is writing it.
         UsageError: what is there is no database of fairaudit, or its folder cannot be written.
     """
-    try:
-        with lock.held(target):
+    with ExitStack() as held:
+        try:
+            held.enter_context(lock.held(target))
             if target.exists():
                 _check_replaceable(target)
-            yield
-    except PermissionError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
-    except FileNotFoundError as error:
-        raise UsageError(f"{target}: its folder does not exist; create it first") from error
+        except PermissionError as error:
+            raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
+        except FileNotFoundError as error:
+            raise UsageError(f"{target}: its folder does not exist; create it first") from error
+        yield
 
 
 def _check_replaceable(target: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -86,13 +85,8 @@ def _files() -> str:
 
 
 def _database() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        con = database.open_store(Path(folder) / "store.duckdb")
-        try:
-            migrations.migrate(con)
-            version = database.fetch(con, "SELECT version() AS version").item()
-        finally:
-            con.close()
+    with migrations.temporary() as con:
+        version = database.fetch(con, "SELECT version() AS version").item()
     return f"DuckDB {version}"
 
 

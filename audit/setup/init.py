@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -250,22 +249,17 @@ def _is_enough(reading: Reading, log: Opened) -> bool:
 
 def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> _Seen:
     cluster = name or _UNNAMED
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
-        con = database.open_store(Path(place) / "store.duckdb")
+    with migrations.temporary() as con:
         try:
-            migrations.migrate(con)
-            try:
-                taken = take_in(con, cluster, logs, called=name, progress=progress)
-            except UsageError as error:
-                raise UsageError(f"{error} (--name)") from error
-            refuse_beyond(con, cluster, logs, config.Ingest().refused_limit)
-            named = database.fetch(
-                con,
-                "SELECT DISTINCT log_cluster FROM inputs WHERE log_cluster IS NOT NULL ORDER BY 1",
-            )["log_cluster"].to_list()
-            attempts = queries.run(con, "attempts", cluster=cluster)
-        finally:
-            con.close()
+            taken = take_in(con, cluster, logs, called=name, progress=progress)
+        except UsageError as error:
+            raise UsageError(f"{error} (--name)") from error
+        refuse_beyond(con, cluster, logs, config.Ingest().refused_limit)
+        named = database.fetch(
+            con,
+            "SELECT DISTINCT log_cluster FROM inputs WHERE log_cluster IS NOT NULL ORDER BY 1",
+        )["log_cluster"].to_list()
+        attempts = queries.run(con, "attempts", cluster=cluster)
     if len(named) > 1:
         raise UsageError(f"the logs are of several clusters ({', '.join(named)}): choose (--name)")
     if attempts.is_empty() and any(log.elsewhere for log in taken):

@@ -46,22 +46,18 @@ class MemoryLimitError(StoreError):
     """A statement needs more memory than the connection allows."""
 
 
-def open_store(path: Path, memory_limit: str = "4GB", threads: int | None = None) -> Connection:
+def open_store(path: Path, memory_limit: str = "4GB") -> Connection:
     """Opens the database file at ``path`` for writing, creating it where there is none.
 
     Args:
         path: the file; its folder must exist.
         memory_limit: what DuckDB may hold in memory before it spills beside the file.
-        threads: worker threads; None takes one per core.
 
     Raises:
         LockedError: another process has the file open.
         StoreError: the file is no database, or cannot be written.
     """
-    settings = {**_OFFLINE, "memory_limit": memory_limit}
-    if threads is not None:
-        settings["threads"] = threads
-    con = duckdb.connect(config=settings)
+    con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit})
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
         attach(con, path, "store")

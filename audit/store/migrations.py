@@ -2,9 +2,56 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from audit import resources
 from audit.errors import StoreError
-from audit.store.database import Connection, execute, fetch, statements, transaction
+from audit.store import publish
+from audit.store.database import (
+    Connection,
+    execute,
+    fetch,
+    open_store,
+    statements,
+    transaction,
+)
+
+
+@contextmanager
+def migrated(
+    path: Path, memory_limit: str = "4GB", seed: Path | None = None
+) -> Iterator[Connection]:
+    """The store at ``path``, made where there is none, up to date, and open while the block runs.
+
+    Args:
+        path: the file; its folder must exist.
+        memory_limit: as in ``database.open_store``.
+        seed: a published database, with whose content a new store begins.
+
+    Raises:
+        LockedError, StoreError: as ``database.open_store``, ``publish.seed`` and ``migrate``.
+    """
+    con = open_store(path, memory_limit)
+    try:
+        if seed is not None:
+            publish.seed(con, seed)
+        migrate(con)
+        yield con
+    finally:
+        con.close()
+
+
+@contextmanager
+def temporary(memory_limit: str = "4GB", seed: Path | None = None) -> Iterator[Connection]:
+    """As ``migrated``, but the store is thrown away when the block ends."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
+        migrated(Path(folder) / "store.duckdb", memory_limit, seed) as con,
+    ):
+        yield con
 
 
 def migrate(con: Connection) -> None:

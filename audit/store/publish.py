@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from audit.errors import StoreError
-from audit.files import replace
+from audit.files import privacy, replace
 from audit.store.database import Connection, attach, execute
 
 
-def publish(con: Connection, path: Path) -> None:
+def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
     """Writes all that the store of ``con`` holds to ``path``, replacing what was there.
 
     A reader that has the old file open keeps it; a new reader sees the whole of the new one. A
     failure leaves the old file as it was, and nothing beside it.
+
+    Args:
+        con: an open store.
+        path: the file; its folder must exist.
+        with_group: whether the group may read it, as the site wants.
 
     Raises:
         StoreError: the file cannot be written.
@@ -25,6 +30,7 @@ def publish(con: Connection, path: Path) -> None:
                 execute(con, "COPY FROM DATABASE store TO snapshot")
             finally:
                 execute(con, "DETACH snapshot")
+            privacy.share(draft, with_group=with_group)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -268,19 +267,13 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
 
 def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
     """Puts a study's rows into the database ``target``: beside what it holds, or into a new one."""
-    with tempfile.TemporaryDirectory(prefix="fairaudit-") as place:
-        con = database.open_store(Path(place) / "store.duckdb", chosen.store.memory_limit)
-        try:
-            if add and target.exists():
-                publish.seed(con, target)
-            migrations.migrate(con)
-            key = {"study": result.page.key, "log": log}
-            delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
-            database.execute(con, delete, list(key.values()))
-            database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
-            publish.publish(con, target)
-        finally:
-            con.close()
+    seed = target if add and target.exists() else None
+    with migrations.temporary(chosen.store.memory_limit, seed) as con:
+        key = {"study": result.page.key, "log": log}
+        delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
+        database.execute(con, delete, list(key.values()))
+        database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
+        publish.publish(con, target)
 
 
 @contextmanager

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.analyst import repl
-from audit.analyst import sql as analyst
-from audit.analyst.sql import Limits
+from audit.analyst.sql import Limits, open_database
 from audit.errors import UsageError
 from audit.store import selection
 from audit.words import Format
@@ -31,7 +30,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def words(published: Path) -> Iterator[repl.Words]:
-    con = analyst.open_database(published, LIMITS)
+    con = open_database(published, LIMITS)
     yield repl.Words.of(con)
     con.close()
 

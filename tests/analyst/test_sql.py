@@ -14,8 +14,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from audit.analyst import sql as analyst
-from audit.analyst.sql import Limits
+from audit.analyst.sql import Limits, Question, open_database, query, typed_values
 from audit.errors import UsageError
 from audit.store import database, publish
 from audit.store.database import Connection
@@ -41,7 +40,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def con(published: Path) -> Iterator[Connection]:
-    con = analyst.open_database(published, LIMITS)
+    con = open_database(published, LIMITS)
     yield con
     con.close()
 
@@ -58,7 +57,7 @@ def ask(
 ) -> tuple[bytes, list[str]]:
     """What is written, and what is said."""
     out, said = io.BytesIO(), list[str]()
-    analyst.query(con, text, given, form, out, rows=rows, limits=limits, say=said.append, raw=raw)
+    query(con, Question(text, given, form, rows, raw), out, limits, said.append)
     return out.getvalue(), said
 
 
@@ -291,10 +290,10 @@ def test_values_of_every_kind(con: Connection) -> None:
 
 
 def test_typed_values() -> None:
-    assert analyst.values(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    assert typed_values(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     for typed in (["a"], ["a b=1"], ["a=1", "a=2"]):
         with pytest.raises(UsageError, match="--param"):
-            analyst.values(typed)
+            typed_values(typed)
 
 
 # snapshots and clients -----------------------------------------------------------------------
@@ -302,7 +301,7 @@ def test_typed_values() -> None:
 
 def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> None:
     path = hostile(tmp_path)
-    reader = analyst.open_database(path, LIMITS)
+    reader = open_database(path, LIMITS)
     question = "SELECT count(*) AS n, max(job_id::INT) AS last FROM job_fairness"
     before = ask(reader, question)
     store = database.open_store(tmp_path / "hostile-store.duckdb")
@@ -313,11 +312,12 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
     store.close()
     reader.close()
     script = (
-        "import sys; from pathlib import Path; from audit.analyst import sql as analyst\n"
-        "limits = analyst.Limits(9, '1GB')\n"
-        "con = analyst.open_database(Path(sys.argv[1]), limits)\n"
-        "analyst.query(con, sys.argv[2], {}, analyst.Format.csv, sys.stdout.buffer, rows=None,"
-        " limits=limits, say=print); con.close()"
+        "import sys; from pathlib import Path\n"
+        "from audit.analyst.sql import Limits, Question, answer\n"
+        "from audit.words import Format\n"
+        "limits = Limits(9, '1GB')\n"
+        "question = Question(sys.argv[2], form=Format.csv)\n"
+        "answer(Path(sys.argv[1]), question, sys.stdout.buffer, limits, print)"
     )
     anew = subprocess.run(
         [sys.executable, "-c", script, str(path), question],
@@ -346,7 +346,7 @@ def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     full(tmp_path)
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
-    con = analyst.open_database(tmp_path / "fairaudit.duckdb", LIMITS)
+    con = open_database(tmp_path / "fairaudit.duckdb", LIMITS)
     statements = re.findall(r"```sql\n(.*?)```", page, re.S)
     assert len(statements) == 3
     for statement in statements:

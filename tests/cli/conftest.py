@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 from tests.cli.command import Done, Run
 
 
@@ -19,7 +19,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
         monkeypatch.setattr(sys, "argv", ["fairaudit", *map(str, arguments)])
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         printed = capfd.readouterr()
         assert ended.value.code == check, printed.err
         return Done(check, printed.out, printed.err)

@@ -62,8 +62,8 @@ def test_help_and_version(run: Run) -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     script = (
-        "import sys\nfrom audit.cli import app as cli\nsys.argv = ['fairaudit', '--help']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom audit.cli.app import main\nsys.argv = ['fairaudit', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'duckdb', 'polars', 'numba', 'altair', 'weasyprint', 'pydantic', 'numpy'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )

@@ -268,11 +268,12 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
     before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
     script = (
         "import os, signal\n"
-        "from audit.report.render import page as render\n"
-        "render.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from pathlib import Path\nfrom audit.oneoff import audit as runs\n"
+        "from audit.report.render import page\n"
+        "page.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from pathlib import Path\nfrom audit.oneoff.audit import Request, audit\n"
         "from audit.config import Config\n"
-        "runs.audit(runs.Request([Path('a.swf')], Path('fairaudit-out'), pdf=False), Config())\n"
+        "request = Request(logs=[Path('a.swf')], out=Path('fairaudit-out'), pdf=False)\n"
+        "audit(request, Config())\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -9

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from audit.cli import app as cli
+from audit.cli.app import app, main
 from tests.cli.command import Run, left_in
 from tests.logs import line, log, write
 
@@ -20,7 +20,7 @@ STUDIES = (
 
 
 def options(*command: str) -> set[str]:
-    found = get_command(cli.app)
+    found = get_command(app)
     for name in command:
         found = getattr(found, "commands", {})[name]
     return {option for one in found.params for option in one.opts}
@@ -28,7 +28,7 @@ def options(*command: str) -> set[str]:
 
 def refused(capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 2
     return capsys.readouterr().err
 
@@ -71,7 +71,7 @@ def test_warnings_about_the_log_are_shown(
     lies = write(mine, log((line(k, submit=60 * k, allocated=9) for k in range(40)), MaxProcs=8))
     monkeypatch.setattr(sys, "argv", ["fairaudit", "whatif", str(lies), "--capacity", "+1"])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert not ended.value.code
     assert "warning: " in capsys.readouterr().err
 

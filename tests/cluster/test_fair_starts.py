@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.nightly import run as night
+from audit.nightly.run import run
 from audit.simulation.fair_start import fair_start_times
 from audit.store import database
 from tests.logs import line, log
@@ -61,7 +61,7 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
         config = site(folder, pools=({"name": "all", "backfill": "conservative"},))
         for first, last in parts:
             (folder / "logs" / f"{first}.swf").write_text(jobs(first, last))
-            night.run(config, folder, NOW)
+            run(config, folder, NOW)
     one = results(tmp_path / "one")
     assert results(tmp_path / "two").equals(one)
     assert one["fst_strict"].null_count() == 0

@@ -18,8 +18,8 @@ from audit.metrics.attempts import population
 from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Period
-from audit.nightly import run as night
-from audit.oneoff import verify as verification
+from audit.nightly.run import run
+from audit.oneoff.verify import verify
 from audit.store import database, queries
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
@@ -136,7 +136,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
         pools=pools,
         sources=({"files": "sacct.txt"},),
     )
-    done = night.run(settings, folder, NOW, stages=("ingest", "compute", "publish"))
+    done = run(settings, folder, NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
     con = database.open_snapshot(folder / "fairaudit.duckdb")
     attempts = queries.run(con, "attempts", cluster="lab")
@@ -203,12 +203,12 @@ def test_a_file_that_says_otherwise_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(2))
     settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
     write(tmp_path / "logs" / "1.swf", month(0))
-    first = night.run(settings, tmp_path, NOW)
+    first = run(settings, tmp_path, NOW)
     assert first.failures == []
     assert first.computed
-    assert night.run(settings, tmp_path, NOW).computed == []
+    assert run(settings, tmp_path, NOW).computed == []
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(3))
-    assert night.run(settings, tmp_path, NOW).computed == first.computed
+    assert run(settings, tmp_path, NOW).computed == first.computed
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     shares = database.fetch(
         con, "SELECT DISTINCT entity, share FROM fairshare_history WHERE share < 1 ORDER BY entity"
@@ -227,7 +227,7 @@ c|2|||1|root|
 def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
     settings = site(tmp_path, usage={"associations": "none.psv"})
     write(tmp_path / "logs" / "1.swf", month(0))
-    done = night.run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW)
     (failure,) = done.failures
     assert isinstance(failure, ConfigError)
     assert "clusters.usage.associations of cluster 'c'" in str(failure)
@@ -251,7 +251,7 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
         pools=({"name": "all", "capacity": {"cpus": 64, "gpus": 8, "mem_bytes": 1 << 38}},),
         sources=({"files": "sacct.txt"},),
     )
-    done = night.run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW)
     assert done.failures == []
     (report,) = done.reports
     page = report.read_text(encoding="utf-8")
@@ -264,7 +264,7 @@ def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) 
         '<span class="muted">of <bdi>phys_theory</bdi></span>',
     ):
         assert text in page, text
-    verdict = verification.verify(report, None, settings, tmp_path)
+    verdict = verify(report, None, settings, tmp_path)
     assert verdict.same, verdict.text
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     moved = database.fetch(con, "SELECT DISTINCT penalty FROM penalty_usage WHERE configured")

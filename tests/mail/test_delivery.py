@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.errors import LockedError, UsageError
 from audit.files import lock
 from audit.mail import delivery
-from audit.mail import transport as posts
 from audit.mail.delivery import Delivered
-from audit.nightly import run as night
+from audit.mail.transport import post
+from audit.nightly.run import run
 from audit.report.text import standing
-from audit.setup import doctor as diagnosis
+from audit.setup.doctor import Finding, examine
 from audit.store import database, migrations
 from audit.store.database import Connection
 from tests import mailserver
@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = site(folder)
     for number in (0, 1):
         write(folder / "logs" / f"{number}.swf", month(number, jobs=15))
-    night.run(settings, folder, NOW)
+    run(settings, folder, NOW)
     return folder
 
 
@@ -217,7 +217,7 @@ def test_asked_to_stop_while_it_waits(place: Path, server: Server, cert: Path) -
 
 def test_how_far_a_mail_would_come(place: Path, server: Server, cert: Path) -> None:
     def reach(settings: config.Config) -> str | None:
-        answer = posts.post(settings.mail, place).reach()
+        answer = post(settings.mail, place).reach()
         return None if answer is None else answer.said
 
     assert reach(mailing(place, server=server, cert=cert)) is None
@@ -234,9 +234,9 @@ def test_how_far_a_mail_would_come(place: Path, server: Server, cert: Path) -> N
 
 
 def test_doctor_asks_whether_mail_would_go(place: Path) -> None:
-    def doctor(mail: str) -> diagnosis.Finding:
+    def doctor(mail: str) -> Finding:
         write(place / "my.toml", mail)
-        (found,) = (of for of in diagnosis.examine(place / "my.toml", None) if of.what == "mail")
+        (found,) = (of for of in examine(place / "my.toml", None) if of.what == "mail")
         return found
 
     assert doctor("").found == "none is sent (mail.via)"
@@ -252,11 +252,11 @@ def test_doctor_asks_whether_mail_would_go(place: Path) -> None:
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from audit.mail import transport as posts
+from audit.mail.transport import Smtp
 from tests.mailserver import Server
 from tests.mail import test_delivery as test
 if sys.argv[3] == "before":
-    posts.Smtp._connected = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+    Smtp._connected = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 place, cert = Path(sys.argv[1]), Path(sys.argv[2])
 test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=cert))
 """
@@ -424,13 +424,13 @@ def test_periods_that_are_over_and_no_more_of_them_than_wanted(place: Path) -> N
 
 def test_the_night_mails_and_tells_its_operator(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
-    done = night.run(settings, place, NOW)
+    done = run(settings, place, NOW)
     assert len(done.sent) == 5
     con = database.open_snapshot(place / "fairaudit.duckdb")
     states = database.fetch(con, "SELECT DISTINCT state FROM deliveries").rows()
     con.close()
     assert states == [("sent",)]
-    assert night.run(settings, place, NOW).sent == []
+    assert run(settings, place, NOW).sent == []
     told = mailing(place, operators=("ops@example.org",))
     assert delivery.tell_operator(told, "No report", "The disk is full.", place) is None
     (file,) = outbox(place)
@@ -447,24 +447,24 @@ def test_the_command(
     limit = 'domains = ["example.org"]\n[[recipients]]\naddresses = ["anna@example.org"]\n'
     write(place / "config.toml", sources + mail + limit)
 
-    def run(*words: str) -> tuple[int | str | None, str]:
+    def command(*words: str) -> tuple[int | str | None, str]:
         monkeypatch.setattr(
             "sys.argv", ["fairaudit", "deliver", "--config", str(place / "config.toml"), *words]
         )
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         said = capsys.readouterr()
         return ended.value.code, said.out + said.err
 
-    assert run("--dry-run") == (0, f"would send {LAST} to anna@example.org\n")
+    assert command("--dry-run") == (0, f"would send {LAST} to anna@example.org\n")
     assert outbox(place) == []
-    assert run() == (0, f"sent {LAST} to anna@example.org\n")
-    assert run() == (0, "nothing to send\n")
-    assert run("--test-send", "ben@example.org") == (0, "sent a test mail to ben@example.org\n")
+    assert command() == (0, f"sent {LAST} to anna@example.org\n")
+    assert command() == (0, "nothing to send\n")
+    assert command("--test-send", "ben@example.org") == (0, "sent a test mail to ben@example.org\n")
     assert len(outbox(place)) == 2
-    code, said = run("--test-send", "ben@evil.org")
+    code, said = command("--test-send", "ben@evil.org")
     assert code == 2
     assert "its domain is not among mail.domains (example.org)" in said
-    assert run("--unknown")[0] == 2
+    assert command("--unknown")[0] == 2
     with pytest.raises(UsageError, match=r'mail\.via is "none"'):
         delivery.by_hand(site(place), place, NOW)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from audit.nightly import run as night
 from audit.nightly import status
+from audit.nightly.run import run
 from audit.nightly.timetable import next_after
 from audit.report.charts import pool as charts
 from audit.store import database
@@ -31,20 +31,20 @@ RECIPIENTS = ("anna@example.org", "ben@example.org")
 Faults = Mapping[int, str]
 KILLED = (
     "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
-    "from audit.nightly import run as night\n"
+    "from audit.nightly.run import run\n"
     "from tests.nightly.test_fortnight import plain, site\nplain()\n"
     "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
     "module, _, attribute = name.rpartition('.')\n"
     "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
-    "night.run(site(folder), folder, now)\n"
+    "run(site(folder), folder, now)\n"
 )
 FULL = (
     "import resource, sys\nfrom pathlib import Path\n"
-    "from audit.nightly import run as night\n"
+    "from audit.nightly.run import run\n"
     "from tests.nightly.test_fortnight import plain, site\nplain()\n"
     "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-    "sys.exit(night.run(site(folder), folder, now).exit_code)\n"
+    "sys.exit(run(site(folder), folder, now).exit_code)\n"
 )
 
 
@@ -95,7 +95,7 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
         fault = faults.get(number)
         os.utime(path, (now - 7200, now - 7200))
         if fault is None:
-            assert night.run(settings, folder, now).failures == []
+            assert run(settings, folder, now).failures == []
             continue
         disturb(folder, settings, now, fault, path)
         again = now + 5 * 3600
@@ -103,7 +103,7 @@ def spend(folder: Path, nights: int, faults: Faults) -> None:
         due = status.due(settings, cluster, entries.entries, {"c": now})
         assert due is not None
         if due <= again:  # the service's catch-up
-            assert night.run(settings, folder, again).failures == []
+            assert run(settings, folder, again).failures == []
 
 
 def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: Path) -> None:
@@ -118,7 +118,7 @@ def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: P
         whole = path.read_bytes()
         path.write_bytes(whole[: -len(whole) // 3])
         os.utime(path, (now - 5, now - 5))
-        done = night.run(settings, folder, now)
+        done = run(settings, folder, now)
         assert any("still being written" in said for said in done.warnings)
         path.write_bytes(whole)
         os.utime(path, (now + 60, now + 60))
@@ -127,7 +127,7 @@ def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: P
         aside = place.with_name("aside")
         place.rename(aside)
         place.write_bytes(b"")
-        assert night.run(settings, folder, now).failures != []
+        assert run(settings, folder, now).failures != []
         place.unlink()
         aside.rename(place)
     else:
@@ -170,7 +170,7 @@ def compare(tmp_path: Path, nights: int, faults: Faults) -> None:
     # what the last night left undone, the next one does
     last = epoch("2026-03-20T00:00+00:00") + nights * DAY + DAY // 2
     for folder in folders.values():
-        assert night.run(site(folder), folder, last).failures == []
+        assert run(site(folder), folder, last).failures == []
     calm, disturbed = left(folders["calm"]), left(folders["disturbed"])
     assert list(calm) == list(disturbed)
     for name, found in calm.items():

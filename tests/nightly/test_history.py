@@ -11,7 +11,7 @@ import pytest
 from audit.errors import StoreError
 from audit.files import lock
 from audit.nightly import history
-from audit.nightly import run as night
+from audit.nightly.run import run
 from audit.store import database
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
@@ -28,7 +28,7 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")
-    night.run(settings, tmp_path, NOW, cluster="c")
+    run(settings, tmp_path, NOW, cluster="c")
     expected = [
         ("run", "c", "failed"),
         ("ingest", "c", "failed"),
@@ -57,9 +57,10 @@ def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from audit.nightly import run as night\nfrom tests.nightly.test_run import site, NOW\n"
-        "night._compute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder = Path(sys.argv[1])\nnight.run(site(folder), folder, NOW)\n"
+        "from audit.nightly import due\nfrom audit.nightly.run import run\n"
+        "from tests.nightly.test_run import site, NOW\n"
+        "due.compute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW)\n"
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
@@ -71,7 +72,7 @@ def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
     assert stages(tmp_path) == left  # as who reads it now sees it
     with lock.held(tmp_path / STATE / "store.duckdb"):
         assert stages(tmp_path)[0][2] == "running"  # as if it were still at work
-    night.run(settings, tmp_path, NOW + 60)
+    run(settings, tmp_path, NOW + 60)
     assert stages(tmp_path)[:3] == left
     assert stages(tmp_path)[3] == ("run", None, "done")
     (whole,) = [e for e in history.read(tmp_path / STATE) if e.id == 1]
@@ -83,7 +84,7 @@ def test_a_run_that_cannot_open_its_store_leaves_a_trace(tmp_path: Path) -> None
     (tmp_path / STATE).mkdir()
     (tmp_path / STATE / "store.duckdb").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError):
-        night.run(settings, tmp_path, NOW)
+        run(settings, tmp_path, NOW)
     (only,) = history.read(tmp_path / STATE)
     assert only.state == "failed"
     assert "store.duckdb" in str(only.error)
@@ -93,7 +94,7 @@ def test_a_damaged_history_is_named(tmp_path: Path) -> None:
     (tmp_path / STATE).mkdir()
     history.path_in(tmp_path / STATE).write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match=r"history\.sqlite"):
-        night.run(site(tmp_path), tmp_path, NOW)
+        run(site(tmp_path), tmp_path, NOW)
     with pytest.raises(StoreError, match=r"history\.sqlite"):
         history.read(tmp_path / STATE)
 
@@ -102,9 +103,9 @@ def test_what_is_old_is_forgotten_but_for_the_last(tmp_path: Path) -> None:
     clock = iter(range(0, 10_000, 100))
     with history.opened(tmp_path, lambda: next(clock)) as past:
         for _ in range(3):
-            run = past.begin("run", "c")
-            stage = past.begin("ingest", "c", run=run)
+            number = past.begin("run", "c")
+            stage = past.begin("ingest", "c", run=number)
             past.end(stage, "done")
-            past.end(run, "done")
+            past.end(number, "done")
         past.forget(before=10_000)
     assert [entry.run for entry in history.read(tmp_path)] == [5, 5]

@@ -13,7 +13,8 @@ import pytest
 from audit import config
 from audit.errors import AuditError, UsageError
 from audit.files import lock
-from audit.nightly import run as night
+from audit.nightly.run import run
+from audit.nightly.stages import Night
 from audit.store import database
 from tests.logs import line, log, write
 from tests.places import ROOT
@@ -81,25 +82,25 @@ def content(folder: Path) -> dict[str, object]:
 def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
-    first = night.run(settings, tmp_path, NOW)
+    first = run(settings, tmp_path, NOW)
     assert first.computed == ["c 2026-01"]
     assert first.published
     before = content(tmp_path)
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")}
 
-    again = night.run(settings, tmp_path, NOW + 99)
-    assert again == night.Night()
+    again = run(settings, tmp_path, NOW + 99)
+    assert again == Night()
     assert content(tmp_path) == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.html")} == stamps
 
     write(tmp_path / "logs" / "2.swf", month(1))
-    more = night.run(settings, tmp_path, NOW)
+    more = run(settings, tmp_path, NOW)
     assert more.read == ["2.swf: 40 records, 0 refused"]
     assert more.computed == ["c 2026-02"]
     assert [path.parent.name for path in more.reports] == ["2026-02"]
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
-    late = night.run(settings, tmp_path, NOW)
+    late = run(settings, tmp_path, NOW)
     assert late.computed == ["c 2026-01"]
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     restated = database.fetch(
@@ -114,12 +115,12 @@ def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None
     settings = site(tmp_path)
     for number in (0, 1):
         write(tmp_path / "logs" / f"{number}.swf", month(number))
-    night.run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW)
     pools = ({"name": "p", "capacity": {"cpus": 16}},)
-    changed = night.run(site(tmp_path, pools=pools), tmp_path, NOW)
+    changed = run(site(tmp_path, pools=pools), tmp_path, NOW)
     assert changed.read == []
     assert changed.computed == ["c 2026-01", "c 2026-02"]
-    weekly = night.run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW)
+    weekly = run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW)
     assert all("-W" in name for name in weekly.computed)
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     left = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
@@ -131,20 +132,20 @@ def test_only_one_period(tmp_path: Path) -> None:
     settings = site(tmp_path)
     for number in (0, 1):
         write(tmp_path / "logs" / f"{number}.swf", month(number))
-    assert night.run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
-    assert night.run(settings, tmp_path, NOW).computed == ["c 2026-01"]
-    (failure,) = night.run(settings, tmp_path, NOW, "2027-01").failures
+    assert run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
+    assert run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+    (failure,) = run(settings, tmp_path, NOW, "2027-01").failures
     assert isinstance(failure, UsageError)
     assert "cluster 'c' has 2026-01 to 2026-02" in str(failure)
 
 
 STAGES = {
-    "reading the second log": "audit.nightly.run.refuse_beyond",
+    "reading the second log": "audit.nightly.pulling.refuse_beyond",
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
-    "writing a page": "audit.files.replace.write",
-    "noting the report": "audit.nightly.run._note_report",
+    "writing a page": "audit.pipeline.drawing.drafting",
+    "noting the report": "audit.nightly.due._note_report",
     "publishing": "audit.store.publish.attach",
 }
 
@@ -164,7 +165,7 @@ def two_months(folder: Path) -> config.Config:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """What one night makes of two months."""
     folder = tmp_path_factory.mktemp("calm")
-    night.run(two_months(folder), folder, NOW)
+    run(two_months(folder), folder, NOW)
     return content(folder)
 
 
@@ -183,9 +184,9 @@ def test_stopped_at_any_stage_and_run_again_it_ends_as_if_undisturbed(
     with monkeypatch.context() as broken:
         broken.setattr(STAGES[stage], cut)
         with pytest.raises(PowerCutError):
-            night.run(settings, tmp_path, NOW)
+            run(settings, tmp_path, NOW)
     assert calls == 1
-    night.run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW)
     assert content(tmp_path) == undisturbed
 
 
@@ -195,10 +196,10 @@ def test_killed_for_real(tmp_path: Path) -> None:
     write(tmp_path / "logs" / "1.swf", month(0))
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from audit.cluster import results\nfrom audit.nightly import run as night\n"
+        "from audit.cluster import results\nfrom audit.nightly.run import run\n"
         "from tests.nightly.test_run import site, NOW\n"
         "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder = Path(sys.argv[1])\nnight.run(site(folder), folder, NOW)\n"
+        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW)\n"
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
@@ -207,7 +208,7 @@ def test_killed_for_real(tmp_path: Path) -> None:
     )
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "fairaudit.duckdb").exists()
-    assert night.run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+    assert run(settings, tmp_path, NOW).computed == ["c 2026-01"]
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
@@ -215,7 +216,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "fairaudit-state").mkdir()
     store = tmp_path / "fairaudit-state" / "store.duckdb"
     with lock.held(store), pytest.raises(AuditError) as caught:
-        night.run(settings, tmp_path, NOW)
+        run(settings, tmp_path, NOW)
     assert caught.value.exit_code == 75
 
 
@@ -223,12 +224,12 @@ def test_a_bad_log_does_not_lose_the_good_ones(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")
-    done = night.run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW)
     assert [failure.exit_code for failure in done.failures] == [2]
     assert done.computed == ["c 2026-01"]
 
     write(tmp_path / "logs" / "3.swf", month(1, jobs=9) + "1 2 3\n" * 5)
-    refused = night.run(settings, tmp_path, NOW)
+    refused = run(settings, tmp_path, NOW)
     assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
     assert refused.computed == []  # results do not rest on a log that was mostly refused
     (tmp_path / "logs" / "2.swf").unlink()
@@ -238,11 +239,11 @@ def test_a_bad_log_does_not_lose_the_good_ones(tmp_path: Path) -> None:
 
 
 def test_nothing_to_read_is_said(tmp_path: Path) -> None:
-    done = night.run(site(tmp_path), tmp_path, NOW)
+    done = run(site(tmp_path), tmp_path, NOW)
     assert any("no file matches 'logs/*.swf'" in said for said in done.warnings)
     assert any("no records yet" in said for said in done.warnings)
     with pytest.raises(UsageError, match="no \\[\\[clusters\\]\\]"):
-        night.run(config.Config(), tmp_path, NOW)
+        run(config.Config(), tmp_path, NOW)
 
 
 def command(*words: str) -> dict[str, object]:
@@ -251,10 +252,10 @@ def command(*words: str) -> dict[str, object]:
 
 def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     hidden = write(tmp_path / "a b;$(c).txt", month(0))
-    done = night.run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    done = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
     assert done.read == ["c-0.log: 40 records, 0 refused"]
     assert done.computed == ["c 2026-01"]
-    again = night.run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    again = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
     assert again.read == []
     assert again.computed == []
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
@@ -270,7 +271,7 @@ def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
 def test_a_command_that_fails_is_a_failure(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    done = night.run(site(tmp_path, **command(*words)), tmp_path, NOW)
+    done = run(site(tmp_path, **command(*words)), tmp_path, NOW)
     (failure,) = done.failures
     assert said in str(failure)
     assert failure.exit_code == 4
@@ -278,7 +279,7 @@ def test_a_command_that_fails_is_a_failure(
 
 def test_a_command_that_hangs_is_given_up(tmp_path: Path) -> None:
     slow = {"sources": ({"command": ("sleep", "60"), "timeout_s": 1},)}
-    (failure,) = night.run(site(tmp_path, **slow), tmp_path, NOW).failures
+    (failure,) = run(site(tmp_path, **slow), tmp_path, NOW).failures
     assert "took longer than 1 s" in str(failure)
 
 
@@ -292,7 +293,7 @@ def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
         {"metric": "re_unfairness", "above": -1.0, "dimension": "account"},
     )
     settings = config.Config.model_validate({**base.model_dump(), "thresholds": limits})
-    found = night.run(settings, tmp_path, NOW).exceeded
+    found = run(settings, tmp_path, NOW).exceeded
     assert found[0] == "c 2026-01, pool all: attempts is 40 attempts, above 39"
     assert [text.split(" is ")[0] for text in found[1:]] == [
         "c 2026-01, pool all: re_unfairness of account 1",
@@ -315,7 +316,7 @@ def test_pools_and_their_steps(tmp_path: Path) -> None:
     )
     settings = site(tmp_path, pools=pools, zone="UTC")
     write(tmp_path / "logs" / "1.swf", text)
-    done = night.run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW)
     assert any("have these partitions" in said or "has these" in said for said in done.warnings)
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     found = dict(

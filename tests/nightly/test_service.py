@@ -13,8 +13,9 @@ from typing import IO
 import pytest
 
 from audit.files import lock
-from audit.nightly import run as night
 from audit.nightly import service, status
+from audit.nightly.run import run
+from audit.nightly.stages import StoppedError
 from tests.logs import write
 from tests.nightly.test_run import NOW, content, month, site
 from tests.places import ROOT
@@ -58,7 +59,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     folder = tmp_path_factory.mktemp("calm")
     settings = site(folder)
     write(folder / "logs" / "1.swf", month(0, jobs=9))
-    night.run(settings, folder, NOW)
+    run(settings, folder, NOW)
     return content(folder)
 
 
@@ -75,9 +76,9 @@ def test_stopped_after_any_step_the_next_run_goes_on(
         asked += 1
         return asked >= steps
 
-    with pytest.raises(night.StoppedError):
-        night.run(settings, tmp_path, NOW, stopping=stopping)
-    night.run(settings, tmp_path, NOW)
+    with pytest.raises(StoppedError):
+        run(settings, tmp_path, NOW, stopping=stopping)
+    run(settings, tmp_path, NOW)
     assert content(tmp_path) == undisturbed
 
 
@@ -87,7 +88,7 @@ def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     now = int(time.time())  # APScheduler's own clock is the real one
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    night.run(settings, tmp_path, now - 4 * 86_400)
+    run(settings, tmp_path, now - 4 * 86_400)
     write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
     said: list[str] = []
     stop = Event()
@@ -122,7 +123,7 @@ def test_a_defect_is_told_and_the_service_lives_on(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(night, "_compute", broken)
+    monkeypatch.setattr("audit.nightly.due.compute", broken)
     done = service.attend(settings, tmp_path, "c", lambda: float(NOW), Event(), said.append)
     assert done is None
     assert "ZeroDivisionError" in said[-1]

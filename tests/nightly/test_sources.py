@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from audit import config, resources
 from audit.errors import ConfigError, SourceError
-from audit.nightly import run as night
 from audit.nightly import sources
+from audit.nightly.run import run
 from audit.nightly.sources import Window
+from audit.nightly.stages import Night, StoppedError
 from audit.store import database
 from tests.nightly.test_run import site
 
@@ -263,8 +264,8 @@ def test_a_run_that_is_stopped_does_not_wait_for_it(tmp_path: Path) -> None:
         return (tmp_path / "pids").exists()
 
     settings = site(tmp_path, sources=({"command": ("sh", "-c", FAMILY), "timeout_s": 600},))
-    with family(tmp_path), pytest.raises(night.StoppedError):
-        night.run(settings, tmp_path, MIDNIGHT, stopping=stopped)
+    with family(tmp_path), pytest.raises(StoppedError):
+        run(settings, tmp_path, MIDNIGHT, stopping=stopped)
     assert list((tmp_path / "fairaudit-state").glob("*.log")) == []
 
 
@@ -315,13 +316,11 @@ class Site:
     def jobs(self, jobs: Jobs) -> None:
         (self.folder / "jobs.json").write_text(json.dumps(jobs))
 
-    def night(self, now: int) -> tuple[night.Night, list[int]]:
+    def night(self, now: int) -> tuple[Night, list[int]]:
         """A run, and the days of the month that the command was asked for."""
         asked = self.folder / "asked.txt"
         asked.write_text("")
-        done = night.run(
-            site(self.folder, sources=(self.source,)), self.folder, now, stages=("ingest",)
-        )
+        done = run(site(self.folder, sources=(self.source,)), self.folder, now, stages=("ingest",))
         return done, [int(line[8:]) for line in asked.read_text().splitlines()]
 
     def attempts(self) -> list[tuple[object, ...]]:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from audit import config
-from audit.cli import app as cli
-from audit.nightly import run as night
+from audit.cli.app import main
 from audit.nightly import status
+from audit.nightly.run import run
+from audit.nightly.stages import StoppedError
 from tests.logs import write
 from tests.nightly.test_run import DAY, month, site
 from tests.nightly.test_timetable import epoch
@@ -26,16 +27,16 @@ def test_overdue_failed_and_in_order(tmp_path: Path) -> None:
     settings = site(tmp_path)
     assert problem(settings, tmp_path, NIGHT) == "has never run"
     log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    night.run(settings, tmp_path, NIGHT)
+    run(settings, tmp_path, NIGHT)
     assert problem(settings, tmp_path, NIGHT + DAY + 7200) is None
     late = problem(settings, tmp_path, NIGHT + DAY + 7201)
     assert late == "overdue: a run was due on 2026-03-11 04:30 CET"
-    night.run(settings, tmp_path, NIGHT + 2 * DAY, "2026-01")  # not all that is due
-    night.run(settings, tmp_path, NIGHT + 2 * DAY, stages=("ingest",))
+    run(settings, tmp_path, NIGHT + 2 * DAY, "2026-01")  # not all that is due
+    run(settings, tmp_path, NIGHT + 2 * DAY, stages=("ingest",))
     assert problem(settings, tmp_path, NIGHT + 2 * DAY) == late
 
     log.write_text("no log at all\n")
-    night.run(settings, tmp_path, NIGHT + 2 * DAY)
+    run(settings, tmp_path, NIGHT + 2 * DAY)
     assert re.match(r"the last run failed: .*1\.swf", str(problem(settings, tmp_path, NIGHT)))
     text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 3))
     assert re.search(r"2026-03-12 04:30 CET +\d s +c +  ingest +failed +.*1\.swf", text) is None
@@ -54,9 +55,9 @@ def test_a_planned_first_run_is_not_overdue_before_its_time(tmp_path: Path) -> N
 def test_a_run_that_was_stopped_is_due_at_once(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    night.run(settings, tmp_path, NIGHT)
-    with pytest.raises(night.StoppedError):
-        night.run(settings, tmp_path, NIGHT + DAY, stopping=lambda: True)
+    run(settings, tmp_path, NIGHT)
+    with pytest.raises(StoppedError):
+        run(settings, tmp_path, NIGHT + DAY, stopping=lambda: True)
     (standing,) = status.look(settings, tmp_path, NIGHT + DAY + 60).clusters
     assert standing.due == NIGHT + DAY
     assert standing.problem == "the last run abandoned: asked to stop"
@@ -86,7 +87,7 @@ def test_the_commands(
     def call(*words: str) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", ["fairaudit", *words])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
         assert isinstance(ended.value.code, int)
         return ended.value.code, capsys.readouterr().out
 
@@ -104,7 +105,7 @@ def test_the_commands(
 def test_reports_do_not_rest_on_a_log_that_was_mostly_refused(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
-    night.run(settings, tmp_path, NIGHT, stages=("ingest",))
-    done = night.run(settings, tmp_path, NIGHT, stages=("compute", "report", "publish"))
+    run(settings, tmp_path, NIGHT, stages=("ingest",))
+    done = run(settings, tmp_path, NIGHT, stages=("compute", "report", "publish"))
     assert done.computed == []
     assert [failure.exit_code for failure in done.failures] == [3]

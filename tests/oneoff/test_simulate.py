@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from audit import config
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
@@ -325,7 +325,7 @@ def command(
 ) -> tuple[int, str, str]:
     monkeypatch.setattr(sys, "argv", ["fairaudit", "simulate", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert isinstance(ended.value.code, int)
     printed = capsys.readouterr()
     return ended.value.code, printed.out, printed.err

@@ -6,9 +6,9 @@ import pytest
 
 from audit import config
 from audit.errors import ReportError, UsageError
-from audit.nightly import run as night
-from audit.oneoff import audit as runs
-from audit.oneoff import verify as verification
+from audit.nightly.run import run
+from audit.oneoff.audit import Request, audit
+from audit.oneoff.verify import Verdict, verify
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 
@@ -17,19 +17,17 @@ pytestmark = pytest.mark.usefixtures("one_chart")
 DEFAULT = config.Config()
 
 
-def _verify(
-    report: Path, db: Path | None = None, settings: config.Config = DEFAULT
-) -> verification.Verdict:
-    return verification.verify(report, db, settings, report.parents[-1])
+def _verify(report: Path, db: Path | None = None, settings: config.Config = DEFAULT) -> Verdict:
+    return verify(report, db, settings, report.parents[-1])
 
 
 def test_a_one_off_report_is_made_again_and_edits_are_found(tmp_path: Path) -> None:
     log = write(tmp_path / "my.swf", busy())
-    request = runs.Request([log], tmp_path / "out", cluster="<b>|ü")
+    request = Request(logs=[log], out=tmp_path / "out", cluster="<b>|ü")
     settings = config.Config.model_validate(
         {"uncertainty": {"resamples": 100}, "report": {"rows": 3}}
     )
-    made = runs.audit(request, settings)
+    made = audit(request, settings)
     assert made.pdf is not None
     for report in (made.html, made.pdf):
         verdict = _verify(report)
@@ -57,24 +55,24 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
 ) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
-    night.run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW)
     reports = tmp_path / "fairaudit-reports" / "c"
     january = reports / "2026-01" / "report.html"
     before = january.read_bytes()
 
     write(tmp_path / "logs" / "2.swf", month(1) + "not a record\n")
-    night.run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW)
     assert january.read_bytes() == before
     for report in (january, reports / "2026-02" / "report.html"):
-        verdict = verification.verify(report, None, settings, tmp_path)
+        verdict = verify(report, None, settings, tmp_path)
         assert verdict.same, verdict.text
 
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
-    night.run(settings, tmp_path, NOW)
-    assert verification.verify(january, None, settings, tmp_path).same
+    run(settings, tmp_path, NOW)
+    assert verify(january, None, settings, tmp_path).same
     old = tmp_path / "old.html"
     old.write_bytes(before)
-    verdict = verification.verify(old, None, settings, tmp_path)
+    verdict = verify(old, None, settings, tmp_path)
     assert not verdict.same
     assert "computed again since" in verdict.text
     assert "were restated since" in verdict.text
@@ -83,8 +81,8 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
 def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "my.swf", busy())
     settings = config.Config.model_validate({"uncertainty": {"resamples": 100}})
-    made = runs.audit(runs.Request([log], tmp_path / "out", pdf=False), settings)
+    made = audit(Request(logs=[log], out=tmp_path / "out", pdf=False), settings)
     monkeypatch.setattr("audit.report.render.page.SMALL_SAMPLE", 10_000)
     assert "other fonts or libraries" in _verify(made.html).text
-    monkeypatch.setattr(verification, "__version__", "99")
+    monkeypatch.setattr("audit.oneoff.verify.__version__", "99")
     assert "by version" in _verify(made.html).text

@@ -1,12 +1,13 @@
 """Schema scripts, and the views that analysts rely on."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from audit.errors import StoreError
-from audit.store import database, migrations
-from audit.store.database import Connection, fetch
+from audit.store import database, migrations, publish
+from audit.store.database import Connection, execute, fetch
 
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
@@ -95,3 +96,18 @@ def test_a_script_that_fails_is_named_and_leaves_nothing(
         migrations.migrate(store)
     with pytest.raises(StoreError):
         fetch(store, "SELECT * FROM half")
+
+
+def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
+    tmp_path: Path, store: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    published = tmp_path / "published.duckdb"
+    execute(store, "INSERT INTO clusters (cluster, zone, notes) VALUES ('c', 'UTC', '{}')")
+    publish.publish(store, published)
+    with migrations.temporary(seed=published) as con:
+        assert fetch(con, "SELECT cluster FROM clusters").item() == "c"
+        execute(con, "DELETE FROM clusters")
+    with closing(database.open_snapshot(published)) as reader:
+        assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "published.duckdb"]

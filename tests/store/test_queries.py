@@ -30,6 +30,13 @@ def test_every_query_says_what_it_gives_and_runs(store: Connection, name: str) -
     queries.run(store, name, **arguments)
 
 
+def test_every_query_is_asked_for() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in Path(resources.__file__).parent.rglob("*.py")
+    )
+    assert [name for name in NAMES if f'"{name}"' not in code] == []
+
+
 def test_arguments_must_be_those_declared(store: Connection) -> None:
     with pytest.raises(StoreError, match=r"attempts\.sql: takes \['cluster'\], was given \[\]"):
         queries.run(store, "attempts")

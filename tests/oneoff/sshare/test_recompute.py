@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from audit import config
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.errors import AuditError
-from audit.nightly import run as night
+from audit.nightly.run import run
 from audit.oneoff.sshare.recompute import recompute as recompute_with
 from audit.oneoff.sshare.request import Request
 from audit.oneoff.sshare.table import psv
@@ -122,7 +122,7 @@ def test_the_database_gives_the_same(tmp_path: Path) -> None:
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "config.toml").write_text(CONFIG)
     chosen = config.load(tmp_path / "config.toml")
-    done = night.run(chosen, tmp_path, 1_795_234_000, stages=("ingest", "publish"))
+    done = run(chosen, tmp_path, 1_795_234_000, stages=("ingest", "publish"))
     assert done.published
     found = recompute_with(Request(as_of=TAKEN), chosen, tmp_path)
     printed = (SLURM / "plain" / "sshare.psv").read_text()
@@ -171,7 +171,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     flags = [text for flag, name in files.items() for text in (f"--{flag}", str(folder / name))]
     monkeypatch.setattr("sys.argv", ["fairaudit", "sshare", *flags, "--as-of", TAKEN])
     with pytest.raises(SystemExit) as done:
-        cli.main()
+        main()
     said = capfd.readouterr()
     assert done.value.code == 0
     assert said.out == (folder / "sshare.psv").read_text()

@@ -1,0 +1,112 @@
+"""The stages of a run: what each is told, what came of it, and how it is noted in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from audit.config import Config
+from audit.errors import AuditError, LogError, UsageError, of_system
+from audit.files import privacy
+from audit.ingest.ingest import Progress
+from audit.nightly.history import History
+from audit.store.database import Connection
+
+STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
+"""What a run does, in this order."""
+
+UNSOUND: Final = LogError.exit_code
+"""The exit code of an ingest on which no results can rest."""
+
+
+class StoppedError(KeyboardInterrupt):
+    """The run was asked to stop; the next one goes on from here."""
+
+
+@dataclass
+class Night:
+    """What a run did; filled while it runs."""
+
+    read: list[str] = field(default_factory=list)
+    """Logs that were taken in."""
+    computed: list[str] = field(default_factory=list)
+    """Cluster and period of what was computed."""
+    sent: list[str] = field(default_factory=list)
+    """Mails that went out: report and address."""
+    reports: list[Path] = field(default_factory=list)
+    """Pages that were made."""
+    published: bool = False
+    warnings: list[str] = field(default_factory=list)
+    exceeded: list[str] = field(default_factory=list)
+    """Figures above a threshold of config.toml, in periods that were computed."""
+    failures: list[AuditError] = field(default_factory=list)
+    """What could not be done; the rest was."""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return max((failure.exit_code for failure in self.failures), default=0)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the stages of a run are told."""
+
+    con: Connection
+    config: Config
+    folder: Path
+    """What paths of the configuration are relative to."""
+    now: int
+    """Epoch s, to note when things were done."""
+    only: str | None
+    """Name of the one period to compute and report; None: all."""
+    night: Night
+    progress: Progress
+    stages: Sequence[str]
+    """Those to do, of STAGES."""
+    past: History
+    number: int
+    """Of the run, in the history."""
+    stopping: Callable[[], bool]
+    """Whether to stop."""
+
+    def stage(self, name: str, cluster: str | None, do: Callable[[], bool | None]) -> bool:
+        """Does a stage and notes what became of it; whether what rests on it can be done."""
+        if name not in self.stages:
+            return True
+        if self.stopping():
+            raise StoppedError
+        failures = self.night.failures
+        before = len(failures)
+        row = self.past.begin(name, cluster, self.only, self.number)
+        sound: bool | None = False
+        unsound_code = None
+        try:
+            sound = do()
+            if sound is False:
+                unsound_code = UNSOUND
+        except AuditError as error:
+            failures.append(error)
+        except OSError as error:
+            failures.append(AuditError(f"{name}: {of_system(error)}"))
+        except BaseException as error:
+            self.past.break_off(row, error)
+            raise
+        self.past.conclude(row, failures[before:], unsound_code)
+        return sound is not False
+
+
+def own_state(config: Config, folder: Path) -> Path:
+    """The folder of the store, this user's alone; made where there is none.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    state = folder / config.output.state
+    try:
+        privacy.own_folder(state)
+    except OSError as error:
+        raise UsageError(f"{state}: cannot be made: {error.strerror} (output.state)") from error
+    return state

@@ -1,0 +1,106 @@
+"""A period's figures to its report: the page, and the PDF of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.config import Config
+from audit.errors import ReportError
+from audit.files import privacy
+from audit.files.replace import drafting
+from audit.ingest.ingest import Progress
+from audit.model import Period
+from audit.report import build
+from audit.report.contents import Contents, Options
+from audit.report.render import page, sandbox
+from audit.store.database import Connection
+
+HTML = "report.html"
+PDF = "report.pdf"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report whose files were written."""
+
+    contents: Contents
+    html: Path
+    pdf: Path | None
+    failure: ReportError | None
+    """Why there is no PDF, where one was to be made."""
+
+
+def prepare(config: Config, *, pdf: bool) -> None:
+    """Starts what drawing waits for, in the background; call it before logs are read."""
+    page.prepare(sandbox.limits(config.report) if pdf else None)
+
+
+def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
+    """All that the report of a period says; as long as the configuration wants it."""
+    options = Options(rows=config.report.rows, examples=config.report.examples)
+    return build.build(con, cluster, period, options)
+
+
+def draw(
+    con: Connection,
+    config: Config,
+    cluster: str,
+    period: Period,
+    folder: Path,
+    *,
+    pdf: bool,
+    progress: Progress = lambda what, done, of: None,
+) -> Report:
+    """Writes the report of a period into a folder; each file replaces what was there in one step.
+
+    A PDF that was there would speak of other figures: where no new one is made, it goes.
+
+    Args:
+        con: a store with the period's figures.
+        config: the configuration in force.
+        cluster: its name.
+        period: one that was computed.
+        folder: where the files go; nobody else is writing there.
+        pdf: whether to make the PDF, too. Where that fails, the page is there nevertheless.
+        progress: told how far it is.
+
+    Raises:
+        ReportError: the page cannot be made.
+        OSError: a file cannot be written.
+    """
+
+    def put(name: str, content: bytes) -> Path:
+        with drafting(folder / name, alone=True) as draft:
+            draft.write_bytes(content)
+            privacy.share(draft, with_group=config.output.shared_with_group)
+        return folder / name
+
+    what = "making the report"
+    progress(what, 0, 3)
+    contents = contents_of(con, config, cluster, period)
+    drawn = page.draw(contents)
+    progress(what, 1, 3)
+    html = put(HTML, page.render_html(contents, drawn).encode())
+    progress(what, 2, 3)
+    pdf_file, failure = None, None
+    if pdf:
+        try:
+            pdf_file = put(PDF, page.render_pdf(contents, drawn, sandbox.limits(config.report)))
+        except ReportError as error:
+            failure = error
+    if pdf_file is None:
+        (folder / PDF).unlink(missing_ok=True)
+    progress(what, 3, 3)
+    return Report(contents, html, pdf_file, failure)
+
+
+def put_in_place(report: Report, folder: Path) -> Report:
+    """Moves a report into another folder of the same file system, for what was there."""
+    html = report.html.replace(folder / HTML)
+    pdf = folder / PDF
+    if report.pdf is None:
+        pdf.unlink(missing_ok=True)
+    else:
+        report.pdf.replace(pdf)
+    return Report(report.contents, html, report.pdf and pdf, report.failure)
