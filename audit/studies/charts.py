@@ -36,6 +36,31 @@ class Panels(NamedTuple):
         return (series.PIXELS + self.gap - self.axes) // self.columns - self.gap
 
 
+def channel(field: str, kind: str, **more: object) -> Spec:
+    """An encoding of a field: ``kind`` is Vega-Lite's type, ``more`` what else it says of it."""
+    return {"field": field, "type": kind, **more}
+
+
+def single(
+    key: str, title: str, alt: str, rows: Sequence[Spec], height: object, **what: object
+) -> Chart:
+    """A chart of one panel.
+
+    Args:
+        key: of the chart.
+        title: of the chart.
+        alt: what it shows, in words.
+        rows: what is drawn.
+        height: in pixels, or as Vega-Lite has it.
+        what: mark and encoding, or layers.
+    """
+    size: Spec = {"width": series.PIXELS, "height": height}
+    data: Spec = {"values": list(rows)}
+    return Chart(
+        key, title, alt, {"description": alt, "data": data, **size, **what, "config": config()}
+    )
+
+
 def in_panels(
     key: str, title: str, alt: str, rows: Sequence[Spec], layers: Sequence[Spec], panels: Panels
 ) -> Chart:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec
-from audit.studies.charts import INDEPENDENT_X, Panels, in_panels
+from audit.studies.charts import INDEPENDENT_X, Panels, channel, in_panels
 from audit.studies.operators.compute.resolution import Profile
 
 
@@ -41,40 +41,32 @@ def _rows(kind: str, points: pl.DataFrame) -> list[Spec]:
 
 def _layers() -> list[Spec]:
     """The bars, the curve, and the target."""
-    x: Spec = {
-        "field": "state",
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": [0, 1]},
-        "axis": {"values": [0, 0.5, 1]},
-    }
-    y: Spec = {
-        "field": "priority",
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": [-1, 1]},
-        "axis": {"values": [-1, -0.5, 0, 0.5, 1]},
-    }
-    density: Spec = {"field": "density", "type": "quantitative", "title": None}
+    part, priority = {"domain": [0, 1]}, {"domain": [-1, 1]}
+    halves = {"values": [0, 0.5, 1]}
+    x = channel("state", "quantitative", title=None, scale=part, axis=halves)
+    density = channel("density", "quantitative", title=None, scale=part, axis=halves)
+    ticks = {"values": [-1, -0.5, 0, 0.5, 1]}
+    y = channel("priority", "quantitative", title=None, scale=priority, axis=ticks)
     return [
-        {
-            "transform": [{"filter": "datum.kind === 'bar'"}],
-            "mark": {"type": "rect", "color": VERMILION, "opacity": 0.28},
-            "encoding": {
-                "x": {**density, "scale": {"domain": [0, 1]}, "axis": x["axis"]},
-                "x2": {"datum": 0},
-                "y": y,
-                "y2": {"field": "next"},
-            },
-        },
-        {
-            "transform": [{"filter": "datum.kind === 'curve'"}],
-            "mark": {"type": "line", "color": BLUE, "strokeWidth": 2},
-            "encoding": {"x": x, "y": y, "order": {"field": "state"}},
-        },
-        {
-            "transform": [{"filter": "datum.kind === 'target'"}],
-            "mark": {"type": "rule", "color": INK, "strokeDash": [3, 3], "strokeWidth": 1},
-            "encoding": {"x": x},
-        },
+        _layer(
+            "bar",
+            {"type": "rect", "color": VERMILION, "opacity": 0.28},
+            {"x": density, "x2": {"datum": 0}, "y": y, "y2": {"field": "next"}},
+        ),
+        _layer(
+            "curve",
+            {"type": "line", "color": BLUE, "strokeWidth": 2},
+            {"x": x, "y": y, "order": {"field": "state"}},
+        ),
+        _layer(
+            "target",
+            {"type": "rule", "color": INK, "strokeDash": [3, 3], "strokeWidth": 1},
+            {"x": x},
+        ),
     ]
+
+
+def _layer(kind: str, mark: Spec, encoding: Spec) -> Spec:
+    """What is drawn of the rows of one kind."""
+    shown = [{"filter": f"datum.kind === '{kind}'"}]
+    return {"transform": shown, "mark": mark, "encoding": encoding}

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.report.charts.style import FONT, INK, MUTED, RULE, Chart, Spec
-from audit.studies.charts import Panels, in_panels
+from audit.studies.charts import Panels, channel, in_panels
 from audit.studies.penalties.compute import Point, squares
 
 _HEIGHT: Final = 290
@@ -89,77 +89,60 @@ def _seen(cpus: float, memory: float, penalty: float) -> tuple[float, float]:
     return round(u, 3), round(away * math.sin(_ABOVE) + penalty * math.cos(_ABOVE), 3)
 
 
-_PLACE: Final[Spec] = {
-    "x": {
-        "field": "u",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [-0.72, 0.92], "nice": False, "zero": False},
-    },
-    "y": {
-        "field": "v",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [-0.16, 1.64], "nice": False, "zero": False},
-    },
+def _axis(field: str, low: float, high: float) -> Spec:
+    scale = {"domain": [low, high], "nice": False, "zero": False}
+    return channel(field, "quantitative", axis=None, scale=scale)
+
+
+_PLACE: Final[Spec] = {"x": _axis("u", -0.72, 0.92), "y": _axis("v", -0.16, 1.64)}
+_LINE: Final[Spec] = {
+    **_PLACE,
+    "detail": channel("name", "nominal"),
+    "order": channel("n", "quantitative"),
 }
 
 
+def _layer(kind: str, mark: Spec, encoding: Spec) -> Spec:
+    """What is drawn of the rows of one kind."""
+    shown = [{"filter": f"datum.kind == '{kind}'"}]
+    return {"transform": shown, "mark": mark, "encoding": encoding}
+
+
 def _quads() -> Spec:
-    return {
-        "transform": [{"filter": "datum.kind == 'quad'"}],
-        "mark": {
-            "type": "line",
-            "interpolate": "linear-closed",
-            "aria": False,  # some hundred shapes: the chart is described as a whole
-            "stroke": "#ffffff",
-            "strokeWidth": 0.4,
-        },
-        "encoding": {
-            **_PLACE,
-            "detail": {"field": "name", "type": "nominal"},
-            "order": {"field": "n", "type": "quantitative"},
-            "fill": {
-                "field": "penalty",
-                "type": "quantitative",
-                "scale": {"scheme": "blues", "domain": [0, 1]},
-                "legend": {"title": "Penalty", "orient": "top", "gradientLength": 180},
-            },
-            "tooltip": [
-                {"field": "cpus", "type": "quantitative", "title": "CPUs", "format": ".1%"},
-                {"field": "memory", "type": "quantitative", "title": "Memory", "format": ".1%"},
-                {"field": "penalty", "type": "quantitative", "title": "Penalty", "format": ".3f"},
-            ],
-        },
+    mark = {
+        "type": "line",
+        "interpolate": "linear-closed",
+        "aria": False,  # some hundred shapes: the chart is described as a whole
+        "stroke": "#ffffff",
+        "strokeWidth": 0.4,
     }
+    scale = {"scheme": "blues", "domain": [0, 1]}
+    legend = {"title": "Penalty", "orient": "top", "gradientLength": 180}
+    tooltip = [
+        channel(field, "quantitative", title=title, format=digits)
+        for field, title, digits in (
+            ("cpus", "CPUs", ".1%"),
+            ("memory", "Memory", ".1%"),
+            ("penalty", "Penalty", ".3f"),
+        )
+    ]
+    fill = channel("penalty", "quantitative", scale=scale, legend=legend)
+    return _layer("quad", mark, {**_LINE, "fill": fill, "tooltip": tooltip})
 
 
 def _strokes(kind: str, colour: str, width: float) -> Spec:
-    return {
-        "transform": [{"filter": f"datum.kind == '{kind}'"}],
-        "mark": {"type": "line", "color": colour, "strokeWidth": width},
-        "encoding": {
-            **_PLACE,
-            "detail": {"field": "name", "type": "nominal"},
-            "order": {"field": "n", "type": "quantitative"},
-        },
-    }
+    return _layer(kind, {"type": "line", "color": colour, "strokeWidth": width}, _LINE)
 
 
 def _words() -> Spec:
-    return {
-        "transform": [{"filter": "datum.kind == 'word'"}],
-        "mark": {"type": "text", "font": FONT, "fontSize": 10, "color": MUTED},
-        "encoding": {**_PLACE, "text": {"field": "says", "type": "nominal"}},
-    }
+    mark = {"type": "text", "font": FONT, "fontSize": 10, "color": MUTED}
+    return _layer("word", mark, {**_PLACE, "text": channel("says", "nominal")})
 
 
 def _in_words(panel: Panel) -> str:
     """The heights of the corners and of the middle, in words."""
-    heights = {
-        (cpus, memory): penalty
-        for cpus, memory, penalty in panel.surface.select("cpus", "mem_bytes", "penalty").rows()
-    }
+    points = panel.surface.select("cpus", "mem_bytes", "penalty").rows()
+    heights = {(cpus, memory): penalty for cpus, memory, penalty in points}
     named = (
         ("all processors and no memory", (1.0, 0.0)),
         ("no processors and all memory", (0.0, 1.0)),

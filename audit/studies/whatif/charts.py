@@ -10,6 +10,7 @@ import polars as pl
 from audit.report.charts import series
 from audit.report.charts.style import BLUE, INK, MUTED, VERMILION, Chart, Spec, config
 from audit.report.text import wording
+from audit.studies.charts import channel
 from audit.studies.whatif.compute.comparison import Outcome
 
 _MARKS: Final = {
@@ -62,28 +63,21 @@ def changes(key: str, title: str, parts: pl.DataFrame) -> Chart:
 
 def _layers(labels: list[str], outcomes: list[str]) -> list[Spec]:
     """Zero, the intervals, and the dots."""
-    y: Spec = {
-        "field": "of",
-        "type": "nominal",
-        "sort": labels,
-        "title": None,
-        "axis": {"labelLimit": 190, "grid": True},
-    }
-    x: Spec = {
-        "type": "quantitative",
-        "title": "Change of the mean wait, hours (left: it waits less)",
-    }
+    axis = {"labelLimit": 190, "grid": True}
+    y = channel("of", "nominal", sort=labels, title=None, axis=axis)
+    title = "Change of the mean wait, hours (left: it waits less)"
+    lower, value = (channel(end, "quantitative", title=title) for end in ("lower", "value"))
     present = [outcome for outcome in Outcome if outcome.value in outcomes]
     colour, shape = (
-        {
-            "field": "outcome",
-            "type": "nominal",
-            "scale": {
+        channel(
+            "outcome",
+            "nominal",
+            scale={
                 "domain": [outcome.value for outcome in present],
                 "range": [_MARKS[outcome][mark] for outcome in present],
             },
-            "legend": {"title": None, "orient": "top"},
-        }
+            legend={"title": None, "orient": "top"},
+        )
         for mark in (0, 1)
     )
     tooltip = [
@@ -98,21 +92,10 @@ def _layers(labels: list[str], outcomes: list[str]) -> list[Spec]:
         },
         {
             "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {
-                "y": y,
-                "x": {"field": "lower", **x},
-                "x2": {"field": "upper"},
-                "color": colour,
-            },
+            "encoding": {"y": y, "x": lower, "x2": {"field": "upper"}, "color": colour},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "y": y,
-                "x": {"field": "value", **x},
-                "color": colour,
-                "shape": shape,
-                "tooltip": tooltip,
-            },
+            "encoding": {"y": y, "x": value, "color": colour, "shape": shape, "tooltip": tooltip},
         },
     ]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
-from audit.studies.charts import INDEPENDENT_X, Panels, in_panels, strokes
+from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec
+from audit.studies.charts import INDEPENDENT_X, Panels, channel, in_panels, single, strokes
 
 _GREEN: Final = "#009E73"
 PART_NAMES: Final = {"peak": "peak hours", "off_peak": "off-peak", "weekend": "weekend"}
@@ -27,37 +27,21 @@ def by_class(key: str, title: str, alt: str, rows: Sequence[Spec], labels: Seque
         labels: of the classes, in order.
     """
     scale = {"domain": list(_PARTS), "range": [BLUE, VERMILION, "#f0c987"]}
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": list(rows)},
-        "width": series.PIXELS,
-        "height": 240,
-        "mark": {"type": "bar", "width": {"band": 0.62}},
-        "encoding": {
-            "x": {
-                "field": "of",
-                "type": "nominal",
-                "sort": list(labels),
-                "title": None,
-                "axis": {"labelOverlap": False, "ticks": False},
-            },
-            "y": {"field": "attempts", "type": "quantitative", "title": "Attempts"},
-            "color": {
-                "field": "part",
-                "type": "nominal",
-                "scale": scale,
-                "legend": {"title": None, "orient": "top"},
-            },
-            "order": {"field": "place"},
-            "tooltip": [
-                {"field": "of", "title": "Class"},
-                {"field": "part", "title": "Part of the week"},
-                {"field": "attempts", "title": "Attempts", "format": ","},
-            ],
-        },
-        "config": config(),
+    axis = {"labelOverlap": False, "ticks": False}
+    legend = {"title": None, "orient": "top"}
+    encoding: Spec = {
+        "x": channel("of", "nominal", sort=list(labels), title=None, axis=axis),
+        "y": channel("attempts", "quantitative", title="Attempts"),
+        "color": channel("part", "nominal", scale=scale, legend=legend),
+        "order": {"field": "place"},
+        "tooltip": [
+            {"field": "of", "title": "Class"},
+            {"field": "part", "title": "Part of the week"},
+            {"field": "attempts", "title": "Attempts", "format": ","},
+        ],
     }
-    return Chart(key, title, alt, spec)
+    mark = {"type": "bar", "width": {"band": 0.62}}
+    return single(key, title, alt, rows, 240, mark=mark, encoding=encoding)
 
 
 def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[str]) -> Chart:
@@ -71,31 +55,20 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[
         panels: in order.
     """
     most = max((float(row["seconds"]) for row in rows), default=10.0)
-    line: Spec = {
-        "mark": {"type": "line", "strokeWidth": 2},
-        "encoding": {
-            "x": {
-                "field": "seconds",
-                "type": "quantitative",
-                "title": None,
-                "scale": {"type": "log", "domain": [1, most], "nice": False},
-                "axis": {
-                    "values": [1, 60, 3600, 86400, 604800],
-                    "labelExpr": "{'1': '1 s', '60': '1 min', '3600': '1 h', "
-                    "'86400': '1 d', '604800': '7 d'}[datum.value]",
-                    "labelOverlap": True,
-                },
-            },
-            "y": {
-                "field": "share",
-                "type": "quantitative",
-                "title": None,
-                "scale": {"domain": [0, 1]},
-                "axis": {"format": "%", "values": [0, 0.5, 1]},
-            },
-            **strokes("curve", _CURVES, [INK, BLUE, VERMILION], [[1, 0], [6, 3], [2, 2]]),
-        },
+    lengths = {
+        "values": [1, 60, 3600, 86400, 604800],
+        "labelExpr": "{'1': '1 s', '60': '1 min', '3600': '1 h', "
+        "'86400': '1 d', '604800': '7 d'}[datum.value]",
+        "labelOverlap": True,
     }
+    scale = {"type": "log", "domain": [1, most], "nice": False}
+    shares = {"format": "%", "values": [0, 0.5, 1]}
+    encoding: Spec = {
+        "x": channel("seconds", "quantitative", title=None, scale=scale, axis=lengths),
+        "y": channel("share", "quantitative", title=None, scale={"domain": [0, 1]}, axis=shares),
+        **strokes("curve", _CURVES, [INK, BLUE, VERMILION], [[1, 0], [6, 3], [2, 2]]),
+    }
+    line: Spec = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding}
     return in_panels(key, title, alt, rows, [line], Panels(panels, 130, resolve=INDEPENDENT_X))
 
 
@@ -109,33 +82,18 @@ def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
         rows: of: of ("log" or "drawn"), hour (0 to 167, from Monday), arrivals (per hour).
     """
     days = ", ".join(f"'{24 * k}': '{day}'" for k, day in enumerate(series.WEEKDAYS))
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": list(rows)},
-        "width": series.PIXELS,
-        "height": 200,
-        "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-after"},
-        "encoding": {
-            "x": {
-                "field": "hour",
-                "type": "quantitative",
-                "title": None,
-                "scale": {"domain": [0, 168], "nice": False},
-                "axis": {
-                    "values": [24 * k for k in range(7)],
-                    "labelExpr": f"{{{days}}}[datum.value]",
-                    "labelAlign": "left",
-                    "grid": True,
-                },
-            },
-            "y": {
-                "field": "arrivals",
-                "type": "quantitative",
-                "title": "Arrivals per hour",
-                "axis": {"tickCount": 5},
-            },
-            **strokes("of", ["log", "drawn"], [INK, _GREEN], [[1, 0], [5, 2]]),
-        },
-        "config": config(),
+    scale = {"domain": [0, 168], "nice": False}
+    axis = {
+        "values": [24 * k for k in range(7)],
+        "labelExpr": f"{{{days}}}[datum.value]",
+        "labelAlign": "left",
+        "grid": True,
     }
-    return Chart(key, title, alt, spec)
+    per_hour = {"title": "Arrivals per hour", "axis": {"tickCount": 5}}
+    encoding: Spec = {
+        "x": channel("hour", "quantitative", title=None, scale=scale, axis=axis),
+        "y": channel("arrivals", "quantitative", **per_hour),
+        **strokes("of", ["log", "drawn"], [INK, _GREEN], [[1, 0], [5, 2]]),
+    }
+    mark = {"type": "line", "strokeWidth": 2, "interpolate": "step-after"}
+    return single(key, title, alt, rows, 200, mark=mark, encoding=encoding)
