@@ -181,10 +181,9 @@ def plan(
                 for at, pair in enumerate(pairs)
             ]
             if change.half_life_s is not None:
-                decays = [decay_today(configured, pair.today) for pair in pairs]
                 compared = [
-                    one._replace(decay_today=decay)
-                    for one, decay in zip(compared, decays, strict=True)
+                    one._replace(decay_today=decay_today(configured, pair.today))
+                    for one, pair in zip(compared, pairs, strict=True)
                 ]
             in_words = describe(change, pairs[0].today.pool)
             return Made(
@@ -300,37 +299,36 @@ _WHOLE: Final = {
 def describe(change: Change, pool: Pool) -> str:
     """A change in words."""
     kind = wording.resources(pool.resource.value)
-    parts: list[str] = []
-    if change.order:
-        parts.append(f"order {change.order.value}")
-    if change.backfill:
-        parts.append(f"backfilling {change.backfill.value}")
-    if change.depth is not None:
-        parts.append(f"depth {change.depth}")
-    if change.window_s is not None:
-        parts.append(f"window {wording.duration(change.window_s)}")
-    if change.targets:
-        targets = (f"{wording.name(name)} {share:g}" for name, share in change.targets.items())
-        parts.append(f"targets {', '.join(targets)}")
-    if change.half_life_s is not None:
-        parts.append(f"half-life {wording.duration(change.half_life_s)}")
-    if change.walltimes is not None:
-        factor = float(change.walltimes)
-        parts.append(
-            "exact walltimes" if factor == 1 else f"walltimes at most {factor:g} times the run time"
-        )
-    for wanted, what in ((change.capacity, kind), (change.nodes, "nodes")):
-        if wanted is not None:
-            more = "more" if wanted.amount >= 0 else "fewer"
-            size = wording.count(abs(wanted.amount))
-            parts.append(f"{size} {more} {what}" if wanted.relative else f"{size} {what}")
-    for partition, most in change.limits.items():
-        parts.append(f"{wording.name(partition)} limited to {wording.count(most)} {kind}")
-    for partition, limit in change.walltime_limits.items():
-        parts.append(f"{wording.name(partition)} limited to {wording.duration(limit)}")
-    if change.without:
-        parts.append(f"without {', '.join(wording.name(name) for name in change.without)}")
-    return ", ".join(parts)
+    targets = [f"{wording.name(name)} {share:g}" for name, share in change.targets.items()]
+    limits = [
+        *((name, f"{wording.count(most)} {kind}") for name, most in change.limits.items()),
+        *((name, wording.duration(limit)) for name, limit in change.walltime_limits.items()),
+    ]
+    parts = (
+        change.order and f"order {change.order.value}",
+        change.backfill and f"backfilling {change.backfill.value}",
+        change.depth is not None and f"depth {change.depth}",
+        change.window_s is not None and f"window {wording.duration(change.window_s)}",
+        targets and f"targets {', '.join(targets)}",
+        change.half_life_s is not None and f"half-life {wording.duration(change.half_life_s)}",
+        change.walltimes is not None and _walltimes(float(change.walltimes)),
+        change.capacity and _amount(change.capacity, kind),
+        change.nodes and _amount(change.nodes, "nodes"),
+        *(f"{wording.name(partition)} limited to {limit}" for partition, limit in limits),
+        change.without and f"without {', '.join(map(wording.name, change.without))}",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _walltimes(factor: float) -> str:
+    return "exact walltimes" if factor == 1 else f"walltimes at most {factor:g} times the run time"
+
+
+def _amount(wanted: Amount, what: str) -> str:
+    size = wording.count(abs(wanted.amount))
+    if not wanted.relative:
+        return f"{size} {what}"
+    return f"{size} {'more' if wanted.amount >= 0 else 'fewer'} {what}"
 
 
 def decay_today(configured: Fairshare, today: Scenario) -> str:

@@ -1,20 +1,18 @@
-"""``fairaudit whatif`` and ``fairaudit experiment sensitivity``, from the command line on."""
+"""``fairaudit whatif``, from the command line on."""
 
-import csv
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from audit.cli import app as cli
 from audit.errors import UsageError
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies.whatif import plan as whatif
 from audit.studies.whatif.compute.change import Amount, Change
 from tests.logs import busy, line, write
 from tests.logs import log as text
+from tests.studies.commands import run, table
 
 CONFIG = """
 [[clusters]]
@@ -36,23 +34,6 @@ order = "fairshare"
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     return write(tmp_path / "busy.swf", busy(60))
-
-
-def run(*arguments: object) -> int:
-    """The exit code of the command."""
-    given, sys.argv = sys.argv, ["fairaudit", *map(str, arguments)]
-    try:
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-    finally:
-        sys.argv = given
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-def table(file: Path) -> list[dict[str, str]]:
-    with file.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 # --- what the options say ------------------------------------------------------------------------
@@ -301,32 +282,6 @@ def test_whatif_refuses_what_it_cannot_do(
 ) -> None:
     assert run("whatif", log, *asked, "--out", tmp_path / "out") == 2
     assert said in capsys.readouterr().err
-
-
-def test_sensitivity_writes_a_page_tables_and_a_database(log: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert run("experiment", "sensitivity", log, "--out", out) == 0
-    page = (out / "sensitivity.html").read_text(encoding="utf-8")
-    assert "How far fairshare&#39;s settings matter" in page
-    verdicts = table(out / "sensitivity-verdicts.csv")
-    assert len(verdicts) == 16
-    assert {row["holds"] for row in verdicts} <= {"yes", "no", "undecided"}
-    groups = table(out / "sensitivity-groups.csv")
-    assert sum(float(row["area_share"]) for row in groups) == pytest.approx(1)
-    for run_ in (1, 2, 3):
-        assert sum(float(row[f"target_run_{run_}"]) for row in groups) == pytest.approx(1)
-    assert len(table(out / "sensitivity-two-at-once.csv")) == 162
-    with duckdb.connect(str(out / "sensitivity.duckdb"), read_only=True) as con:
-        (settings,) = con.execute(
-            "SELECT count(DISTINCT setting) FROM studies WHERE study = 'sensitivity'"
-        ).fetchone() or (0,)
-    assert settings == 175
-
-
-def test_sensitivity_needs_two_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    alone = write(tmp_path / "one.swf", busy(1))
-    assert run("experiment", "sensitivity", alone, "--out", tmp_path / "out") == 2
-    assert "there are not two groups" in capsys.readouterr().err
 
 
 def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
