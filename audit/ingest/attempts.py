@@ -16,6 +16,7 @@ from audit.model import RECORDS, JobState, RecordKind
 _PROVENANCE = ("line", "byte_offset")
 _CONTENT = [name for name in RECORDS if name not in _PROVENANCE]
 _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
+_LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
@@ -39,41 +40,27 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
         The records that remain, with ``attempt`` (1, 2, … within a job; 0 where superseded) and
         ``superseded``.
     """
-    later_burst = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
-    bare = records.with_columns(
-        pl.when(~later_burst).then(name).alias(name)
-        for name in ("eligible_time", "start_time", "end_time")
-    )
-    distinct = (
-        bare.sort("input_id", "line")
-        .with_columns(
-            copy=pl.when(pl.col("kind") == RecordKind.EXECUTION)
-            .then(0)
-            .otherwise(pl.int_range(pl.len()).over([*_CONTENT, "input_id"]))
-        )
-        .unique([*_CONTENT, "copy"], keep="first", maintain_order=True)
-    )
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
     summary = (
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
     )
     ordered = (
-        _known_best(distinct)
+        _known_best(_distinct(records))
         .with_columns(superseded=summary | ~pl.col("best"))
         .sort(
             "job_id",
             "superseded",
             pl.col("submit_time").is_null(),
             "submit_time",
-            pl.when(later_burst).then(None).otherwise("start_time"),
-            pl.when(later_burst).then(None).otherwise("end_time"),
+            pl.when(_LATER_BURST).then(None).otherwise("start_time"),
+            pl.when(_LATER_BURST).then(None).otherwise("end_time"),
             "line",
             "input_id",
             nulls_last=True,
         )
     )
     return (
-        _set_in_time(ordered, later_burst)
+        _set_in_time(ordered)
         .with_columns(
             attempt=pl.when("superseded")
             .then(0)
@@ -94,6 +81,26 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
     return pl.concat([single, settled.select(single.columns)])
+
+
+def _distinct(records: pl.DataFrame) -> pl.DataFrame:
+    """Each record that several inputs share once; what an earlier resolving set in time is undone.
+
+    Adds ``copy``: which of the equal records of one input it is.
+    """
+    unset = records.with_columns(
+        pl.when(~_LATER_BURST).then(name).alias(name)
+        for name in ("eligible_time", "start_time", "end_time")
+    )
+    return (
+        unset.sort("input_id", "line")
+        .with_columns(
+            copy=pl.when(pl.col("kind") == RecordKind.EXECUTION)
+            .then(0)
+            .otherwise(pl.int_range(pl.len()).over([*_CONTENT, "input_id"]))
+        )
+        .unique([*_CONTENT, "copy"], keep="first", maintain_order=True)
+    )
 
 
 def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
@@ -117,10 +124,10 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
         rows.setdefault(number, []).append((job_id, _tasks(job_id), waits))
     outdated = set()
     for number, group in rows.items():
-        for job_id, own, waits in group:
+        for job_id, named, waits in group:
             if waits and (
-                any(_holds(own, task) for task in known.get(number, ()))
-                or any(_is_part(other, own) for _, other, _ in group)
+                any(_holds(named, task) for task in known.get(number, ()))
+                or any(_is_part(other, named) for _, other, _ in group)
             ):
                 outdated.add(job_id)
     return sorted(outdated)
@@ -128,22 +135,22 @@ def outdated_arrays(arrays: pl.DataFrame, tasks: pl.DataFrame) -> list[str]:
 
 def _tasks(job_id: str) -> list[range]:
     """The tasks that `7_[0,3-9:2%4]` names."""
-    found = []
+    ranges = []
     for piece in job_id.partition("[")[2].rstrip("]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", piece):
             first, last, step = match.groups()
-            found.append(range(int(first), int(last or first) + 1, int(step or 1) or 1))
-    return found
+            ranges.append(range(int(first), int(last or first) + 1, int(step or 1) or 1))
+    return ranges
 
 
 def _holds(ranges: Sequence[range], task: int) -> bool:
     return any(task in tasks for tasks in ranges)
 
 
-def _is_part(ranges: Sequence[range], of: Sequence[range]) -> bool:
+def _is_part(ranges: Sequence[range], others: Sequence[range]) -> bool:
     """Whether tasks are fewer than others, and all among them."""
-    fewer = 0 < sum(map(len, ranges)) < sum(map(len, of))
-    return fewer and all(_holds(of, task) for tasks in ranges for task in tasks)
+    fewer = 0 < sum(map(len, ranges)) < sum(map(len, others))
+    return fewer and all(_holds(others, task) for tasks in ranges for task in tasks)
 
 
 def _known_best(records: pl.DataFrame) -> pl.DataFrame:
@@ -176,28 +183,28 @@ def _known_best(records: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _set_in_time(ordered: pl.DataFrame, later_burst: pl.Expr) -> pl.DataFrame:
+def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:
     """Gives each later burst the previous burst's end as arrival, and so its start and end.
 
     One unknown wait or run time leaves all bursts behind it unknown, which a running sum that
     turns null at the first null says.
     """
     job = ["job_id", "superseded"]
-    never_started = later_burst & pl.col("occupancy_s").is_null()
-    spent = pl.when(later_burst).then(pl.col("waited_s") + pl.col("occupancy_s").fill_null(0))
-    lost_so_far = (later_burst & spent.is_null()).cum_max().over(job)
-    end_of_first = pl.when(~later_burst).then("end_time").forward_fill().over(job)
-    left_at = pl.when(later_burst & ~lost_so_far).then(
-        end_of_first + pl.when(later_burst).then(spent).otherwise(0).cum_sum().over(job)
+    never_started = _LATER_BURST & pl.col("occupancy_s").is_null()
+    spent = pl.when(_LATER_BURST).then(pl.col("waited_s") + pl.col("occupancy_s").fill_null(0))
+    lost_so_far = (_LATER_BURST & spent.is_null()).cum_max().over(job)
+    end_of_first = pl.when(~_LATER_BURST).then("end_time").forward_fill().over(job)
+    left_at = pl.when(_LATER_BURST & ~lost_so_far).then(
+        end_of_first + pl.when(_LATER_BURST).then(spent).otherwise(0).cum_sum().over(job)
     )
     started_at = left_at - pl.col("occupancy_s")
     arrived_at = left_at - spent
     return ordered.with_columns(
-        eligible_time=pl.when(later_burst).then(arrived_at).otherwise("eligible_time"),
-        start_time=pl.when(later_burst).then(started_at).otherwise("start_time"),
-        end_time=pl.when(later_burst & never_started)
+        eligible_time=pl.when(_LATER_BURST).then(arrived_at).otherwise("eligible_time"),
+        start_time=pl.when(_LATER_BURST).then(started_at).otherwise("start_time"),
+        end_time=pl.when(_LATER_BURST & never_started)
         .then(left_at)
-        .when(later_burst)
+        .when(_LATER_BURST)
         .then(started_at + pl.col("occupancy_s"))
         .otherwise("end_time"),
     )

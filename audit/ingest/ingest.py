@@ -326,10 +326,10 @@ def _take_in_one(con: Connection, log: Opened, names: _Names, now: int | None) -
                 f"{log.source.path}: holds records of several clusters ({listed}): choose one"
             )
         names.used = True
-        own = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
+        labels = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
         records = records.drop("cluster")
-        insert(con, "records", records, {**own, "attempt": 1, "superseded": False})
-        insert(con, "refused", parsed.refusals, {**own, "file": file, "refused_at": now})
+        insert(con, "records", records, {**labels, "attempt": 1, "superseded": False})
+        insert(con, "refused", parsed.refusals, {**labels, "file": file, "refused_at": now})
         counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
         counted["refused"] += len(parsed.refusals)
         counted["steps"] += parsed.steps

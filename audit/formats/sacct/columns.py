@@ -116,13 +116,13 @@ class Layout:
     @cached_property
     def position(self) -> dict[str, int]:
         """Where each column that is read stands; the first of those that repeat."""
-        found: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for index, column in enumerate(self.columns):
             if column.read:
-                found.setdefault(column.name, index)
-        if "JobID" in found:
-            found.pop("JobIDRaw", None)
-        return found
+                positions.setdefault(column.name, index)
+        if "JobID" in positions:
+            positions.pop("JobIDRaw", None)
+        return positions
 
     @cached_property
     def id_column(self) -> int:
@@ -158,8 +158,8 @@ def header_row(line: str, separator: str | None = None) -> Layout | None:
     columns of the line are known.
     """
     line = line.removeprefix("\ufeff").rstrip("\r")
-    found = [layout for text in _separators(line, separator) if (layout := _named(line, text))]
-    return max(found, key=_known, default=None)
+    layouts = [layout for text in _separators(line, separator) if (layout := _named(line, text))]
+    return max(layouts, key=_known, default=None)
 
 
 def _separators(line: str, separator: str | None) -> list[str]:
@@ -167,15 +167,15 @@ def _separators(line: str, separator: str | None) -> list[str]:
         return [separator]
     lowered = line.lower()
     firsts = [name for name in BY_NAME if lowered.startswith(name)]
-    found: dict[str, None] = {}
+    separators: dict[str, None] = {}
     for first in sorted(firsts, key=len, reverse=True):
         for second in BY_NAME:
             begin = lowered.find(second, len(first) + 1)
             if begin >= 0 and begin - len(first) <= 32:
-                found.setdefault(line[len(first) : begin])
+                separators.setdefault(line[len(first) : begin])
     if match := re.match(r"\w+(\W+)\w", line):
-        found.setdefault(match[1])
-    return list(found)
+        separators.setdefault(match[1])
+    return list(separators)
 
 
 def _named(line: str, separator: str) -> Layout | None:

@@ -83,9 +83,9 @@ def sniff(lines: Sequence[str], separator: str | None = None) -> Sniffed | None:
         trailing = all(row[-1] == "" for row in rows) and width > 1
         rows = [row[:-1] for row in rows] if trailing else rows
         kinds = [_kind(values) for values in zip(*rows, strict=True)]
-        found = (times, sum(kind is not None for kind in kinds), -width)
-        if _are_jobs(kinds) and (best is None or found > best[0]):
-            best = found, Sniffed(candidate, rows, trailing)
+        rank = (times, sum(kind is not None for kind in kinds), -width)
+        if _are_jobs(kinds) and (best is None or rank > best[0]):
+            best = rank, Sniffed(candidate, rows, trailing)
     return best[1] if best else None
 
 
@@ -139,12 +139,12 @@ def propose(sniffed: Sniffed) -> tuple[str, ...]:
 
 def _candidates(lines: Sequence[str]) -> list[str]:
     """What may separate columns: what is between words and numbers, and parts of it."""
-    found: dict[str, None] = {}
+    candidates: dict[str, None] = {}
     for line in lines[:5]:
         for run in set(re.findall(r"[^0-9A-Za-z\s]+|\t+|[\x1c-\x1f]+", line)):
             for length in range(1, min(len(run), 8) + 1):
-                found.setdefault(run[:length])
-    return [text for text in found if text not in "-:.[]()_=+"]
+                candidates.setdefault(run[:length])
+    return [text for text in candidates if text not in "-:.[]()_=+"]
 
 
 def _kind(values: Sequence[str]) -> Kind | None:
@@ -258,10 +258,10 @@ def _name_counts(
     for label, name in (("cpu", "NCPUS"), ("node", "NNodes")):
         for index, kind in enumerate(kinds):
             pairs = [
-                (found[1], value)
+                (amount[1], value)
                 for row, value in enumerate(columns[index])
                 for at in lists[-1:]
-                if (found := re.search(rf"(?:^|,){label}=(\d+)", columns[at][row]))
+                if (amount := re.search(rf"(?:^|,){label}=(\d+)", columns[at][row]))
             ]
             is_free = kind is Kind.COUNT and names[index] == SKIPPED and name not in names
             if is_free and pairs and all(one == other for one, other in pairs):

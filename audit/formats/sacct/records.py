@@ -122,9 +122,9 @@ class _Columns:
         """Notes what is wrong with the rows that are ``bad``."""
         if not bad.any():  # null counts as fine
             return
-        said = pl.lit(what) if isinstance(what, str) else what
+        reason = pl.lit(what) if isinstance(what, str) else what
         value = self.text(name).fill_null("").str.slice(0, _SHOWN)
-        text = pl.select(pl.format("column {}: '{}' {}", pl.lit(name), pl.lit(value), said))
+        text = pl.select(pl.format("column {}: '{}' {}", pl.lit(name), pl.lit(value), reason))
         self._problems.append(text.to_series().zip_with(bad.fill_null(value=False), self._nothing))
 
     def problem(self) -> pl.Series:

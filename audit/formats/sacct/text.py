@@ -202,18 +202,18 @@ class _View:
 
     def header_rows(self) -> list[tuple[int, Layout]]:
         """Lines that state columns."""
-        found: dict[int, Layout] = {}
+        layouts: dict[int, Layout] = {}
         mark, at = _MARK.encode(), -1
         while (at := self.text.find(mark, at + 1)) >= 0:
             number = int(np.searchsorted(self.lines.starts, at, side="right")) - 1
             if stated := header_row(self.line(number), self.separator):
-                found[number] = stated
+                layouts[number] = stated
             at = int(self.lines.ends[number])
         first = int(np.argmax(self.filled)) if self.filled.any() else 0
-        if self.block.byte_offset == 0 and self.filled[:1].size and first not in found:
+        if self.block.byte_offset == 0 and self.filled[:1].size and first not in layouts:
             stated = header_row(self.line(first), self.separator)
-            found |= {first: stated} if stated else {}
-        return sorted(found.items())
+            layouts |= {first: stated} if stated else {}
+        return sorted(layouts.items())
 
     def section(self, begin: int, end: int, layout: Layout) -> Parsed:
         """Takes in the lines from ``begin`` to before ``end``, which have one layout."""
@@ -227,8 +227,8 @@ class _View:
         odd = np.flatnonzero(self.filled[begin:end] & ~taken[begin:end]) + begin
         reasons: dict[int, str] = {}
         if len(odd):
-            found, reasons = self._odd(odd, taken, begin, layout)
-            more, worse, more_steps = _sorted_out(found, layout, self.zone, self.also)
+            odd_texts, reasons = self._odd(odd, taken, begin, layout)
+            more, worse, more_steps = _sorted_out(odd_texts, layout, self.zone, self.also)
             good, steps = pl.concat([good, more]), steps + more_steps
             reasons |= dict(worse.iter_rows())
             reasons |= {n: misfits[n] for n in reasons if n in misfits}
@@ -324,15 +324,15 @@ def _head_lines(head: bytes) -> list[str]:
 
 
 def _declared(lines: Sequence[str], names: Sequence[str], separator: str | None) -> Layout:
-    found = proposals.separator_for(lines, names, separator)
-    if found is None:
+    separated = proposals.separator_for(lines, names, separator)
+    if separated is None:
         sniffed = proposals.sniff(lines, separator)
         width = "" if sniffed is None else f" (its lines have {len(sniffed.rows[0])} fields)"
         raise DialectError(
             f"--columns declares {len(names)} columns, and no line of the log has them{width}:\n"
             + _proposal(lines, separator)
         )
-    return declared(names, *found)
+    return declared(names, *separated)
 
 
 def _with_short_rows(lines: Sequence[str], layout: Layout, problems: list[str]) -> Layout:

@@ -223,9 +223,9 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
 def gres_gpus(text: pl.Expr) -> pl.Expr:
     """`gpu:a100:2(IDX:0,1),hbm:0` → 2; null where no GPU is named. Counted over all nodes."""
     bare = text.str.replace_all(r"\([^)]*\)", "")
-    found = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
+    gpus = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
     count = pl.element().str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
-    return pl.when(found.list.len() > 0).then(found.list.eval(count).list.sum())
+    return pl.when(gpus.list.len() > 0).then(gpus.list.eval(count).list.sum())
 
 
 def tres_texts(cpus: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, mem_bytes: pl.Expr) -> pl.Expr:

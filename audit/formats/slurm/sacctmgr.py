@@ -123,7 +123,7 @@ def qualities(text: str) -> QosList:
     """Reads ``sacctmgr show qos``; never raises for what it holds."""
     table = _table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
     faults = table.faults
-    found: dict[str, Qos] = {}
+    known: dict[str, Qos] = {}
     missing = [name for name in ("name", "usagefactor") if name not in table.columns]
     if table.columns and missing:
         faults = [Fault(1, f"no column {_TITLES[name]}") for name in missing]
@@ -137,12 +137,12 @@ def qualities(text: str) -> QosList:
             shown = f"{row['usagefactor']!r}, {row.get('priority', '')!r}"
             faults.append(Fault(line, f"QOS {_short(row['name'])}: {shown} are no numbers ≥ 0"))
             continue
-        if row["name"] in found:
+        if row["name"] in known:
             faults.append(Fault(line, f"QOS {_short(row['name'])} stands there more than once"))
-        found[row["name"]] = Qos(row["name"], factor, priority, line)
-    if not (found or faults):
+        known[row["name"]] = Qos(row["name"], factor, priority, line)
+    if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
-    return QosList(tuple(found.values()), tuple(sorted(faults)))
+    return QosList(tuple(known.values()), tuple(sorted(faults)))
 
 
 # show assoc ----------------------------------------------------------------------------------
@@ -251,21 +251,21 @@ def _parents(table: _Table) -> _ParentOf | None:
     """What tells the parent of an account's row; None where nothing does."""
     names = set(table.columns)
     accounts = [(line, row) for line, row in table.rows if not row["user"].strip()]
-    found: _ParentOf | None = None
+    parent_of: _ParentOf | None = None
     if "parentname" in names:
-        found = _by_name
+        parent_of = _by_name
     elif {"parentid", "id"} <= names:
         by_id = {_at(row, row["id"]): row["account"].strip() for _, row in accounts}
-        found = lambda line, row: by_id.get(_at(row, row["parentid"]))  # noqa: E731
+        parent_of = lambda line, row: by_id.get(_at(row, row["parentid"]))  # noqa: E731
     elif "lineage" in names and all(row["lineage"].strip() for _, row in accounts):
-        found = _by_lineage
+        parent_of = _by_lineage
     elif {"lft", "rgt"} <= names and all(_whole(row, "lft", "rgt") for _, row in accounts):
-        found = _enclosing(accounts)
+        parent_of = _enclosing(accounts)
     elif any(row["account"].startswith(" ") for _, row in accounts):
-        found = _indented(accounts)
+        parent_of = _indented(accounts)
     elif all(row["account"].strip() == ROOT for _, row in accounts):
-        found = lambda line, row: None  # noqa: E731 - nothing is below root
-    return found
+        parent_of = lambda line, row: None  # noqa: E731 - nothing is below root
+    return parent_of
 
 
 def _by_name(line: int, row: Mapping[str, str]) -> str | None:
@@ -287,21 +287,21 @@ def _whole(row: Mapping[str, str], *names: str) -> bool:
 
 def _enclosing(accounts: Sequence[tuple[int, Mapping[str, str]]]) -> _ParentOf:
     """The parent is the narrowest account around it in the nested sets of LFT and RGT."""
-    found: dict[int, str] = {}
+    accounts_by_line: dict[int, str] = {}
     around: list[tuple[str, int, str]] = []
     for line, row in sorted(accounts, key=lambda a: (a[1].get("cluster", ""), int(a[1]["lft"]))):
         cluster, right = row.get("cluster", ""), int(row["rgt"])
         while around and (around[-1][0] != cluster or around[-1][1] < right):
             around.pop()
         if around:
-            found[line] = around[-1][2]
+            accounts_by_line[line] = around[-1][2]
         around.append((cluster, right, row["account"].strip()))
-    return lambda line, row: found.get(line)
+    return lambda line, row: accounts_by_line.get(line)
 
 
 def _indented(accounts: Sequence[tuple[int, Mapping[str, str]]]) -> _ParentOf:
     """The parent is the last account before it that is indented less."""
-    found: dict[int, str] = {}
+    accounts_by_line: dict[int, str] = {}
     above: list[tuple[int, str]] = []
     for line, row in accounts:
         name = row["account"]
@@ -309,9 +309,9 @@ def _indented(accounts: Sequence[tuple[int, Mapping[str, str]]]) -> _ParentOf:
         while above and above[-1][0] >= depth:
             above.pop()
         if above:
-            found[line] = above[-1][1]
+            accounts_by_line[line] = above[-1][1]
         above.append((depth, name.strip()))
-    return lambda line, row: found.get(line)
+    return lambda line, row: accounts_by_line.get(line)
 
 
 def _share(text: str) -> float | None:

@@ -95,7 +95,7 @@ def read(text: str) -> Listing:
                 values.setdefault(key, value)
     nodes = _nodes(entries, problems)
     totals = _totals(entries)
-    found = (
+    partitions = tuple(
         Partition(
             name,
             nodes[name],
@@ -106,7 +106,6 @@ def read(text: str) -> Listing:
         for name in entries
     )
     named = _CLUSTER.search(before)
-    partitions = tuple(found)
     return Listing(partitions, named[1] if named else None, tuple(problems))
 
 
@@ -171,7 +170,7 @@ def capacity(partitions: Sequence[Partition]) -> dict[str, int]:
     partitions lie within one another. What is unknown of a node is left out, and so are zeros.
     """
     union = frozenset[str]().union(*(partition.nodes for partition in partitions))
-    found = {}
+    amounts = {}
     for resource in RESOURCES:
         known = sorted(
             (partition for partition in partitions if resource in partition.total),
@@ -180,8 +179,8 @@ def capacity(partitions: Sequence[Partition]) -> dict[str, int]:
         whole = [partition.total[resource] for partition in known if partition.nodes == union]
         amount = max(whole) if whole else _in_parts(known, union, resource)
         if amount and amount <= _limit(resource):
-            found[resource] = amount
-    return found
+            amounts[resource] = amount
+    return amounts
 
 
 def _in_parts(partitions: Sequence[Partition], union: frozenset[str], resource: str) -> int | None:
@@ -214,22 +213,22 @@ def _items(hostlist: str) -> Iterator[str]:
 
 def _choices(ranges: str, most: int) -> Sequence[str] | None:
     """`01-03,07` → 01, 02, 03, 07; None where it is no such list, or longer than ``most``."""
-    found: list[str] = []
+    names: list[str] = []
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
         if match is None:
             return None
         first, last = int(match[1]), int(match[2] or match[1])
-        if last < first or len(found) + last - first >= most:
+        if last < first or len(names) + last - first >= most:
             return None
-        found.extend(str(number).zfill(len(match[1])) for number in range(first, last + 1))
-    return found
+        names.extend(str(number).zfill(len(match[1])) for number in range(first, last + 1))
+    return names
 
 
 def _nodes(
     entries: Mapping[str, Mapping[str, str]], problems: list[str]
 ) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    nodes_of: dict[str, frozenset[str]] = {}
     left = MOST_NAMES
     for name, values in entries.items():
         listed = values.get("Nodes", "")
@@ -243,8 +242,8 @@ def _nodes(
             )
             nodes = frozenset({listed})
         left -= len(nodes)
-        found[name] = nodes
-    return found
+        nodes_of[name] = nodes
+    return nodes_of
 
 
 def _billing_weights(
