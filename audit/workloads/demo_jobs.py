@@ -198,8 +198,8 @@ def _runtimes(rng: np.random.Generator, user: Ints, session: Ints, cpus: Ints) -
     habit = rng.normal(np.log(4000.0), 0.5, USERS)
     habit[FLOODER] = np.log(3000.0)
     of_session = rng.normal(0.0, 0.7, int(session.max()) + 1)
-    own = rng.normal(0.0, 1.2, len(user))
-    runtime: Floats = np.exp(habit[user] + of_session[session] + own) / cpus**0.3
+    of_job = rng.normal(0.0, 1.2, len(user))
+    runtime: Floats = np.exp(habit[user] + of_session[session] + of_job) / cpus**0.3
     return runtime
 
 

@@ -121,13 +121,13 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
     if len(seconds) < FEW:
         return Fit(flat, apart, None, apart, 0.0)
     starts = _starts(seconds, mean)
-    found, likelihood = _climb(np.repeat(counts[None], len(starts), axis=0), edges, starts)
+    climbed, likelihood = _climb(np.repeat(counts[None], len(starts), axis=0), edges, starts)
     flat_likelihood = float(_log_likelihood(counts[None], edges, np.array([flat]))[0])
     best = int(np.argmax(likelihood))
     if likelihood[best] < flat_likelihood + NO_GAIN:  # varies no more than an exponential one
         chosen, gain = flat, 0.0
     else:
-        chosen = HyperExponential(*(float(value) for value in found[best]))
+        chosen = HyperExponential(*(float(value) for value in climbed[best]))
         gain = float(likelihood[best]) - flat_likelihood
     distance = _distance(chosen, counts, edges)
     p_value = _p_value(chosen, distance, len(seconds), edges, seed, resamples)
@@ -185,18 +185,20 @@ def _climb(
     Returns:
         p, a, b with a ≤ b, (rows, 3); log-likelihoods, (rows,).
     """
-    found = starts.copy()
-    moving = np.arange(len(found))
+    reached = starts.copy()
+    moving = np.arange(len(reached))
     for _ in range(rounds):
-        was = found[moving]
+        was = reached[moving]
         now = _round(counts[moving], edges, was)
-        found[moving] = now
+        reached[moving] = now
         moving = moving[(np.abs(now - was) > _SETTLED * np.abs(was)).any(axis=1)]
         if not len(moving):
             break
-    swapped = found[:, 1] > found[:, 2]
-    found[swapped] = np.column_stack((1 - found[swapped, 0], found[swapped, 2], found[swapped, 1]))
-    return found, _log_likelihood(counts, edges, found)
+    swapped = reached[:, 1] > reached[:, 2]
+    reached[swapped] = np.column_stack(
+        (1 - reached[swapped, 0], reached[swapped, 2], reached[swapped, 1])
+    )
+    return reached, _log_likelihood(counts, edges, reached)
 
 
 def _round(counts: Floats, edges: Floats, at: Floats) -> Floats:
@@ -237,8 +239,8 @@ def _expected(edges: Floats, mean: Floats) -> Floats:
 def _log_likelihood(counts: Floats, edges: Floats, at: Floats) -> Floats:
     short, long = (_mass(edges, at[:, phase]) for phase in (1, 2))
     mass = np.maximum(at[:, :1] * short + (1 - at[:, :1]) * long, _TINY)
-    found: Floats = (counts * np.log(mass)).sum(axis=1)
-    return found
+    likelihood: Floats = (counts * np.log(mass)).sum(axis=1)
+    return likelihood
 
 
 def _p_value(
@@ -251,9 +253,9 @@ def _p_value(
         start = np.array([0.5, of.short_s * 0.7, of.long_s * 1.3])
     else:
         start = np.array(of)
-    found, _ = _climb(counts, edges, np.repeat(start[None], resamples, axis=0), _ROUNDS_AGAIN)
+    refitted, _ = _climb(counts, edges, np.repeat(start[None], resamples, axis=0), _ROUNDS_AGAIN)
     far = sum(
         _distance(HyperExponential(*(float(value) for value in row)), drawn, edges) >= distance
-        for row, drawn in zip(found, counts, strict=True)
+        for row, drawn in zip(refitted, counts, strict=True)
     )
     return (1 + far) / (1 + resamples)

@@ -90,8 +90,8 @@ class _Table:
         self._where = where
 
     def wrong(self, key: str, needed: str) -> UsageError:
-        found = f"is {self._values[key]!r}" if key in self._values else "is missing"
-        return UsageError(f"{self._where}, {key}: {found}; it must be {needed}")
+        state = f"is {self._values[key]!r}" if key in self._values else "is missing"
+        return UsageError(f"{self._where}, {key}: {state}; it must be {needed}")
 
     def whole(self, key: str, least: int) -> int:
         value = self._values.get(key)

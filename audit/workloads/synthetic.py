@@ -143,18 +143,18 @@ def capacity(model: Model, machine: float = 1.0) -> int:
     return max(1, int(model.capacity * machine))
 
 
-def to_swf(made: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
+def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
     """A synthetic log as SWF: what ``log`` gave for these arguments."""
-    origin = made["submit_time"].min()
-    frame, comments = swf.numbered(made)
+    origin = log["submit_time"].min()
+    frame, comments = swf.numbered(log)
     notes = [*comments, "Note: users are ranks by number of jobs"]
     entries = {
         "Version": "2.2",
         "Computer": f"synthetic: like {model.cluster}",
         "Conversion": f"none: drawn from a workload model (classes by {model.by}, seed {seed}) by "
         f"fairaudit {__version__}, scheduled by fcfs with EASY backfilling",
-        "MaxJobs": str(made.height),
-        "MaxRecords": str(made.height),
+        "MaxJobs": str(log.height),
+        "MaxRecords": str(log.height),
         "Preemption": "No",
         "UnixStartTime": str(origin or 0),
         "TimeZoneString": model.zone,
@@ -163,14 +163,14 @@ def to_swf(made: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) ->
     return swf.write(frame, entries, notes)
 
 
-def to_sacct(made: pl.DataFrame) -> bytes:
+def to_sacct(log: pl.DataFrame) -> bytes:
     """A synthetic log as sacct prints it, with a header row; times in epoch seconds.
 
     Args:
-        made: what ``log`` gave.
+        log: what ``log`` gave.
     """
     return writing.write(
-        made.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
+        log.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
         SACCT,
         zone=None,
     )

@@ -26,9 +26,8 @@ from audit.studies.cells import Cell, studied
 from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.whatif import page
-from audit.studies.whatif.compute import change as scenarios
 from audit.studies.whatif.compute import comparison
-from audit.studies.whatif.compute.change import Amount, Change, Scenario
+from audit.studies.whatif.compute.change import Amount, Change, Scenario, changed
 from audit.studies.whatif.compute.replay import Played, played, replay_error
 from audit.studies.whatif.page import Compared
 
@@ -224,7 +223,7 @@ def _pair(log: Log, pool: Pool, change: Change, configured: Fairshare) -> _Pair:
         ranked = ranking.of(configured, log.setting, [policy], nearest_decay=other_decay)
         described = charges.charged(described, log.setting, configured)
     today = Scenario(described.filter(pl.col("pool") == pool.name), pool, ranked)
-    return _Pair(today, scenarios.changed(today, change))
+    return _Pair(today, changed(today, change))
 
 
 def _played(scenario: Scenario, now: int, tau_s: int) -> pl.DataFrame:

@@ -253,14 +253,14 @@ def gap_distributions(placed: Placed, of: Class) -> Distributions:
 
 def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
     """Rows of ``cells.STUDIED``: what each class is, and what was drawn beside the log."""
-    made: list[tuple[object, ...]] = []
+    rows: list[tuple[object, ...]] = []
     setting = f"classes by {model.by}"
     units = {"attempts": "attempts", "mean_size": model.resource}
     for trait in Traits._fields:
         unit = units.get(trait, "s" if trait.endswith("_s") else "1")
         whole = (getattr(likeness.of_log, trait), None, None)
         for where, figures in (("log", whole), ("drawn from the model", likeness.span(trait))):
-            made.append((pool, setting, trait, "workload", where, *figures, unit, model.attempts))
+            rows.append((pool, setting, trait, "workload", where, *figures, unit, model.attempts))
     for one in model.classes:
         law = one.gaps.distribution
         figures_of = {
@@ -276,8 +276,8 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
         }
         for metric, (value, unit) in figures_of.items():
             key = ("class", f"{one.label}, {one.part}")
-            made.append((pool, setting, metric, *key, value, None, None, unit, one.attempts))
-    return studied(made)
+            rows.append((pool, setting, metric, *key, value, None, None, unit, one.attempts))
+    return studied(rows)
 
 
 def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:

@@ -79,13 +79,13 @@ def make_log(wanted: Wanted) -> str:
     if wanted.out.exists() and wanted.out.samefile(wanted.model):
         raise UsageError(f"{wanted.out}: is the model itself; name another file")
     model = model_files.from_toml(text, wanted.model.name)
-    made = synthetic.log(model, wanted.seed, wanted.jobs, wanted.intensity, wanted.machine)
-    if made.is_empty():
+    log = synthetic.log(model, wanted.seed, wanted.jobs, wanted.intensity, wanted.machine)
+    if log.is_empty():
         raise UsageError(f"{wanted.model.name}: nothing arrives in so short a time; ask for --jobs")
     if suffix == ".swf":
-        content = synthetic.to_swf(made, model, wanted.seed, wanted.machine)
+        content = synthetic.to_swf(log, model, wanted.seed, wanted.machine)
     else:
-        content = synthetic.to_sacct(made)
+        content = synthetic.to_sacct(log)
     try:
         replace.write(wanted.out, content)
     except OSError as error:
@@ -93,7 +93,7 @@ def make_log(wanted: Wanted) -> str:
             f"{wanted.out}: cannot be written: {error.strerror or error} (OUT)"
         ) from error
     capacity = synthetic.capacity(model, wanted.machine)
-    return f"{wanted.out}: {made.height:,} jobs on {capacity:,} {model.resource}"
+    return f"{wanted.out}: {log.height:,} jobs on {capacity:,} {model.resource}"
 
 
 def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, Draws], Plan]:
