@@ -50,10 +50,10 @@ def usages(
         settings: in force when the period was computed.
     """
     key = {"cluster": cluster, "period": period.name}
-    found = queries.run(con, "report_usage", **key, rows=rows)
+    entities = queries.run(con, "report_usage", **key, rows=rows)
     in_zone = zone(zone_name)
     decayed = []
-    for (name,), of_method in found.group_by("method", maintain_order=True):
+    for (name,), of_method in entities.group_by("method", maintain_order=True):
         method = str(name)
         accounts, users = (
             _usage_of(kind, of_method.filter(pl.col("entity_kind") == kind))

@@ -19,8 +19,8 @@ def settings_of(con: Connection, cluster: str, period: Period) -> Settings:
         cluster: its name in the database.
         period: one whose figures were computed.
     """
-    found = queries.run(con, "report_settings", cluster=cluster, period=period.name)
-    metrics, resamples, usage = found.row(0) if found.height else (None, None, None)
+    rows = queries.run(con, "report_settings", cluster=cluster, period=period.name)
+    metrics, resamples, usage = rows.row(0) if rows.height else (None, None, None)
     decay = json.loads(usage) if usage else None
     settings = Settings(usage=decay if isinstance(decay, dict) else {})
     try:

@@ -121,8 +121,8 @@ class Part(NamedTuple):
 def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
     """Adds ``unit``: users numbered by first appearance, so that a name changes no interval."""
     users = subjects.select("user")
-    found = users.unique(maintain_order=True).with_row_index("unit")
-    numbers = users.join(found, on="user", nulls_equal=True, maintain_order="left")["unit"]
+    numbered = users.unique(maintain_order=True).with_row_index("unit")
+    numbers = users.join(numbered, on="user", nulls_equal=True, maintain_order="left")["unit"]
     return subjects.with_columns(unit=numbers.cast(pl.Int64))
 
 

@@ -30,7 +30,7 @@ class Notice:
 
 def notices(contents: Contents) -> tuple[Notice, ...]:
     """What a reader must know before believing the figures, gravest first."""
-    found = [
+    unsorted = [
         *(Notice(True, wording.name(text, 400)) for text in contents.warnings),
         *_of_reading(contents),
         *_of_coverage(contents.coverage),
@@ -38,7 +38,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *(notice for pool in contents.pools for notice in _of_fair_starts(pool, contents)),
         *(Notice(doubt.grave, doubt.text) for doubt in doubts(contents)),
     ]
-    return tuple(sorted(found, key=lambda notice: not notice.grave))
+    return tuple(sorted(unsorted, key=lambda notice: not notice.grave))
 
 
 def _of_reading(contents: Contents) -> Iterator[Notice]:

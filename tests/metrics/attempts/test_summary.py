@@ -169,6 +169,14 @@ def test_the_report_divides_as_resource_equality_itself_does() -> None:
     assert behind == 2
 
 
+def test_attempts_without_a_walltime_are_counted() -> None:
+    asked = {**ended(0, 0, 10, 1), "walltime_s": 60}
+    running = {"submit_time": 0, "start_time": 0, "cpus": 1}
+    for records, unknown in (([ended(0, 0, 10, 1), asked, running], 1), ([asked], 0)):
+        got = values(summary(frame(records), Period("all", 0, 20), 20))
+        assert got["walltime_unknown"] == unknown
+
+
 def test_a_period_without_data_says_so() -> None:
     rows = summary(frame([]), Period("none", EPOCH, EPOCH + 86_400))
     got = values(rows)
