@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 
 
 def run(*arguments: object) -> int:
@@ -14,7 +14,7 @@ def run(*arguments: object) -> int:
     given, sys.argv = sys.argv, ["fairaudit", *map(str, arguments)]
     try:
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main()
     finally:
         sys.argv = given
     assert isinstance(ended.value.code, int)

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.config import Config, Uncertainty
 from audit.errors import LockedError, UsageError
 from audit.files import lock
@@ -273,7 +273,7 @@ def test_the_command(
     given = ["experiment", "grid", str(swf), "--loads", "0.9", "--out", str(out)]
     monkeypatch.setattr("sys.argv", ["fairaudit", *given, "--config", str(config)])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 0
     said = capsys.readouterr()
     assert said.out.splitlines()[0] == str(out / "grid.html")
@@ -282,7 +282,7 @@ def test_the_command(
     assert content(out) == content(whole)
     monkeypatch.setattr("sys.argv", ["fairaudit", *given, "--widest", "100"])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 2
     assert "--widest 100: not a power of two" in capsys.readouterr().err
 
@@ -313,7 +313,7 @@ def test_every_study_draws_as_many_resamples_as_are_configured_and_says_so(
     given = [*command, str(swf), *more, "--out", str(tmp_path), "--config", str(config)]
     monkeypatch.setattr("sys.argv", ["fairaudit", *given])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 0
     assert says in (tmp_path / f"{command[-1]}.html").read_text("utf-8")
     assert set(drawn) == {100}

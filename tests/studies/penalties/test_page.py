@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.studies import page as study
 from audit.studies.page import Table
 from audit.studies.penalties import compute as penalties
@@ -60,7 +60,7 @@ def test_the_command_writes_the_page_and_its_tables(
         "sys.argv", ["fairaudit", "experiment", "penalties", "--out", str(tmp_path)]
     )
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 0
     written = sorted(path.name for path in tmp_path.iterdir())
     assert sorted(Path(line).name for line in capsys.readouterr().out.split()) == written

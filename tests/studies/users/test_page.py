@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.report.charts.style import Chart
 from audit.simulation.tabu import Search
 from audit.store import database
@@ -58,7 +58,7 @@ def test_the_command(
     write(tmp_path / "my.swf", busy(40))
     monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "users", "my.swf", "--out", "made"])
     with pytest.raises(SystemExit) as done:
-        cli.main()
+        main()
     assert done.value.code in (0, None)
     listed = capsys.readouterr().out.split()
     assert listed[0] == "made/users.html"

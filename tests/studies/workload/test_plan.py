@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.cli import app as cli
+from audit.cli.app import main
 from audit.config import Config
 from audit.errors import UsageError
 from audit.pipeline import opening
@@ -130,7 +130,7 @@ def test_a_synthetic_log_is_read_as_any_other(
     arguments = [str(files[-3]), str(out), "--jobs", "200", "--machine", "2", "--seed", "3"]
     monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "synthetic", *arguments])
     with pytest.raises(SystemExit) as end:
-        cli.main()
+        main()
     assert not end.value.code
     first = out.read_bytes()
     workload.make_log(workload.Wanted(model=files[-3], out=out, seed=3, jobs=200, machine=2.0))
@@ -189,7 +189,7 @@ def test_the_command(
     monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "workload", "my.swf", *flags])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
-        cli.main()
+        main()
     assert not end.value.code
     assert asked == [None, 2, "workload", "the plan", [Path("my.swf")], 9, "UTC", 3]
     assert capsys.readouterr().out == "there/workload.html\n"
