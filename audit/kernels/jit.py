@@ -21,6 +21,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 LEAN: Final[dict[str, Any]] = {"_nrt": False, "error_model": "numpy"}
 """Neither references are counted nor exceptions raised: callers see to what is divided by."""
 
+INNER: Final[dict[str, Any]] = {**LEAN, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""No way in from Python is made, which for a kernel of many arrays is the greater part of it."""
+
 on_first_compile: Callable[[str], None] | None = None
 """Called once per process, with a sentence to show, before a kernel is compiled that no cache
 held. Set it before the first kernel is used; by default nothing is said."""
@@ -36,14 +39,24 @@ def lean(function: Function) -> Function:
     return _compiled(function, **LEAN)
 
 
-def inlined(function: Function) -> Function:
-    """A lean kernel that becomes part of each kernel that calls it; for what is called most."""
+def small(function: Function) -> Function:
+    """A lean kernel of few arguments that becomes part of each kernel that calls it."""
     return _compiled(function, **LEAN, forceinline=True)
 
 
+def inner(function: Function) -> Function:
+    """A lean kernel that only compiled kernels may call: from Python it ends the process."""
+    return _compiled(function, **INNER)
+
+
+def inlined(function: Function) -> Function:
+    """An inner kernel that becomes part of each kernel that calls it; for what is called most."""
+    return _compiled(function, **INNER, forceinline=True)
+
+
 def within(function: Function) -> Function:
-    """A lean kernel that is typed and compiled as part of the one that calls it."""
-    return _compiled(function, **LEAN, inline="always")
+    """An inner kernel that is typed and compiled as part of the one that calls it."""
+    return _compiled(function, **INNER, inline="always")
 
 
 def _compiled(function: Function, **options: Any) -> Function:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, lean
+from audit.kernels.jit import lean, small
 
 Floats = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ HALF_PI = math.pi / 2.0
 LN_2 = math.log(2.0)
 
 
-@inlined
+@small
 def of_distance(operator: int, distance: float) -> float:
     """What the relative operators make of a relative distance from −1 to 1; n = 2."""
     if operator == RELATIVE:
@@ -27,7 +27,7 @@ def of_distance(operator: int, distance: float) -> float:
     return sigmoid if operator == SIGMOID else math.copysign(math.sqrt(abs(sigmoid)), distance)
 
 
-@inlined
+@small
 def priority(operator: int, target: float, state: float) -> float:
     """F(t, s) from −1 to 1; target and state from 0 to 1.
 

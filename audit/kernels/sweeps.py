@@ -9,7 +9,8 @@ order of those times. All that happens at one instant is applied together, so ti
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel
+from audit.kernels.jit import kernel, small
+from audit.kernels.sums import two_sum
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,7 +81,7 @@ def waiting_shares(
 ) -> None:
     """Writes to ``share`` each attempt's ∫ over [arrival, end) of queued(t)/active(t) dt.
 
-    The running integral is kept as an unevaluated sum of two doubles (Knuth's TwoSum), so that a
+    The running integral is kept as an unevaluated sum of two doubles, so that a
     difference of two of its values is as exact as if it had started at the arrival. ``share_low``
     is working space.
     """
@@ -101,10 +102,7 @@ def waiting_shares(
             then = min(next_arrival, next_start)
             if queued > 0 and then > now:
                 step = float(then - now) * float(queued) / float(active)
-                total = high + step
-                part = total - high
-                low += (high - (total - part)) + (step - part)
-                high = total
+                high, low = two_sum(high, low, step)
             now = then
             if next_arrival == then:
                 arriving = by_arrival[a]
@@ -120,10 +118,7 @@ def waiting_shares(
                 next_start = start[by_start[s]] if s < count else NEVER
         if queued > 0 and instant > now:
             step = float(instant - now) * float(queued) / float(active)
-            total = high + step
-            part = total - high
-            low += (high - (total - part)) + (step - part)
-            high = total
+            high, low = two_sum(high, low, step)
         now = instant
         share[ending] = (high - share[ending]) + (low - share_low[ending])
         active -= size[ending]
@@ -166,11 +161,7 @@ def capped_job_shares(
                 then = min(then, start[by_start[s]])
             if used > 0 and then > now:
                 each = min(float(used) / float(present), float(cap))
-                step = float(then - now) * each
-                total = high + step
-                part = total - high
-                low += (high - (total - part)) + (step - part)
-                high = total
+                high, low = two_sum(high, low, float(then - now) * each)
             now = then
             if a < count and arrival[by_arrival[a]] == then:
                 arriving = by_arrival[a]
@@ -210,37 +201,27 @@ def integrals(
     the seconds over capacity. The peak is that of states that lasted, between the first edge and
     the last.
     """
-    count = len(arrival)
     spans = len(edges) - 1
     if spans < 1:
         return 0
     span = 0
     now = edges[0]
-    last = edges[spans]
     used = 0
     queued = 0
     peak = 0
     a = 0
     s = 0
     e = 0
-    while now < last:
-        while a < count and arrival[by_arrival[a]] <= now:
-            queued += size[by_arrival[a]]
-            a += 1
-        while s < count and start[by_start[s]] <= now:
-            queued -= size[by_start[s]]
-            used += size[by_start[s]]
-            s += 1
-        while e < count and end[by_end[e]] <= now:
-            used -= size[by_end[e]]
-            e += 1
+    while now < edges[spans]:
+        a, arrived = sum_until(arrival, by_arrival, size, a, now)
+        s, started = sum_until(start, by_start, size, s, now)
+        e, ended = sum_until(end, by_end, size, e, now)
+        queued += arrived - started
+        used += started - ended
         then = edges[span + 1]
-        if a < count:
-            then = min(then, arrival[by_arrival[a]])
-        if s < count:
-            then = min(then, start[by_start[s]])
-        if e < count:
-            then = min(then, end[by_end[e]])
+        then = min(then, time_at(arrival, by_arrival, a))
+        then = min(then, time_at(start, by_start, s))
+        then = min(then, time_at(end, by_end, e))
         lasted = then - now
         out[span, 0] += used * lasted
         out[span, 1] += queued * lasted
@@ -252,6 +233,25 @@ def integrals(
         if now == edges[span + 1]:
             span += 1
     return peak
+
+
+@small
+def time_at(times: Ints, order: Ints, k: int) -> int:
+    """The k-th of ``times`` in their order, or NEVER."""
+    return times[order[k]] if k < len(order) else NEVER
+
+
+@small
+def sum_until(times: Ints, order: Ints, size: Ints, k: int, now: int) -> tuple[int, int]:
+    """Σ size of those from the k-th on, in order, whose time is not after now; which k comes next.
+
+    Gives the latter first.
+    """
+    total = 0
+    while k < len(order) and times[order[k]] <= now:
+        total += size[order[k]]
+        k += 1
+    return k, total
 
 
 @kernel
@@ -270,24 +270,15 @@ def overtakes(
     looked up before any of them is entered: neither overtakes the other.
     """
     count = len(arrival)
-    top = len(tree) - 1
     last = count
     while last > 0:  # from the latest arrival back: who came later has been entered
         first = last - 1
         while first > 0 and arrival[by_arrival[first - 1]] == arrival[by_arrival[last - 1]]:
             first -= 1
         for k in range(first, last):
-            place = start_rank[by_arrival[k]] - 1
-            earlier = 0
-            while place > 0:
-                earlier += tree[place]
-                place -= place & -place
-            overtaken_by[by_arrival[k]] = earlier
+            overtaken_by[by_arrival[k]] = entered_up_to(tree, start_rank[by_arrival[k]] - 1)
         for k in range(first, last):
-            place = start_rank[by_arrival[k]]
-            while place <= top:
-                tree[place] += 1
-                place += place & -place
+            enter(tree, start_rank[by_arrival[k]])
         last = first
     tree[:] = 0
     first = 0
@@ -296,15 +287,25 @@ def overtakes(
         while last < count and arrival[by_arrival[last]] == arrival[by_arrival[first]]:
             last += 1
         for k in range(first, last):
-            place = start_rank[by_arrival[k]]
-            not_later = 0
-            while place > 0:
-                not_later += tree[place]
-                place -= place & -place
-            overtook[by_arrival[k]] = first - not_later
+            overtook[by_arrival[k]] = first - entered_up_to(tree, start_rank[by_arrival[k]])
         for k in range(first, last):
-            place = start_rank[by_arrival[k]]
-            while place <= top:
-                tree[place] += 1
-                place += place & -place
+            enter(tree, start_rank[by_arrival[k]])
         first = last
+
+
+@small
+def enter(tree: Ints, place: int) -> None:
+    """Counts one more at a place of a Fenwick tree."""
+    while place < len(tree):
+        tree[place] += 1
+        place += place & -place
+
+
+@small
+def entered_up_to(tree: Ints, place: int) -> int:
+    """How many have been entered at the places up to one of a Fenwick tree."""
+    total = 0
+    while place > 0:
+        total += tree[place]
+        place -= place & -place
+    return total

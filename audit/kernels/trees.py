@@ -5,6 +5,8 @@ children a node competes: its parent, but for children of accounts that have no 
 which compete one level up. ``shared`` marks the nodes that have one.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,6 +86,13 @@ def keep_order(node: int, offsets: Ints, members: Ints, ranked: Ints) -> None:
             place += 1
 
 
+class Classes(NamedTuple):
+    """Nodes, those that tie so far beside each other."""
+
+    nodes: Ints
+    first: Bools  # of its class
+
+
 @kernel
 def rank(
     offsets: Ints, members: Ints, depths: Ints, kinds: Ints, priorities: Floats, ranks: Ints
@@ -99,59 +108,78 @@ def rank(
     more than sorting the children of each account, and those of tied accounts together.
     """
     nodes = len(depths)
-    items = np.empty(nodes, np.int64)
-    first = np.empty(nodes, np.bool_)  # of its class
-    new_items = np.empty(nodes, np.int64)
-    new_first = np.empty(nodes, np.bool_)
+    classes = Classes(np.empty(nodes, np.int64), np.empty(nodes, np.bool_))
+    split = Classes(np.empty(nodes, np.int64), np.empty(nodes, np.bool_))
     keys = np.empty(nodes)
-    before = np.empty(2, np.int64)
-    tied = np.empty(2, np.int64)
     last_level = 0
     for node in range(nodes):
         if offsets[node + 1] > offsets[node]:
             last_level = max(last_level, depths[node])
     for k in range(priorities.shape[0]):
-        items[0] = 0
-        first[0] = True
+        classes.nodes[0] = 0
+        classes.first[0] = True
         count = 1
-        level = 0
-        while level <= last_level:
-            place = 0
-            begin = 0
-            while begin < count:
-                end = begin + 1
-                while end < count and not first[end]:
-                    end += 1
-                start = place
-                for i in range(begin, end):
-                    node = items[i]
-                    if node != 0:
-                        new_items[place] = node
-                        keys[place] = 0.0
-                        place += 1
-                    if depths[node] == level:
-                        for child in members[offsets[node] : offsets[node + 1]]:
-                            value = priorities[k, child]
-                            new_items[place] = child
-                            keys[place] = 0.0 if np.isnan(value) else value
-                            place += 1
-                if place - start > end - begin or level == 0:
-                    sort_falling(keys[start:place], new_items[start:place])
-                    if end == begin + 1:
-                        keep_order(items[begin], offsets, members, new_items[start:place])
-                for i in range(start, place):
-                    new_first[i] = i == start or keys[i] != keys[i - 1]
-                begin = end
-            items, new_items = new_items, items
-            first, new_first = new_first, first
-            count = place
-            level += 1
-        ranks[k, 0] = 0
-        before[:] = 0
-        tied[:] = 0
-        for i in range(count):
-            if first[i]:
-                before += tied
-                tied[:] = 0
-            ranks[k, items[i]] = before[kinds[items[i]]] + 1
-            tied[kinds[items[i]]] += 1
+        for level in range(last_level + 1):
+            count = split_classes(
+                classes, count, level, offsets, members, depths, priorities[k], keys, split
+            )
+            classes, split = split, classes
+        write_ranks(classes, count, kinds, ranks[k])
+
+
+@kernel
+def split_classes(
+    classes: Classes,
+    count: int,
+    level: int,
+    offsets: Ints,
+    members: Ints,
+    depths: Ints,
+    priorities: Floats,
+    keys: Floats,
+    out: Classes,
+) -> int:
+    """Writes to ``out`` the classes of the next level; gives how many nodes they hold.
+
+    ``count`` says the same of ``classes``; ``keys`` is working space.
+    """
+    place = 0
+    begin = 0
+    while begin < count:
+        end = begin + 1
+        while end < count and not classes.first[end]:
+            end += 1
+        start = place
+        for node in classes.nodes[begin:end]:
+            if node != 0:
+                out.nodes[place] = node
+                keys[place] = 0.0
+                place += 1
+            if depths[node] == level:
+                for child in members[offsets[node] : offsets[node + 1]]:
+                    out.nodes[place] = child
+                    keys[place] = 0.0 if np.isnan(priorities[child]) else priorities[child]
+                    place += 1
+        if place - start > end - begin or level == 0:
+            sort_falling(keys[start:place], out.nodes[start:place])
+            if end == begin + 1:
+                keep_order(classes.nodes[begin], offsets, members, out.nodes[start:place])
+        for i in range(start, place):
+            out.first[i] = i == start or keys[i] != keys[i - 1]
+        begin = end
+    return place
+
+
+@kernel
+def write_ranks(classes: Classes, count: int, kinds: Ints, ranks: Ints) -> None:
+    """Writes each node's rank among those of its kind, of which there are two."""
+    before = np.zeros(2, np.int64)
+    tied = np.zeros(2, np.int64)
+    ranks[0] = 0
+    for i in range(count):
+        node = classes.nodes[i]
+        if classes.first[i]:
+            before += tied
+            tied[:] = 0
+        ranks[node] = before[kinds[node]] + 1
+        tied[kinds[node]] += 1

@@ -5,8 +5,8 @@ Attempts come grouped by owner: those of owner o are the elements ``offsets[o]``
 What an attempt adds to each span between two instants is entered where it starts and ends, and as a
 rate for the spans that it fills, so the cost is attempts + owners · instants.
 
-Sums are kept as unevaluated pairs of doubles (Knuth's TwoSum), rounded once at the end, so they do
-not depend on the order of rows or owners; a rate is exactly 0 where nothing fills a span.
+Sums are kept as unevaluated pairs of doubles and rounded once at the end, so they do not depend on
+the order of rows or owners; a rate is exactly 0 where nothing fills a span.
 """
 
 import math
@@ -14,7 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel
+from audit.kernels.jit import kernel, small
+from audit.kernels.sums import add, two_sum
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -22,6 +23,7 @@ Codes = NDArray[np.uint32]
 Bools = NDArray[np.bool_]
 
 LN_2 = math.log(2.0)
+BEFORE_ALL = -(1 << 62)
 CROWD = 32  # keys in one bucket beyond which moving them one by one would be slow
 
 
@@ -84,20 +86,6 @@ def group_by_owner(
 
 
 @kernel
-def two_sum(high: float, low: float, value: float) -> tuple[float, float]:
-    """The pair (high, low) plus ``value``; nothing is lost but what rounds off ``low``."""
-    total = high + value
-    part = total - high
-    return total, low + ((high - (total - part)) + (value - part))
-
-
-@kernel
-def add(high: Floats, low: Floats, index: int, value: float) -> None:
-    """Adds ``value`` to one element of sums that are kept as pairs."""
-    high[index], low[index] = two_sum(high[index], low[index], value)
-
-
-@kernel
 def last_at_or_before(times: Ints, instant: int, near: int) -> int:
     """Index of the last of the ascending ``times`` ≤ ``instant``; −1 where all are later.
 
@@ -156,44 +144,86 @@ def window_sums(
         out[k] = total
 
 
+@small
+def used_in_part(penalty: float, begin: int, stop: int, span_end: int, decay: float) -> float:
+    """What is used over [begin, stop), decayed to the end of the span that this lies in.
+
+    Without decay (0), penalty · length. Else the penalty comes divided by ``decay``, per second.
+    """
+    if decay == 0.0:
+        return penalty * (stop - begin)
+    return penalty * remaining(float(span_end - stop), float(stop - begin), decay)
+
+
+@small
+def remaining(age: float, length: float, decay: float) -> float:
+    """What is left of constant use: decay · ∫ exp(−decay · t) dt, t from age to age + length."""
+    return -math.exp(-age * decay) * math.expm1(-length * decay)
+
+
 @kernel
-def enter_occupancy(
+def enter(
     start: Ints,
     end: Ints,
     penalty: Floats,
     edges: Ints,
+    decay: float,
     part: Floats,
     part_low: Floats,
     rate: Floats,
     rate_low: Floats,
     filling: Ints,
 ) -> None:
-    """Adds the attempts of one owner to the spans between edges.
+    """Writes what the attempts of one owner add to the spans between edges.
 
-    ``part`` gets what they used of spans that they fill in part, ``rate`` by how much more is used
-    per second from a span on by those that fill it, ``filling`` by how many more they are.
+    ``part`` gets what they used of spans that they fill in part, decayed to the end of the span;
+    ``rate`` by how much more is used per second from a span on by those that fill it, ``filling``
+    by how many more they are. Where use decays, penalties are taken divided by ``decay``, per
+    second, which ``remaining`` is multiplied by.
     """
     spans = len(edges) - 1
+    part[:] = 0.0
+    part_low[:] = 0.0
+    rate[:] = 0.0
+    rate_low[:] = 0.0
+    filling[:] = 0
     near = 0
     for j in range(len(start)):
         begin = max(start[j], edges[0])
         stop = min(end[j], edges[spans])
         if stop <= begin:
             continue
-        p = penalty[j]
+        p = penalty[j] / decay if decay > 0.0 else penalty[j]
         near = last_at_or_before(edges, begin, near)
         first = near
-        if stop <= edges[first + 1]:
-            add(part, part_low, first, p * (stop - begin))
+        first_end = edges[first + 1]
+        if stop <= first_end:
+            add(part, part_low, first, used_in_part(p, begin, stop, first_end, decay))
             continue
-        add(part, part_low, first, p * (edges[first + 1] - begin))
+        add(part, part_low, first, used_in_part(p, begin, first_end, first_end, decay))
         last = last_at_or_before(edges, stop - 1, first)
-        add(part, part_low, last, p * (stop - edges[last]))
+        used = used_in_part(p, edges[last], stop, edges[last + 1], decay)
+        add(part, part_low, last, used)
         if first + 1 < last:
             add(rate, rate_low, first + 1, p)
             add(rate, rate_low, last, -p)
             filling[first + 1] += 1
             filling[last] -= 1
+
+
+@small
+def flow_through(
+    s: int, rate: Floats, rate_low: Floats, filling: Ints, now: float, now_low: float, count: int
+) -> tuple[float, float, int]:
+    """What is used per second in span ``s`` by those that fill it, as a pair, and how many.
+
+    The last three arguments say the same of the span before. Exactly 0 where nothing fills it.
+    """
+    count += filling[s]
+    if count == 0:
+        return 0.0, 0.0, 0
+    now, now_low = two_sum(now, now_low + rate_low[s], rate[s])
+    return now, now_low, count
 
 
 @kernel
@@ -215,100 +245,44 @@ def window_usage(
     instant and a column per owner, ``total`` an element per instant.
     """
     spans = len(edges) - 1
+    part = np.empty(spans)
+    part_low = np.empty(spans)
+    rate = np.empty(spans)
+    rate_low = np.empty(spans)
+    filling = np.empty(spans, np.int64)
     everyone = np.zeros(spans)
     everyone_low = np.zeros(spans)
-    used = np.zeros(spans + 1)
-    used_low = np.zeros(spans + 1)
+    up_to = np.zeros(spans + 1)  # what was used up to each edge
+    up_to_low = np.zeros(spans + 1)
     for o in range(len(offsets) - 1):
-        part = np.zeros(spans)
-        part_low = np.zeros(spans)
-        rate = np.zeros(spans)
-        rate_low = np.zeros(spans)
-        filling = np.zeros(spans, np.int64)
-        mine = slice(offsets[o], offsets[o + 1])
-        enter_occupancy(
-            start[mine], end[mine], penalty[mine], edges, part, part_low, rate, rate_low, filling
-        )
-        high = 0.0
-        low = 0.0
-        now = 0.0
-        now_low = 0.0
-        count = 0
+        own = slice(offsets[o], offsets[o + 1])
+        attempts = start[own], end[own], penalty[own]
+        enter(*attempts, edges, 0.0, part, part_low, rate, rate_low, filling)
+        now, now_low, running = 0.0, 0.0, 0
         for s in range(spans):
-            count += filling[s]
-            now, now_low = two_sum(now, now_low + rate_low[s], rate[s])
-            if count > 0:
+            now, now_low, running = flow_through(s, rate, rate_low, filling, now, now_low, running)
+            if running > 0:
                 add(part, part_low, s, (now + now_low) * (edges[s + 1] - edges[s]))
-            else:
-                now = 0.0
-                now_low = 0.0
             if part[s] > 0.0:
-                high, low = two_sum(high, low + part_low[s], part[s])
                 add(everyone, everyone_low, s, part[s])
                 everyone_low[s] += part_low[s]
-                part[s] += part_low[s]
-            used[s + 1] = high
-            used_low[s + 1] = low
-        window_sums(part, used, used_low, bounds, weights, usage[:, o])
+        run_up(part, part_low, up_to, up_to_low)
+        window_sums(part, up_to, up_to_low, bounds, weights, usage[:, o])
+    run_up(everyone, everyone_low, up_to, up_to_low)
+    window_sums(everyone, up_to, up_to_low, bounds, weights, total)
+
+
+@kernel
+def run_up(amount: Floats, amount_low: Floats, up_to: Floats, up_to_low: Floats) -> None:
+    """Writes what was used up to each edge; and rounds what was used in each span."""
     high = 0.0
     low = 0.0
-    for s in range(spans):
-        high, low = two_sum(high, low + everyone_low[s], everyone[s])
-        everyone[s] += everyone_low[s]
-        used[s + 1] = high
-        used_low[s + 1] = low
-    window_sums(everyone, used, used_low, bounds, weights, total)
-
-
-@kernel
-def remaining(age: float, length: float, rate: float) -> float:
-    """What is left of constant use: ``rate`` · ∫ exp(−rate · t) dt, t from age to age + length."""
-    return -math.exp(-age * rate) * math.expm1(-length * rate)
-
-
-@kernel
-def enter_decayed(
-    start: Ints,
-    end: Ints,
-    penalty: Floats,
-    instants: Ints,
-    half_life: float,
-    part: Floats,
-    part_low: Floats,
-    rate: Floats,
-    rate_low: Floats,
-    filling: Ints,
-) -> None:
-    """As ``enter_occupancy``, with ``part`` decayed to the end of the span.
-
-    Span k ends at instant k; span 0 has no beginning. Penalties are taken times H / ln 2, which
-    ``remaining`` leaves out.
-    """
-    near = 0
-    rate_of_decay = LN_2 / half_life
-    for j in range(len(start)):
-        begin = start[j]
-        stop = min(end[j], instants[len(instants) - 1])
-        if stop <= begin:
-            continue
-        p = penalty[j] / rate_of_decay
-        first = last_at_or_before(instants, begin, near) + 1
-        near = first
-        if stop <= instants[first]:
-            age = float(instants[first] - stop)
-            add(part, part_low, first, p * remaining(age, float(stop - begin), rate_of_decay))
-            continue
-        lasts = float(instants[first] - begin)
-        add(part, part_low, first, p * remaining(0.0, lasts, rate_of_decay))
-        last = last_at_or_before(instants, stop - 1, first) + 1
-        age = float(instants[last] - stop)
-        lasts = float(stop - instants[last - 1])
-        add(part, part_low, last, p * remaining(age, lasts, rate_of_decay))
-        if first + 1 < last:
-            add(rate, rate_low, first + 1, p)
-            add(rate, rate_low, last, -p)
-            filling[first + 1] += 1
-            filling[last] -= 1
+    for s in range(len(amount)):
+        if amount[s] > 0.0:
+            high, low = two_sum(high, low + amount_low[s], amount[s])
+            amount[s] += amount_low[s]
+        up_to[s + 1] = high
+        up_to_low[s + 1] = low
 
 
 @kernel
@@ -329,6 +303,15 @@ def half_life_usage(
     has no beginning.
     """
     count = len(instants)
+    decay = LN_2 / half_life
+    edges = np.empty(count + 1, np.int64)
+    edges[0] = BEFORE_ALL
+    edges[1:] = instants
+    part = np.empty(count)
+    part_low = np.empty(count)
+    rate = np.empty(count)
+    rate_low = np.empty(count)
+    filling = np.empty(count, np.int64)
     total_low = np.zeros(count)
     total[:] = 0.0
     keeps = np.zeros(count)
@@ -336,36 +319,14 @@ def half_life_usage(
     for k in range(1, count):
         lasts = float(instants[k] - instants[k - 1])
         keeps[k] = 2.0 ** (-lasts / half_life)
-        fills[k] = remaining(0.0, lasts, LN_2 / half_life)
+        fills[k] = remaining(0.0, lasts, decay)
     for o in range(len(offsets) - 1):
-        part = np.zeros(count)
-        part_low = np.zeros(count)
-        rate = np.zeros(count)
-        rate_low = np.zeros(count)
-        filling = np.zeros(count, np.int64)
-        mine = slice(offsets[o], offsets[o + 1])
-        enter_decayed(
-            start[mine],
-            end[mine],
-            penalty[mine],
-            instants,
-            half_life,
-            part,
-            part_low,
-            rate,
-            rate_low,
-            filling,
-        )
-        held = 0.0
-        now = 0.0
-        now_low = 0.0
-        running = 0
+        own = slice(offsets[o], offsets[o + 1])
+        attempts = start[own], end[own], penalty[own]
+        enter(*attempts, edges, decay, part, part_low, rate, rate_low, filling)
+        held, now, now_low, running = 0.0, 0.0, 0.0, 0
         for k in range(count):
-            running += filling[k]
-            now, now_low = two_sum(now, now_low + rate_low[k], rate[k])
-            if running == 0:
-                now = 0.0
-                now_low = 0.0
+            now, now_low, running = flow_through(k, rate, rate_low, filling, now, now_low, running)
             held = held * keeps[k] + (part[k] + part_low[k]) + (now + now_low) * fills[k]
             usage[k, o] = held
             add(total, total_low, k, held)

@@ -16,9 +16,9 @@ from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
 if TYPE_CHECKING:
-    from audit.kernels.scheduling.fair_start import Observed
     from audit.kernels.scheduling.owners import Ledger, Owners
-    from audit.kernels.scheduling.passes import Jobs, Rules, Steps
+    from audit.kernels.scheduling.snapshot import Observed
+    from audit.kernels.scheduling.space import Jobs, Rules, Steps
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -49,8 +49,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Source: SPEC §4.
     """
-    from audit.kernels.scheduling import passes
-    from audit.kernels.scheduling.replay import replay as run
+    from audit.kernels.scheduling.replay import replay as replay_kernel
+    from audit.kernels.scheduling.space import Model, space
 
     count = len(work.arrival)
     begun = np.full(count, NEVER)
@@ -58,28 +58,21 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
-    known = (work.start != NEVER) | work.open
+    known = work.has_started | work.open
     taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
     steps = kernel_steps(work, work.blocked)
-    whose = whose_turn(work, policy.order)
-    jobs = kernel_jobs(work, policy, work.queued & taking_part, whose.owner)
+    ranking = kernel_ranking(work, policy.order)
+    jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
     if count:
-        run(
-            jobs,
+        ledger = ranking.ledger(count, steps.number)
+        replay_kernel(
+            Model(jobs, steps, rules(policy), ranking.owners),
             observation(work),
             taking_part & ~work.blocked,
-            own(work.capacity),
-            steps,
-            rules(policy),
-            whose.owners,
+            writable(work.capacity),
             since,
             from_time is not None,
-            passes.space(
-                len(work.capacity), count, steps.number, whose.ledger(count, steps.number)
-            ),
-            begun,
-            planned,
-            resources(work),
+            space(resources(work), count, steps.number, ledger, begun, planned),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -122,7 +115,7 @@ def as_schedule(
     pool: Pool,
     work: Workload,
     keys: pl.DataFrame,
-    made: Replay,
+    starts: Replay,
     name: str,
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
@@ -132,19 +125,19 @@ def as_schedule(
         described: what the workload was made of.
         pool: its pool.
         work, keys: as ``workload`` gave them.
-        made: the starts.
+        starts: what the simulation came to.
         name: of the schedule.
         tau_s: of the bounded slowdown, s.
     """
     placed = keys.with_columns(
-        _start=_instants(made.start),
+        _start=_instants(starts.start),
         _arrival=pl.Series(work.arrival),
         _occupancy=pl.Series(work.occupancy),
         _open=pl.Series(work.open),
-        **{PLANNED: _instants(made.planned)},
+        **{PLANNED: _instants(starts.planned)},
     )
-    own = described.filter(pl.col("pool") == pool.name)
-    joined = own.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    of_pool = described.filter(pl.col("pool") == pool.name)
+    joined = of_pool.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
     taking_part = pl.col("_arrival").is_not_null()
     start = pl.when(taking_part).then("_start").otherwise("start_time")
     closed = taking_part & ~pl.col("_open").fill_null(False)
@@ -156,14 +149,13 @@ def as_schedule(
         .when(~taking_part)
         .then("end_time"),
     )
-    only = pool._replace(name=pool.name)
-    schedule = describe(attempts.select(ATTEMPTS.names()), [only], schedule=name, tau_s=tau_s)
+    schedule = describe(attempts.select(ATTEMPTS.names()), [pool], schedule=name, tau_s=tau_s)
     plans = placed.select(*KEYS, PLANNED)
     return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
 
 
-class Whose(NamedTuple):
-    """Whose turn it is, as the kernels take it."""
+class Ranking(NamedTuple):
+    """How owners are ranked, as the kernels take it."""
 
     owner: Ints  # [n]
     owners: Owners
@@ -181,14 +173,14 @@ class Whose(NamedTuple):
         return ledger(self.path, self.siblings, bounds, changes, self.half_life)
 
 
-def whose_turn(work: Workload, order: Order) -> Whose:
+def kernel_ranking(work: Workload, order: Order) -> Ranking:
     """What an order needs to know of owners."""
     counted = (work.start != NEVER) & ~(work.end == NEVER)
     owner, owners, path, siblings = ownership.kernel_owners(
         order, work.owners, work.arrival, work.start, work.end, counted
     )
     decay = ownership.half_life(order, work.owners)
-    return Whose(own(owner), owners, own(path), own(siblings), decay)
+    return Ranking(writable(owner), owners, writable(path), writable(siblings), decay)
 
 
 def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
@@ -197,14 +189,14 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
     Raises:
         SimulationError: they do not go together.
     """
-    from audit.kernels.scheduling import passes
+    from audit.kernels.scheduling import space as kernels
 
     goes_by = {
-        Order.lxf: passes.EXPANSION,
-        Order.fairshare: passes.FAIRSHARE,
-        Order.nuwt: passes.NUWT,
+        Order.lxf: kernels.EXPANSION,
+        Order.fairshare: kernels.FAIRSHARE,
+        Order.nuwt: kernels.NUWT,
     }
-    fair = goes_by.get(fair_order, passes.RANK)
+    fair = goes_by.get(fair_order, kernels.RANK)
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_OWNER and fair_order is not policy.order:
@@ -214,19 +206,19 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
         )
 
     backfilling = {
-        Backfill.none: passes.NONE,
-        Backfill.no_guarantee: passes.NO_GUARANTEE,
-        Backfill.easy: passes.EASY,
-        Backfill.conservative: passes.CONSERVATIVE,
-        Backfill.conservative_replan: passes.REPLAN,
+        Backfill.none: kernels.NONE,
+        Backfill.no_guarantee: kernels.NO_GUARANTEE,
+        Backfill.easy: kernels.EASY,
+        Backfill.conservative: kernels.CONSERVATIVE,
+        Backfill.conservative_replan: kernels.REPLAN,
     }
     limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
     if not limited and (policy.depth is not None or policy.window_s is not None):
         raise SimulationError(
             f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
         )
-    return passes.Rules(
-        goes_by.get(policy.order, passes.RANK),
+    return kernels.Rules(
+        goes_by.get(policy.order, kernels.RANK),
         fair,
         policy.order is Order.fcfs,
         backfilling[policy.backfill],
@@ -242,7 +234,7 @@ def resources(work: Workload) -> Any:
 
 def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
-    from audit.kernels.scheduling.passes import WIDTHS, Jobs
+    from audit.kernels.scheduling.space import WIDTHS, Jobs
 
     count = len(work.arrival)
     rank = np.arange(count)
@@ -253,21 +245,21 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
         # NaN sorts last, as it should
         rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
     return Jobs(
-        own(work.arrival),
-        own(work.occupancy),
-        own(work.estimate),
+        writable(work.arrival),
+        writable(work.occupancy),
+        writable(work.estimate),
         np.where(queued, rank, -1),
         np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
         request,
         owner,
-        own(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
+        writable(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
     )
 
 
 def kernel_steps(work: Workload, taken: Bools) -> Steps:
     """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
     from audit.kernels.jit import plain
-    from audit.kernels.scheduling.passes import NOBODY, Steps, ending
+    from audit.kernels.scheduling.space import NOBODY, Steps, ending
 
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
@@ -277,9 +269,9 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    which = np.flatnonzero(taken).tolist()
-    told = [NOBODY] * len(work.step_time) + which + [plain(ending)(job) for job in which]
-    job = np.array(told, np.int64)
+    begins = np.flatnonzero(taken).tolist()
+    ends_again = [plain(ending)(job) for job in begins]
+    job = np.array([NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
     return Steps(
         time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
     )
@@ -287,19 +279,22 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
 
 def observation(work: Workload) -> Observed:
     """What the observed schedule says, as the kernels take it."""
-    from audit.kernels.scheduling.fair_start import Observed
+    from audit.kernels.scheduling.snapshot import Observed
 
     return Observed(
-        own(work.start), own(work.end), own(work.blocked), (work.start != NEVER) | work.open
+        writable(work.start),
+        writable(work.end),
+        writable(work.blocked),
+        work.has_started | work.open,
     )
 
 
 def by_resource(amounts: Ints, count: int) -> Ints:
     """Amounts as an array of resources × attempts (or steps)."""
-    return own(amounts.reshape(-1, count).T)
+    return writable(amounts.reshape(-1, count).T)
 
 
-def own(array: NDArray[Scalar]) -> NDArray[Scalar]:
+def writable(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """An array that may be written to: kernels would be compiled once more for others."""
     return np.require(array, requirements=("C", "W"))
 

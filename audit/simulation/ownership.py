@@ -202,7 +202,7 @@ def half_life(order: Order, own: Ownership) -> float:
     return _half_life(own.fairshare.method) if order is Order.fairshare else 0.0
 
 
-def said(own: Ownership) -> str:
+def settings(own: Ownership) -> str:
     """All that two rankings must have in common, owners aside, to rank alike."""
     fairshare = own.fairshare._replace(tree=None)
     tree = own.fairshare.tree

@@ -95,7 +95,9 @@ def replay(
     Raises:
         SimulationError: an impossible search is asked for.
     """
-    from audit.kernels.scheduling import passes, tabu
+    from audit.kernels.scheduling import space as kernels
+    from audit.kernels.scheduling import tabu
+    from audit.kernels.scheduling.pursue import prepare, pursue
 
     _refuse_impossible(search)
     count = len(work.arrival)
@@ -105,30 +107,24 @@ def replay(
         return Searched(begun, planned, 0, 0, 0)
     since = int(work.arrival.min())
     steps = engine.kernel_steps(work, work.blocked)
-    jobs = engine.kernel_jobs(work, POLICY, work.queued, engine.own(work.owners.name))
-    jobs = jobs._replace(charge=engine.own(work.owners.used))
-    rules = engine.rules(POLICY)
-    resources = engine.resources(work)
-    ledger = engine.whose_turn(work, Order.fcfs).ledger(count, steps.number)
-    space = passes.space(len(work.capacity), count, steps.number, ledger)
+    jobs = engine.kernel_jobs(work, POLICY, work.queued, engine.writable(work.owners.name))
+    jobs = jobs._replace(charge=engine.writable(work.owners.used))
+    ranking = engine.kernel_ranking(work, Order.fcfs)
+    model = kernels.Model(jobs, steps, engine.rules(POLICY), ranking.owners)
+    ledger = ranking.ledger(count, steps.number)
+    space = kernels.space(engine.resources(work), count, steps.number, ledger, begun, planned)
     room = tabu.room(space, count, int(work.owners.name.max()) + 1, search.tabu)
-    passes.reset(space, engine.own(work.capacity), resources)
-    space.at[passes.NOW] = since
-    space.at[passes.UNTIL] = count
-    passes.foresee(space, steps, resources)
+    prepare(space, model, engine.writable(work.capacity), since)
     bits = np.random.PCG64(search.seed)
     words = np.zeros(0, np.uint64)
     how = tabu.Search(since, search.every_s, search.turns, search.bound is not None)
     unbounded = nullcontext(lambda: None)
     with search.bound(room.state[tabu.CEASE :]) if search.bound else unbounded as begin:
-        while not tabu.pursue(
-            space, room, jobs, steps, rules, how, words, begun, planned, resources
-        ):
-            told(int(space.at[passes.NOW]))
-            lacking = int(room.state[tabu.LACKING])
-            if room.state[tabu.TAKEN] + lacking > len(words):
-                more = bits.random_raw(max(lacking, _WORDS))
-                words = np.concatenate((words[room.state[tabu.TAKEN] :], more))
+        while not pursue(space, room, model, how, words):
+            told(int(space.state[kernels.NOW]))
+            used, lacking = room.state[[tabu.TAKEN, tabu.LACKING]].tolist()
+            if used + lacking > len(words):
+                words = np.concatenate((words[used:], bits.random_raw(max(lacking, _WORDS))))
                 room.state[tabu.TAKEN] = 0
             begin()
     searches, tried, taken = room.state[[tabu.SEARCHES, tabu.TRIED, tabu.ACCEPTED]].tolist()
@@ -154,10 +150,10 @@ def simulate(
     Source: SPEC §8, [K] §4.
     """
     work, keys = workload(described, pool, now)
-    made = replay(work, search, told)
-    promised = np.full(len(made.start), NEVER)
+    searched = replay(work, search, told)
+    promised = np.full(len(searched.start), NEVER)
     return engine.as_schedule(
-        described, pool, work, keys, engine.Replay(made.start, promised), "ts", tau_s
+        described, pool, work, keys, engine.Replay(searched.start, promised), "ts", tau_s
     )
 
 

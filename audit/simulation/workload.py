@@ -53,6 +53,12 @@ class Workload(NamedTuple):
         return most
 
     @property
+    def has_started(self) -> Bools:
+        """Whose start was observed, [n]."""
+        started: Bools = self.start != NEVER
+        return started
+
+    @property
     def queued(self) -> Bools:
         """Who is queued at all: neither blocked nor larger than the pool ever is, [n]."""
         request = self.request.reshape(len(self.arrival), len(self.capacity))
@@ -61,11 +67,11 @@ class Workload(NamedTuple):
 
     def first(self, count: int) -> "Workload":
         """The first ``count`` attempts."""
-        own = self._asdict()
-        for name in own:
+        columns = self._asdict()
+        for name in columns:
             if name not in ("capacity", "owners") and not name.startswith("step_"):
-                own[name] = own[name][:count]
-        return Workload(**own | {"owners": self.owners.first(count)})
+                columns[name] = columns[name][:count]
+        return Workload(**columns | {"owners": self.owners.first(count)})
 
 
 def workload(
@@ -95,28 +101,7 @@ def workload(
     Source: SPEC §4.
     """
     resources = counted_resources(pool)
-    running = pl.col("standing") == Standing.RUNNING
-    pending = pl.col("standing") == Standing.PENDING
-    start = pl.col("start_time")
-    held = (
-        described.filter(pl.col("pool") == pool.name)
-        .with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
-        .filter(
-            pl.col("standing") != Standing.NEVER_STARTED,
-            pl.col("arrival_time").is_not_null(),
-        )
-        .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
-        .with_columns(
-            open=running | pending,
-            occupancy=pl.when(running)
-            .then(pl.max_horizontal("walltime_s", now - start + 1))
-            .when(pending)
-            .then(pl.max_horizontal("walltime_s", pl.lit(1)))
-            .otherwise("occupancy_s"),
-        )
-        .filter(pl.col("occupancy").is_not_null())
-        .with_columns(end=start + pl.col("occupancy"))
-    )
+    held = _met(described.filter(pl.col("pool") == pool.name), now)
     reserved = reserved_rows(held)
     times, changes, planned = _steps(pool, resources, held.filter(reserved))
     held = held.filter(~reserved)
@@ -142,6 +127,31 @@ def workload(
         owners=owners_of(held, fairshare),
     )
     return work, held.select(KEYS)
+
+
+def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
+    """Those of a pool whose arrival and run time are known, in their order.
+
+    With ``open``, and ``occupancy`` and ``end`` as the simulation assumes them.
+    """
+    running = pl.col("standing") == Standing.RUNNING
+    pending = pl.col("standing") == Standing.PENDING
+    start = pl.col("start_time")
+    return (
+        described.with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
+        .filter(pl.col("standing") != Standing.NEVER_STARTED, pl.col("arrival_time").is_not_null())
+        .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
+        .with_columns(
+            open=running | pending,
+            occupancy=pl.when(running)
+            .then(pl.max_horizontal("walltime_s", now - start + 1))
+            .when(pending)
+            .then(pl.max_horizontal("walltime_s", pl.lit(1)))
+            .otherwise("occupancy_s"),
+        )
+        .filter(pl.col("occupancy").is_not_null())
+        .with_columns(end=start + pl.col("occupancy"))
+    )
 
 
 def counted_resources(pool: Pool) -> list[str]:

@@ -90,9 +90,10 @@ def test_windows_are_the_same_in_both_forms(
     for form in FORMS:
         out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
         form(usage.window_usage)(*grouped(rows), edges, bounds, weights, out, total)
-        form(usage.enter_occupancy)(
+        form(usage.enter)(
             *grouped(rows)[1:],
             edges,
+            0.0,
             *(np.zeros(len(edges) - 1) for _ in range(4)),
             np.zeros(len(edges) - 1, np.int64),
         )
@@ -109,10 +110,10 @@ def test_half_lives_are_the_same_in_both_forms(
     for form in FORMS:
         out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
         form(usage.half_life_usage)(*grouped(rows), np.array(at), half_life, out, total)
-        form(usage.enter_decayed)(
+        form(usage.enter)(
             *grouped(rows)[1:],
-            np.array(at),
-            half_life,
+            np.array([usage.BEFORE_ALL, *at]),
+            usage.LN_2 / half_life,
             *(np.zeros(len(at)) for _ in range(4)),
             np.zeros(len(at), np.int64),
         )

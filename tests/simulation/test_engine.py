@@ -173,6 +173,18 @@ def test_who_used_less_is_served_first_under_fairshare() -> None:
     assert starts(log, Policy(Order.fcfs, Backfill.none)) == [0, 4, 5, 6]
 
 
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_a_blocked_attempt_uses_from_the_first_instant_on(backfill: Backfill) -> None:
+    # 1   X A B    X is Bob's, and blocked. At 1 he has used something and Ann nothing: it is her
+    #     0 1 2    turn, though his other one came first. It had not been counted to him where
+    #              a plan is kept.
+    blocked = owned("bob", 0, 1)._replace(blocked=True, open=False, start=0, end=1)
+    log = Log((blocked, owned("bob", 0, 1), owned("ann", 0, 1)), (1,))
+    every_second = Ranking(interval=1, depth=1, recalculation=1)
+    policy = Policy(Order.fairshare, backfill)
+    assert starts(log, policy, ranking=every_second)[1:] == [2, 1]
+
+
 def test_fairshare_looks_at_usage_up_to_the_last_recalculation() -> None:
     # 1   a a a a A b    Recalculated every 100 s: at 4 nobody has used anything yet.
     log = Log((owned("ann", 0, 4), owned("ann", 0, 1), owned("bob", 1, 1)), (1,))

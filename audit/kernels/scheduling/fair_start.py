@@ -1,29 +1,39 @@
-"""Fair start times: each attempt's snapshot, taken by one sweep, and simulated forward (SPEC §5).
+"""Fair start times: each attempt's snapshot, simulated forward (SPEC §5).
 
-The sweep goes through the attempts in the order (arrival, submit, sequence) and keeps what a
-snapshot holds: who runs, by expected end; who waits, by rank; who is blocked. A subject's
-simulations begin from a copy of that. Subjects do not depend on one another, so a range of them is
-computed by itself, with the sweep begun where the range begins.
+Subjects do not depend on one another, so a range of them is computed by itself, with the sweep that
+keeps the snapshot begun where the range begins.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from audit.kernels.jit import inlined, lean, within
-from audit.kernels.scheduling.owners import Owners, compare, rate_owner, rate_waits
-from audit.kernels.scheduling.passes import (
+from audit.kernels.jit import inner, lean, within
+from audit.kernels.scheduling.books import open_books
+from audit.kernels.scheduling.loop import follow
+from audit.kernels.scheduling.order import arrange, rate
+from audit.kernels.scheduling.owners import compare
+from audit.kernels.scheduling.planned import foresee, plan_waiting
+from audit.kernels.scheduling.profile import NEVER, Ints, add_amounts, copy_amounts, fits
+from audit.kernels.scheduling.queue import close_gaps, enqueue, leave
+from audit.kernels.scheduling.snapshot import (
+    Observed,
+    changes_after,
+    copy_plans,
+    copy_state,
+    enter,
+    holds_too_much,
+    move_on,
+    with_blocked,
+)
+from audit.kernels.scheduling.space import (
     ALIVE,
     BY_OWNER,
     CONSERVATIVE,
     END,
-    FAIRSHARE,
     GHOST,
     HEAD,
-    HELD,
-    NEXT_END,
     NOBODY,
     NOW,
     RANK,
-    REQUESTS,
     RUNNING,
     STEP,
     TAIL,
@@ -32,477 +42,251 @@ from audit.kernels.scheduling.passes import (
     WAITING,
     Bools,
     Jobs,
-    Rules,
+    Model,
     Space,
     Steps,
-    arrange,
-    close_gaps,
-    ending,
-    enqueue,
-    follow,
-    foresee,
-    hold,
-    leave,
-    make_stale,
-    open_books,
-    plan_waiting,
-    release,
+    add_steps,
     reset,
 )
-from audit.kernels.scheduling.space import BEYOND, FIRST, NEVER, Ints
 
 
-class Observed(NamedTuple):
-    """What the schedule says of the attempts, in their order."""
+class Trials(NamedTuple):
+    """Where fair start times are worked out; spaces with room for a snapshot and its subject."""
 
-    start: Ints  # NEVER: it has not started
-    end: Ints
-    held: Bools  # blocked: takes up its request without having queued
-    present: Bools  # whether snapshots hold it at all
-
-
-@lean
-def earliest_alone(
-    space: Space, job: int, jobs: Jobs, steps: Steps, heap: Ints, resources: Any
-) -> int:
-    """When ``job`` starts with nobody beside it in the queue: as soon as it fits, or NEVER.
-
-    Actual ends and steps are gone through in their order; ``heap`` is working space.
-    """
-    free = space.extra
-    for x in range(len(resources)):
-        free[x] = space.free[x]
-    now: int = space.at[NOW]
-    step = space.at[STEP]
-    while step < steps.number and steps.time[step] <= now:
-        for x in range(len(resources)):
-            free[x] += steps.change[x, step]
-        step += 1
-    if fits_alone(jobs, job, free, resources):
-        return now
-    count = space.at[RUNNING]
-    for i in range(count):
-        heap[0, i] = i
-    for i in range(count // 2 - 1, -1, -1):
-        sink(heap, i, count, space.run)
-    while True:
-        then = NEVER
-        if count > 0:
-            then = space.run[END, heap[0, 0]]
-        if step < steps.number:
-            then = min(then, steps.time[step])
-        if then == NEVER:
-            return NEVER
-        while step < steps.number and steps.time[step] == then:
-            for x in range(len(resources)):
-                free[x] += steps.change[x, step]
-            step += 1
-        while count > 0 and space.run[END, heap[0, 0]] == then:
-            for x in range(len(resources)):
-                free[x] += space.run[HELD + x, heap[0, 0]]
-            count -= 1
-            heap[0, 0] = heap[0, count]
-            sink(heap, 0, count, space.run)
-        if fits_alone(jobs, job, free, resources):
-            return then
+    snapshot: Space
+    start: Space
+    """What all simulations from the snapshot begin with, where that is more than the snapshot."""
+    space: Space
+    """One simulation."""
+    steps: Steps
+    """Room for all steps, and two for each blocked attempt that can wait at one time."""
+    aside: Ints
+    """Room for one more than can wait at one time; see ``snapshot``."""
 
 
-@lean
-def fits_alone(jobs: Jobs, job: int, free: Ints, resources: Any) -> bool:
-    """Whether ``job`` fits in ``free``."""
-    for x in range(len(resources)):
-        if jobs.request[x, job] > free[x] and jobs.request[x, job] > 0:
-            return False
-    return True
+class FairStarts(NamedTuple):
+    """What is found out; an element per attempt."""
 
-
-@lean
-def sink(heap: Ints, i: int, count: int, run: Ints) -> None:
-    """Lets element ``i`` of a heap, first end on top, sink to its place."""
-    sinking = heap[0, i]
-    while True:
-        child = 2 * i + 1
-        if child >= count:
-            break
-        if child + 1 < count and run[END, heap[0, child + 1]] < run[END, heap[0, child]]:
-            child += 1
-        if run[END, heap[0, child]] >= run[END, sinking]:
-            break
-        heap[0, i] = heap[0, child]
-        i = child
-    heap[0, i] = sinking
-
-
-@lean
-def copy_state(source: Space, target: Space, resources: Any) -> None:
-    """Copies who runs, who waits and what is free."""
-    at = source.at
-    for i in range(len(at)):
-        target.at[i] = at[i]
-    for x in range(len(resources)):
-        target.free[x] = source.free[x]
-    for row in range(HELD + len(resources)):
-        for i in range(at[RUNNING]):
-            target.run[row, i] = source.run[row, i]
-    for row in range(REQUESTS + len(resources)):
-        for i in range(at[TAIL]):
-            target.queue[row, i] = source.queue[row, i]
-    make_stale(target, 0, at[TAIL])
-
-
-@lean
-def copy_plans(source: Space, target: Space, resources: Any) -> None:
-    """Copies plans and their profile."""
-    for i in range(source.at[TAIL]):
-        target.plan[i] = source.plan[i]
-        target.dirty[i] = source.dirty[i]
-    for i in range(len(source.bounds)):
-        target.bounds[i] = source.bounds[i]
-    for i in range(source.bounds[FIRST], source.bounds[BEYOND]):
-        target.times[i] = source.times[i]
-        for x in range(len(resources)):
-            target.levels[x, i] = source.levels[x, i]
-
-
-@lean
-def enter(
-    snapshot: Space,
-    job: int,
-    now: int,
-    jobs: Jobs,
-    observed: Observed,
-    rules: Rules,
-    aside: Ints,
-    resources: Any,
-) -> None:
-    """Puts an attempt that arrived earlier into the snapshot of ``now``.
-
-    Those that are never queued stand ``aside``: the blocked as long as they last, those too large
-    until they have started.
-    """
-    if not observed.present[job]:
-        return
-    if observed.start[job] < now and not observed.held[job]:
-        if observed.end[job] > now:
-            run_on(snapshot, job, jobs, observed, resources)
-    elif jobs.rank[job] < 0:
-        aside[0] += 1
-        aside[aside[0]] = job
-    else:
-        enqueue(snapshot, job, jobs, rules, resources)
-
-
-@lean
-def run_on(snapshot: Space, job: int, jobs: Jobs, observed: Observed, resources: Any) -> None:
-    """Enters an attempt that has started among those that run."""
-    for x in range(len(resources)):
-        snapshot.free[x] -= jobs.request[x, job]
-    expected = observed.start[job] + jobs.estimate[job]
-    hold(snapshot.run, snapshot.at, job, expected, observed.end[job], jobs.request, resources)
-
-
-@lean
-def move_on(
-    snapshot: Space,
-    now: int,
-    next_start: int,
-    jobs: Jobs,
-    steps: Steps,
-    observed: Observed,
-    aside: Ints,
-    resources: Any,
-) -> int:
-    """Brings the snapshot to ``now``; gives the first start of those that wait in it."""
-    at = snapshot.at
-    at[NOW] = now
-    while at[STEP] < steps.number and steps.time[at[STEP]] <= now:
-        for x in range(len(resources)):
-            snapshot.free[x] += steps.change[x, at[STEP]]
-        at[STEP] += 1
-    if next_start < now:
-        next_start = NEVER
-        kept = 0
-        queue = snapshot.queue
-        for i in range(at[TAIL]):
-            job = queue[WAITING, i]
-            if observed.start[job] < now:
-                if observed.end[job] > now:
-                    run_on(snapshot, job, jobs, observed, resources)
-                continue
-            next_start = min(next_start, observed.start[job])
-            if kept != i:
-                for row in range(REQUESTS + len(resources)):
-                    queue[row, kept] = queue[row, i]
-            kept += 1
-        at[TAIL] = kept
-        at[ALIVE] = kept
-        kept = 0
-        for i in range(1, aside[0] + 1):
-            job = aside[i]
-            next_change = changes_next(job, observed)
-            if next_change < now:
-                if not observed.held[job] and observed.end[job] > now:
-                    run_on(snapshot, job, jobs, observed, resources)
-                continue
-            next_start = min(next_start, next_change)
-            kept += 1
-            aside[kept] = job
-        aside[0] = kept
-    if at[NEXT_END] <= now:
-        release(snapshot.run, at, snapshot.free, now, resources)
-    return next_start
-
-
-@inlined
-def changes_next(job: int, observed: Observed) -> int:
-    """The last instant at which an attempt that has not run yet is where it is in a snapshot."""
-    last: int = observed.start[job]
-    if observed.held[job] and last != NEVER:
-        last = max(last, observed.end[job] - 1)
-    return last
-
-
-@lean
-def with_blocked(
-    steps: Steps,
-    since: int,
-    aside: Ints,
-    jobs: Jobs,
-    observed: Observed,
-    own: Steps,
-    resources: Any,
-) -> int:
-    """Writes to ``own`` the steps from index ``since`` on, and those of the blocked; their number.
-
-    A blocked attempt takes its request at its observed start, and gives it back at its end.
-    """
-    count = 0
-    for step in range(since, steps.number):
-        own.time[count] = steps.time[step]
-        own.planned[count] = steps.planned[step]
-        own.job[count] = steps.job[step]
-        for x in range(len(resources)):
-            own.change[x, count] = steps.change[x, step]
-        count += 1
-    for i in range(1, aside[0] + 1):
-        job = aside[i]
-        if not observed.held[job]:
-            continue
-        for sign in (-1, 1):
-            instant = observed.start[job] if sign < 0 else observed.end[job]
-            if instant == NEVER:
-                continue
-            place = count
-            while place > 0 and own.time[place - 1] > instant:
-                own.time[place] = own.time[place - 1]
-                own.planned[place] = own.planned[place - 1]
-                own.job[place] = own.job[place - 1]
-                for x in range(len(resources)):
-                    own.change[x, place] = own.change[x, place - 1]
-                place -= 1
-            own.time[place] = instant
-            own.planned[place] = False
-            own.job[place] = job if sign < 0 else ending(job)
-            for x in range(len(resources)):
-                own.change[x, place] = sign * jobs.request[x, job]
-            count += 1
-    return count
-
-
-@lean
-def holds_too_much(snapshot: Space, steps: Steps, resources: Any) -> bool:
-    """Whether more is held than there is, with what the blocked take at this very instant."""
-    for x in range(len(resources)):
-        free = snapshot.free[x]
-        step = snapshot.at[STEP]
-        while step < steps.number and steps.time[step] <= snapshot.at[NOW]:
-            free += steps.change[x, step]
-            step += 1
-        if free < 0:
-            return True
-    return False
-
-
-@lean
-def leave_those_behind(
-    space: Space, job: int, jobs: Jobs, rules: Rules, owners: Owners, resources: Any
-) -> None:
-    """Takes from the queue those whose turn, in the fair order, comes after that of ``job``."""
-    at = space.at
-    fair = rules.fair
-    for i in range(at[HEAD], at[TAIL] + 1):
-        waiting = job if i == at[TAIL] else space.queue[WAITING, i]
-        if fair == FAIRSHARE:
-            rate_owner(owners, space.ledger, jobs.owner[waiting], at[NOW])
-        else:
-            rate_waits(owners, space.ledger, jobs.owner[waiting])
-    for i in range(at[HEAD], at[TAIL]):
-        waiting = space.queue[WAITING, i]
-        if compare(space.ledger, jobs.owner[waiting], jobs.owner[job]) < 0:
-            leave(space, i, resources)
-    close_gaps(space, resources)
-
-
-@within
-def fair_start(
-    snapshot: Space,
-    plans: Space,
-    space: Space,
-    job: int,
-    jobs: Jobs,
-    steps: Steps,
-    rules: Rules,
-    owners: Owners,
-    steps_foreseen: bool,
-    begun: Ints,
-    nothing: Ints,
-    resources: Any,
-) -> tuple[int, int]:
-    """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none."""
-    if snapshot.at[ALIVE] == 0 and not steps_foreseen:
-        alone = earliest_alone(snapshot, job, jobs, steps, space.spare, resources)
-        return alone, alone
-    # Where the last to arrive stands last, it touches nobody before it starts: as a ghost it shows
-    # its start, and the others go on as if it were not there. Plans that last, others must heed;
-    # and where passes look at few, a ghost may not be looked at though it is the only one left.
-    conservative = rules.backfill == CONSERVATIVE
-    keeps_books = rules.order >= BY_OWNER
-    alone_last = rules.latest_last and not conservative and rules.depth == NEVER
-    ghost = job if alone_last else NOBODY
-    source = snapshot
-    if conservative or rules.fair != RANK:
-        copy_state(snapshot, plans, resources)
-        source = plans
-    if rules.fair != RANK:
-        open_books(plans, jobs, rules, plans.at[NOW])
-        leave_those_behind(plans, job, jobs, rules, owners, resources)
-    if conservative:  # the others' plans are the same with and without it
-        foresee(plans, steps, resources)
-        if keeps_books:
-            open_books(plans, jobs, rules, plans.at[NOW])
-        arrange(plans, jobs, rules, owners, resources)
-        for i in range(plans.at[TAIL]):
-            plans.plan[i] = UNPLANNED
-            plans.dirty[i] = 0
-        plan_waiting(plans, jobs, nothing, resources)
-    strict = NEVER
-    relaxed = NEVER
-    for turn in range(2):  # without it, or with its ghost; then with it
-        begun[job] = NEVER
-        copy_state(source, space, resources)
-        if conservative:
-            copy_plans(plans, space, resources)
-        if turn == 1:
-            space.at[TARGET] = job
-        else:
-            space.at[GHOST] = ghost
-        if turn == 1 or ghost == job:
-            enqueue(space, job, jobs, rules, resources)
-        if keeps_books:
-            open_books(space, jobs, rules, space.at[NOW])
-        while True:
-            follow(space, jobs, steps, rules, owners, begun, nothing, resources)
-            if turn == 0 and space.at[TARGET] == NOBODY:
-                strict = begun[job]  # of the ghost
-            if space.at[TARGET] == job or space.at[ALIVE] > 0:
-                break
-            if not steps_foreseen:
-                relaxed = earliest_alone(space, job, jobs, steps, space.spare, resources)
-                break
-            # The others have all started: now it joins.
-            begun[job] = NEVER
-            space.at[GHOST] = NOBODY
-            space.at[TARGET] = job
-            enqueue(space, job, jobs, rules, resources)
-        if turn == 1:
-            strict = begun[job]
-        elif space.at[TARGET] == job:
-            relaxed = begun[job]
-        if ghost == job:
-            break
-    return strict, relaxed
+    strict: Ints  # or NEVER
+    relaxed: Ints  # or NEVER
+    over: Bools  # whether the snapshot holds more than the capacity
 
 
 @lean
 def fair_starts(
-    jobs: Jobs,
+    model: Model,
     observed: Observed,
     capacity: Ints,
-    steps: Steps,
-    rules: Rules,
-    owners: Owners,
     steps_foreseen: bool,
     subject: Bools,
     low: int,
     high: int,
-    snapshot: Space,
-    plans: Space,
-    space: Space,
-    own: Steps,
-    aside: Ints,
-    begun: Ints,
-    strict: Ints,
-    relaxed: Ints,
-    over: Bools,
-    resources: Any,
+    trials: Trials,
+    out: FairStarts,
 ) -> None:
     """Writes the fair start times of the subjects from index ``low`` to ``high``.
 
     Args:
-        jobs, observed: the attempts.
+        model: the attempts and how the pool decides; see ``follow``.
+        observed: their schedule.
         capacity: before any step.
-        steps, rules, owners: see ``follow``.
         steps_foreseen: whether the policy plans ahead, and planned steps may lie ahead.
         subject: whose fair start times are asked for.
         low, high: the range of indices; ``low`` < ``high``.
-        snapshot, plans, space: room for as many attempts as can be in the pool at one time.
-        own: room for all steps, and two for each blocked attempt that can wait at one time.
-        aside: room for one more than can wait at one time.
-        begun: working space; one element per attempt.
-        strict, relaxed: get the fair start times, or NEVER.
-        over: gets whether the snapshot holds more than the capacity.
-        resources: see ``kernels.scheduling.space``.
+        trials: where they are worked out.
+        out: gets them.
     """
-    at = snapshot.at
-    reset(snapshot, capacity, resources)
+    jobs, steps = model.jobs, model.steps
+    snapshot, aside = trials.snapshot, trials.aside
+    state = snapshot.state
+    reset(snapshot, capacity)
     aside[0] = 0
-    nothing = begun[:0]
+    next_change = NEVER
     now = jobs.arrival[low]
-    next_start = NEVER
     for j in range(low):
         if observed.start[j] >= now or observed.end[j] > now:
-            enter(snapshot, j, now, jobs, observed, rules, aside, resources)
+            enter(snapshot, j, now, model, observed, aside)
             if observed.present[j] and (observed.start[j] >= now or observed.held[j]):
-                next_start = min(next_start, changes_next(j, observed))
+                next_change = min(next_change, changes_after(j, observed))
     for j in range(low, high):
         now = jobs.arrival[j]
-        next_start = move_on(snapshot, now, next_start, jobs, steps, observed, aside, resources)
+        next_change = move_on(snapshot, now, next_change, model, observed, aside)
         if subject[j]:
-            held = False
-            for i in range(1, aside[0] + 1):
-                held |= observed.held[aside[i]]
-            since = at[STEP]
-            mine = steps
-            if held:
-                number = with_blocked(steps, since, aside, jobs, observed, own, resources)
-                mine = Steps(own.time, own.change, own.planned, own.job, number)
-                at[STEP] = 0
-            over[j] = holds_too_much(snapshot, mine, resources)
-            strict[j], relaxed[j] = fair_start(
-                snapshot,
-                plans,
-                space,
-                j,
-                jobs,
-                mine,
-                rules,
-                owners,
-                steps_foreseen,
-                begun,
-                nothing,
-                resources,
-            )
-            at[STEP] = since
-        enter(snapshot, j, now, jobs, observed, rules, aside, resources)
+            taken = state[STEP]
+            here = model
+            if any_held(aside, observed):
+                room = trials.steps
+                number = with_blocked(steps, taken, aside, jobs, observed, room)
+                here_steps = Steps(room.time, room.change, room.planned, room.job, number)
+                here = Model(jobs, here_steps, model.rules, model.owners)
+                state[STEP] = 0
+            out.over[j] = holds_too_much(snapshot, here.steps)
+            out.strict[j], out.relaxed[j] = fair_start(trials, j, here, steps_foreseen)
+            state[STEP] = taken
+        enter(snapshot, j, now, model, observed, aside)
         if observed.present[j]:
-            next_start = min(next_start, changes_next(j, observed))
+            next_change = min(next_change, changes_after(j, observed))
+
+
+@within
+def any_held(aside: Ints, observed: Observed) -> bool:
+    """Whether any of those that stand aside is blocked."""
+    held = False
+    for i in range(1, aside[0] + 1):
+        held |= observed.held[aside[i]]
+    return held
+
+
+@within
+def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> tuple[int, int]:
+    """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none.
+
+    Where the last to arrive stands last, it touches nobody before it starts: as a ghost it shows
+    its start, and the others go on as if it were not there. Plans that last, others must heed; and
+    where passes look at few, a ghost may not be looked at though it is the only one left.
+    """
+    source, space, rules = trials.snapshot, trials.space, model.rules
+    if source.state[ALIVE] == 0 and not steps_foreseen:
+        alone = earliest_alone(source, job, model.jobs, model.steps)
+        return alone, alone
+    conservative = rules.backfill == CONSERVATIVE
+    if conservative or rules.fair != RANK:
+        prepare(trials.snapshot, trials.start, job, model)
+        source = trials.start
+    with_ghost = rules.latest_last and not conservative and rules.depth == NEVER
+    begin_again(source, space, job, model, with_ghost)
+    if with_ghost:
+        space.state[GHOST] = job
+    follow(space, model)
+    strict = space.begun[job]
+    relaxed = joined_last(space, job, model, steps_foreseen)
+    if not with_ghost:
+        begin_again(source, space, job, model, True)
+        space.state[TARGET] = job
+        follow(space, model)
+        strict = space.begun[job]
+    return strict, relaxed
+
+
+@within
+def prepare(snapshot: Space, start: Space, job: int, model: Model) -> None:
+    """Makes of a snapshot what the simulations for ``job`` begin with.
+
+    Under a fair order those behind ``job`` are left out; under ``conservative`` the others are
+    planned, for their plans are the same with and without it.
+    """
+    jobs, steps, rules, _ = model
+    copy_state(snapshot, start)
+    if rules.fair != RANK:
+        open_books(start, model, start.state[NOW])
+        leave_those_behind(start, job, model)
+    if rules.backfill == CONSERVATIVE:
+        foresee(start, steps)
+        if rules.order >= BY_OWNER:
+            open_books(start, model, start.state[NOW])
+        arrange(start, model)
+        for i in range(start.state[TAIL]):
+            start.plan[i] = UNPLANNED
+            start.freed[i] = 0
+        plan_waiting(start, jobs)
+
+
+@inner
+def leave_those_behind(space: Space, job: int, model: Model) -> None:
+    """Takes from the queue those whose turn, in the fair order, comes after that of ``job``."""
+    jobs, _, rules, owners = model
+    state, ledger = space.state, space.ledger
+    rate(rules.fair, owners, ledger, jobs.owner[job], state[NOW])
+    for i in range(state[HEAD], state[TAIL]):
+        rate(rules.fair, owners, ledger, jobs.owner[space.queue[WAITING, i]], state[NOW])
+    for i in range(state[HEAD], state[TAIL]):
+        waiting = space.queue[WAITING, i]
+        if compare(ledger, jobs.owner[waiting], jobs.owner[job]) < 0:
+            leave(space, i)
+    close_gaps(space)
+
+
+@inner
+def begin_again(source: Space, space: Space, job: int, model: Model, joins: bool) -> None:
+    """Lets a simulation begin from ``source``, where ``job`` has not joined; whether it does."""
+    space.begun[job] = NEVER
+    copy_state(source, space)
+    if model.rules.backfill == CONSERVATIVE:
+        copy_plans(source, space)
+    if model.rules.order >= BY_OWNER:
+        open_books(space, model, space.state[NOW])
+    if joins:
+        enqueue(space, job, model.jobs, model.rules)
+
+
+@within
+def joined_last(space: Space, job: int, model: Model, steps_foreseen: bool) -> int:
+    """When ``job`` starts that joins a simulation once all others have started; NEVER: they do not.
+
+    The simulation has come to that instant, if there is one.
+    """
+    if space.state[ALIVE] > 0:
+        return NEVER
+    if not steps_foreseen:
+        return earliest_alone(space, job, model.jobs, model.steps)
+    space.begun[job] = NEVER
+    space.state[GHOST] = NOBODY
+    space.state[TARGET] = job
+    enqueue(space, job, model.jobs, model.rules)
+    follow(space, model)
+    start: int = space.begun[job]
+    return start
+
+
+@inner
+def earliest_alone(space: Space, job: int, jobs: Jobs, steps: Steps) -> int:
+    """When ``job`` starts with nobody beside it in the queue: as soon as it fits, or NEVER.
+
+    Actual ends and steps are gone through in their order.
+    """
+    run, held, resources = space.run, space.held, space.resources
+    free = space.extra
+    copy_amounts(free, 0, space.free, 0, resources)
+    instant: int = space.state[NOW]
+    heap = space.spare[0]  # places of those that run, by end
+    running = space.state[RUNNING]
+    step = add_steps(steps, space.state[STEP], instant, free, resources)
+    if fits(jobs.request, job, free, 0, False, resources):
+        return instant
+    for i in range(running):
+        heap[i] = i
+    for i in range(running // 2 - 1, -1, -1):
+        sink(heap, i, running, run)
+    while True:
+        instant = NEVER
+        if running > 0:
+            instant = run[END, heap[0]]
+        if step < steps.number:
+            instant = min(instant, steps.time[step])
+        if instant == NEVER:
+            return NEVER
+        step = add_steps(steps, step, instant, free, resources)
+        while running > 0 and run[END, heap[0]] == instant:
+            add_amounts(free, 0, held, heap[0], 1, resources)
+            running -= 1
+            heap[0] = heap[running]
+            sink(heap, 0, running, run)
+        if fits(jobs.request, job, free, 0, False, resources):
+            return instant
+
+
+@inner
+def sink(heap: Ints, i: int, count: int, run: Ints) -> None:
+    """Lets element ``i`` of a heap, first end on top, sink to its place."""
+    sinking = heap[i]
+    while True:
+        child = 2 * i + 1
+        if child >= count:
+            break
+        if child + 1 < count and run[END, heap[child + 1]] < run[END, heap[child]]:
+            child += 1
+        if run[END, heap[child]] >= run[END, sinking]:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = sinking

@@ -17,17 +17,48 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, lean
+from audit.kernels.jit import inlined, inner, lean
 from audit.kernels.operators import priority
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-SINCE, SERIAL, TICK, ENTRIES, STATE = range(5)  # elements of state
-TIME, NEXT = range(2)  # rows of when
-VALUE, RATE = range(2)  # rows of amount
-HEAD, LAST, STAMP, RATED, FROM, UNTIL, SEEN, DEALT, PLACES = range(9)  # rows of place
-USED, PRIORITY, LINE, SLOPE, WAITED, USED_BEFORE, WAITED_BEFORE, SUMS = range(8)  # rows of sums
+# Registers: elements of Ledger.state.
+SINCE = 0  # until when the observed schedule says who used what; then the simulation does
+SERIAL = 1  # counts the ticks for which owners were rated: what is stamped with it is up to date
+TICK = 2  # the last recalculation that owners were rated for
+ENTRIES = 3  # how many entries there are
+REGISTERS = 4
+
+# Entries: rows of Ledger.when, and of Ledger.amount.
+TIME = 0  # when the rate of use changed
+NEXT = 1  # the entry of the same account after it
+VALUE = 0  # what had been used by then
+RATE = 1  # what is used per second from then on
+
+# Rows of Ledger.place, an element per account. Its chain of entries, and its stamps:
+OLDEST = 0
+NEWEST = 1
+STAMP = 2  # the SERIAL for which its usage is known
+RATED = 3  # of an owner: for which its keys are known
+# between which instants its usage in windows is a line:
+LINE_FROM = 4
+LINE_UNTIL = 5
+# of an owner, while the queue is dealt out: how many of its attempts wait, and the next one's place
+SEEN = 6
+DEALT = 7
+PLACES = 8
+
+# Rows of Ledger.sums, an element per account.
+USED = 0  # by the last recalculation; nuwt: by what has ended in the simulation
+PRIORITY = 1  # of a node among its siblings
+LINE = 2  # usage at LINE_FROM,
+SLOPE = 3  # and by how much it grows per second
+WAITED = 4  # nuwt: by what has ended in the simulation
+USED_BEFORE = 5  # nuwt: the same as observed
+WAITED_BEFORE = 6
+SUMS = 7
+
 NOTHING = -1
 BEFORE_ALL = -(1 << 62)
 AFTER_ALL = 1 << 62
@@ -53,11 +84,11 @@ class Owners(NamedTuple):
 class Ledger(NamedTuple):
     """What a simulation adds."""
 
-    state: Ints
+    state: Ints  # the registers
     path: Ints  # nodes × levels: from below the root to the node; −1 beyond it
     siblings: Ints  # [nodes]: the account of what a node and its siblings use
-    when: Ints
-    amount: Floats
+    when: Ints  # TIME, NEXT × entries
+    amount: Floats  # VALUE, RATE × entries
     place: Ints
     sums: Floats
     marks: Ints  # 2 × accounts × bounds: the entry that each had got to, simulated and observed
@@ -71,7 +102,7 @@ def ledger(path: Ints, siblings: Ints, bounds: int, changes: int, half_life: flo
     accounts = 2 * nodes
     entries = changes * levels * 2 + 1
     return Ledger(
-        state=np.zeros(STATE, np.int64),
+        state=np.zeros(REGISTERS, np.int64),
         path=path,
         siblings=siblings,
         when=np.zeros((2, entries), np.int64),
@@ -84,7 +115,7 @@ def ledger(path: Ints, siblings: Ints, bounds: int, changes: int, half_life: flo
     )
 
 
-@lean
+@inner
 def open_ledger(ledger: Ledger, since: int) -> None:
     """Empties it: from ``since`` on the simulation says what happens."""
     state = ledger.state
@@ -93,9 +124,9 @@ def open_ledger(ledger: Ledger, since: int) -> None:
     state[TICK] = NOTHING
     state[ENTRIES] = 0
     for account in range(ledger.place.shape[1]):
-        ledger.place[HEAD, account] = NOTHING
-        ledger.place[LAST, account] = NOTHING
-        ledger.place[UNTIL, account] = BEFORE_ALL
+        ledger.place[OLDEST, account] = NOTHING
+        ledger.place[NEWEST, account] = NOTHING
+        ledger.place[LINE_UNTIL, account] = BEFORE_ALL
         ledger.sums[USED, account] = 0.0
         ledger.sums[WAITED, account] = 0.0
 
@@ -110,11 +141,11 @@ def grown(value: float, rate: float, lasts: int, half_life: float) -> float:
     return value + rate * lasts
 
 
-@lean
+@inner
 def enter(ledger: Ledger, account: int, charge: float, now: int) -> None:
     """Enters in an account that ``charge`` more is used per second from ``now`` on."""
-    last = ledger.place[LAST, account]
-    ledger.place[UNTIL, account] = min(ledger.place[UNTIL, account], now)
+    last = ledger.place[NEWEST, account]
+    ledger.place[LINE_UNTIL, account] = min(ledger.place[LINE_UNTIL, account], now)
     if last != NOTHING and ledger.when[TIME, last] == now:
         ledger.amount[RATE, last] += charge
         return
@@ -122,9 +153,9 @@ def enter(ledger: Ledger, account: int, charge: float, now: int) -> None:
     ledger.state[ENTRIES] += 1
     ledger.when[TIME, entry] = now
     ledger.when[NEXT, entry] = NOTHING
-    ledger.place[LAST, account] = entry
+    ledger.place[NEWEST, account] = entry
     if last == NOTHING:
-        ledger.place[HEAD, account] = entry
+        ledger.place[OLDEST, account] = entry
         ledger.amount[VALUE, entry] = 0.0
         ledger.amount[RATE, entry] = charge
         for bound in range(ledger.marks.shape[2]):
@@ -137,7 +168,7 @@ def enter(ledger: Ledger, account: int, charge: float, now: int) -> None:
     ledger.amount[RATE, entry] = rate + charge
 
 
-@lean
+@inner
 def charge_owner(ledger: Ledger, owner: int, charge: float, now: int) -> None:
     """Lets an owner, and all above it, use ``charge`` more per second from ``now`` on."""
     for level in range(ledger.path.shape[1]):
@@ -197,7 +228,7 @@ def simulated_by(ledger: Ledger, account: int, bound: int, instant: int) -> int:
     """The same among the entries of the simulation; instants must not go back."""
     entry: int = ledger.marks[0, account, bound]
     if entry == NOTHING:
-        entry = ledger.place[HEAD, account]
+        entry = ledger.place[OLDEST, account]
         if entry == NOTHING or ledger.when[TIME, entry] > instant:
             return NOTHING
     following = ledger.when[NEXT, entry]
@@ -234,7 +265,7 @@ def used_by(
     rate = 0.0
     if ledger.half_life > 0.0:
         used = grown(used, 0.0, instant - since, ledger.half_life)
-    entry = ledger.place[HEAD, account]
+    entry = ledger.place[OLDEST, account]
     if entry == NOTHING:
         return used, rate, until
     if ledger.when[TIME, entry] > instant:
@@ -249,7 +280,7 @@ def used_by(
     return used, rate, until
 
 
-@lean
+@inner
 def usage(owners: Owners, ledger: Ledger, account: int, instant: int) -> float:
     """Decayed usage of an account: SPEC §7, ``windows`` (trailing) or ``half_life``.
 
@@ -257,8 +288,10 @@ def usage(owners: Owners, ledger: Ledger, account: int, instant: int) -> float:
     """
     place = ledger.place
     sums = ledger.sums
-    if place[FROM, account] <= instant <= place[UNTIL, account]:
-        line: float = sums[LINE, account] + sums[SLOPE, account] * (instant - place[FROM, account])
+    if place[LINE_FROM, account] <= instant <= place[LINE_UNTIL, account]:
+        line: float = sums[LINE, account] + sums[SLOPE, account] * (
+            instant - place[LINE_FROM, account]
+        )
         return line
     used, rate, until = used_by(owners, ledger, account, 0, instant)
     if ledger.half_life > 0.0:
@@ -267,22 +300,22 @@ def usage(owners: Owners, ledger: Ledger, account: int, instant: int) -> float:
     slope = 0.0
     for i in range(len(owners.weights)):
         age = (i + 1) * owners.interval
-        before, older, same = used_by(owners, ledger, account, i + 1, instant - age)
+        before, older, even_until = used_by(owners, ledger, account, i + 1, instant - age)
         total += owners.weights[i] * (used - before)
         slope += owners.weights[i] * (rate - older)
-        until = min(until, same + age)
+        until = min(until, even_until + age)
         used = before
         rate = older
         if before == 0.0 and older == 0.0:  # nothing that old until then
             break
     sums[LINE, account] = total
     sums[SLOPE, account] = slope
-    place[FROM, account] = instant
-    place[UNTIL, account] = until
+    place[LINE_FROM, account] = instant
+    place[LINE_UNTIL, account] = until
     return total
 
 
-@lean
+@inner
 def rate_owner(owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
     """Writes the keys of an owner: under ``fairshare``, the priorities on the way to it.
 
@@ -311,13 +344,13 @@ def rate_owner(owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
                 part = 0.0
                 if ledger.sums[USED, every] > 0.0:
                     part = min(ledger.sums[USED, node] / ledger.sums[USED, every], 1.0)
-                found = priority(owners.operator, owners.target[node], part)
-                ledger.sums[PRIORITY, node] = np.floor(found * GRID + 0.5)
+                of_node = priority(owners.operator, owners.target[node], part)
+                ledger.sums[PRIORITY, node] = np.floor(of_node * GRID + 0.5)
             key = ledger.sums[PRIORITY, node]
         ledger.keys[level, owner] = key
 
 
-@lean
+@inner
 def rate_waits(owners: Owners, ledger: Ledger, owner: int) -> None:
     """Writes the key of an owner under ``nuwt``: what it waited for each second of use."""
     if ledger.place[STAMP, owner] != ledger.state[SERIAL]:

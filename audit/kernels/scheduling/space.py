@@ -1,209 +1,268 @@
-"""What is free of each resource, now and as planners expect it.
+"""Where a simulation lives: what is simulated, and the arrays that every step of it works on.
 
-Amounts are int64. ``free`` has one element per resource; ``request`` a row per resource and a
-column per attempt. ``resources`` only says how many there are: where there is one, the tuple
-``(0,)``, which the compiler unrolls; else an array of as many elements.
-
-A *profile* tells what is expected to be free from now on: ``times[k]`` to ``times[k + 1]`` leaves
-``levels[:, k]``, for k from ``first`` to ``last``; the last level lasts for ever. ``bounds`` holds
-``first`` and ``last`` + 1. Levels may be negative.
+The arrays of a ``Space`` are allotted once and used for many simulations. The attempts that run
+stand in ``run`` and ``held``, by expected end. Those that wait stand in ``queue`` and ``asked``
+between ``state[HEAD]`` and ``state[TAIL]``, in the order in which they are served; one that has
+started stays as a gap, which fits nowhere, until gaps are the greater part.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, lean
+from audit.kernels.jit import inlined, inner
+from audit.kernels.scheduling.owners import Floats, Ledger, Owners
+from audit.kernels.scheduling.profile import (
+    NEVER,
+    Ints,
+    Profile,
+    add_amounts,
+    copy_amounts,
+    fits,
+)
 
-Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
-NEVER = np.iinfo(np.int64).max
-FIRST = 0  # of bounds
-BEYOND = 1
+# Codes of Rules.backfill.
+NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)
+
+# Codes of Rules.order and Rules.fair: what the order of the queue goes by.
+RANK, EXPANSION, FAIRSHARE, NUWT = range(4)
+BY_OWNER = FAIRSHARE  # this and those after it
+
+# Registers: elements of Space.state. Of all that happens:
+NOW = 0  # the instant, epoch s
+STEP = 1  # how many of the steps have been taken
+ARRIVING = 2  # index of the next attempt to arrive
+UNTIL = 3  # index behind the last one that does
+# of those that run:
+RUNNING = 4  # how many they are
+NEXT_END = 5  # when the first of them ends, or NEVER
+# of those that wait:
+HEAD = 6  # the first place of the queue that is none of its gaps, if any waits
+TAIL = 7  # the place behind its last one
+ALIVE = 8  # how many they are, gaps not counted
+ARRANGED = 9  # for which instant (or tick) the queue is in order; else OUT_OF_ORDER
+FREED = 10  # conservative: until when what has been freed since the last compression is free
+# of this simulation:
+TARGET = 11  # it stops when this attempt has started; NOBODY: it does not
+GHOST = 12  # this attempt leaves the queue when it would start, and occupies nothing; or NOBODY
+CHARGING = 13  # 1: the ledger is told of what starts
+REGISTERS = 14
+
+# Rows of Space.run.
+EXPECTED = 0  # the expected end
+END = 1  # the actual one
+JOB = 2
+RUN_ROWS = 3
+# Rows of Space.queue.
+WAITING = 0  # the attempt, or GAP
+ESTIMATE = 1
+WIDTH = 2  # see Jobs.width
+QUEUE_ROWS = 3
+
+NOBODY = -1
+GAP = -1
+HUGE = 1 << 62  # what a gap asks for
+UNPLANNED = -1
+OUT_OF_ORDER = -(1 << 62)
+
+# The queue is bounded in blocks of places: see Space.shortest.
+BLOCK_BITS = 6
+BLOCK = 1 << BLOCK_BITS
+WIDTHS = 24
+STALE = -1
+
+
+class Jobs(NamedTuple):
+    """The attempts of a pool in the order (arrival, submit, sequence)."""
+
+    arrival: Ints
+    occupancy: Ints
+    estimate: Ints
+    rank: Ints
+    """Place in the order of the queue, where that does not change with time; < 0: never queued."""
+    width: Ints
+    """Bits of the request of the first resource, at most WIDTHS − 1."""
+    request: Ints  # resources × attempts
+    owner: Ints
+    """A node of the share tree (``fairshare``), or a number (``nuwt``)."""
+    charge: Floats
+    """What it uses per second (``fairshare``) or in all (``nuwt``)."""
+
+
+class Steps(NamedTuple):
+    """How much is added to what is free, and when; ascending."""
+
+    time: Ints
+    change: Ints  # resources × steps
+    planned: Bools
+    job: Ints
+    """The blocked attempt that begins with it, ``ending(job)`` of one that ends, or NOBODY."""
+    number: int
+
+
+class Rules(NamedTuple):
+    """A policy; without a limit ``depth`` and ``window`` are NEVER."""
+
+    order: int
+    fair: int
+    """What a fair order goes by: FAIRSHARE or NUWT; RANK: arrival."""
+    latest_last: bool
+    """First come first served."""
+    backfill: int
+    depth: int
+    window: int
+
+
+class Model(NamedTuple):
+    """What is simulated."""
+
+    jobs: Jobs
+    steps: Steps
+    rules: Rules
+    owners: Owners
+
+
+class Space(NamedTuple):
+    """Where a simulation lives; room for as many attempts as can be in it at one time."""
+
+    state: Ints
+    """The registers."""
+    free: Ints  # resources × 1
+    """What is free now; may be negative."""
+    extra: Ints  # resources × 1
+    """Under ``easy``: what the head of the queue leaves at the shadow; else working space."""
+    run: Ints  # EXPECTED, END, JOB × those that run, ascending by EXPECTED
+    held: Ints  # resources × those that run
+    queue: Ints  # WAITING, ESTIMATE, WIDTH × places
+    asked: Ints  # resources × places: what those that wait ask for
+    shortest: Ints  # WIDTHS × blocks
+    """Of each BLOCK places, so that a pass can leave out what cannot start: the least estimate of
+    those up to each width; STALE in the first row where some of them have changed since."""
+    least: Ints  # resources × blocks
+    """Of the same places: the least request of each resource."""
+    plan: Ints  # [places]
+    """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet."""
+    freed: Ints  # [places]
+    """As ``state[FREED]``, for one place: what those behind it in the queue gave up."""
+    spare: Ints  # 2 × places: working space
+    profile: Profile
+    ledger: Ledger
+    begun: Ints  # [attempts]
+    """Gets the start of each attempt that starts."""
+    planned: Ints  # [attempts] or none
+    """Gets the first plan of each attempt under ``conservative``."""
+    resources: Any
+    """As many elements as there are resources; see ``profile``."""
+
+
+def space(
+    resources: Any, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
+) -> Space:
+    """Room for ``attempts`` at one time, and for ``steps`` planned steps."""
+    number = len(resources)
+    places = attempts + 2
+    blocks = (places >> BLOCK_BITS) + 2
+    breakpoints = 4 * places + 2 * steps + 8
+    return Space(
+        state=np.zeros(REGISTERS, np.int64),
+        free=np.zeros((number, 1), np.int64),
+        extra=np.zeros((number, 1), np.int64),
+        run=np.zeros((RUN_ROWS, places), np.int64),
+        held=np.zeros((number, places), np.int64),
+        queue=np.zeros((QUEUE_ROWS, places), np.int64),
+        asked=np.zeros((number, places), np.int64),
+        shortest=np.zeros((WIDTHS, blocks), np.int64),
+        least=np.zeros((number, blocks), np.int64),
+        plan=np.zeros(places, np.int64),
+        freed=np.zeros(places, np.int64),
+        spare=np.zeros((2, places), np.int64),
+        profile=Profile(
+            times=np.zeros(breakpoints, np.int64),
+            levels=np.zeros((number, breakpoints), np.int64),
+            bounds=np.zeros(2, np.int64),
+            resources=resources,
+        ),
+        ledger=ledger,
+        begun=begun,
+        planned=planned,
+        resources=resources,
+    )
 
 
 @inlined
-def fits_level(request: Ints, k: int, levels: Ints, at: int, resources: Any) -> bool:
-    """Whether attempt ``k`` fits in level ``at`` of a profile."""
-    for x in range(len(resources)):
-        if request[x, k] > levels[x, at] and request[x, k] > 0:
-            return False
-    return True
+def ending(job: int) -> int:
+    """How ``Steps.job`` says that an attempt ends; its own inverse."""
+    return -2 - job
+
+
+@inner
+def reset(space: Space, capacity: Ints) -> None:
+    """Makes an empty pool of a space."""
+    state = space.state
+    for register in range(REGISTERS):
+        state[register] = 0
+    state[NEXT_END] = NEVER
+    state[TARGET] = NOBODY
+    state[GHOST] = NOBODY
+    for x in range(len(space.resources)):
+        space.free[x, 0] = capacity[x]
 
 
 @inlined
-def fits_beside_itself(
-    request: Ints, k: int, levels: Ints, at: int, itself: bool, resources: Any
-) -> bool:
-    """The same, where the level may hold attempt ``k`` itself."""
-    for x in range(len(resources)):
-        asked = request[x, k]
-        if asked > 0 and asked > levels[x, at] + (asked if itself else 0):
-            return False
-    return True
+def add_steps(steps: Steps, step: int, instant: int, free: Ints, resources: Any) -> int:
+    """Adds to ``free`` the steps from index ``step`` to an instant; gives the index behind them."""
+    while step < steps.number and steps.time[step] <= instant:
+        add_amounts(free, 0, steps.change, step, 1, resources)
+        step += 1
+    return step
 
 
 @inlined
-def forget_past(times: Ints, bounds: Ints, now: int) -> None:
-    """Lets a profile begin at ``now``."""
-    first = bounds[FIRST]
-    while first + 1 < bounds[BEYOND] and times[first + 1] <= now:
-        first += 1
-    times[first] = max(times[first], now)
-    bounds[FIRST] = first
+def fits_free(space: Space, i: int) -> bool:
+    """Whether what waits at place ``i`` fits in what is free now."""
+    return fits(space.asked, i, space.free, 0, False, space.resources)
 
 
 @inlined
-def cut(times: Ints, levels: Ints, bounds: Ints, instant: int, resources: Any) -> int:
-    """Makes ``instant`` a breakpoint of a profile, not before its beginning; gives its index."""
-    low: int = bounds[FIRST]
-    high = bounds[BEYOND]
-    while low < high:
-        middle = (low + high) >> 1
-        if times[middle] < instant:
-            low = middle + 1
-        else:
-            high = middle
-    if low < bounds[BEYOND] and times[low] == instant:
-        return low
-    if bounds[BEYOND] == len(times):  # make room where the past was
-        gap = bounds[FIRST]
-        for i in range(gap, bounds[BEYOND]):
-            times[i - gap] = times[i]
-            for x in range(len(resources)):
-                levels[x, i - gap] = levels[x, i]
-        bounds[FIRST] = 0
-        bounds[BEYOND] -= gap
-        low -= gap
-    for i in range(bounds[BEYOND], low, -1):
-        times[i] = times[i - 1]
-    for x in range(len(resources)):
-        for i in range(bounds[BEYOND], low - 1, -1):
-            levels[x, i] = levels[x, i - 1]
-    times[low] = instant
-    bounds[BEYOND] += 1
-    return low
+def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
+    """Enters an attempt among those that run, and takes its request from what is free."""
+    run, held, state, resources = space.run, space.held, space.state, space.resources
+    add_amounts(space.free, 0, jobs.request, job, -1, resources)
+    i = state[RUNNING]
+    while i > 0 and run[EXPECTED, i - 1] > expected:
+        run[EXPECTED, i] = run[EXPECTED, i - 1]
+        run[END, i] = run[END, i - 1]
+        run[JOB, i] = run[JOB, i - 1]
+        copy_amounts(held, i, held, i - 1, resources)
+        i -= 1
+    run[EXPECTED, i] = expected
+    run[END, i] = end
+    run[JOB, i] = job
+    copy_amounts(held, i, jobs.request, job, resources)
+    state[RUNNING] += 1
+    state[NEXT_END] = min(state[NEXT_END], end)
 
 
 @inlined
-def join(times: Ints, levels: Ints, bounds: Ints, at: int, resources: Any) -> None:
-    """Removes breakpoint ``at`` where nothing changes there."""
-    if at <= bounds[FIRST] or at >= bounds[BEYOND]:
-        return
-    for x in range(len(resources)):
-        if levels[x, at] != levels[x, at - 1]:
-            return
-    bounds[BEYOND] -= 1
-    for i in range(at, bounds[BEYOND]):
-        times[i] = times[i + 1]
-    for x in range(len(resources)):
-        for i in range(at, bounds[BEYOND]):
-            levels[x, i] = levels[x, i + 1]
-
-
-@lean
-def add(
-    times: Ints,
-    levels: Ints,
-    bounds: Ints,
-    begin: int,
-    end: int,
-    request: Ints,
-    k: int,
-    sign: int,
-    resources: Any,
-) -> None:
-    """Adds ``sign`` times the request of attempt ``k`` to a profile over [begin, end).
-
-    ``end`` may be NEVER. Nothing before the beginning of the profile changes.
-    """
-    begin = max(begin, times[bounds[FIRST]])
-    if begin >= end:
-        return
-    a = cut(times, levels, bounds, begin, resources)
-    first = bounds[FIRST]
-    b = bounds[BEYOND]
-    if end != NEVER:
-        b = cut(times, levels, bounds, end, resources)
-        a -= first - bounds[FIRST]  # cutting may have moved everything
-    for x in range(len(resources)):
-        change = sign * request[x, k]
-        for i in range(a, b):
-            levels[x, i] += change
-    join(times, levels, bounds, b, resources)
-    join(times, levels, bounds, a, resources)
-
-
-@lean
-def earliest(
-    times: Ints,
-    levels: Ints,
-    bounds: Ints,
-    begin: int,
-    duration: int,
-    request: Ints,
-    k: int,
-    resources: Any,
-) -> int:
-    """The first instant from ``begin`` on where attempt ``k`` fits for ``duration``, or NEVER."""
-    beyond = bounds[BEYOND]
-    i = bounds[FIRST]
-    while i + 1 < beyond and times[i + 1] <= begin:
-        i += 1
-    while True:
-        while i < beyond and not fits_level(request, k, levels, i, resources):
-            i += 1
-        if i == beyond:
-            return NEVER
-        start: int = max(begin, times[i])
-        until = start + duration
-        i += 1
-        while i < beyond and times[i] < until and fits_level(request, k, levels, i, resources):
-            i += 1
-        if i == beyond or times[i] >= until:
-            return start
-
-
-@lean
-def earlier(
-    times: Ints,
-    levels: Ints,
-    bounds: Ints,
-    now: int,
-    plan: int,
-    before: int,
-    duration: int,
-    request: Ints,
-    k: int,
-    resources: Any,
-) -> int:
-    """The first instant before ``plan``, and before ``before``, at which attempt ``k`` fits.
-
-    It is planned from ``plan`` on for ``duration``, which the profile holds and which is free for
-    itself. Gives ``plan`` where there is none.
-    """
-    own_end = plan if plan == NEVER else plan + duration
-    limit = min(plan, before)
-    beyond = bounds[BEYOND]
-    i = bounds[FIRST]
-    while True:
-        while i < beyond and times[i] < limit and not fits_level(request, k, levels, i, resources):
-            i += 1
-        if i == beyond:
-            return plan
-        start: int = max(now, times[i])
-        if start >= limit:
-            return plan
-        until = start + duration
-        i += 1
-        while (
-            i < beyond
-            and times[i] < until
-            and fits_beside_itself(
-                request, k, levels, i, plan <= times[i] and times[i] < own_end, resources
-            )
-        ):
-            i += 1
-        if i == beyond or times[i] >= until:
-            return start
+def release(space: Space) -> None:
+    """Frees what has ended by now."""
+    run, held, state, resources = space.run, space.held, space.state, space.resources
+    now = state[NOW]
+    kept = 0
+    next_end = NEVER
+    for i in range(state[RUNNING]):
+        if run[END, i] <= now:
+            add_amounts(space.free, 0, held, i, 1, resources)
+            continue
+        next_end = min(next_end, run[END, i])
+        if kept != i:
+            run[EXPECTED, kept] = run[EXPECTED, i]
+            run[END, kept] = run[END, i]
+            run[JOB, kept] = run[JOB, i]
+            copy_amounts(held, kept, held, i, resources)
+        kept += 1
+    state[RUNNING] = kept
+    state[NEXT_END] = next_end

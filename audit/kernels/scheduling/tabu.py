@@ -1,64 +1,78 @@
-"""Conservative backfilling whose plan is optimised by a tabu search ([K] §4; SPEC §8, *TS*).
+"""The tabu search for a better plan of those that wait ([K] §4; SPEC §8, *TS*).
 
-A simulation lives in a ``passes.Space``; what the search needs beside it is in ``Room``. A *slot*
-is one of those that wait with a planned start, by place in the queue. ``slots[START]`` is the
-schedule that is being tried, ``slots[BEST]`` the best so far, ``slots[ORDER]`` the slots by their
-start in the latter. The profile in the space goes with the former, ``times``, ``levels`` and
-``bounds`` of the room with the latter.
+A simulation lives in a ``Space``; what the search needs beside it is in ``Room``. A *slot* is one
+of those that wait with a planned start, by place in the queue. ``slots[START]`` is the schedule
+that is being tried, ``slots[BEST]`` the best so far, ``slots[ORDER]`` the slots by their start in
+the latter. The profile of the space goes with the former, that of the room with the latter.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, lean
+from audit.kernels.jit import inlined, inner, within
 from audit.kernels.scheduling.owners import Floats
-from audit.kernels.scheduling.passes import (
-    ALIVE,
-    ARRIVING,
-    FREED,
-    GAP,
-    HEAD,
-    NEXT_END,
-    NOW,
-    STEP,
-    TAIL,
-    UNPLANNED,
-    UNTIL,
-    WAITING,
-    Jobs,
-    Rules,
-    Space,
-    Steps,
-    enqueue,
-    next_plan,
-    pass_conservative,
-    release,
-    release_plans,
-)
-from audit.kernels.scheduling.space import (
+from audit.kernels.scheduling.profile import (
     BEYOND,
     FIRST,
     NEVER,
     Ints,
-    add,
+    Profile,
+    add_between,
+    copy_amounts,
     earlier,
     earliest,
-    forget_past,
+)
+from audit.kernels.scheduling.space import (
+    FREED,
+    GAP,
+    HEAD,
+    NOW,
+    TAIL,
+    UNPLANNED,
+    WAITING,
+    Jobs,
+    Space,
 )
 
 Words = NDArray[np.uint64]
 
-# Elements of state.
-TAKEN, LACKING, INTERRUPTED, CEASE, MET, SLOTS, TRIED, ACCEPTED, SEARCHES, STATES = range(10)
-# Rows of slots.
-JOB, PLACE, START, BEST, ORDER, TABU, ROWS = range(7)
-# Rows of met: attempts that have arrived and not ended, and whether they have been seen to run.
-WHO, RUNS = range(2)
-# Columns of measures; the rows are the best schedule and the one that is tried.
+# Registers: elements of Room.state. Of a simulation:
+TAKEN = 0  # how many of the random words have been used
+LACKING = 1  # how many the search needs that is due
+INTERRUPTED = 2  # 1: a search is due, and the caller is asked for words, or to watch the clock
+CEASE = 3  # 1: the caller's clock has run out
+MET = 4  # how many have arrived and not been seen to end
+# of the search that goes on:
+SLOTS = 5  # how many slots there are
+OWNERS = 6  # how many owners have been seen
+HELD = 7  # length of the tabu list so far
+OLDEST = 8  # place of its oldest element
+# and what searches came to:
+SEARCHES = 9
+TRIED = 10  # plans that were made by moving an attempt
+ACCEPTED = 11  # those of them that were better
+REGISTERS = 12
+
+# Rows of Room.slots.
+JOB = 0
+PLACE = 1  # in the queue
+START = 2  # in the schedule that is tried
+BEST = 3  # in the best schedule
+ORDER = 4  # no property of a slot: the slots in order of BEST
+TABU = 5  # 1: on the tabu list
+ROWS = 6
+
+# Rows of Room.met: attempts that have arrived and not ended.
+WHO = 0
+RUNS = 1  # 1: it has been seen to run
+
+# Columns of Room.measures.
 SLOWDOWN, WAIT, RESPONSE, FAIRNESS, MEASURES = range(5)
-BEST_OF, TRIED_OF = range(2)
+# Its rows.
+BEST_OF = 0
+TRIED_OF = 1
 
 MARGIN = 1e-9
 """A weight up to this is none: rounding decides nothing."""
@@ -68,13 +82,13 @@ class Room(NamedTuple):
     """Where a search lives, and what it knows of owners."""
 
     state: Ints
-    slots: Ints
+    """The registers."""
+    slots: Ints  # JOB, … TABU × slots
     tabu: Ints
     """The slots moved last, a ring; as long as the tabu list."""
-    times: Ints
-    levels: Ints
-    bounds: Ints
-    met: Ints
+    profile: Profile
+    """Of the best schedule."""
+    met: Ints  # WHO, RUNS × attempts
     waited: Ints
     """By owner: of what has ended or runs."""
     used: Floats
@@ -88,7 +102,8 @@ class Room(NamedTuple):
     owners: Ints
     """Those seen, what waits included."""
     nuwt: Floats
-    measures: Floats
+    """Of each of those."""
+    measures: Floats  # BEST_OF, TRIED_OF × the four measures
 
 
 class Search(NamedTuple):
@@ -106,12 +121,15 @@ class Search(NamedTuple):
 def room(space: Space, attempts: int, owners: int, tabu: int) -> Room:
     """Room for so many attempts and owners beside a space, and a tabu list."""
     return Room(
-        state=np.zeros(STATES, np.int64),
+        state=np.zeros(REGISTERS, np.int64),
         slots=np.zeros((ROWS, attempts + 1), np.int64),
         tabu=np.zeros(tabu, np.int64),
-        times=np.zeros_like(space.times),
-        levels=np.zeros_like(space.levels),
-        bounds=np.zeros_like(space.bounds),
+        profile=Profile(
+            times=np.zeros_like(space.profile.times),
+            levels=np.zeros_like(space.profile.levels),
+            bounds=np.zeros_like(space.profile.bounds),
+            resources=space.resources,
+        ),
         met=np.zeros((2, attempts + 1), np.int64),
         waited=np.zeros(owners, np.int64),
         used=np.zeros(owners),
@@ -125,51 +143,22 @@ def room(space: Space, attempts: int, owners: int, tabu: int) -> Room:
 
 
 @inlined
-def copy_profile(
-    times: Ints, levels: Ints, bounds: Ints, to_times: Ints, to_levels: Ints, to_bounds: Ints
-) -> None:
+def copy_profile(source: Profile, target: Profile) -> None:
     """Copies a profile."""
-    first = bounds[FIRST]
-    to_bounds[FIRST] = 0
-    to_bounds[BEYOND] = bounds[BEYOND] - first
-    for k in range(to_bounds[BEYOND]):
-        to_times[k] = times[first + k]
-        for x in range(len(levels)):
-            to_levels[x, k] = levels[x, first + k]
+    first = source.bounds[FIRST]
+    target.bounds[FIRST] = 0
+    target.bounds[BEYOND] = source.bounds[BEYOND] - first
+    for k in range(target.bounds[BEYOND]):
+        target.times[k] = source.times[first + k]
+        copy_amounts(target.levels, k, source.levels, first + k, source.resources)
 
 
-@lean
-def account(room: Room, jobs: Jobs, begun: Ints, now: int) -> None:
-    """Enters with their owners who has started or ended by now."""
-    met = room.met
-    kept = 0
-    for i in range(room.state[MET]):
-        job = met[WHO, i]
-        runs = met[RUNS, i]
-        if begun[job] <= now:
-            owner = jobs.owner[job]
-            expected = float(jobs.estimate[job] * jobs.request[0, job])
-            if runs == 0:
-                runs = 1
-                room.seen[owner] += 1
-                room.waited[owner] += begun[job] - jobs.arrival[job]
-                room.used[owner] += expected
-            if begun[job] + jobs.occupancy[job] <= now:
-                room.used[owner] += jobs.charge[job] - expected
-                continue
-        met[WHO, kept] = job
-        met[RUNS, kept] = runs
-        kept += 1
-    room.state[MET] = kept
-
-
-@lean
-def gather(space: Space, room: Room, jobs: Jobs) -> int:
-    """Makes the slots of what waits with a planned start, and the owners; gives their number."""
-    at = space.at
+@inner
+def gather(space: Space, room: Room, jobs: Jobs) -> None:
+    """Makes the slots of what waits with a planned start, and finds the owners seen."""
     slots = room.slots
     count = 0
-    for i in range(at[HEAD], at[TAIL]):
+    for i in range(space.state[HEAD], space.state[TAIL]):
         plan = space.plan[i]
         if space.queue[WAITING, i] == GAP or plan in (UNPLANNED, NEVER):
             continue
@@ -193,11 +182,11 @@ def gather(space: Space, room: Room, jobs: Jobs) -> int:
             room.owners[known] = owner
             known += 1
     room.state[SLOTS] = count
+    room.state[OWNERS] = known
     sort(room)
-    return known
 
 
-@lean
+@inner
 def sort(room: Room) -> None:
     """Puts ``slots[ORDER]`` in order of the best schedule's starts; ties by slot."""
     slots = room.slots
@@ -214,14 +203,15 @@ def sort(room: Room) -> None:
         slots[ORDER, k] = slot
 
 
-@lean
-def measure(room: Room, jobs: Jobs, known: int, of: int) -> None:
-    """The four measures of the schedule that is tried, to row ``of`` of ``measures``.
+@inner
+def measure(room: Room, jobs: Jobs, row: int) -> None:
+    """Writes the four measures of the schedule that is tried to a row of ``measures``.
 
     Sums over the slots in place of means: only ratios between schedules of the same slots matter.
     """
     slots = room.slots
     owners = room.owners
+    known = room.state[OWNERS]
     for k in range(known):
         room.waits[owners[k]] = room.waited[owners[k]]
     slowdown = 0.0
@@ -244,10 +234,10 @@ def measure(room: Room, jobs: Jobs, known: int, of: int) -> None:
     spread = 0.0
     for k in range(known):
         spread += (room.nuwt[k] - mean) ** 2
-    room.measures[of, SLOWDOWN] = slowdown
-    room.measures[of, WAIT] = float(waited)
-    room.measures[of, RESPONSE] = float(waited + ran)
-    room.measures[of, FAIRNESS] = spread
+    room.measures[row, SLOWDOWN] = slowdown
+    room.measures[row, WAIT] = float(waited)
+    room.measures[row, RESPONSE] = float(waited + ran)
+    room.measures[row, FAIRNESS] = spread
 
 
 @inlined
@@ -286,243 +276,125 @@ def draw(room: Room, words: Words) -> int:
         i += 1
 
 
-@lean
-def move(space: Space, room: Room, slot: int, start: int, jobs: Jobs, resources: Any) -> None:
-    """Plans a slot for another start, where it is planned."""
+@inner
+def plan(space: Space, slot: int, room: Room, start: int, sign: int, jobs: Jobs) -> None:
+    """Adds (sign > 0) to what is free, or takes, what a slot holds when it starts at ``start``."""
     job = room.slots[JOB, slot]
-    had = room.slots[START, slot]
-    lasts = jobs.estimate[job]
-    times, levels, bounds = space.times, space.levels, space.bounds
-    add(times, levels, bounds, had, had + lasts, jobs.request, job, 1, resources)
-    add(times, levels, bounds, start, start + lasts, jobs.request, job, -1, resources)
-    room.slots[START, slot] = start
+    add_between(space.profile, start, start + jobs.estimate[job], jobs.request, job, sign)
 
 
-@lean
-def tighten(space: Space, room: Room, leaving: int, jobs: Jobs, resources: Any) -> bool:
+@inner
+def tighten(space: Space, room: Room, leaving: int, jobs: Jobs) -> bool:
     """Puts all slots but ``leaving``, in order of start, at the earliest start that fits.
 
     None moves later. Whether any has moved.
     """
     slots = room.slots
-    now = space.at[NOW]
+    now = space.state[NOW]
     moved = False
     for i in range(room.state[SLOTS]):
         slot = slots[ORDER, i]
-        plan = slots[START, slot]
-        if slot == leaving or plan <= now:
+        planned = slots[START, slot]
+        if slot == leaving or planned <= now:
             continue
         job = slots[JOB, slot]
-        start = earlier(
-            space.times,
-            space.levels,
-            space.bounds,
-            now,
-            plan,
-            NEVER,
-            jobs.estimate[job],
-            jobs.request,
-            job,
-            resources,
-        )
-        if start < plan:
-            move(space, room, slot, start, jobs, resources)
+        start = earlier(space.profile, now, planned, NEVER, jobs.estimate[job], jobs.request, job)
+        if start < planned:
+            plan(space, slot, room, planned, 1, jobs)
+            plan(space, slot, room, start, -1, jobs)
+            slots[START, slot] = start
             moved = True
     return moved
 
 
-@lean
-def try_out(space: Space, room: Room, slot: int, jobs: Jobs, resources: Any) -> bool:
+@inner
+def try_out(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
     """Takes a slot out, compresses, and puts it back at the earliest start that is left.
 
     Whether this makes another schedule.
     """
     job = room.slots[JOB, slot]
-    had = room.slots[START, slot]
-    lasts = jobs.estimate[job]
-    times, levels, bounds = space.times, space.levels, space.bounds
-    add(times, levels, bounds, had, had + lasts, jobs.request, job, 1, resources)
-    moved = tighten(space, room, slot, jobs, resources)
-    start = earliest(times, levels, bounds, space.at[NOW], lasts, jobs.request, job, resources)
+    planned = room.slots[START, slot]
+    plan(space, slot, room, planned, 1, jobs)
+    moved = tighten(space, room, slot, jobs)
+    now = space.state[NOW]
+    start = earliest(space.profile, now, jobs.estimate[job], jobs.request, job)
     room.slots[START, slot] = start
     if start != NEVER:
-        add(times, levels, bounds, start, start + lasts, jobs.request, job, -1, resources)
-    return moved or start != had
+        plan(space, slot, room, start, -1, jobs)
+    return moved or start != planned
 
 
-@lean
-def optimise(
-    space: Space, room: Room, jobs: Jobs, search: Search, words: Words, resources: Any
-) -> None:
+@within
+def choose(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
+    """Keeps the schedule that is tried where it is better than the best; whether it is."""
+    slots = room.slots
+    count = room.state[SLOTS]
+    taken = False
+    if slots[START, slot] != NEVER:
+        measure(room, jobs, TRIED_OF)
+        taken = better(room.measures)
+    if taken:
+        for i in range(count):
+            slots[BEST, i] = slots[START, i]
+        for k in range(MEASURES):
+            room.measures[BEST_OF, k] = room.measures[TRIED_OF, k]
+        copy_profile(space.profile, room.profile)
+        sort(room)
+    else:
+        for i in range(count):
+            slots[START, i] = slots[BEST, i]
+        copy_profile(room.profile, space.profile)
+    return taken
+
+
+@within
+def forbid(room: Room, slot: int) -> None:
+    """Puts a slot on the tabu list, from which the oldest goes where it is full."""
+    state, tabu = room.state, room.tabu
+    length = len(tabu)
+    if state[HELD] == length:
+        room.slots[TABU, tabu[state[OLDEST]]] = 0
+        tabu[state[OLDEST]] = slot
+        state[OLDEST] = (state[OLDEST] + 1) % length
+    else:
+        tabu[(state[OLDEST] + state[HELD]) % length] = slot
+        state[HELD] += 1
+    room.slots[TABU, slot] = 1
+
+
+@within
+def allow_all(room: Room) -> None:
+    """Empties the tabu list."""
+    for slot in range(room.state[SLOTS]):
+        room.slots[TABU, slot] = 0
+    room.state[HELD] = 0
+    room.state[OLDEST] = 0
+
+
+@inner
+def optimise(space: Space, room: Room, jobs: Jobs, search: Search, words: Words) -> None:
     """TABUSEARCH ([K] Algorithm 2) over what waits; the best schedule becomes the plan."""
     state = room.state
-    slots = room.slots
-    known = gather(space, room, jobs)
-    count = state[SLOTS]
-    measure(room, jobs, known, BEST_OF)
-    copy_profile(space.times, space.levels, space.bounds, room.times, room.levels, room.bounds)
+    gather(space, room, jobs)
+    measure(room, jobs, BEST_OF)
+    copy_profile(space.profile, room.profile)
+    allow_all(room)
     state[SEARCHES] += 1
-    length = len(room.tabu)
-    oldest = 0
-    held = 0
     accepted = 0
-    for _ in range(search.turns * count):
-        if state[CEASE] > 0:  # the caller's clock has run out
+    for _ in range(search.turns * state[SLOTS]):
+        if state[CEASE] > 0:
             break
         slot = draw(room, words)
         if slot < 0:
-            for i in range(count):
-                slots[TABU, i] = 0
-            held = 0
-            oldest = 0
+            allow_all(room)
             continue
         state[TRIED] += 1
-        if try_out(space, room, slot, jobs, resources):
-            taken = False
-            if slots[START, slot] != NEVER:
-                measure(room, jobs, known, TRIED_OF)
-                taken = better(room.measures)
-            if taken:
-                for i in range(count):
-                    slots[BEST, i] = slots[START, i]
-                for k in range(MEASURES):
-                    room.measures[BEST_OF, k] = room.measures[TRIED_OF, k]
-                copy_profile(
-                    space.times, space.levels, space.bounds, room.times, room.levels, room.bounds
-                )
-                sort(room)
-                accepted += 1
-            else:
-                for i in range(count):
-                    slots[START, i] = slots[BEST, i]
-                copy_profile(
-                    room.times, room.levels, room.bounds, space.times, space.levels, space.bounds
-                )
-        if held == length:
-            slots[TABU, room.tabu[oldest]] = 0
-            room.tabu[oldest] = slot
-            oldest = (oldest + 1) % length
-        else:
-            room.tabu[(oldest + held) % length] = slot
-            held += 1
-        slots[TABU, slot] = 1
+        if try_out(space, room, slot, jobs):
+            accepted += int(choose(space, room, slot, jobs))
+        forbid(room, slot)
     if accepted > 0:
         state[ACCEPTED] += accepted
-        space.at[FREED] = NEVER  # any of them may move at the next compression
-        for i in range(count):
-            space.plan[slots[PLACE, i]] = slots[BEST, i]
-
-
-@lean
-def pass_on(
-    space: Space, jobs: Jobs, news: bool, begun: Ints, planned: Ints, resources: Any
-) -> None:
-    """Passes, until one starts nothing that ends at once."""
-    at = space.at
-    again = at[ALIVE] > 0
-    while again:
-        again = pass_conservative(space, jobs, news, begun, planned, resources)
-        if again:
-            news = release_plans(space, jobs, resources)
-            release(space.run, at, space.free, at[NOW], resources)
-
-
-@lean
-def pursue(
-    space: Space,
-    room: Room,
-    jobs: Jobs,
-    steps: Steps,
-    rules: Rules,
-    search: Search,
-    words: Words,
-    begun: Ints,
-    planned: Ints,
-    resources: Any,
-) -> bool:
-    """Simulates a pool from ``at[NOW]`` on, until nothing waits and nobody arrives any more.
-
-    Args:
-        space: the state, after ``passes.foresee``.
-        room: for the search; ``state[TAKEN]`` random words have been used.
-        jobs, steps, rules: what is simulated: first come first served, ``conservative``. ``owner``
-            numbers users and ``charge`` is what an attempt uses in all.
-        search: when and how long.
-        words: random.
-        begun: gets the start of each attempt that starts; holds those of blocked ones.
-        planned: gets the first plan of each attempt.
-        resources: see ``kernels.scheduling.space``.
-
-    Returns:
-        Whether it came to the end. Else a search is due that needs ``state[LACKING]`` words: call
-        it again with them, ``state[TAKEN]`` reset. While it searches, another thread may set
-        ``state[CEASE]``: the search then ends with the best plan so far.
-    """
-    at = space.at
-    state = room.state
-    while True:
-        now = at[NOW]
-        resumed = state[INTERRUPTED] > 0
-        if not resumed:
-            news = False
-            while at[STEP] < steps.number and steps.time[at[STEP]] <= now:
-                step = at[STEP]
-                rises = False
-                for x in range(len(resources)):
-                    space.free[x] += steps.change[x, step]
-                    rises |= steps.change[x, step] > 0
-                at[STEP] += 1
-                news = True
-                forget_past(space.times, space.bounds, now)
-                if not steps.planned[step]:
-                    add(
-                        space.times,
-                        space.levels,
-                        space.bounds,
-                        now,
-                        NEVER,
-                        steps.change,
-                        step,
-                        1,
-                        resources,
-                    )
-                    if rises:
-                        at[FREED] = NEVER
-            if at[NEXT_END] <= now:
-                forget_past(space.times, space.bounds, now)
-                news |= release_plans(space, jobs, resources)
-                release(space.run, at, space.free, now, resources)
-            while at[ARRIVING] < at[UNTIL] and (
-                jobs.rank[at[ARRIVING]] < 0 or jobs.arrival[at[ARRIVING]] <= now
-            ):
-                job = at[ARRIVING]
-                if jobs.rank[job] >= 0:
-                    enqueue(space, job, jobs, rules, resources)
-                if jobs.rank[job] >= 0 or begun[job] != NEVER:
-                    room.met[WHO, state[MET]] = job
-                    room.met[RUNS, state[MET]] = 0
-                    state[MET] += 1
-                at[ARRIVING] += 1
-            pass_on(space, jobs, news, begun, planned, resources)
-        if at[ALIVE] > 0 and (now - search.origin) % search.every == 0:
-            state[LACKING] = search.turns * at[ALIVE]
-            lacks = state[TAKEN] + state[LACKING] > len(words)
-            state[INTERRUPTED] = int(lacks or (search.timed and not resumed))
-            if state[INTERRUPTED] > 0:
-                return False
-            forget_past(space.times, space.bounds, now)
-            account(room, jobs, begun, now)
-            optimise(space, room, jobs, search, words, resources)
-            pass_on(space, jobs, False, begun, planned, resources)
-        if at[ALIVE] == 0 and at[ARRIVING] == at[UNTIL]:
-            return True
-        then = min(at[NEXT_END], next_plan(space))
-        if at[ARRIVING] < at[UNTIL]:
-            then = min(then, jobs.arrival[at[ARRIVING]])
-        if at[STEP] < steps.number:
-            then = min(then, steps.time[at[STEP]])
-        if then == NEVER:
-            return True
-        if at[ALIVE] > 0:
-            then = min(then, now + search.every - (now - search.origin) % search.every)
-        at[NOW] = then
+        space.state[FREED] = NEVER  # any of them may move at the next compression
+        for i in range(state[SLOTS]):
+            space.plan[room.slots[PLACE, i]] = room.slots[BEST, i]

@@ -9,7 +9,7 @@ from tests.places import ROOT
 CODE = """
 import random
 
-from audit.kernels.scheduling import tabu as kernels
+from audit.kernels.scheduling import pursue as kernels
 from audit.simulation.tabu import Search, replay
 from tests.naive.simulation import Job, Log, Step
 from tests.strategies import arrays

@@ -1,0 +1,160 @@
+"""The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md)."""
+
+from audit.kernels.jit import inner, within
+from audit.kernels.scheduling.books import enter_blocked, enter_ended
+from audit.kernels.scheduling.greedy import pass_greedy
+from audit.kernels.scheduling.order import arrange
+from audit.kernels.scheduling.planned import (
+    next_plan,
+    pass_conservative,
+    pass_replan,
+    release_early,
+)
+from audit.kernels.scheduling.profile import NEVER, add_between, forget_past
+from audit.kernels.scheduling.queue import any_fits, enqueue
+from audit.kernels.scheduling.space import (
+    ALIVE,
+    ARRIVING,
+    BY_OWNER,
+    CONSERVATIVE,
+    FREED,
+    NEXT_END,
+    NOBODY,
+    NOW,
+    RANK,
+    REPLAN,
+    STEP,
+    TARGET,
+    UNTIL,
+    Model,
+    Space,
+    Steps,
+    add_steps,
+    release,
+)
+
+
+@inner
+def follow(space: Space, model: Model) -> None:
+    """Simulates a pool from ``state[NOW]`` on, until nothing waits and nobody arrives any more.
+
+    Those from index ``state[ARRIVING]`` up to ``state[UNTIL]`` are still to arrive. It stops as
+    soon as ``state[TARGET]`` has started.
+
+    Args:
+        space: the state, in which all that happened before is entered; under ``conservative`` after
+            ``foresee``, under ``fairshare`` and ``nuwt`` after ``open_books``.
+        model: what is simulated.
+    """
+    state = space.state
+    while True:
+        news = happen(space, model)
+        arrive(space, model)
+        run_passes(space, model, news)
+        if state[TARGET] != NOBODY and space.begun[state[TARGET]] != NEVER:
+            return
+        instant = next_instant(space, model)
+        if instant == NEVER:
+            return
+        state[NOW] = instant
+
+
+@within
+def happen(space: Space, model: Model) -> bool:
+    """What comes before arrivals at an instant: (0) steps of the capacity, (1) ends.
+
+    Returns:
+        Whether a step was taken or something ended before it was expected to: where a plan is kept,
+        it is compressed then.
+    """
+    jobs, steps, rules, _ = model
+    state = space.state
+    first = state[STEP]
+    state[STEP] = add_steps(steps, first, state[NOW], space.free, space.resources)
+    for step in range(first, state[STEP]):
+        if rules.order >= BY_OWNER:
+            enter_blocked(space, steps.job[step], steps.time[step], jobs, rules)
+        if rules.backfill == CONSERVATIVE:
+            show_step(space, steps, step)
+    news: bool = state[STEP] > first
+    if state[NEXT_END] <= state[NOW]:
+        news |= end_due(space, model)
+    return news
+
+
+@within
+def show_step(space: Space, steps: Steps, step: int) -> None:
+    """Shows a step that is taken now to those who keep a plan, unless they knew of it."""
+    now = space.state[NOW]
+    forget_past(space.profile, now)
+    if not steps.planned[step]:
+        add_between(space.profile, now, NEVER, steps.change, step, 1)
+        for x in range(len(space.resources)):
+            if steps.change[x, step] > 0:
+                space.state[FREED] = NEVER
+
+
+@within
+def end_due(space: Space, model: Model) -> bool:
+    """Ends what ends by now; whether any of it was expected to run on, where a plan is kept."""
+    early = False
+    if model.rules.backfill == CONSERVATIVE:
+        forget_past(space.profile, space.state[NOW])
+        early = release_early(space, model.jobs)
+    if model.rules.order >= BY_OWNER:
+        enter_ended(space, model.jobs, model.rules)
+    release(space)
+    return early
+
+
+@within
+def arrive(space: Space, model: Model) -> None:
+    """(2) Lets those that arrive by now join the queue."""
+    jobs = model.jobs
+    state = space.state
+    while state[ARRIVING] < state[UNTIL] and (
+        jobs.rank[state[ARRIVING]] < 0 or jobs.arrival[state[ARRIVING]] <= state[NOW]
+    ):
+        if jobs.rank[state[ARRIVING]] >= 0:  # who is never queued makes no instant either
+            enqueue(space, state[ARRIVING], jobs, model.rules)
+        state[ARRIVING] += 1
+
+
+@within
+def run_passes(space: Space, model: Model, news: bool) -> None:
+    """(3) Passes, until one starts nothing that ends at once."""
+    rules = model.rules
+    conservative = rules.backfill == CONSERVATIVE
+    # Whether it is worth asking first if anything can start: the order or a plan would cost more.
+    in_question = not conservative and (rules.order != RANK or rules.backfill == REPLAN)
+    again = space.state[ALIVE] > 0
+    while again:
+        if in_question and not any_fits(space):
+            break
+        if rules.order != RANK:
+            arrange(space, model)
+        if conservative:
+            again = pass_conservative(space, model.jobs, news)
+        elif rules.backfill == REPLAN:
+            again = pass_replan(space, model)
+        else:
+            again = pass_greedy(space, model)
+        if again:
+            news = end_due(space, model)
+
+
+@within
+def next_instant(space: Space, model: Model) -> int:
+    """The next instant, or NEVER: nothing waits and nobody arrives any more, or it is the last."""
+    state = space.state
+    some_arrive = state[ARRIVING] < state[UNTIL]
+    if state[ALIVE] == 0 and not some_arrive:
+        return NEVER
+    instant: int = state[NEXT_END]
+    if some_arrive:
+        instant = min(instant, model.jobs.arrival[state[ARRIVING]])
+    if state[STEP] < model.steps.number:
+        instant = min(instant, model.steps.time[state[STEP]])
+    if model.rules.backfill == CONSERVATIVE:
+        instant = min(instant, next_plan(space))
+    return instant
