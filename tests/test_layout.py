@@ -1,0 +1,173 @@
+"""The house itself: how large its folders, files and functions are, and that tests mirror them."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tests.places import ROOT
+
+MODULES_PER_FOLDER: Final = 15
+LINES_PER_FILE: Final = 500
+LINES_PER_FUNCTION: Final = 60
+
+BESIDE_THE_MIRROR: Final = {
+    "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
+    "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
+    "tests/ingest/test_sacct_logs.py": "the way of one dialect into the store",
+    "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
+    "tests/nightly/test_fortnight.py": "many nights in a row",
+    "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
+    "tests/simulation/test_easy.py": "one policy, by hand",
+    "tests/simulation/test_papers.py": "examples of a paper",
+    "tests/simulation/test_real_logs.py": "all of its room, over real logs",
+    "tests/slurm/test_live.py": "against a Slurm that runs",
+    "tests/test_bench.py": "bench/, which is no part of the package",
+    "tests/test_docs.py": "what the documents promise",
+    "tests/test_full_disk.py": "a circumstance",
+    "tests/test_layout.py": "the house itself",
+    "tests/test_packaging.py": "the wheel and the locks",
+    "tests/test_real_logs.py": "whole audits of real logs",
+    "tests/test_security.py": "what docs/security.md promises",
+}
+"""Tests that mirror no module, and what they are of instead."""
+
+TESTED_IN: Final = {
+    "analyst/answers": "analyst/test_sql",
+    "cli/options": "cli/test_app",
+    "cli/output": "cli/test_app",
+    "cluster/compute": "oneoff/test_audit",
+    "cluster/identity": "oneoff/test_verify",
+    "cluster/ranking": "oneoff/test_simulate",
+    "cluster/results": "nightly/test_run",
+    "cluster/spans": "oneoff/test_audit",
+    "config/figures": "config/test_file",
+    "config/mail": "config/test_file",
+    "config/output": "config/test_file",
+    "config/runs": "config/test_file",
+    "config/sections": "config/test_file",
+    "config/sources": "config/test_file",
+    "files/privacy": "test_security",
+    "kernels/operators": "metrics/fairshare/test_operators",
+    "kernels/scheduling/books": "simulation/test_engine",
+    "kernels/scheduling/expected": "simulation/test_engine",
+    "kernels/scheduling/fair_start": "simulation/test_fair_start",
+    "kernels/scheduling/greedy": "simulation/test_engine",
+    "kernels/scheduling/loop": "simulation/test_engine",
+    "kernels/scheduling/order": "simulation/test_engine",
+    "kernels/scheduling/owners": "simulation/test_engine",
+    "kernels/scheduling/planned": "simulation/test_engine",
+    "kernels/scheduling/profile": "simulation/test_engine",
+    "kernels/scheduling/queue": "simulation/test_engine",
+    "kernels/scheduling/snapshot": "simulation/test_fair_start",
+    "kernels/scheduling/space": "simulation/test_engine",
+    "kernels/scheduling/tabu": "simulation/test_tabu",
+    "kernels/sums": "kernels/test_usage",
+    "kernels/trees": "metrics/fairshare/test_trees",
+    "mail/ledger": "mail/test_delivery",
+    "nightly/due": "nightly/test_run",
+    "nightly/pulling": "nightly/test_sources",
+    "pipeline/computing": "oneoff/test_audit",
+    "report/render/identity": "oneoff/test_verify",
+    "simulation/fidelity": "metrics/attempts/test_fidelity",
+    "store/streams": "store/test_database",
+    "studies/grid/charts": "studies/grid/test_page",
+    "studies/operators/charts": "studies/operators/test_page",
+    "studies/operators/resolution_page": "studies/operators/test_page",
+    "studies/sensitivity/charts": "studies/sensitivity/test_plan",
+    "studies/sensitivity/page": "studies/sensitivity/test_plan",
+    "studies/users/charts": "studies/users/test_page",
+    "studies/users/plan": "studies/users/test_page",
+    "studies/whatif/charts": "studies/whatif/test_plan",
+    "studies/whatif/page": "studies/whatif/test_plan",
+    "studies/workload/charts": "studies/workload/test_plan",
+}
+"""Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
+
+IMPORTED_BY_NAME: Final = {
+    "audit.metrics.slurm.multifactor": "for notebooks: what sprio prints",
+    "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
+}
+"""Modules that nothing in the package imports, and what they are for."""
+
+
+def modules(folder: str) -> list[Path]:
+    """Its modules, without the faces of packages and the way in."""
+    return sorted(
+        path.relative_to(ROOT)
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name not in {"__init__.py", "__main__.py"}
+    )
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules, or names in modules, that a module imports anywhere."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_folder_holds_too_many_modules() -> None:
+    held = Counter(path.parent for path in modules("audit"))
+    assert {str(folder): n for folder, n in held.items() if n > MODULES_PER_FOLDER} == {}
+
+
+def test_no_file_is_too_long() -> None:
+    lengths = {
+        str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines())
+        for path in modules("audit")
+    }
+    assert {path: n for path, n in lengths.items() if n > LINES_PER_FILE} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    lengths = {
+        f"{path}: {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for path in modules("audit")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: n for name, n in lengths.items() if n > LINES_PER_FUNCTION} == {}
+
+
+def test_tests_mirror_the_package_or_say_why_not() -> None:
+    strays = {
+        str(path)
+        for path in modules("tests")
+        if path.name.startswith("test_")
+        and not (ROOT / "audit" / Path(*path.parts[1:-1], path.name[5:])).exists()
+    }
+    assert strays == set(BESIDE_THE_MIRROR)
+
+
+def test_each_module_is_tested() -> None:
+    known = {name for path in modules("tests") for name in imported(path)}
+    untested = {
+        str(Path(*path.parts[1:]).with_suffix(""))
+        for path in modules("audit")
+        if dotted(path) not in known
+        and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.name}").exists()
+    }
+    assert untested == set(TESTED_IN)
+    assert [test for test in TESTED_IN.values() if not (ROOT / f"tests/{test}.py").exists()] == []
+
+
+def test_nothing_is_left_that_nobody_imports() -> None:
+    """A module that only tests import is no part of the package."""
+    inside = {
+        name for path in (ROOT / "audit").rglob("*.py") for name in imported(path.relative_to(ROOT))
+    }
+    orphans = {dotted(path) for path in modules("audit")} - inside
+    assert orphans == set(IMPORTED_BY_NAME)
