@@ -41,14 +41,15 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     assert figure("never_started") == never_started
     assert figure("start_unknown") == start_unknown
     assert figure("re_conservation") < 1e-12
-    total, positive, negative = database.fetch(
+    total, positive, negative, known = database.fetch(
         con,
-        "SELECT sum(re_unfairness), sum(greatest(re_unfairness, 0)), sum(least(re_unfairness, 0)) "
-        "FROM job_fairness",
+        "SELECT sum(re_unfairness), sum(greatest(re_unfairness, 0)), sum(least(re_unfairness, 0)), "
+        "count(re_unfairness) FROM job_fairness",
     ).row(0)
     assert abs(total) <= 1e-9 * positive
     assert positive == pytest.approx(-negative)
-    assert figure("re_unfairness") == pytest.approx(positive / ended)
+    assert known == ended - figure("size_unknown")
+    assert figure("re_unfairness") == pytest.approx(positive / known)
     if name.startswith("KTH"):
         assert figure("over_requested_walltime") == 475
         assert figure("uwt", "entity_kind") == pytest.approx(39.5, abs=0.05)

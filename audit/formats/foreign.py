@@ -175,8 +175,9 @@ def _difference(line: int, fields: list[str], separator: str | None) -> str:
     if separator is not None:
         steps.append(f"write blanks instead of {_SEPARATORS[separator]}")
     if width > _SWF_FIELDS:
-        beyond = f"{_SWF_FIELDS + 1} to {width}" if width > _SWF_FIELDS + 1 else f"{width}"
-        steps.append(f"leave out column {beyond}, or whichever SWF does not have")
+        first = _SWF_FIELDS + 1
+        beyond = f"column {first}" if width == first else f"columns {first} to {width}"
+        steps.append(f"leave out {beyond}, or whichever SWF does not have")
     elif width < _SWF_FIELDS:
         steps.append("write -1 for each of the columns that are missing")
     if words:

@@ -121,8 +121,7 @@ _POPULATION: Final = (
             record_label="Ran, but the log does not say when they started"),
     Measure("arrival_unknown", "Arrival unknown", ATTEMPTS, COUNT, _ALL,
             "attempts of which the log does not say when they arrived: they count in utilization "
-            "and usage, and in no figure of waits, fair start times or resource equality",
-            record_label="The log does not say when they arrived"),
+            "and usage, and in no figure of waits, fair start times or resource equality"),
     Measure("arrivals_clipped", "Started before they arrived", ATTEMPTS, COUNT, _ALL,
             "attempts that by the log started before they were eligible or submitted; they count "
             "as arriving when they started",

@@ -76,8 +76,8 @@ def nearly(fields: list[str], separator: str = " ") -> str:
     ("fields", "separator", "seen", "remedy"),
     [
         ([*FIELDS, "1"], " ", "19 columns separated by blanks", "leave out column 19"),
-        ([*FIELDS, *"123"], " ", "21 columns separated by blanks", "leave out column 19 to 21"),
-        ([*FIELDS, *"123"], "\t", "21 columns separated by blanks", "leave out column 19 to 21"),
+        ([*FIELDS, *"123"], " ", "21 columns separated by blanks", "leave out columns 19 to 21"),
+        ([*FIELDS, *"123"], "\t", "21 columns separated by blanks", "leave out columns 19 to 21"),
         (FIELDS[:17], " ", "17 columns separated by blanks", "write -1"),
         (FIELDS, ",", "18 columns separated by commas", "blanks instead of commas"),
         (FIELDS, "; ", "18 columns separated by semicolons", "blanks instead of semicolons"),

@@ -57,7 +57,8 @@ def test_kth_sp2(real_logs: Path) -> None:
     assert spread.uwt == pytest.approx(39.5, abs=0.05)
     assert spread.deviation == pytest.approx(467, abs=0.5)
     assert (spread.entities, spread.single_job, spread.no_usage) == (187, 27, 0)
-    assert overall(with_re) == pytest.approx(26_478.48, abs=0.01)
+    # of the 28,475 whose size the log tells; over all 28,476 it would be 26,478.48
+    assert overall(with_re) == pytest.approx(26_479.41, abs=0.01)
 
 
 def test_lanl_cm5_exceeds_its_capacity_for_a_fifth_of_the_time(real_logs: Path) -> None:
