@@ -73,7 +73,8 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
             table.stop()
         if table.error is not None:
             raise StoreError(
-                f"{path}: the timetable failed: {table.error}; is the disk full?"
+                f"{path}: the timetable failed: {table.error}; start the service again when the "
+                "cause is gone"
             ) from table.error
     say("stopped")
 
