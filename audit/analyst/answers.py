@@ -93,19 +93,22 @@ def _table(con: Connection, asked: Selection, out: BinaryIO, most: int | None) -
     more = False
     for batch, more in _lines(con, asked, cells, most):  # noqa: B007
         found += batch
-    said = _cut(most) if more and most is not None else ()
+    remarks = _cut(most) if more and most is not None else ()
     if [column.name for column in asked.columns] == ["explain_key", "explain_value"]:
         out.write("".join(f"{printable(row[1] or '')}\n" for row in found).encode())
-        return said
+        return remarks
     shown = [[_shown(cell) for cell in row] for row in found]
     cut = sum(len(cell or "") > CELL_WIDTH for row in found for cell in row)
     if cut:
-        said = (*said, f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are whole")
+        remarks = (
+            *remarks,
+            f"{cut:,} cells are cut at {CELL_WIDTH} characters; csv and json are whole",
+        )
     lines = _ruled(asked.columns, shown)
     lines.append(f"({len(found):,} row{'' if len(found) == 1 else 's'})")
-    lines += (f"-- {text}" for text in said)
+    lines += (f"-- {text}" for text in remarks)
     out.write(("\n".join(lines) + "\n").encode())
-    return said
+    return remarks
 
 
 def _shown(cell: str | None) -> str:

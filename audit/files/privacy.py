@@ -43,7 +43,7 @@ def own_folder(path: Path) -> None:
 
 def shared_folder(path: Path, *, with_group: bool) -> None:
     """Makes the folder and those above it; those that are new may be shared with the group."""
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
-    for folder in made:
+    for folder in missing:
         share(folder, with_group=with_group)

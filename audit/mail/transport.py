@@ -125,8 +125,8 @@ class Outbox:
             return self._unwritable(error)
 
     def _unwritable(self, error: OSError) -> Answer:
-        said = f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
-        return Answer(Outcome.DOWN, said)
+        reply = f"{self.folder}: cannot be written: {error.strerror} (mail.outbox)"
+        return Answer(Outcome.DOWN, reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,36 +210,36 @@ class Smtp:
         begun = False
         try:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
-                code, said = server.docmd(command)
+                code, reply = server.docmd(command)
                 if code >= 400:
-                    return self._answer(_refusal(code), _text(code, said))
+                    return self._answer(_refusal(code), _text(code, reply))
             sending()
             begun = True
             server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
-            code, said = server.getreply()
+            code, reply = server.getreply()
         except (smtplib.SMTPException, OSError) as error:
             if begun:
                 return self._answer(Outcome.UNKNOWN, f"after the mail was sent: {_reason(error)}")
             return self._answer(Outcome.LATER, _reason(error))
         if code >= 400:
-            return self._answer(_refusal(code), _text(code, said))
+            return self._answer(_refusal(code), _text(code, reply))
         with suppress(smtplib.SMTPException, OSError):
             server.quit()
         return Answer(Outcome.SENT)
 
-    def _answer(self, outcome: Outcome, said: str) -> Answer:
+    def _answer(self, outcome: Outcome, reply: str) -> Answer:
         """What is kept of an answer: without the password, should the server repeat it."""
         for secret in _forms(self.mail.user, self.password):
-            said = said.replace(secret, "(password)")
-        return Answer(outcome, f"{self.mail.host}: {said}"[:500])
+            reply = reply.replace(secret, "(password)")
+        return Answer(outcome, f"{self.mail.host}: {reply}"[:500])
 
 
 def _refusal(code: int) -> Outcome:
     return Outcome.LATER if code < 500 else Outcome.REFUSED
 
 
-def _text(code: int, said: bytes | str) -> str:
-    text = said.decode("utf-8", errors="backslashreplace") if isinstance(said, bytes) else said
+def _text(code: int, reply: bytes | str) -> str:
+    text = reply.decode("utf-8", errors="backslashreplace") if isinstance(reply, bytes) else reply
     return f"{code} {' '.join(text.split())}"
 
 

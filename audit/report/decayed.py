@@ -70,9 +70,9 @@ def usages(
                 users,
                 _series(con, {**key, "method": method}, drawn_kind(accounts, users), in_zone),
                 tuple(
-                    _off_targets(con, {**key, "method": method}, of.kind, rows, in_zone)
-                    for of in (accounts, users)
-                    if of.targets
+                    _off_targets(con, {**key, "method": method}, kind_usage.kind, rows, in_zone)
+                    for kind_usage in (accounts, users)
+                    if kind_usage.targets
                 ),
                 nothing=not (of_method["greatest"] > 0).any(),
                 from_first=_day(first, in_zone) > day_of(period.from_time, in_zone).isoformat(),
@@ -121,10 +121,10 @@ def _off_targets(
 
 def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
     """What the chart is of: accounts, unless there is nothing to tell apart among them."""
-    for of in (accounts, users):
-        if of.named > 1 or of.targets:
-            return of.kind
-    return next((of.kind for of in (users, accounts) if of.named), None)
+    for kind_usage in (accounts, users):
+        if kind_usage.named > 1 or kind_usage.targets:
+            return kind_usage.kind
+    return next((kind_usage.kind for kind_usage in (users, accounts) if kind_usage.named), None)
 
 
 def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:

@@ -144,13 +144,13 @@ def unowned(count: int) -> Ownership:
 
 
 def kernel_owners(
-    order: Order, own: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
+    order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Ints, Owners, Ints, Ints]:
     """Owners as the kernels take them.
 
     Args:
         order: what goes by them; another than ``fairshare`` and ``nuwt`` needs none.
-        own: the owners of n attempts.
+        ownership: the owners of n attempts.
         arrival, start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
 
@@ -161,20 +161,20 @@ def kernel_owners(
     from audit.kernels.scheduling.owners import NOTHING
     from audit.kernels.scheduling.owners import Owners as Known
 
-    fairshare = own.fairshare
+    fairshare = ownership.fairshare
     method = fairshare.method
     windows = isinstance(method, Windows) and order is Order.fairshare
     weights = [method.decay**i for i in range(method.depth)] if isinstance(method, Windows) else []
     if order is Order.fairshare:
-        owner = own.leaf
-        path, target = paths(own.tree), trees.targets(own.tree)
-        siblings = len(path) + trees.groups(own.tree)
-        history = _used(path, siblings, own, start, end, counted, _half_life(method))
+        owner = ownership.leaf
+        path, target = paths(ownership.tree), trees.targets(ownership.tree)
+        siblings = len(path) + trees.groups(ownership.tree)
+        history = _used(path, siblings, ownership, start, end, counted, _half_life(method))
     elif order is Order.nuwt:
-        owner = own.name
+        owner = ownership.name
         count = int(owner.max(initial=-1)) + 1
         path = np.full((count, 1), NOTHING)
-        history = _waited(count, own, arrival, start, end, counted)
+        history = _waited(count, ownership, arrival, start, end, counted)
         target, siblings = np.zeros(count), np.zeros(count, np.int64)
     else:
         owner = np.zeros(len(start), np.int64)
@@ -197,15 +197,15 @@ def kernel_owners(
     )
 
 
-def half_life(order: Order, own: Ownership) -> float:
+def half_life(order: Order, ownership: Ownership) -> float:
     """In which usage loses half of its weight, s; 0: it is counted in windows."""
-    return _half_life(own.fairshare.method) if order is Order.fairshare else 0.0
+    return _half_life(ownership.fairshare.method) if order is Order.fairshare else 0.0
 
 
-def settings(own: Ownership) -> str:
+def settings(ownership: Ownership) -> str:
     """All that two rankings must have in common, owners aside, to rank alike."""
-    fairshare = own.fairshare._replace(tree=None)
-    tree = own.fairshare.tree
+    fairshare = ownership.fairshare._replace(tree=None)
+    tree = ownership.fairshare.tree
     if tree is None:
         return str(fairshare)
     return (
@@ -218,9 +218,9 @@ def paths(tree: Tree) -> Ints:
 
     Who has no share of its own stands where its account does: its way ends there.
     """
-    own, ways = trees.shared(tree), list[list[int]]()
+    shared, ways = trees.shared(tree), list[list[int]]()
     for node, above in enumerate(trees.groups(tree).tolist()):
-        ways.append((ways[above] if above >= 0 else []) + ([node] if own[node] else []))
+        ways.append((ways[above] if above >= 0 else []) + ([node] if shared[node] else []))
     levels = max(1, *map(len, ways))
     return np.array([way + [-1] * (levels - len(way)) for way in ways], np.int64)
 
@@ -262,7 +262,7 @@ def _placed(held: pl.DataFrame, tree: Tree) -> tuple[Tree, Ints]:
 def _used(
     path: Ints,
     siblings: Ints,
-    own: Ownership,
+    ownership: Ownership,
     start: Ints,
     end: Ints,
     counted: Bools,
@@ -273,14 +273,14 @@ def _used(
 
     ran = np.flatnonzero(counted & (end > start))
     account, attempt = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for node in path[own.leaf[ran]].T:
+    for node in path[ownership.leaf[ran]].T:
         on = node >= 0
         account += [node[on], siblings[node[on]]]
         attempt += [ran[on]] * 2
     at, of = np.concatenate(account), np.concatenate(attempt)
     at = np.concatenate((at, at))
     time = np.concatenate((start[of], end[of]))
-    change = np.concatenate((own.charge[of], -own.charge[of]))
+    change = np.concatenate((ownership.charge[of], -ownership.charge[of]))
     order = np.lexsort((time, at))
     at, time = at[order], time[order]
     rate, value = change[order], np.zeros(len(order))
@@ -290,7 +290,7 @@ def _used(
 
 
 def _waited(
-    count: int, own: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
+    count: int, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Ints, Ints, Floats, Floats]:
     """What each owner's attempts waited and used, as they ended, as observed.
 
@@ -298,10 +298,10 @@ def _waited(
     """
     ran = np.flatnonzero(counted)
     gone = np.maximum(end[ran], start[ran] + 1)
-    order = np.lexsort((gone, own.name[ran]))
+    order = np.lexsort((gone, ownership.name[ran]))
     ran, time = ran[order], gone[order]
-    first = np.searchsorted(own.name[ran], np.arange(count + 1))
-    waited, used = (start - arrival)[ran].astype(np.float64), own.used[ran]
+    first = np.searchsorted(ownership.name[ran], np.arange(count + 1))
+    waited, used = (start - arrival)[ran].astype(np.float64), ownership.used[ran]
     for low, high in pairwise(first.tolist()):
         np.cumsum(waited[low:high], out=waited[low:high])
         np.cumsum(used[low:high], out=used[low:high])

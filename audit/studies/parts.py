@@ -135,30 +135,30 @@ def part(
     )
 
 
-def scaled(of: Part, load: Fraction) -> Part:
+def scaled(part: Part, load: Fraction) -> Part:
     """The part with run times and walltimes multiplied, so that it offers ``load`` > 0.
 
     Raises:
         UsageError: all arrive at once, or nothing is asked for.
     """
-    factor = load / _offered(of)
+    factor = load / _offered(part)
     times = ("occupancy_s", "runtime_s", "suspended_s", "walltime_s")
-    return of._replace(
-        described=of.described.with_columns(
-            _stretched(of.described[name], factor, least=name in ("occupancy_s", "walltime_s"))
+    return part._replace(
+        described=part.described.with_columns(
+            _stretched(part.described[name], factor, least=name in ("occupancy_s", "walltime_s"))
             for name in times
         )
     )
 
 
-def exact(of: Part) -> Part:
+def exact(part: Part) -> Part:
     """The part as it were if everybody had known how long their attempts would run."""
-    return of._replace(described=of.described.with_columns(walltime_s=pl.col("occupancy_s")))
+    return part._replace(described=part.described.with_columns(walltime_s=pl.col("occupancy_s")))
 
 
-def arrays(of: Part, name: str) -> Ints:
+def arrays(part: Part, name: str) -> Ints:
     """A column of a part as int64; unknown is 0."""
-    return np.ascontiguousarray(of.described[name].fill_null(0).to_numpy(), np.int64)
+    return np.ascontiguousarray(part.described[name].fill_null(0).to_numpy(), np.int64)
 
 
 def _unscheduled(ran: pl.DataFrame, top_width: int) -> pl.DataFrame:
@@ -182,21 +182,21 @@ def _had(pool: Pool, name: str, instant: int) -> int:
     return had[-1]
 
 
-def _offered(of: Part) -> Fraction:
+def _offered(part: Part) -> Fraction:
     """The offered load, exactly."""
     area = sum(
         occupancy * size
         for occupancy, size in zip(
-            arrays(of, "occupancy_s").tolist(), arrays(of, "size").tolist(), strict=True
+            arrays(part, "occupancy_s").tolist(), arrays(part, "size").tolist(), strict=True
         )
     )
-    if of.span_s == 0 or area == 0:
+    if part.span_s == 0 or area == 0:
         what = "arrive at the same time" if area else "occupy nothing"
         raise UsageError(
-            f"pool {of.pool.name!r}: all {of.described.height} attempts of the part {what}, so it "
-            "has no load; take more of them (--attempts)"
+            f"pool {part.pool.name!r}: all {part.described.height} attempts of the part {what}, so "
+            "it has no load; take more of them (--attempts)"
         )
-    return Fraction(area, of.pool.capacity * of.span_s)
+    return Fraction(area, part.pool.capacity * part.span_s)
 
 
 def _stretched(column: pl.Series, factor: Fraction, *, least: bool) -> pl.Series:

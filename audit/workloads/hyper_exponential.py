@@ -151,9 +151,9 @@ def _counted(seconds: Ints, edges: Floats) -> Floats:
     return np.bincount(place, minlength=len(edges) - 1).astype(np.float64)
 
 
-def _distance(of: HyperExponential, counts: Floats, edges: Floats) -> float:
+def _distance(fitted: HyperExponential, counts: Floats, edges: Floats) -> float:
     sample = np.cumsum(counts[:-1]) / counts.sum()
-    return float(np.abs(sample - of.cdf(edges[1:-1])).max())
+    return float(np.abs(sample - fitted.cdf(edges[1:-1])).max())
 
 
 def _starts(seconds: Ints, mean: float) -> Floats:
@@ -244,15 +244,15 @@ def _log_likelihood(counts: Floats, edges: Floats, at: Floats) -> Floats:
 
 
 def _p_value(
-    of: HyperExponential, distance: float, count: int, edges: Floats, seed: int, resamples: int
+    fitted: HyperExponential, distance: float, count: int, edges: Floats, seed: int, resamples: int
 ) -> float:
     rng = np.random.Generator(np.random.PCG64(seed))
-    mass = np.diff(np.append(of.cdf(edges[:-1]), 1.0))
+    mass = np.diff(np.append(fitted.cdf(edges[:-1]), 1.0))
     counts = rng.multinomial(count, mass / mass.sum(), resamples).astype(np.float64)
-    if of.short_s == of.long_s:
-        start = np.array([0.5, of.short_s * 0.7, of.long_s * 1.3])
+    if fitted.short_s == fitted.long_s:
+        start = np.array([0.5, fitted.short_s * 0.7, fitted.long_s * 1.3])
     else:
-        start = np.array(of)
+        start = np.array(fitted)
     refitted, _ = _climb(counts, edges, np.repeat(start[None], resamples, axis=0), _ROUNDS_AGAIN)
     far = sum(
         _distance(HyperExponential(*(float(value) for value in row)), drawn, edges) >= distance

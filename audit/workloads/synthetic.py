@@ -192,18 +192,20 @@ def _arrivals(
     return readings[readings < lasted]
 
 
-def _ask(rng: np.random.Generator, of: Class, count: int, users: int) -> pl.DataFrame:
+def _ask(rng: np.random.Generator, attempt_class: Class, count: int, users: int) -> pl.DataFrame:
     """What ``count`` attempts of a class ask for, and how long they last."""
-    occupancy = np.floor(of.occupancies.distribution.draw(rng, count) + 0.5).astype(np.int64)
-    size = _pick(of.sizes, rng.random(count))
-    user = _pick(of.users, rng.random(count))
-    listed = [rank for rank, _ in of.users if rank]
+    occupancy = np.floor(attempt_class.occupancies.distribution.draw(rng, count) + 0.5).astype(
+        np.int64
+    )
+    size = _pick(attempt_class.sizes, rng.random(count))
+    user = _pick(attempt_class.users, rng.random(count))
+    listed = [rank for rank, _ in attempt_class.users if rank]
     others = np.setdiff1d(np.arange(1, users + 1), listed)
     if len(others) == 0:
         others = np.arange(1, users + 1)
     user = np.where(user > 0, user, others[rng.integers(0, len(others), count)])
-    asks = rng.random(count) < of.with_walltime
-    walltime = _walltimes(rng, of, occupancy)
+    asks = rng.random(count) < attempt_class.with_walltime
+    walltime = _walltimes(rng, attempt_class, occupancy)
     return pl.DataFrame(
         {"size": size, "occupancy_s": occupancy, "walltime_s": walltime, "user": user}
     ).with_columns(walltime_s=pl.when(pl.Series(asks, dtype=pl.Boolean)).then("walltime_s"))
@@ -218,17 +220,17 @@ def _pick(table: Shares, chance: Floats) -> Ints:
     return picked
 
 
-def _walltimes(rng: np.random.Generator, of: Class, occupancy: Ints) -> Ints:
+def _walltimes(rng: np.random.Generator, attempt_class: Class, occupancy: Ints) -> Ints:
     """Walltimes no shorter than the occupancies; correlated with them as the model says."""
     count = len(occupancy)
     needed = np.maximum(-(-occupancy // _MINUTE), 1) * _MINUTE
-    if not of.walltimes:
+    if not attempt_class.walltimes:
         return needed
     by_occupancy = np.sort(rng.standard_normal(count))[_places(occupancy.astype(np.float64))]
     # Pearson's correlation of a bivariate normal distribution of that rank correlation
-    pearson = 2 * np.sin(np.pi / 6 * of.foresight)
+    pearson = 2 * np.sin(np.pi / 6 * attempt_class.foresight)
     correlated = pearson * by_occupancy + np.sqrt(1 - pearson**2) * rng.standard_normal(count)
-    walltime = _pick(of.walltimes, (_places(correlated) + 0.5) / max(count, 1))
+    walltime = _pick(attempt_class.walltimes, (_places(correlated) + 0.5) / max(count, 1))
     asked: Ints = np.where(walltime >= occupancy, walltime, needed)
     return asked
 

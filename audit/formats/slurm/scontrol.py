@@ -257,8 +257,8 @@ def _billing_weights(
 
 
 def _job_factor(values: Mapping[str, str]) -> int:
-    said = values.get("PriorityJobFactor", "")
-    return int(said) if re.fullmatch(r"[0-9]{1,9}", said) else 1
+    factor = values.get("PriorityJobFactor", "")
+    return int(factor) if re.fullmatch(r"[0-9]{1,9}", factor) else 1
 
 
 def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int]]:

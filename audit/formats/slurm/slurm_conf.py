@@ -80,7 +80,7 @@ def read(text: str) -> SlurmConf:
     """Reads either text; never raises for what it holds."""
     faults: list[Fault] = []
     notes: list[str] = []
-    said: dict[str, tuple[int, str]] = {}
+    values: dict[str, tuple[int, str]] = {}
     partitions: dict[str, dict[str, float]] = {}
     factors: dict[str, int] = {}
     default: dict[str, str] = {}
@@ -99,8 +99,8 @@ def read(text: str) -> SlurmConf:
         if match := _LINE.fullmatch(line):
             key, value = match[1].lower(), match[2].strip('"')
             if value.lower() not in _NOTHING:
-                said[key] = number, value
-    settings = _Settings(said, faults)
+                values[key] = number, value
+    settings = _Settings(values, faults)
     flags = settings.words("priorityflags")
     extra = settings.words("accountingstoragetres")
     named = tuple(dict.fromkeys((*tres.ALWAYS, *(name.lower() for name in extra))))
@@ -147,8 +147,8 @@ def seconds(text: str) -> float | None:
 class _Settings:
     """The values by key, and what is wrong with them."""
 
-    def __init__(self, said: Mapping[str, tuple[int, str]], faults: list[Fault]) -> None:
-        self._said = said
+    def __init__(self, values: Mapping[str, tuple[int, str]], faults: list[Fault]) -> None:
+        self._said = values
         self._faults = faults
 
     def text(self, key: str) -> str | None:

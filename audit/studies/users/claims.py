@@ -168,11 +168,11 @@ def _verdict(compared: Compared, conclusion: Conclusion) -> Verdict:
     return claim.verdict(_because(value(compared, policy, measure), conclusion, comparisons))
 
 
-def _because(own: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
+def _because(own_share: float, conclusion: Conclusion, comparisons: Sequence[Comparison]) -> str:
     """The figure, and by how much it differs from its rivals'; of many, from the nearest."""
-    if math.isnan(own):
+    if math.isnan(own_share):
         return "no user has two jobs and usage"
-    figure = f"{own:,.0f}" if own >= 1_000 else f"{own:.4g}"
+    figure = f"{own_share:,.0f}" if own_share >= 1_000 else f"{own_share:.4g}"
     unit = conclusion.measure.unit
     has = f"{conclusion.policy} has {figure}{' ' * bool(unit)}{unit}; "
     if len(comparisons) <= len(BACKFILLING):

@@ -90,9 +90,9 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
     return Study(
         key="whatif",
         title=f"What if: {change}",
-        lead=" ".join(_lead(of, several=len(pools) > 1) for of in pools),
+        lead=" ".join(_lead(compared, several=len(pools) > 1) for compared in pools),
         sections=(
-            *by_pool([(of.pool, _sections(of)) for of in pools]),
+            *by_pool([(compared.pool, _sections(compared)) for compared in pools]),
             Section("How to read it", _READ),
         ),
         settings=(
@@ -100,10 +100,10 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
             ("Change", change),
             *(
                 (
-                    f"Policy of pool {wording.name(of.pool)}",
-                    f"{of.today_policy} → {of.changed_policy}",
+                    f"Policy of pool {wording.name(compared.pool)}",
+                    f"{compared.today_policy} → {compared.changed_policy}",
                 )
-                for of in pools
+                for compared in pools
             ),
             draws.intervals("paired resamples of users (of days for an account)"),
         ),
@@ -116,16 +116,16 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
     )
 
 
-def _lead(of: Compared, *, several: bool) -> str:
-    overall = comparison.waits(of.parts, "all")
-    begin = f"Pool {wording.name(of.pool)}: " if several else ""
+def _lead(compared: Compared, *, several: bool) -> str:
+    overall = comparison.waits(compared.parts, "all")
+    begin = f"Pool {wording.name(compared.pool)}: " if several else ""
     if overall.is_empty():
         return f"{begin}{'no' if several else 'No'} attempt ended in both schedules."
     row = overall.row(0, named=True)
-    accounts = comparison.outcomes(of.parts, "wait_mean")
+    accounts = comparison.outcomes(compared.parts, "wait_mean")
     losing = [
         wording.width(label)
-        for label, outcome in comparison.waits(of.parts, "width_class")
+        for label, outcome in comparison.waits(compared.parts, "width_class")
         .select("part", "outcome")
         .iter_rows()
         if label is not None and outcome == Outcome.loses
@@ -146,33 +146,38 @@ def _lead(of: Compared, *, several: bool) -> str:
     )
 
 
-def _sections(of: Compared) -> tuple[Section, ...]:
+def _sections(compared: Compared) -> tuple[Section, ...]:
     return (
-        Section("The whole", (_WHOLE, *_decay(of), *_cut(of), _all(of), _pool(of))),
+        Section(
+            "The whole",
+            (_WHOLE, *_decay(compared), *_cut(compared), _all(compared), _pool(compared)),
+        ),
         Section(
             "By width",
             (
-                *_chart(of, "width_class", "Change of the mean wait by width"),
-                _table(of, "width_class", "Width"),
+                *_chart(compared, "width_class", "Change of the mean wait by width"),
+                _table(compared, "width_class", "Width"),
             ),
         ),
         Section(
             "By account",
             (
                 _ACCOUNTS,
-                *_chart(of, "account", "Change of the mean wait, of the accounts it changes most"),
-                _counts(of),
-                _table(of, "account", "Account"),
+                *_chart(
+                    compared, "account", "Change of the mean wait, of the accounts it changes most"
+                ),
+                _counts(compared),
+                _table(compared, "account", "Account"),
                 table(
                     "measures",
                     "Every measure of every part, with its interval",
                     _EVERY_MEASURE,
-                    of.parts.iter_rows(named=True),
+                    compared.parts.iter_rows(named=True),
                     shown=0,
                 ),
             ),
         ),
-        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(of))),
+        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(compared))),
     )
 
 
@@ -183,23 +188,23 @@ _WHOLE: Final = (
 )
 
 
-def _decay(of: Compared) -> tuple[str, ...]:
-    return (f"Before the change {of.decay_today}.",) if of.decay_today else ()
+def _decay(compared: Compared) -> tuple[str, ...]:
+    return (f"Before the change {compared.decay_today}.",) if compared.decay_today else ()
 
 
-def _cut(of: Compared) -> tuple[str, ...]:
-    if not of.cut.attempts:
+def _cut(compared: Compared) -> tuple[str, ...]:
+    if not compared.cut.attempts:
         return ()
     return (
-        f"The limit ends {wording.plural(of.cut.attempts, 'attempt')} that ran longer, and with "
-        f"them {wording.percent(of.cut.share)} of what was consumed is not done after the change. "
-        "Users would have to submit the rest again, which the replay leaves out: read what is "
-        "gained with that in mind. Users' mean NUWT divides by what they still get.",
+        f"The limit ends {wording.plural(compared.cut.attempts, 'attempt')} that ran longer, and "
+        f"with them {wording.percent(compared.cut.share)} of what was consumed is not done after "
+        "the change. Users would have to submit the rest again, which the replay leaves out: read "
+        "what is gained with that in mind. Users' mean NUWT divides by what they still get.",
     )
 
 
-def _all(of: Compared) -> Table:
-    whole = of.parts.filter(pl.col("dimension") == "all")
+def _all(compared: Compared) -> Table:
+    whole = compared.parts.filter(pl.col("dimension") == "all")
     figures = {row["measure"]: row for row in whole.iter_rows(named=True)}
     titles = {
         "today": "Today",
@@ -224,14 +229,14 @@ def _all(of: Compared) -> Table:
     )
 
 
-def _pool(of: Compared) -> Table:
+def _pool(compared: Compared) -> Table:
     return table(
         "pool",
         "The pool and its users",
         _POOL,
         (
             {"schedule": title, **whole._asdict()}
-            for title, whole in (("Today", of.today), ("After", of.after))
+            for title, whole in (("Today", compared.today), ("After", compared.after))
         ),
         note="Utilization and loss of capacity are between the first and the last arrival; UWT "
         "leaves out users with one job.",
@@ -254,18 +259,18 @@ _SHOWN: Final = {
 """Measures that the page shows of each part, all as means; the file has all measures."""
 
 
-def _table(of: Compared, dimension: str, title: str) -> Table:
+def _table(compared: Compared, dimension: str, title: str) -> Table:
     """The parts, those with the greatest change of all waits first; width classes as they are."""
     rows: dict[str | None, dict[str, Cell]] = {
         part: {dimension: _label(dimension, part), "attempts": attempts}
-        for part, attempts in comparison.waits(of.parts, dimension)
+        for part, attempts in comparison.waits(compared.parts, dimension)
         .select("part", "attempts")
         .iter_rows()
     }
     cells = [column.name for columns in _SHOWN.values() for column in columns]
     for row in rows.values():
         row.update(dict.fromkeys(cells))
-    of_dimension = of.parts.filter(pl.col("dimension") == dimension)
+    of_dimension = compared.parts.filter(pl.col("dimension") == dimension)
     for figure in of_dimension.iter_rows(named=True):
         for column in _SHOWN.get(figure["measure"], ()):
             rows[figure["part"]][column.name] = figure[column.name.rpartition("_")[2]]
@@ -296,7 +301,7 @@ _ACCOUNTS: Final = (
 )
 
 
-def _counts(of: Compared) -> Table:
+def _counts(compared: Compared) -> Table:
     return table(
         "account-outcomes",
         "How many accounts win and lose",
@@ -305,15 +310,15 @@ def _counts(of: Compared) -> Table:
             *(Column(outcome.value, outcome.value, "count") for outcome in Outcome),
         ),
         (
-            {"measure": measure.title, **comparison.outcomes(of.parts, measure.name)}
+            {"measure": measure.title, **comparison.outcomes(compared.parts, measure.name)}
             for measure in _MEASURES
         ),
     )
 
 
-def _chart(of: Compared, dimension: str, title: str) -> tuple[Chart, ...]:
+def _chart(compared: Compared, dimension: str, title: str) -> tuple[Chart, ...]:
     """Changes of the mean wait with their intervals; nothing where there is none with one."""
-    parts = comparison.waits(of.parts, dimension).drop_nulls(["part", "lower"])
+    parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
     if dimension == "account":
         parts = parts.head(_DRAWN)
     if parts.is_empty():
@@ -330,14 +335,14 @@ _FIDELITY: Final = (
 )
 
 
-def _fidelity(of: Compared) -> Table:
+def _fidelity(compared: Compared) -> Table:
     unknown: dict[str, Cell] = dict.fromkeys(column.name for column in _FIDELITY_OF)
-    values = dict(of.fidelity.select("metric", "value").iter_rows())
+    values = dict(compared.fidelity.select("metric", "value").iter_rows())
     return table(
         "fidelity",
         "The replay of today's policy against the observed log",
         _FIDELITY_OF,
-        [unknown | values | {"policy": of.today_policy}],
+        [unknown | values | {"policy": compared.today_policy}],
     )
 
 

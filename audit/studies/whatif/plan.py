@@ -266,22 +266,22 @@ def _compared(
     )
 
 
-def _rows(of: Compared, change: str) -> pl.DataFrame:
+def _rows(compared: Compared, change: str) -> pl.DataFrame:
     """Rows of ``cells.STUDIED``: every figure today, after the change, and their difference."""
     rows: list[tuple[object, ...]] = []
-    for row in of.parts.iter_rows(named=True):
+    for row in compared.parts.iter_rows(named=True):
         where = (row["dimension"], row["part"])
         counted = (row["unit"], row["attempts"])
         for setting, name in (("today", "today"), (change, "changed")):
             figure = (row[name], None, None)
-            rows.append((of.pool, setting, row["measure"], *where, *figure, *counted))
+            rows.append((compared.pool, setting, row["measure"], *where, *figure, *counted))
         apart = (row["difference"], row["lower"], row["upper"])
-        rows.append((of.pool, f"{change} − today", row["measure"], *where, *apart, *counted))
-    for setting, whole in (("today", of.today), (change, of.after)):
+        rows.append((compared.pool, f"{change} − today", row["measure"], *where, *apart, *counted))
+    for setting, whole in (("today", compared.today), (change, compared.after)):
         for metric, unit in _WHOLE.items():
             value = getattr(whole, metric)
             single = (None if value is None else float(value), None, None, unit, whole.attempts)
-            rows.append((of.pool, setting, metric, "all", None, *single))
+            rows.append((compared.pool, setting, metric, "all", None, *single))
     return studied(rows)
 
 

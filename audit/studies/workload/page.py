@@ -80,19 +80,19 @@ def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
     """
     sections = by_pool(
         [
-            (of.pool.name, _sections(of, pool_prefix(number, len(pools)), draws.seed))
-            for number, of in enumerate(pools)
+            (studied.pool.name, _sections(studied, pool_prefix(number, len(pools)), draws.seed))
+            for number, studied in enumerate(pools)
         ]
     )
-    of = pools[0].models[0].model
+    first_model = pools[0].models[0].model
     return Study(
         key="workload",
         title=f"The workload of {wording.name(log)} as a model",
         lead=_lead(pools[0]),
         sections=(*sections, Section("How to read it", _READ)),
         settings=(
-            ("Days", f"{of.days} from {of.first_day.isoformat()}"),
-            ("Time zone", of.zone),
+            ("Days", f"{first_model.days} from {first_model.first_day.isoformat()}"),
+            ("Time zone", first_model.zone),
             *((f"Pool {wording.name(one.pool.name)}", _pool(one)) for one in pools),
             ("Logs drawn for the comparison", str(DRAWN_LOGS)),
             draws.intervals("resamples of days"),
@@ -102,16 +102,16 @@ def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
     )
 
 
-def _pool(of: Studied) -> str:
-    left = of.models[0].model.left_out
+def _pool(studied: Studied) -> str:
+    left = studied.models[0].model.left_out
     return (
-        f"{wording.count(of.pool.largest)} {of.pool.resource.value}; "
+        f"{wording.count(studied.pool.largest)} {studied.pool.resource.value}; "
         f"{wording.plural(left, 'attempt')} left out, not ended or of unknown size"
     )
 
 
-def _lead(of: Studied) -> str:
-    by_size = of.models[0]
+def _lead(studied: Studied) -> str:
+    by_size = studied.models[0]
     model, likeness = by_size.model, by_size.likeness
     load, wait = likeness.span("load").mean, likeness.span("wait_mean_s").mean
     return (
@@ -130,27 +130,33 @@ def _first_words(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _sections(of: Studied, prefix: str, seed: int) -> list[Section]:
-    model = of.models[0].model
-    verdicts = [(one.model.by, verdict) for one in of.models for verdict in one.verdicts]
+def _sections(studied: Studied, prefix: str, seed: int) -> list[Section]:
+    model = studied.models[0].model
+    verdicts = [(one.model.by, verdict) for one in studied.models for verdict in one.verdicts]
     return [
         Section(
             "What [B] concludes of arrivals",
             (_VERDICTS, verdict_table(verdicts, ("Classes by", "by"))),
         ),
-        *(Section(_TITLES[one.model.by], _technique(of, one.model, prefix)) for one in of.models),
-        Section("Gaps between arrivals", (_GAPS, _curves(of, model), *_fits(of))),
-        Section("Drawn logs beside the log", (_LIKENESS, _likeness(of), _week(of, model, seed))),
+        *(
+            Section(_TITLES[one.model.by], _technique(studied, one.model, prefix))
+            for one in studied.models
+        ),
+        Section("Gaps between arrivals", (_GAPS, _curves(studied, model), *_fits(studied))),
+        Section(
+            "Drawn logs beside the log",
+            (_LIKENESS, _likeness(studied), _week(studied, model, seed)),
+        ),
     ]
 
 
 # --- classes -------------------------------------------------------------------------------------
 
 
-def _technique(of: Studied, model: Model, prefix: str) -> tuple[str | Table | Chart, ...]:
+def _technique(studied: Studied, model: Model, prefix: str) -> tuple[str | Table | Chart, ...]:
     how = {
         "size": "Width classes, in powers of two.",
-        "group": _grouping(of),
+        "group": _grouping(studied),
         "clusters": (
             "k-means over the logarithms of size and occupancy; c1 has used most. The number of "
             "clusters is that of the greatest mean silhouette, unless it was asked for."
@@ -174,8 +180,8 @@ def file_name(model: Model, prefix: str = "") -> str:
     return f"workload-{prefix}{model.by}.toml"
 
 
-def _grouping(of: Studied) -> str:
-    column = classes.grouping(of.described.filter(pl.col("pool") == of.pool.name))
+def _grouping(studied: Studied) -> str:
+    column = classes.grouping(studied.described.filter(pl.col("pool") == studied.pool.name))
     group = {"group": "Unix group", "account": "account", "user": "user"}[column]
     why = {
         "group": "",
@@ -297,9 +303,9 @@ _ALL_FITS: Final[Columns[_Fitted]] = (
 )
 
 
-def _fits(of: Studied) -> tuple[Table, Table]:
+def _fits(studied: Studied) -> tuple[Table, Table]:
     """The gaps of classes by size for the page; all fits for the file."""
-    rows = [row for modelled in of.models for row in _fitted(modelled.model)]
+    rows = [row for modelled in studied.models for row in _fitted(modelled.model)]
     return (
         table(
             "gaps",
@@ -323,11 +329,11 @@ def _fitted(model: Model) -> Iterator[_Fitted]:
             yield _Fitted(label, model.by, what, one.attempts, fit)
 
 
-def _curves(of: Studied, model: Model) -> Chart:
+def _curves(studied: Studied, model: Model) -> Chart:
     labels = _labels(model)
     most = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
     panels = {f"{labels[one.label]}, {PART_NAMES[one.part]}": one for one in most}
-    placed = place(of.described, of.pool, ZoneInfo(model.zone), model.by, 0)
+    placed = place(studied.described, studied.pool, ZoneInfo(model.zone), model.by, 0)
     rows: list[Spec] = []
     for panel, one in panels.items():
         seconds, shares = gap_distributions(placed, one)
@@ -366,13 +372,13 @@ _TRAITS: Final = {
 }
 
 
-def _likeness(of: Studied) -> Table:
-    log = of.models[0].likeness.of_log
+def _likeness(studied: Studied) -> Table:
+    log = studied.models[0].likeness.of_log
     columns: list[Column[str]] = [
         Column("Figure", "trait", "text", lambda trait: _TRAITS[trait]),
         Column("Log", "log", value=lambda trait: getattr(log, trait)),
     ]
-    for one in of.models:
+    for one in studied.models:
         columns += _drawn(one)
     return table(
         "likeness",
@@ -383,12 +389,12 @@ def _likeness(of: Studied) -> Table:
     )
 
 
-def _drawn(of: Modelled) -> Columns[str]:
+def _drawn(modelled: Modelled) -> Columns[str]:
     """What a trait is in the logs that were drawn from a model."""
-    by = of.model.by
+    by = modelled.model.by
 
     def part(place: int) -> Callable[[str], Cell]:
-        return lambda trait: of.likeness.span(trait)[place]
+        return lambda trait: modelled.likeness.span(trait)[place]
 
     titles = (f"By {by}: mean", "least", "greatest")
     names = ("mean", "least", "greatest")
@@ -398,8 +404,8 @@ def _drawn(of: Modelled) -> Columns[str]:
     )
 
 
-def _week(of: Studied, model: Model, seed: int) -> Chart:
-    log = week(population(of.described, of.pool)["arrival_time"], model)
+def _week(studied: Studied, model: Model, seed: int) -> Chart:
+    log = week(population(studied.described, studied.pool)["arrival_time"], model)
     drawn = week(synthetic.draw(model, seed)["arrival_time"], model)
     rows: list[Spec] = [
         {"of": name, "hour": hour, "arrivals": round(float(value), 4)}
