@@ -154,3 +154,14 @@ class Page:
             self.complaints.append(str(said["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning"):
             self.complaints.append(str(said["args"]))
+
+
+def check_study(page: Path, charts: int) -> None:
+    """Draws a study's page wide and as on a phone: all charts are there, and nothing is fetched."""
+    with Page() as seen:
+        for width in (1200, 400):
+            seen.open(page, width)
+            assert seen.complaints == []
+            assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
+            assert seen.evaluate("document.documentElement.scrollWidth") == width
+            assert seen.evaluate("document.querySelectorAll('.live svg').length") == charts

@@ -1,13 +1,12 @@
 """Resources and penalties: from the rows of the database to records, charts and sentences."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-from audit.model import OBSERVED, Period
+from audit.model import OBSERVED
 from audit.report import charged
 from audit.report.charts import parts as parts_chart
 from audit.report.contents import Settings
@@ -21,26 +20,8 @@ from audit.report.usage_contents import (
 )
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
 from tests.report.sample import choice, contents, known, of_resources
-from tests.report.test_decayed import _add
-
-_FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
-
-
-_PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
-
-
-_ZONE = "Europe/Berlin"
-
-
-@pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
-    try:
-        yield con
-    finally:
-        con.close()
+from tests.report.usage_rows import DAY, FROM, PERIOD, ZONE, add_usage
 
 
 def add(con: Connection, table: str, *rows: Mapping[str, object]) -> None:
@@ -60,7 +41,7 @@ def charge(resource: str, **changes: object) -> dict[str, object]:
         "attempts": 10,
         "unknown": 0,
         "clipped": 0,
-        "first_start": _FROM,
+        "first_start": FROM,
         **changes,
     }
 
@@ -75,21 +56,21 @@ def job(user: str | None, start: float, end: float | None, **amounts: int) -> di
         "standing": "ended",
         "user": user,
         "account": None if user is None else f"of {user}",
-        "start_time": int(_FROM + start * _DAY),
-        "end_time": None if end is None else int(_FROM + end * _DAY),
+        "start_time": int(FROM + start * DAY),
+        "end_time": None if end is None else int(FROM + end * DAY),
         **dict.fromkeys(("cpus", "mem_bytes", "gpus", "nodes"), 0),
         **amounts,
     }
 
 
 def occupied(con: Connection) -> Occupied | None:
-    known = charged.charges(con, "demo", _PERIOD)
-    of = usages(con, "demo", _PERIOD, _ZONE, 10, Settings())
-    return charged.occupied(con, "demo", OBSERVED, _PERIOD, _ZONE, known, of)
+    known = charged.charges(con, "demo", PERIOD)
+    of = usages(con, "demo", PERIOD, ZONE, 10, Settings())
+    return charged.occupied(con, "demo", OBSERVED, PERIOD, ZONE, known, of)
 
 
 def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
-    _add(con, "user", {"anna": [0.7], "ben": [0.3]}, {"anna": 0.5, "ben": 0.5})
+    add_usage(con, "user", {"anna": [0.7], "ben": [0.3]}, {"anna": 0.5, "ben": 0.5})
     add(con, "charge_result", charge("cpus"), charge("gpus"), charge("mem_bytes"))
     jobs = (
         job("anna", -1, 1, cpus=2),  # a day of it before the period
@@ -99,10 +80,10 @@ def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
         job("cem", 0, None, nodes=3),
     )
     add(con, "job_result", *jobs)
-    # usage is known up to the end of the first day alone, where `_add` put it
+    # usage is known up to the end of the first day alone, where `add_usage` put it
     made = occupied(con)
     assert made is None  # until then nobody had a GPU
-    _add(con, "account", {"x": [1.0] * 4})
+    add_usage(con, "account", {"x": [1.0] * 4})
     made = occupied(con)
     assert made is not None
     assert (made.kind, made.resources) == ("user", ("cpus", "gpus"))  # nobody had memory
@@ -120,7 +101,7 @@ def test_parts_of_each_resource_within_the_period(con: Connection) -> None:
 
 def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
     names = [f"u{at:02}" for at in range(LINES + 3)]
-    _add(con, "user", {name: [1 / (LINES + 3)] * 4 for name in names}, {names[0]: 0.25})
+    add_usage(con, "user", {name: [1 / (LINES + 3)] * 4 for name in names}, {names[0]: 0.25})
     add(con, "charge_result", charge("cpus"), charge("gpus", inferred=True))
     add(con, "job_result", *(job(n, 0, 1, cpus=20 - k, gpus=1) for k, n in enumerate(names)))
     made = occupied(con)
@@ -133,11 +114,11 @@ def test_all_but_those_who_occupied_most_are_together(con: Connection) -> None:
 
 
 def test_one_resource_alone_is_no_section(con: Connection) -> None:
-    _add(con, "user", {"anna": [1.0]})
+    add_usage(con, "user", {"anna": [1.0]})
     add(con, "charge_result", charge("cpus"))
     add(con, "job_result", job("anna", 0, 1, cpus=2))
     assert occupied(con) is None
-    assert charged.choice(con, "demo", _PERIOD, 10) is None
+    assert charged.choice(con, "demo", PERIOD, 10) is None
 
 
 def penalty(name: str, kind: str, entity: str | None, part: float) -> dict[str, object]:
@@ -163,7 +144,7 @@ def test_who_moves_most_comes_first(con: Connection) -> None:
         ),
         *(penalty(name, "account", "x", 1.0) for name in ("cpu", "max", "root")),
     )
-    made = charged.choice(con, "demo", _PERIOD, 2)
+    made = charged.choice(con, "demo", PERIOD, 2)
     assert made is not None
     assert (made.penalties, made.configured) == (("root", "cpu", "max"), "root")
     assert [(row.name, row.furthest) for row in made.users.rows] == [("anna", 1), ("ben", 1)]

@@ -1,14 +1,10 @@
 """Decayed usage: from the rows of the database to what is drawn."""
 
 import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-from audit.metrics.fairshare.history import HISTORY_SCHEMA
-from audit.model import Period
 from audit.report.charts.usage import usage as chart
 from audit.report.contents import Settings
 from audit.report.decayed import LINES, usages
@@ -19,87 +15,30 @@ from audit.report.usage_contents import (
 )
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
-
-_FROM, _DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
-
-
-_PERIOD = Period("2026-10", _FROM, _FROM + 4 * _DAY)
-
-
-_ZONE = "Europe/Berlin"
-
-
-@pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
-    try:
-        yield con
-    finally:
-        con.close()
-
-
-def _add(
-    con: Connection,
-    kind: str,
-    fractions: Mapping[str | None, list[float]],
-    targets: Mapping[str | None, float] | None = None,
-    period: str = "2026-10",
-) -> None:
-    """Usage fractions of the last so many days of a period of as many as the longest."""
-    targets = targets or {}
-    days = max(len(values) for values in fractions.values())
-    rows = [
-        (
-            _FROM + (days - len(values) + at + 1) * _DAY,
-            name,
-            targets.get(name),
-            value,
-            at + 1 if not targets or name in targets else None,
-        )
-        for name, values in fractions.items()
-        for at, value in enumerate(values)
-    ]
-    columns = ("as_of", "entity", "share", "usage_fraction", "rank")
-    frame = pl.DataFrame(rows, columns, orient="row").with_columns(
-        method=pl.lit("windows:cpu"),
-        entity_kind=pl.lit(kind),
-        parent=None,
-        usage=pl.col("usage_fraction") * 100,
-        priority=None,
-        level_fs=None,
-    )
-    frame = frame.with_columns(
-        partition=None, share_of_all=pl.col("share"), usage_of_all=pl.col("usage_fraction")
-    )
-    frame = frame.select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
-    marked = {"cluster": "demo", "period": period, "run_id": "run-1"}
-    database.insert(
-        con, "fairshare_result", frame.with_columns(**{n: pl.lit(v) for n, v in marked.items()})
-    )
+from tests.report.usage_rows import DAY, FROM, PERIOD, ZONE, add_usage
 
 
 def _read(con: Connection, rows: int = 10) -> DecayedUsage:
-    settings = settings_of(con, "demo", _PERIOD)
-    (made,) = usages(con, "demo", _PERIOD, _ZONE, rows, settings)
+    settings = settings_of(con, "demo", PERIOD)
+    (made,) = usages(con, "demo", PERIOD, ZONE, rows, settings)
     return made
 
 
 def test_no_rows_are_no_usage(con: Connection) -> None:
-    _add(con, "user", {"anna": [1.0]}, period="2026-09")
-    assert usages(con, "demo", _PERIOD, _ZONE, 10, Settings()) == ()
+    add_usage(con, "user", {"anna": [1.0]}, period="2026-09")
+    assert usages(con, "demo", PERIOD, ZONE, 10, Settings()) == ()
 
 
 def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> None:
-    _add(
+    add_usage(
         con,
         "account",
         {"physics": [0.9, 0.8, 0.5, 0.2], "maths": [0.2, 0.6], None: [0.1, 0.2, 0.3, 0.2]},
         {"physics": 0.75, "maths": 0.25},
     )
-    _add(con, "account", {"physics": [0.0] * 9}, period="2026-09")
+    add_usage(con, "account", {"physics": [0.0] * 9}, period="2026-09")
     made = _read(con)
-    assert (made.method, made.days, made.as_of) == ("windows:cpu", 4, _FROM + 4 * _DAY)
+    assert (made.method, made.days, made.as_of) == ("windows:cpu", 4, FROM + 4 * DAY)
     accounts = made.accounts
     assert (accounts.named, accounts.targets, accounts.left_out) == (2, 2, 0)
     assert [(row.name, row.now, row.mean, row.difference) for row in accounts.rows] == [
@@ -114,7 +53,7 @@ def test_now_is_the_last_day_and_means_are_over_all_days(con: Connection) -> Non
 
 def test_days_before_the_first_attempt_of_all_say_nothing_of_anybody(con: Connection) -> None:
     """With targets there are rows for days before the log begins; nobody had used anything then."""
-    _add(
+    add_usage(
         con,
         "account",
         {"chem": [0.0, 0.0, 0.3, 0.4], "maths": [0.0, 0.0, 0.7, 0.6], "idle": [0.0] * 4},
@@ -133,7 +72,9 @@ def test_days_before_the_first_attempt_of_all_say_nothing_of_anybody(con: Connec
 
 def test_those_far_from_their_target_are_shown_however_little_they_used(con: Connection) -> None:
     used: dict[str | None, list[float]] = {f"a{at}": [0.1 - at / 1_000] for at in range(9)}
-    _add(con, "account", {**used, "idle": [0.0], "b": [0.01]}, {"idle": 0.9, "b": 0.0, "a3": 0.1})
+    add_usage(
+        con, "account", {**used, "idle": [0.0], "b": [0.01]}, {"idle": 0.9, "b": 0.0, "a3": 0.1}
+    )
     made = _read(con, rows=2).accounts
     assert [row.name for row in made.rows] == ["a0", "a1", "b", "idle"]
     assert made.left_out == 7
@@ -146,7 +87,7 @@ def test_all_but_those_who_used_most_are_drawn_together(con: Connection) -> None
     used: dict[str | None, list[float]] = {
         f"a{at:02}": [0.1 - at / 1_000] * 3 for at in range(LINES + 3)
     }
-    _add(con, "account", {**used, "late": [0.05]}, {"a01": 0.5})
+    add_usage(con, "account", {**used, "late": [0.05]}, {"a01": 0.5})
     series = _read(con).series
     assert series is not None
     assert series.days == ("2026-10-01", "2026-10-02", "2026-10-03")
@@ -159,7 +100,7 @@ def test_all_but_those_who_used_most_are_drawn_together(con: Connection) -> None
 
 
 def test_long_histories_are_drawn_by_week(con: Connection) -> None:
-    _add(
+    add_usage(
         con,
         "account",
         {"physics": [1e-9, *(at / 1_000 for at in range(1, 400))], "maths": [0.7] * 10},
@@ -189,15 +130,15 @@ def test_users_are_drawn_where_accounts_tell_nothing(
     targets: dict[str | None, float],
     drawn: str,
 ) -> None:
-    _add(con, "account", accounts, targets)
-    _add(con, "user", {"anna": [0.7], "ben": [0.3]})
+    add_usage(con, "account", accounts, targets)
+    add_usage(con, "user", {"anna": [0.7], "ben": [0.3]})
     series = _read(con).series
     assert series is not None
     assert series.kind == drawn
 
 
 def test_nobody_named_is_not_drawn(con: Connection) -> None:
-    _add(con, "user", {None: [1.0]})
+    add_usage(con, "user", {None: [1.0]})
     assert _read(con).series is None
     assert chart(_read(con)) is None
 
@@ -213,7 +154,7 @@ def test_nobody_named_is_not_drawn(con: Connection) -> None:
     ],
 )
 def test_settings_are_those_of_the_run(con: Connection, config: object) -> None:
-    _add(con, "user", {"anna": [1.0]})
+    add_usage(con, "user", {"anna": [1.0]})
     run = {
         "run_id": "run-1",
         "cluster": "demo",
@@ -232,7 +173,7 @@ def test_settings_are_those_of_the_run(con: Connection, config: object) -> None:
 
 def test_stretches_above_and_below_the_target(con: Connection) -> None:
     # physics: above 0.75/0.75 never; below 0.5625 on days 2, 3; maths: above 1/3 on days 2 to 4.
-    _add(
+    add_usage(
         con,
         "account",
         {"physics": [0.9, 0.5, 0.4, 0.6], "maths": [0.1, 0.5, 0.6, 0.4], "art": [0.0] * 4},
@@ -250,7 +191,9 @@ def test_stretches_above_and_below_the_target(con: Connection) -> None:
 
 
 def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connection) -> None:
-    _add(con, "user", {"anna": [0.0, 1.0, 0.0, 0.0], "ben": [1.0, 0.0, 0.0, 1.0]}, {"anna": 0.5})
+    add_usage(
+        con, "user", {"anna": [0.0, 1.0, 0.0, 0.0], "ben": [1.0, 0.0, 0.0, 1.0]}, {"anna": 0.5}
+    )
     (off,) = _read(con).off
     (anna,) = off.rows
     assert (anna.days, anna.above, anna.below) == (3, 1, 2)  # on day 3 nobody had any
@@ -259,14 +202,14 @@ def test_the_first_of_the_longest_stretches_and_no_day_without_usage(con: Connec
 
 
 def test_who_is_at_its_target_is_not_listed(con: Connection) -> None:
-    _add(con, "user", {"anna": [0.5, 0.4], "ben": [0.5, 0.6]}, {"anna": 0.5, "ben": 0.5})
+    add_usage(con, "user", {"anna": [0.5, 0.4], "ben": [0.5, 0.6]}, {"anna": 0.5, "ben": 0.5})
     (off,) = _read(con).off
     assert (off.rows, off.off) == ((), 0)
     assert _read(con, rows=1).users.different == 1
 
 
 def test_without_targets_nobody_is_off(con: Connection) -> None:
-    _add(con, "user", {"anna": [1.0]})
+    add_usage(con, "user", {"anna": [1.0]})
     made = _read(con)
     assert made.off == ()
     assert not made.nothing
@@ -275,7 +218,7 @@ def test_without_targets_nobody_is_off(con: Connection) -> None:
 
 def test_what_targets_say_of_whom(con: Connection) -> None:
     used = {"anna": [0.2, 0.2], "ben": [0.3, 0.5], "idle": [0.0, 0.0], None: [0.5, 0.3]}
-    _add(con, "user", used, {"anna": 0.25, "idle": 0.75})
+    add_usage(con, "user", used, {"anna": 0.25, "idle": 0.75})
     users = _read(con).users
     assert (users.targets, users.different) == (2, 2)
     assert users.unused == pytest.approx(0.75)
@@ -284,7 +227,7 @@ def test_what_targets_say_of_whom(con: Connection) -> None:
 
 
 def test_nobody_used_anything(con: Connection) -> None:
-    _add(con, "user", {"anna": [0.0, 0.0]}, {"anna": 1.0})
+    add_usage(con, "user", {"anna": [0.0, 0.0]}, {"anna": 1.0})
     made = _read(con)
     assert made.nothing
     assert made.off[0].rows == ()
@@ -301,7 +244,7 @@ def test_accounts_of_a_tree_are_drawn_once(con: Connection) -> None:
     frame = pl.DataFrame(
         [
             {
-                "as_of": _FROM + day * _DAY,
+                "as_of": FROM + day * DAY,
                 "method": "windows:cpu:absolute",
                 "entity_kind": "account",
                 "entity": name,

@@ -1,8 +1,6 @@
 """What was in force when a period was computed reaches the report on it."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -15,18 +13,8 @@ from audit.report.render import page as render
 from audit.report.settings import settings_of
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
 
 PERIOD = Period("2026-10", 1790805600, 1793487600)
-
-
-@pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
-    try:
-        yield con
-    finally:
-        con.close()
 
 
 def add_run(con: Connection, config: object) -> None:

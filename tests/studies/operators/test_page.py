@@ -147,14 +147,7 @@ def test_progress_is_told_for_every_operator() -> None:
 def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "operators.html"
     page.write_text(rendered(), encoding="utf-8")
-    with chromium.Page() as seen:
-        for width in (1200, 400):
-            seen.open(page, width)
-            assert seen.complaints == []
-            assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
-            assert seen.evaluate("document.documentElement.scrollWidth") == width
-            drawn = seen.evaluate("document.querySelectorAll('.live svg').length")
-            assert drawn == len(list(charts()))
+    chromium.check_study(page, len(list(charts())))
 
 
 def test_specs_in_the_page_are_json() -> None:

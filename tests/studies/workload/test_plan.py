@@ -200,12 +200,7 @@ def test_the_command(
     not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"
 )
 def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
-    with chromium.Page() as seen:
-        for width in (1200, 400):
-            seen.open(files[0], width)
-            assert seen.complaints == []
-            assert seen.evaluate("document.documentElement.scrollWidth") == width
-            assert seen.evaluate("document.querySelectorAll('.live svg').length") == 5
+    chromium.check_study(files[0].absolute(), 5)
 
 
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""Rows of decayed usage, as a run leaves them: four days of October 2026 in Berlin."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from audit.metrics.fairshare.history import HISTORY_SCHEMA
+from audit.model import Period
+from audit.store import database
+from audit.store.database import Connection
+
+FROM, DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
+PERIOD = Period("2026-10", FROM, FROM + 4 * DAY)
+ZONE = "Europe/Berlin"
+
+
+def add_usage(
+    con: Connection,
+    kind: str,
+    fractions: Mapping[str | None, list[float]],
+    targets: Mapping[str | None, float] | None = None,
+    period: str = "2026-10",
+) -> None:
+    """Usage fractions of the last so many days of a period of as many as the longest."""
+    targets = targets or {}
+    days = max(len(values) for values in fractions.values())
+    rows = [
+        (
+            FROM + (days - len(values) + at + 1) * DAY,
+            name,
+            targets.get(name),
+            value,
+            at + 1 if not targets or name in targets else None,
+        )
+        for name, values in fractions.items()
+        for at, value in enumerate(values)
+    ]
+    columns = ("as_of", "entity", "share", "usage_fraction", "rank")
+    frame = pl.DataFrame(rows, columns, orient="row").with_columns(
+        method=pl.lit("windows:cpu"),
+        entity_kind=pl.lit(kind),
+        parent=None,
+        usage=pl.col("usage_fraction") * 100,
+        priority=None,
+        level_fs=None,
+    )
+    frame = frame.with_columns(
+        partition=None, share_of_all=pl.col("share"), usage_of_all=pl.col("usage_fraction")
+    )
+    frame = frame.select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
+    marked = {"cluster": "demo", "period": period, "run_id": "run-1"}
+    database.insert(
+        con, "fairshare_result", frame.with_columns(**{n: pl.lit(v) for n, v in marked.items()})
+    )
