@@ -24,7 +24,7 @@ from audit.pipeline.workplace import replacing, workplace
 from audit.report.contents import Contents
 from audit.report.text.findings import findings
 from audit.report.text.notices import notices
-from audit.store import migrations, publish
+from audit.store import compaction, migrations, publish
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -90,16 +90,20 @@ def audit(
     drawing.prepare(config, pdf=request.pdf)
     new = not request.out.exists()
     with workplace(request.out) as work, replacing(request.target):
+        store = work / "store.duckdb"
         seed = request.database if request.target.exists() else None
-        with migrations.migrated(work / "store.duckdb", config.store.memory_limit, seed) as con:
+        with migrations.migrated(store, config.store.memory_limit, seed) as con:
             naming = partial(name_of, logs, request.cluster)
             held = take_in(con, logs, naming, config, progress)
             period = _compute(con, held, request, config, inferred, progress)
             report = drawing.draw(
                 con, config, held.cluster.value, period, work, pdf=request.pdf, progress=progress
             )
-            with_group = config.output.shared_with_group
-            publish.publish(con, request.target, with_group=with_group)
+            crowded = compaction.free(con).worth_it
+        if crowded:  # figures that were there before left room
+            compaction.compact(store, config.store.memory_limit)
+        with_group = config.output.shared_with_group
+        publish.hand_over(store, request.target, with_group=with_group)
         report = drawing.put_in_place(report, request.out)
         if new:
             privacy.share(request.out, with_group=with_group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from audit.errors import StoreError
@@ -31,6 +32,30 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
             finally:
                 execute(con, "DETACH snapshot")
             privacy.share(draft, with_group=with_group)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
+    """Gives the file of a store away: what was worked in becomes what is at ``path``.
+
+    For a store that is needed no more, when no connection to it is open. Spares a large one the
+    copy that ``publish`` makes; otherwise as that. Afterwards there is no file at ``store``.
+
+    Args:
+        store: the file of the store.
+        path: where it goes; its folder must exist.
+        with_group: whether the group may read it, as the site wants.
+
+    Raises:
+        StoreError: it cannot be put there, or was not closed in order.
+    """
+    if store.with_name(store.name + ".wal").exists():
+        raise StoreError(f"{store}.wal: is left: the database is not whole")
+    try:
+        privacy.share(store, with_group=with_group)
+        with replace.drafting(path) as draft:
+            shutil.move(store, draft)  # copies where that is another file system
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
 

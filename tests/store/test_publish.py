@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,28 @@ def test_what_was_published_can_be_worked_on(numbers: Connection, tmp_path: Path
     migrations.migrate(con)
     assert number(con) == 7
     con.close()
+
+
+def test_a_store_that_is_handed_over_is_what_readers_find(tmp_path: Path) -> None:
+    path, store = tmp_path / "audit.duckdb", tmp_path / "store.duckdb"
+    for value in (7, 8):
+        with migrations.migrated(store) as con:
+            execute(con, "CREATE TABLE t (a BIGINT)")
+            execute(con, "INSERT INTO t VALUES (?)", [value])
+        publish.hand_over(store, path, with_group=True)
+        with closing(database.open_snapshot(path)) as reader:
+            assert number(reader) == value
+        assert names(tmp_path) == ["audit.duckdb"]
+        assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_store_that_cannot_be_handed_over_stays(tmp_path: Path) -> None:
+    store = tmp_path / "store.duckdb"
+    with migrations.migrated(store):
+        pass
+    with pytest.raises(StoreError, match="cannot be written"):
+        publish.hand_over(store, tmp_path / "nowhere" / "audit.duckdb")
+    (tmp_path / "store.duckdb.wal").touch()
+    with pytest.raises(StoreError, match="not whole"):
+        publish.hand_over(store, tmp_path / "audit.duckdb")
+    assert names(tmp_path) == ["store.duckdb", "store.duckdb.wal"]
