@@ -1,12 +1,21 @@
-"""Days, weeks and months in a zone, as half-open spans of epoch seconds."""
+"""Days, weeks and months in a zone, as half-open spans of epoch seconds.
+
+The configuration asks this module for zones alone, so ``model``, and polars with it, is loaded
+where a period is made.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
-from audit.model import Period
+
+if TYPE_CHECKING:
+    from audit.model import Period
 
 
 def zone(name: str) -> ZoneInfo:
@@ -58,6 +67,8 @@ def between(from_day: date, to_day: date, in_zone: ZoneInfo) -> Period:
     Raises:
         UsageError: it would be empty.
     """
+    from audit.model import Period
+
     if to_day <= from_day:
         raise UsageError(f"period {from_day}..{to_day}: its end must be a later day than its start")
     name = f"{from_day.isoformat()}..{to_day.isoformat()}"
@@ -98,6 +109,8 @@ def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period
         last: epoch s, ≥ ``first``.
         in_zone: in which they begin.
     """
+    from audit.model import Period
+
     found = []
     start = _period_start(kind, day_of(first, in_zone))
     end = day_of(last, in_zone)

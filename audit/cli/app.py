@@ -7,9 +7,9 @@ long to import are imported where they are used.
 from __future__ import annotations
 
 import gc
-import logging
+import inspect
 import sys
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -18,12 +18,16 @@ from audit.cli import analyst, nightly, oneoff, setup, studies
 from audit.cli.output import say
 from audit.errors import AuditError, of_system
 
+_UNASKED: Final = {"help": False}
+"""Told beforehand: without it, typer loads pydantic to read that nobody asked for help."""
+
 app = typer.Typer(
     name="fairaudit",
     help="Is your batch scheduler fair, to whom is it not, and why?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # boxes around the help would take twice as long as all else
 )
 for command in (
     oneoff.audit,
@@ -44,6 +48,19 @@ for command in (
     app.command(command.__name__)(command)
 app.add_typer(studies.experiment, name="experiment")
 
+
+def _told(commands: typer.Typer) -> dict[str, Any]:
+    """What is known of the options of commands, by name; their summaries are never cut off."""
+    known: dict[str, Any] = dict(_UNASKED)
+    for command in commands.registered_commands:
+        assert command.callback is not None
+        command.short_help = inspect.getdoc(command.callback)
+        known[command.name or command.callback.__name__] = _UNASKED
+    return known
+
+
+app.info.context_settings = {"default_map": {**_told(app), "experiment": _told(studies.experiment)}}
+
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C: typer's own, which it gives without a word."""
 
@@ -62,7 +79,6 @@ def main() -> NoReturn:
     # A command makes much that lives to its end (a PDF's layout above all): looking for garbage
     # among it every 700 objects takes a tenth of an audit.
     gc.set_threshold(100_000, 20, 20)
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
     try:
         code = app(standalone_mode=False)
     except AuditError as error:
@@ -78,7 +94,9 @@ def main() -> NoReturn:
     except Exception as error:
         if not _is_usage(error):
             raise
-        say(f"fairaudit: {error.format_message()}; see 'fairaudit --help'")  # type: ignore[attr-defined]
+        text: str = error.format_message()  # type: ignore[attr-defined]
+        asked = not text.startswith("Usage:")  # else for nothing: what it says is the help
+        say(f"fairaudit: {text}; see 'fairaudit --help'" if asked else text)
         code = 2
     if code == INTERRUPTED:
         say("fairaudit: interrupted")

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from audit.studies.sensitivity.compute import By
 
 experiment = typer.Typer(
-    help="Repeat a study of the papers.", no_args_is_help=True, add_completion=False
+    help="Repeat a study of the papers.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])

@@ -72,7 +72,7 @@ def _check_replaceable(target: Path) -> None:
     except StoreError as error:
         raise UsageError(f"{error}; fairaudit does not replace it") from error
     try:
-        database.fetch(con, "SELECT number FROM migrations")
+        database.rows(con, "SELECT number FROM migrations")
     except StoreError as error:
         raise UsageError(
             f"{target}: a database, but not one of fairaudit: it is not replaced"

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from audit.errors import StoreError
 from audit.files import replace
-from audit.store.database import Connection, attach, execute, fetch, open_store
+from audit.store.database import Connection, attach, execute, open_store, rows
 
 LEAST_BYTES: Final = 64 * 1024 * 1024
 """What must be free for a copy of the store to be worth it."""
@@ -28,11 +28,11 @@ class Size(NamedTuple):
 def free(con: Connection) -> Size:
     """How much of the store's file is not used."""
     execute(con, "CHECKPOINT")
-    row = fetch(
+    (row,) = rows(
         con,
         "SELECT block_size * total_blocks AS whole, block_size * free_blocks AS free "
         "FROM pragma_database_size() WHERE database_name = 'store'",
-    ).row(0)
+    )
     return Size(*row)
 
 

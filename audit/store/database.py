@@ -3,6 +3,8 @@
 DuckDB lets one process write or many read, never both. So a run writes a store that nobody else
 opens, and publishes a snapshot of it (``audit.store.publish``) that readers keep as long as they
 like.
+
+polars is loaded where the first frame is made: who only reads a few rows does without it.
 """
 
 from __future__ import annotations
@@ -10,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
-import polars as pl
 
 from audit.errors import LockedError, StoreError
 from audit.store.streams import Stream
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STORAGE_VERSION: Final = "v1.5.0"
 """On-disk format of every file written: one version behind, so that older clients can read it."""
@@ -145,6 +149,8 @@ def fetch(
     Raises:
         StoreError: DuckDB refused it; the message carries its reason.
     """
+    import polars as pl
+
     try:
         relation = con.sql(sql, params=dict(parameters) if parameters else None)
         if relation is None:  # a statement without a result, whatever the stubs say
@@ -153,6 +159,16 @@ def fetch(
             relation = relation.limit(most)
         rows: Any = Stream(relation.__arrow_c_stream__())
         return pl.DataFrame(rows)
+    except duckdb.Error as error:
+        raise refusal(error) from error
+
+
+def rows(
+    con: Connection, sql: str, parameters: Mapping[str, object] | None = None
+) -> list[tuple[Any, ...]]:
+    """The result of one statement, as a few rows; raises as ``fetch``."""
+    try:
+        return con.execute(sql, dict(parameters) if parameters else None).fetchall()
     except duckdb.Error as error:
         raise refusal(error) from error
 

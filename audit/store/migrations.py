@@ -13,8 +13,8 @@ from audit.store import publish
 from audit.store.database import (
     Connection,
     execute,
-    fetch,
     open_store,
+    rows,
     statements,
     transaction,
 )
@@ -64,7 +64,7 @@ def migrate(con: Connection) -> None:
         StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
     """
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
-    done = set(fetch(con, "SELECT number FROM migrations").get_column("number").to_list())
+    done = {number for (number,) in rows(con, "SELECT number FROM migrations")}
     known: set[int] = set()
     for file in resources.files("sql/schema", ".sql"):
         number = int(file.stem.split("_")[0])

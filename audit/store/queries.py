@@ -8,13 +8,15 @@ declared and what is used must agree, which ``load`` checks.
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audit import resources
 from audit.errors import StoreError
+from audit.store import database
 from audit.store.database import Connection, fetch, named_parameters
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _DECLARATION = "-- parameters:"
 
@@ -63,10 +65,18 @@ def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
     Raises:
         StoreError: an argument is missing or not declared, or the query fails; its file is named.
     """
-    query = load(name)
-    _check(con, query, arguments)
+    sql = _checked(con, name, arguments)
     try:
-        return fetch(con, query.sql, arguments)
+        return fetch(con, sql, arguments)
+    except StoreError as error:
+        raise StoreError(f"sql/queries/{name}.sql: {error}") from error
+
+
+def rows(con: Connection, name: str, /, **arguments: object) -> list[tuple[Any, ...]]:
+    """As ``run``, for a few rows and without polars."""
+    sql = _checked(con, name, arguments)
+    try:
+        return database.rows(con, sql, arguments)
     except StoreError as error:
         raise StoreError(f"sql/queries/{name}.sql: {error}") from error
 
@@ -81,7 +91,9 @@ def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _check(con: Connection, query: Query, arguments: dict[str, object]) -> None:
+def _checked(con: Connection, name: str, arguments: dict[str, object]) -> str:
+    """The statement of a query that takes these arguments."""
+    query = load(name)
     used = named_parameters(con, query.sql)
     if used != set(query.parameters):
         raise StoreError(
@@ -92,3 +104,4 @@ def _check(con: Connection, query: Query, arguments: dict[str, object]) -> None:
         raise StoreError(
             f"sql/queries/{query.name}.sql: takes {sorted(used)}, was given {sorted(arguments)}"
         )
+    return query.sql

@@ -115,7 +115,7 @@ def _value(con: Connection, saved: Saved, parameter: Parameter, text: str | None
         text = parameter.default
     try:
         cast = f"SELECT CAST($value AS {parameter.kind})"  # one of those in _PARAMETER
-        found: object = database.fetch(con, cast, {"value": text}).item()
+        ((found,),) = database.rows(con, cast, {"value": text})
     except StoreError as error:
         raise UsageError(
             f"sql: parameter {parameter.name} of {saved.name}: {text!r} is no {parameter.kind}"

@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
-import polars as pl
 
 from audit.errors import StoreError
 from audit.store import database
 from audit.store.database import Connection
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _BATCH: Final = 2048  # rows held at a time
 

@@ -1,7 +1,16 @@
 """The command as a user meets it."""
 
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+HEAVY: Final = frozenset(
+    {"altair", "apscheduler", "duckdb", "jinja2", "numba", "numpy", "polars", "pydantic", "rich"}
+    | {"scipy", "sklearn", "sqlalchemy", "vl_convert", "weasyprint"}
+)
+"""Libraries that take long to load."""
 
 
 class Done(NamedTuple):
@@ -20,3 +29,18 @@ class Run(Protocol):
 
 def left_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def loaded(arguments: Iterable[str], of: Iterable[str]) -> list[str]:
+    """Which modules of ``of`` a process has loaded when the command with these arguments ends."""
+    script = (
+        "import sys\nfrom audit.cli.app import main\n"
+        "try:\n    main()\nfinally:\n    sys.stdout = sys.__stderr__\n"
+        f"    print('loaded', *sorted({set(of)!r} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
+    )
+    said, *names = done.stderr.splitlines()[-1].split()
+    assert said == "loaded", done.stderr
+    return names

@@ -2,12 +2,12 @@
 
 import errno
 import re
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Run
+from audit.store.database import open_store
+from tests.cli.command import HEAVY, Run, loaded
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,28 @@ def test_help_and_version(run: Run) -> None:
     assert re.fullmatch(r"fairaudit \d+\.\d+\.\d+\n", run("--version").stdout)
 
 
-def test_help_loads_nothing_heavy() -> None:
-    script = (
-        "import sys\nfrom audit.cli.app import main\nsys.argv = ['fairaudit', '--help']\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'duckdb', 'polars', 'numba', 'altair', 'weasyprint', 'pydantic', 'numpy'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == "[]\n"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("--help", "--version", "audit --help", "experiment grid --help", "experiment"),
+        *("nonsense", "--nonsense", "audit --nonsense", "audit log --db"),
+    ],
+)
+def test_help_and_wrong_use_load_nothing_heavy(arguments: str) -> None:
+    assert loaded(arguments.split(), HEAVY) == []
+
+
+def test_what_typer_has_to_convert_loads_its_converter_alone() -> None:
+    assert loaded(["audit", "log", "--pool-size", "many"], HEAVY) == ["pydantic"]
+
+
+def test_a_query_loads_no_frames(tmp_path: Path) -> None:
+    database = tmp_path / "published.duckdb"
+    open_store(database).close()
+    query = ["sql", "--db", str(database), "SELECT 1"]
+    assert loaded(query, HEAVY) == ["duckdb", "pydantic"]
+
+
+def test_without_arguments_there_is_the_help(run: Run) -> None:
+    assert run(check=2).stderr.startswith("Usage: ")
+    assert run("experiment", check=2).stderr.startswith("Usage: ")
