@@ -1,10 +1,17 @@
 """Where things that take long to make are kept for the next process."""
 
 import atexit
+import hashlib
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+from audit.files import replace
+
+_DIGEST: Final = hashlib.sha256().digest_size
 
 
 def folder(installed: Path, name: str) -> Path:
@@ -45,3 +52,31 @@ def writable(place: Path) -> bool:
             return True
     except OSError:
         return False
+
+
+def kept(place: Path, key: bytes) -> bytes | None:
+    """What an earlier process kept in the file ``place``.
+
+    Args:
+        place: a file in a ``folder``.
+        key: all that what is kept was made of and with.
+
+    Returns:
+        None where there is nothing, or something damaged, or made of something else.
+    """
+    with suppress(OSError):
+        written = place.read_bytes()
+        content = written[_DIGEST:]
+        if written[:_DIGEST] == _digest(key, content):
+            return content
+    return None
+
+
+def keep(place: Path, key: bytes, content: bytes) -> None:
+    """Keeps ``content`` for the next process, in one step, if that can be done."""
+    with suppress(OSError):
+        replace.write(place, _digest(key, content) + content)
+
+
+def _digest(key: bytes, content: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()

@@ -1,18 +1,16 @@
 """How charts are drawn: as pictures, and as a page's script. The only home of vl-convert."""
 
-import hashlib
 import re
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from audit.errors import ReportError
-from audit.files import caches, replace
+from audit.files import caches
 from audit.report.charts.style import Chart
 
 _SNIPPET: Final = "window.vegaEmbed = vegaEmbed;"
@@ -93,36 +91,22 @@ def script() -> str:
         ReportError: it could not be made.
     """
     if kept := _kept():
-        return kept
+        return kept.decode()
     made, _ = _bundling().communicate()
     if not made:
         raise ReportError("vl-convert made no script for the charts; reinstall vl-convert-python")
-    _keep(made)
+    caches.keep(_place(), _SNIPPET.encode(), made.encode())
     return made
 
 
 @cache
 def _place() -> Path:
-    """Where the script of this version of vl-convert is kept, behind its SHA-256."""
+    """Where the script of this version of vl-convert is kept."""
     folder = caches.folder(Path(__file__).parent, "charts")
     return folder / f"vega-{metadata.version('vl-convert-python')}.js"
 
 
 @cache
-def _kept() -> str | None:
-    """The script that an earlier process made; None where there is none, or a damaged one."""
-    with suppress(OSError, UnicodeDecodeError):
-        digest, _, made = _place().read_bytes().decode().partition("\n")
-        if made and digest == _digest(made):
-            return made
-    return None
-
-
-def _keep(made: str) -> None:
-    """Keeps the script for the next process, if that can be done."""
-    with suppress(OSError):
-        replace.write(_place(), f"{_digest(made)}\n{made}".encode())
-
-
-def _digest(made: str) -> str:
-    return hashlib.sha256(f"{_SNIPPET}\n{made}".encode()).hexdigest()
+def _kept() -> bytes | None:
+    """The script that an earlier process made, where there is one."""
+    return caches.kept(_place(), _SNIPPET.encode())

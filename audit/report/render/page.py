@@ -10,15 +10,18 @@ import base64
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from audit import resources
 from audit.errors import ReportError
+from audit.files import caches
 from audit.model import COUNTED
 from audit.report.charts import drawing
 from audit.report.charts import parts as parts_chart
@@ -34,7 +37,7 @@ from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BytecodeCache, Environment
     from markupsafe import Markup
 
 Medium = Literal["screen", "paper"]
@@ -309,4 +312,33 @@ def _environment() -> "Environment":
         ),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})
+    environment.bytecode_cache = _compiled(environment)
     return environment
+
+
+def _compiled(environment: "Environment") -> "BytecodeCache":
+    """Keeps what Jinja makes of the templates, which takes it longer than to fill them."""
+    import jinja2
+    from jinja2.bccache import Bucket, BytecodeCache
+
+    folder = caches.folder(Path(__file__).parent, "templates")
+    blocks = (environment.trim_blocks, environment.lstrip_blocks, environment.autoescape)
+    tag = sys.implementation.cache_tag
+    made_with = f"{jinja2.__version__} {tag} {blocks} {sorted(environment.filters)}"
+
+    class Kept(BytecodeCache):
+        """A file for each template."""
+
+        def get_cache_key(self, name: str, filename: str | None = None) -> str:
+            return f"{name.replace('/', '-')}.{tag}"
+
+        def load_bytecode(self, bucket: Bucket) -> None:
+            key = f"{made_with} {bucket.checksum}".encode()
+            if kept := caches.kept(folder / bucket.key, key):
+                bucket.bytecode_from_string(kept)
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            key = f"{made_with} {bucket.checksum}".encode()
+            caches.keep(folder / bucket.key, key, bucket.bytecode_to_string())
+
+    return Kept()

@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import inspect
 import os
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
@@ -317,6 +319,7 @@ def test_a_report_of_many_rows_stays_short_on_paper() -> None:
 
 _SCRIPT = """
 import hashlib
+import inspect
 from audit.report.render import page as render
 from tests.report.sample import contents
 said = contents()
@@ -390,3 +393,27 @@ def test_shares_below_accounts_show_where_they_stand() -> None:
     assert "Priority now" in page
     assert "−0.500" in page
     assert "in the share tree each account divides" in page
+
+
+def test_templates_are_compiled_once_and_again_where_what_is_kept_is_damaged(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kept with all that they are compiled with: what is kept never speaks for another source."""
+    monkeypatch.setattr("audit.files.caches.folder", lambda installed, name: tmp_path)
+    inner = inspect.unwrap(render._environment)
+
+    def made(*, compiling: bool) -> str:
+        environment = inner()
+        if not compiling:
+            monkeypatch.setattr(environment, "compile", None)
+        monkeypatch.setattr(render, "_environment", lambda: environment)
+        return render.render_html(contents())
+
+    assert made(compiling=True) == page
+    kept = sorted(tmp_path.iterdir())
+    assert made(compiling=False) == page
+    kept[0].write_bytes(kept[0].read_bytes()[:-1])
+    with pytest.raises(TypeError):
+        made(compiling=False)
+    assert made(compiling=True) == page
+    assert made(compiling=False) == page

@@ -1,0 +1,45 @@
+"""What is kept for the next process: given back whole and as it was made, or made anew."""
+
+from pathlib import Path
+
+import pytest
+
+from audit.files import caches
+
+
+def test_what_was_kept_is_given_back_to_who_makes_it_of_the_same(tmp_path: Path) -> None:
+    place = tmp_path / "made"
+    assert caches.kept(place, b"source") is None
+    caches.keep(place, b"source", b"what was made")
+    assert caches.kept(place, b"source") == b"what was made"
+    assert caches.kept(place, b"another source") is None
+    caches.keep(place, b"another source", b"other")
+    assert caches.kept(place, b"source") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize("damaged", [b"", b"half", b"\0" * 32 + b"what was made"])
+def test_what_is_damaged_is_nothing(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / "made").write_bytes(damaged)
+    assert caches.kept(tmp_path / "made", b"source") is None
+
+
+def test_a_file_cut_off_is_nothing(tmp_path: Path) -> None:
+    caches.keep(tmp_path / "made", b"source", b"what was made")
+    written = (tmp_path / "made").read_bytes()
+    for length in range(len(written)):
+        (tmp_path / "made").write_bytes(written[:length])
+        assert caches.kept(tmp_path / "made", b"source") is None
+
+
+def test_where_nothing_can_be_kept_nothing_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caches.keep(tmp_path / "absent" / "made", b"source", b"what was made")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    caches.keep(tmp_path / "made", b"source", b"what was made")
+    assert not list(tmp_path.iterdir())
