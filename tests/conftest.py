@@ -12,6 +12,7 @@ from hypothesis import settings
 from audit.report.charts import drawing
 from audit.report.charts import pool as charts
 from audit.report.charts.style import Chart
+from audit.report.render import page, sandbox
 
 # The same examples each time: a few find what they will ever find. `search` is there to find more.
 settings.register_profile(
@@ -31,7 +32,7 @@ def _charts_drawn_once() -> Iterator[None]:
     """A chart that was drawn before is not drawn again, which takes most of a report's time.
 
     That it would be the same is tested in processes that know nothing of this
-    (tests/report/charts/test_drawing.py).
+    (tests/report/render/test_page.py, tests/oneoff/test_audit.py).
     """
     draw, pictures = drawing.svg, dict[str, str]()
 
@@ -50,12 +51,25 @@ def _charts_drawn_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def one_chart() -> Iterator[None]:
-    """One chart stands for all of a pool: they take most of a night, and no part in its test."""
-    from tests.nightly.one_chart import of_pool
+    """One chart stands for all: they take most of a night, and no part in its test."""
+    from tests.nightly import one_chart
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charts, "of_pool", of_pool)
+        one_chart.stands_for_all(patch.setattr)
         yield
+
+
+@pytest.fixture
+def short_paper(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A PDF takes twice as long as the rest of an audit: where its pages do not matter, this is it.
+
+    PDFs are laid out in tests/report/render, and whole audits make theirs in
+    tests/oneoff/test_audit.py and tests/test_security.py.
+    """
+    made = b"%PDF-1.7"
+    monkeypatch.setattr(page, "render_pdf", lambda *_: made)
+    monkeypatch.setattr(sandbox, "prepare", lambda *_: None)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ TESTED_IN: Final = {
     "kernels/scheduling/space": "simulation/test_engine",
     "kernels/scheduling/tabu": "simulation/test_tabu",
     "kernels/sums": "kernels/test_usage",
-    "kernels/trees": "metrics/fairshare/test_trees",
+    "kernels/trees": "metrics/fairshare/test_vectors",
     "mail/ledger": "mail/test_delivery",
     "nightly/due": "nightly/test_run",
     "nightly/pulling": "nightly/test_sources",

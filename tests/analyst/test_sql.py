@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from audit.store.database import Connection
 from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
+from tests.shared import once
 
 pytestmark = pytest.mark.usefixtures("one_chart")
 
@@ -342,8 +344,10 @@ def test_a_reader_that_ends_early_ends_quietly(published: Path) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / "docs" / "sql.md").exists(), reason="outside a checkout: no docs")
-def test_the_documented_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full(tmp_path)
+def test_the_documented_examples_run(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(once(tmp_path_factory, "full", full) / "fairaudit.duckdb", tmp_path)
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
     con = open_database(tmp_path / "fairaudit.duckdb", LIMITS)

@@ -15,6 +15,8 @@ import pytest
 from tests.cli.command import Run, left_in
 from tests.logs import busy, line, log, write
 
+pytestmark = pytest.mark.usefixtures("one_chart", "short_paper")
+
 
 def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", busy(60))
@@ -31,19 +33,6 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     assert "time zone: Europe/Berlin (from the log's header)" in done.stderr
     count = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "csv")
     assert count.stdout == "n\n60\n"
-
-
-def test_the_same_again_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "mine.swf", busy(60))
-    run("audit", "mine.swf", "--out", "one")
-    subprocess.run(  # a process of its own remembers nothing
-        [sys.executable, "-m", "audit", "audit", "mine.swf", "--out", "two"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-    )
-    for name in ("report.html", "report.pdf"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Run
 from tests.logs import busy, write
+
+pytestmark = pytest.mark.usefixtures("one_chart")
 
 
 def test_doctor(run: Run, tmp_path: Path) -> None:
@@ -19,6 +23,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "2 of 8 checks failed" in sick.stderr
 
 
+@pytest.mark.usefixtures("short_paper")
 def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     made = run("init", "a.swf", "--name", "mine")

@@ -16,7 +16,6 @@ from audit import config
 from audit.nightly import status
 from audit.nightly.run import run
 from audit.nightly.timetable import next_after
-from audit.report.charts import pool as charts
 from audit.store import database
 from tests.logs import line, log, write
 from tests.nightly import one_chart, test_run
@@ -50,7 +49,7 @@ FULL = (
 
 def plain() -> None:
     """In the processes that are killed as in this one (conftest.py)."""
-    charts.of_pool = one_chart.of_pool
+    one_chart.stands_for_all(setattr)
 
 
 def site(folder: Path) -> config.Config:

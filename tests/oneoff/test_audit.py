@@ -1,5 +1,7 @@
-"""A whole audit of a log that lacks something (what each command prints: tests/cli)."""
+"""A whole audit, and one of a log that lacks something (what each command prints: tests/cli)."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,9 +12,29 @@ from audit.errors import UsageError
 from audit.oneoff.audit import Request, audit
 from audit.pipeline.opening import Asked, open_log
 from audit.store import database
-from tests.logs import write
+from tests.cli.command import left_in
+from tests.logs import busy, write
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
+
+
+def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    """With all charts and the PDF: in a process of its own, which remembers nothing, and here."""
+    log = write(tmp_path / "mine.swf", busy(60))
+    alone = subprocess.run(
+        [sys.executable, "-m", "audit", "audit", "mine.swf"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = ("report.html", "report.pdf", "audit.duckdb")
+    assert alone.stdout.splitlines()[-3:] == [f"fairaudit-out/{name}" for name in made]
+    assert left_in(tmp_path / "fairaudit-out") == sorted(made)
+    audit(Request(logs=[log], out=tmp_path / "here"), Config())
+    for name in made[:2]:
+        before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
+        assert before.read_bytes() == again.read_bytes()
 
 
 def clock(second: int) -> str:

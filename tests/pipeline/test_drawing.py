@@ -11,7 +11,7 @@ from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 
-pytestmark = pytest.mark.usefixtures("one_chart")
+pytestmark = pytest.mark.usefixtures("one_chart", "short_paper")
 
 
 def printing(settings: Config, *, pdf: bool = True, with_group: bool = False) -> Config:
@@ -20,14 +20,13 @@ def printing(settings: Config, *, pdf: bool = True, with_group: bool = False) ->
 
 
 @pytest.fixture
-def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def reported(tmp_path: Path, short_paper: bytes) -> Path:
     """The folder of a report with a PDF; a log that came since makes another one due."""
-    monkeypatch.setattr("audit.report.render.page.render_pdf", lambda *_: b"%PDF-1.7")
     write(tmp_path / "logs.swf", "")
     settings = printing(site(tmp_path))
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
     (page,) = run(settings, tmp_path, NOW).reports
-    assert (page.parent / "report.pdf").read_bytes() == b"%PDF-1.7"
+    assert (page.parent / "report.pdf").read_bytes() == short_paper
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=50))
     return page.parent
 

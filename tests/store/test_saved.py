@@ -11,13 +11,14 @@ from audit.errors import StoreError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection
 from tests.published import full
+from tests.shared import once
 
 NEEDED = {"user": "1"}
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    con = database.open_snapshot(full(tmp_path_factory.mktemp("site")))
+    con = database.open_snapshot(once(tmp_path_factory, "full", full) / "fairaudit.duckdb")
     yield con
     con.close()
 
