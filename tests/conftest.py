@@ -13,6 +13,8 @@ from audit.report.charts import drawing
 from audit.report.charts import pool as charts
 from audit.report.charts.style import Chart
 from audit.report.render import page, sandbox
+from audit.store import migrations
+from tests import stores
 
 # The same examples each time: a few find what they will ever find. `search` is there to find more.
 settings.register_profile(
@@ -49,6 +51,14 @@ def _charts_drawn_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _stores_migrated_once() -> Iterator[None]:
+    """Whatever makes a new store gets a copy of one (made in tests/store/test_migrations.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrations, "migrated", stores.migrated)
+        yield
+
+
 @pytest.fixture(scope="module")
 def one_chart() -> Iterator[None]:
     """One chart stands for all: they take most of a night, and no part in its test."""
@@ -56,6 +66,14 @@ def one_chart() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         one_chart.stands_for_all(patch.setattr)
+        yield
+
+
+@pytest.fixture(scope="module")
+def one_picture() -> Iterator[None]:
+    """Charts are made, but not drawn: what each study's page shows is tested beside the study."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "svg", lambda chart: '<svg width="600" height="300"></svg>')
         yield
 
 

@@ -1,5 +1,7 @@
 """Empty stores: migrated once, for that takes longer than most tests that need one."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,18 +9,38 @@ from tempfile import TemporaryDirectory
 from audit.store import database, migrations
 from audit.store.database import Connection
 
+really_migrated = migrations.migrated
+
 
 @cache
 def _empty() -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "store.duckdb"
-        con = database.open_store(path)
-        migrations.migrate(con)
-        con.close()
+        with really_migrated(path):
+            pass
         return path.read_bytes()
+
+
+def _begin(path: Path) -> None:
+    with path.open("wb") as file:  # a test may make Path.write_bytes fail
+        file.write(_empty())
 
 
 def new(path: Path) -> Connection:
     """A store at ``path``, as migrations make it."""
-    path.write_bytes(_empty())
+    _begin(path)
     return database.open_store(path)
+
+
+@contextmanager
+def migrated(
+    path: Path, memory_limit: str = "4GB", seed: Path | None = None
+) -> Iterator[Connection]:
+    """``migrations.migrated``, which begins a new store as ``new`` does."""
+    if seed is None and not path.exists():
+        _begin(path)
+        with closing(database.open_store(path, memory_limit)) as con:
+            yield con
+    else:
+        with really_migrated(path, memory_limit, seed) as con:
+            yield con

@@ -1,5 +1,6 @@
 """Logs into the store: once, whole, in any order."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -63,11 +64,25 @@ def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
     (row,) = fetch(con, "SELECT * FROM refused").rows(named=True)
     assert (row["file"], row["line"], row["text"]) == ("a.swf", 44, "1 2 3")
     assert row["refused_at"] == 77
-    refuse_beyond(con, "c", logs, 0.05)
+    for enough in (0.05, 1 / 41):
+        refuse_beyond(con, "c", logs, enough)
     with pytest.raises(LogError, match=r"1 of 41 records were refused") as caught:
         refuse_beyond(con, "c", logs, 0.01)
     assert "a.swf:44: 3 fields, SWF has 18" in str(caught.value)
     assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_refused_lines_of_all_parts_of_a_log_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)
+    con = stores.new(tmp_path / "db")
+    (opened,) = open_logs([write(tmp_path / "a.swf", busy(20) + "1 2 3\n" + busy(20) + "4 5\n")])
+    in_parts = opened._replace(dialect=replace(opened.dialect, block_bytes=200))
+    (taken,) = take_in(con, "c", [in_parts])
+    assert (taken.records, taken.refused) == (42, 2)
+    assert fetch(con, "SELECT line FROM refused ORDER BY line")["line"].to_list() == [24, 48]
     con.close()
 
 

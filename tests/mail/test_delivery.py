@@ -140,6 +140,8 @@ def test_one_of_five_is_refused_and_costs_nobody_else_anything(
     (failure,) = done.failures
     assert "refused: localhost: 550 no such user; 'fairaudit deliver --failed'" in str(failure)
     assert deliver(place, settings) == Delivered()  # nobody is written to again by itself
+    other_case = {"addresses": tuple(map(str.upper, FIVE)), "charts": False}
+    assert deliver(place, mailing(place, other_case, server=server, cert=cert)) == Delivered()
     assert deliver(place, settings, failed=True).refused == done.refused
     assert deliver(place, settings, failed=True).sent == done.refused
     assert deliver(place, settings, failed=True, unknown=True) == Delivered()

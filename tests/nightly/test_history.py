@@ -109,3 +109,30 @@ def test_what_is_old_is_forgotten_but_for_the_last(tmp_path: Path) -> None:
             past.end(number, "done")
         past.forget(before=10_000)
     assert [entry.run for entry in history.read(tmp_path)] == [5, 5]
+
+
+def test_the_last_of_each_state_is_not_forgotten(tmp_path: Path) -> None:
+    clock = iter(range(0, 10_000, 100))
+    with history.opened(tmp_path, lambda: next(clock)) as past:
+        for state in ("failed", "done", "done"):
+            number = past.begin("run", "c")
+            stage = past.begin("ingest", "c", run=number)
+            past.end(stage, state)
+            past.end(number, state)
+        past.forget(before=10_000)
+    kept = [(entry.run, entry.stage, entry.state) for entry in history.read(tmp_path)]
+    assert kept == [
+        (5, "ingest", "done"),
+        (5, "run", "done"),
+        (1, "ingest", "failed"),
+        (1, "run", "failed"),
+    ]
+
+
+def test_of_several_that_seem_to_run_only_the_last_can(tmp_path: Path) -> None:
+    with history.opened(tmp_path, lambda: 1) as past:
+        past.begin("run", "c")  # killed, and nobody has noted that yet
+        past.begin("run", "c")
+        with lock.held(tmp_path / "store.duckdb"):
+            states = [entry.state for entry in history.read(tmp_path)]
+    assert states == ["running", "abandoned"]

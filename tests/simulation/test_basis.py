@@ -99,6 +99,19 @@ def test_only_what_changed_is_computed_again(computed: list[int]) -> None:
     assert computed.pop() <= 4
 
 
+def test_what_was_over_capacity_is_still_said_to_be() -> None:
+    # a and b run together on what is enough for one of them when c comes
+    records = [
+        ended(EPOCH, EPOCH, EPOCH + 10, 1),
+        ended(EPOCH + 1, EPOCH + 1, EPOCH + 10, 1),
+        ended(EPOCH + 5, EPOCH + 10, EPOCH + 12, 1),
+    ]
+    pool = Pool("main", Resource.cpus, 1)
+    first = table(records, pool, Policy())
+    assert "over_capacity" in first["fst_status"].to_list()
+    assert table(records, pool, Policy(), known=first).equals(first)
+
+
 def test_what_one_learns_of_the_pool_changes_what_was_known() -> None:
     pool = Pool("main", Resource.cpus, 4)
     # a is too large for it, so it is not queued, unless the pool is to grow

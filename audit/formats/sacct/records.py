@@ -68,7 +68,8 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     id_name = "JobID" if "JobID" in given else "JobIDRaw"
     ids = given.text(id_name)
     given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is no job id")
-    given.check("State", _unreadable(given.text("State"), Kind.STATE), "is no state")
+    state = fields.by_distinct(given.text("State"), _read_state)
+    given.check("State", state["bad"].fill_null(value=False), "is no state")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem)
     frame = pl.DataFrame(
@@ -251,37 +252,40 @@ def _first_positive(*names: str) -> pl.Expr:
     return pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in names), *names)
 
 
-def _tres(given: _Columns, name: str) -> dict[str, pl.Series]:
-    def convert(text: pl.Series) -> pl.DataFrame:
-        return text.to_frame("text").select(
-            **fields.tres(pl.col("text")), bad=fields.unreadable(text, Kind.TRES)
-        )
+def _read_tres(text: pl.Series) -> pl.DataFrame:
+    return text.to_frame("text").select(
+        **fields.tres(pl.col("text")), bad=fields.unreadable(text, Kind.TRES)
+    )
 
-    read = fields.by_distinct(given.text(name), convert)
+
+def _tres(given: _Columns, name: str) -> dict[str, pl.Series]:
+    read = fields.by_distinct(given.text(name), _read_tres)
     given.check(name, read["bad"].fill_null(value=False), f"is no {Kind.TRES.value}")
     for amount in ("cpus", "nodes", "gpus"):
         given.check(name, read[amount] > fields.LARGEST, "names more than can be")
     return {amount: read[amount] for amount in ("cpus", "nodes", "gpus", "mem_bytes")}
 
 
-def _gres(given: _Columns, name: str) -> pl.Series:
-    def convert(text: pl.Series) -> pl.DataFrame:
-        return text.to_frame("text").select(
-            gpus=fields.gres_gpus(pl.col("text")), bad=fields.unreadable(text, Kind.GRES)
-        )
+def _read_gres(text: pl.Series) -> pl.DataFrame:
+    return text.to_frame("text").select(
+        gpus=fields.gres_gpus(pl.col("text")), bad=fields.unreadable(text, Kind.GRES)
+    )
 
-    read = fields.by_distinct(given.text(name), convert)
+
+def _gres(given: _Columns, name: str) -> pl.Series:
+    read = fields.by_distinct(given.text(name), _read_gres)
     given.check(name, read["bad"].fill_null(value=False), f"is no {Kind.GRES.value}")
     given.check(name, read["gpus"] > fields.LARGEST, "names more than can be")
     return read["gpus"]
 
 
-def _memory(given: _Columns) -> pl.DataFrame:
-    def convert(text: pl.Series) -> pl.DataFrame:
-        read = text.to_frame("text").select(read=fields.memory(pl.col("text")))
-        return read.unnest("read").with_columns(bad=fields.unreadable(text, Kind.MEMORY))
+def _read_memory(text: pl.Series) -> pl.DataFrame:
+    read = text.to_frame("text").select(read=fields.memory(pl.col("text")))
+    return read.unnest("read").with_columns(bad=fields.unreadable(text, Kind.MEMORY))
 
-    read = fields.by_distinct(given.text("ReqMem"), convert)
+
+def _memory(given: _Columns) -> pl.DataFrame:
+    read = fields.by_distinct(given.text("ReqMem"), _read_memory)
     given.check("ReqMem", read["bad"].fill_null(value=False), f"is no {Kind.MEMORY.value}")
     return read
 
@@ -344,17 +348,16 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
     )
 
 
-def _unreadable(text: pl.Series, kind: Kind) -> pl.Series:
-    def convert(distinct: pl.Series) -> pl.DataFrame:
-        return pl.DataFrame({"bad": fields.unreadable(distinct, kind)})
+def _read_state(text: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame({"bad": fields.unreadable(text, Kind.STATE)})
 
-    return fields.by_distinct(text, convert)["bad"].fill_null(value=False)
+
+def _read_duration(text: pl.Series) -> pl.DataFrame:
+    return text.to_frame("text").select(value=fields.durations(pl.col("text")))
 
 
 def _durations(text: pl.Series) -> pl.Series:
-    return fields.by_distinct(
-        text, lambda distinct: distinct.to_frame("t").select(value=fields.durations(pl.col("t")))
-    )["value"]
+    return fields.by_distinct(text, _read_duration)["value"]
 
 
 def _whole(text: pl.Series) -> pl.Series:

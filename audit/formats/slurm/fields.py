@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 import polars as pl
@@ -96,10 +97,16 @@ PIECE: Final[dict[Kind, str]] = {
 """What one piece of a list may look like where a comma separates the columns, too."""
 
 
+@cache
+def _of_no_text(convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
+    """The columns that ``convert`` makes: most of the columns that may be there are not."""
+    return convert(pl.Series(dtype=pl.String))
+
+
 def by_distinct(text: pl.Series, convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
     """``convert`` applied once to each distinct text: columns repeat the same few values."""
     if text.null_count() == len(text):
-        return convert(text.clear()).clear(len(text))
+        return _of_no_text(convert).clear(len(text))
     distinct = text.drop_nulls().unique()
     values = convert(distinct).with_columns(text=distinct)
     return (

@@ -104,5 +104,12 @@ def test_overtakes_by_hand() -> None:
     assert counted["overtook"].to_list() == [0, 1, 1, None]
 
 
+def test_who_starts_together_overtakes_nobody_in_whatever_row() -> None:
+    described = describe(frame([ended(0, 5, 9, 1), ended(1, 5, 9, 1)]), [POOL])
+    for rows in (described, described.reverse()):
+        counted = performance.overtakes(rows)
+        assert counted.select("overtaken_by", "overtook").rows() == [(0, 0), (0, 0)]
+
+
 def test_nothing() -> None:
     assert performance.overtakes(describe(frame([]), [POOL])).height == 0

@@ -217,6 +217,13 @@ def test_calendar_windows_begin_where_the_clock_says() -> None:
         assert calendar(np.array([end]), 12 * HOUR, 2, BERLIN)[0].tolist() == [end, end, sunday]
 
 
+def test_a_window_that_has_begun_stays_begun_when_the_clock_is_set_back() -> None:
+    half_past = AUTUMN + DAY + 30 * 60  # 2:30, for the first time
+    later = half_past + 40 * 60  # 2:10, for the second
+    bounds = calendar(np.array([later]), 30 * 60, 2, BERLIN)[0].tolist()
+    assert bounds == [later, half_past, half_past - 30 * 60]
+
+
 def test_a_reading_that_the_clock_skips() -> None:
     change = SPRING + DAY + HOUR  # 2026-03-29 01:00 UTC
     skipped = datetime(2026, 3, 29, 2, 30)  # noqa: DTZ001
