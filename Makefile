@@ -16,27 +16,27 @@ TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fresh test-slow test-slurm check bench studies metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench studies metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-setup: libraries $(STAMP) ## make .venv with fairaudit in it
+setup: libraries $(STAMP) kernels ## make .venv with fairaudit in it
+
+kernels: $(STAMP) ## compile the kernels that have changed
+	@$(PY) .ci/build_kernels.py
 
 demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's own: make demo LOG=file
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
 
 test: setup test-programs ## all that a change must pass
-	@$(PY) -m tests.warm
 	@$(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
 test-slow: setup test-programs ## the tests that take minutes
-	@$(PY) -m tests.warm
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)
 
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages
-	@$(PY) -m tests.warm
 	@$(PY) -m pytest -m slurm
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)

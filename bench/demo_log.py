@@ -14,7 +14,6 @@ import polars as pl
 
 from audit.errors import AuditError
 from audit.formats import swf
-from audit.kernels import jit
 from audit.periods import zone
 from audit.workloads.demo_jobs import QUEUES, ZONE, start_of_log
 from audit.workloads.demo_log import FULL_JOBS, demo_log
@@ -70,7 +69,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=FULL_JOBS)
     arguments = parser.parse_args()
-    jit.on_first_compile = lambda said: print(said, file=sys.stderr)
     try:
         log = demo_log(arguments.seed, arguments.jobs, CAPACITY)
         write(arguments.out, to_swf(log, arguments.seed))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ingest
+import kernels
 import operators
 import policy_grid
 import resource_equality
@@ -36,7 +37,7 @@ class Line(NamedTuple):
 
 def machine() -> str:
     """What the figures were measured on; no names of hosts or users."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "numba"))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "cython"))
     return (
         f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}, "
         f"Python {platform.python_version()}, {libraries}, load {os.getloadavg()[0]:.1f}"
@@ -119,6 +120,20 @@ def operator_lines() -> list[Line]:
     ]
 
 
+def kernel_lines() -> list[Line]:
+    return [
+        Line(
+            figure.what,
+            f"{figure.measured_s:.2f}",
+            "",
+            f"{figure.measured_s:.2f} s of user CPU",
+            f"≤ {figure.goal_s:g}",
+            figure.measured_s <= figure.goal_s,
+        )
+        for figure in kernels.figures()
+    ]
+
+
 def simulation_lines() -> list[Line]:
     return [
         Line(
@@ -191,6 +206,7 @@ def main() -> int:
     print(row.format(*titles), flush=True)
     missed = 0
     for measure in (
+        kernel_lines,
         ingest_lines,
         resource_equality_lines,
         usage_lines,

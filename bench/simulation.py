@@ -46,7 +46,6 @@ GOAL_SIMULATION = 4.0
 GOAL_THREADS = 1.7
 GOAL_ORDER = 5.0
 GOAL_MEMORY = 10.0
-GOAL_LOADING_S = 1.0
 GOAL_QUEUE_S = 600.0
 ROUNDS = 3
 ENOUGH_S = 10.0
@@ -248,25 +247,8 @@ def memory(path: Path, processors: int) -> Measured:
     return Measured("memory beside the input arrays, MB", peak / 1e6, inputs / 1e6, GOAL_MEMORY)
 
 
-def loading() -> Measured:
-    """What compiled kernels cost a process that uses them, beside one that only imports numba."""
-    here = Path(__file__).parent
-    use = (
-        f"import sys; sys.path.insert(0, {str(here)!r}); import simulation as s; "
-        "s.fair_starts(s.scheduled(s.waiting(5), s.EASY), s.EASY)"
-    )
-    only = f"import sys; sys.path.insert(0, {str(here)!r}); import numba, simulation"
-
-    def run(script: str) -> float:
-        return wall(lambda: subprocess.run([sys.executable, "-c", script], check=True))
-
-    run(use)
-    return Measured("kernels from the cache, wall s", run(use) - run(only), None, GOAL_LOADING_S)
-
-
 def figures() -> Iterator[Measured]:
     """All of them; those beside the yardstick where it can be built."""
-    yield loading()
     yardstick = Path(os.environ.get("FAIRAUDIT_YARDSTICK", ""))
     source = yardstick / "yardstick.cpp"
     if not source.is_file() or "FAIRAUDIT_REAL_LOGS" not in os.environ:

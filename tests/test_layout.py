@@ -49,6 +49,7 @@ TESTED_IN: Final = {
     "config/sections": "config/test_file",
     "config/sources": "config/test_file",
     "files/privacy": "test_security",
+    "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "simulation/test_engine",
     "kernels/scheduling/expected": "simulation/test_engine",
@@ -86,6 +87,7 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
+    "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.slurm.multifactor": "for notebooks: what sprio prints",
     "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audit.cli.options import SITE, SiteConfig, configuration
-from audit.cli.output import announce_compiling, at_work, say, show, warn
+from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
 
@@ -78,7 +78,6 @@ def service(config: SiteConfig = SITE) -> None:
     from audit.nightly.service import serve
 
     settings = configuration(config)
-    announce_compiling()
     stop = threading.Event()
     with stopped_by_signals(stop):
         serve(settings, config.parent, time.time, stop, say)

@@ -42,16 +42,8 @@ def tell(progress: Progress) -> Callable[[Fact], None]:
 
 @contextmanager
 def at_work() -> Iterator[Progress]:
-    """Long work, which shows how far it is and says so when kernels have to be compiled first."""
+    """Long work, which shows how far it is."""
     from audit.progress import Progress
 
-    announce_compiling()
     with Progress() as progress:
         yield progress
-
-
-def announce_compiling() -> None:
-    """Says it when kernels have to be compiled first: that takes minutes, once."""
-    from audit.kernels import jit
-
-    jit.on_first_compile = say

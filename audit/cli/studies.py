@@ -26,7 +26,7 @@ from audit.cli.options import (
     folder_of,
     reading,
 )
-from audit.cli.output import announce_compiling, at_work, say, show, tell
+from audit.cli.output import at_work, say, show, tell
 from audit.words import Backfill, Order
 
 if TYPE_CHECKING:
@@ -337,7 +337,6 @@ def synthetic(
     """A made-up log that is like a real one, as short or as large as it is needed."""
     from audit.studies.workload.plan import Wanted, make_log
 
-    announce_compiling()
     wanted = Wanted(
         model=model, out=out, seed=seed, jobs=jobs, intensity=intensity, machine=machine
     )

@@ -2,12 +2,8 @@
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from audit.kernels.jit import lean, small
-
-Floats = NDArray[np.float64]
+from audit.kernels.arrays import Floats
+from audit.kernels.compiled import inner, kernel
 
 ABSOLUTE, RELATIVE, RELATIVE_N, SIGMOID, SIGMOID_N, COMBINED, SLURM = range(7)
 """Codes of the operators, in the order of ``metrics.fairshare.operators.OPERATORS``."""
@@ -16,7 +12,7 @@ HALF_PI = math.pi / 2.0
 LN_2 = math.log(2.0)
 
 
-@small
+@inner
 def of_distance(operator: int, distance: float) -> float:
     """What the relative operators make of a relative distance from −1 to 1; n = 2."""
     if operator == RELATIVE:
@@ -27,7 +23,7 @@ def of_distance(operator: int, distance: float) -> float:
     return sigmoid if operator == SIGMOID else math.copysign(math.sqrt(abs(sigmoid)), distance)
 
 
-@small
+@inner
 def priority(operator: int, target: float, state: float) -> float:
     """F(t, s) from −1 to 1; target and state from 0 to 1.
 
@@ -46,7 +42,7 @@ def priority(operator: int, target: float, state: float) -> float:
     return of_distance(operator, distance)
 
 
-@lean
+@kernel
 def priorities(operator: int, targets: Floats, states: Floats, out: Floats) -> None:
     """Writes F of each pair of a target and a state."""
     for k in range(len(targets)):

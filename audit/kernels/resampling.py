@@ -5,16 +5,13 @@ after the other, so that they do not depend on the machine's threads.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from audit.kernels.arrays import Floats, FloatTable, Ints, IntTable
+from audit.kernels.compiled import kernel
 
 
 @kernel
-def count_draws(draws: Ints, weights: Ints) -> None:
+def count_draws(draws: IntTable, weights: IntTable) -> None:
     """Adds to ``weights`` how often each unit occurs in each row of ``draws``."""
     for resample in range(draws.shape[0]):
         for k in range(draws.shape[1]):
@@ -22,7 +19,7 @@ def count_draws(draws: Ints, weights: Ints) -> None:
 
 
 @kernel
-def weighted_sums(by_unit: Floats, units: Ints, values: Floats, out: Floats) -> None:
+def weighted_sums(by_unit: FloatTable, units: Ints, values: FloatTable, out: FloatTable) -> None:
     """Writes each resample's Σ weight · value over the given units, for each row of ``values``.
 
     ``by_unit`` are the weights with one row per unit, so that neighbouring resamples go together.
@@ -38,15 +35,14 @@ def weighted_sums(by_unit: Floats, units: Ints, values: Floats, out: Floats) -> 
                     sums[resample] += weights[resample] * value
 
 
-@kernel
 def weighted_quantiles(
-    weights: Ints,
-    blocks: Ints,
+    weights: IntTable,
+    blocks: IntTable,
     block_length: int,
     units: Ints,
     values: Floats,
     thousandths: Ints,
-    out: Floats,
+    out: FloatTable,
 ) -> None:
     """Writes each resample's nearest-rank quantiles, one column per element of ``thousandths``.
 
@@ -55,6 +51,21 @@ def weighted_quantiles(
     values are passed over a block at a time. A resample that drew none of them gets NaN.
     """
     totals = np.empty(len(blocks), np.int64)
+    quantiles(weights, blocks, block_length, units, values, thousandths, totals, out)
+
+
+@kernel
+def quantiles(
+    weights: IntTable,
+    blocks: IntTable,
+    block_length: int,
+    units: Ints,
+    values: Floats,
+    thousandths: Ints,
+    totals: Ints,
+    out: FloatTable,
+) -> None:
+    """As ``weighted_quantiles``; ``totals`` is working space with an element per block."""
     for resample in range(weights.shape[0]):
         count = 0
         for block in range(len(blocks)):
@@ -63,7 +74,8 @@ def weighted_quantiles(
                 totals[block] += weights[resample, unit] * blocks[block, unit]
             count += totals[block]
         if count == 0:
-            out[resample, :] = np.nan
+            for q in range(len(thousandths)):
+                out[resample, q] = np.nan
             continue
         passed = 0
         block = 0

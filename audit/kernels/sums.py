@@ -1,14 +1,10 @@
 """Sums that are kept as unevaluated pairs of doubles, so that their order hardly matters."""
 
-import numpy as np
-from numpy.typing import NDArray
-
-from audit.kernels.jit import small
-
-Floats = NDArray[np.float64]
+from audit.kernels.arrays import Floats
+from audit.kernels.compiled import inner
 
 
-@small
+@inner
 def two_sum(high: float, low: float, value: float) -> tuple[float, float]:
     """The pair (high, low) plus ``value``; nothing is lost but what rounds off ``low``.
 
@@ -19,7 +15,7 @@ def two_sum(high: float, low: float, value: float) -> tuple[float, float]:
     return total, low + ((high - (total - part)) + (value - part))
 
 
-@small
+@inner
 def add(high: Floats, low: Floats, index: int, value: float) -> None:
     """Adds ``value`` to one element of sums that are kept as pairs."""
     high[index], low[index] = two_sum(high[index], low[index], value)

@@ -7,24 +7,26 @@ order of those times. All that happens at one instant is applied together, so ti
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel, small
+from audit.kernels.arrays import Floats, Ints, IntTable
+from audit.kernels.compiled import inner, kernel
 from audit.kernels.sums import two_sum
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DIGIT_BITS = 11  # of the radix sort: 2,048 counters stay in the first-level cache
 NEVER = np.iinfo(np.int64).max
 
 
-@kernel
 def time_order(times: Ints, order: Ints, spare: Ints) -> None:
     """Writes to ``order`` the indices that sort ``times``, stably; ``spare`` is working space.
 
     A radix sort from the least digit on; times that are in order already cost one look.
     """
+    sort_times(times, order, spare, np.empty(1 << DIGIT_BITS, np.int64))
+
+
+@kernel
+def sort_times(times: Ints, order: Ints, spare: Ints, places: Ints) -> None:
+    """As ``time_order``; ``places`` is working space with an element per value of a digit."""
     count = len(times)
     for i in range(count):
         order[i] = i
@@ -41,9 +43,7 @@ def time_order(times: Ints, order: Ints, spare: Ints) -> None:
     if in_order:
         return
     span = highest - lowest
-    counters = 1 << DIGIT_BITS
-    mask = counters - 1
-    places = np.empty(counters, np.int64)
+    mask = len(places) - 1
     source = order
     target = spare
     shift = 0
@@ -52,7 +52,7 @@ def time_order(times: Ints, order: Ints, spare: Ints) -> None:
         for i in range(count):
             places[((times[i] - lowest) >> shift) & mask] += 1
         place = 0
-        for digit in range(counters):
+        for digit in range(len(places)):
             here = places[digit]
             places[digit] = place
             place += here
@@ -64,7 +64,8 @@ def time_order(times: Ints, order: Ints, spare: Ints) -> None:
         source, target = target, source
         shift += DIGIT_BITS
     if (shift // DIGIT_BITS) % 2 == 1:
-        order[:] = spare
+        for i in range(count):  # the last of them were written to ``spare``
+            order[i] = spare[i]
 
 
 @kernel
@@ -192,7 +193,7 @@ def integrals(
     by_end: Ints,
     capacity: Ints,
     edges: Ints,
-    out: Ints,
+    out: IntTable,
 ) -> int:
     """Adds up, between each two ``edges``, what the pool did; returns the most that was in use.
 
@@ -235,13 +236,13 @@ def integrals(
     return peak
 
 
-@small
+@inner
 def time_at(times: Ints, order: Ints, k: int) -> int:
     """The k-th of ``times`` in their order, or NEVER."""
     return times[order[k]] if k < len(order) else NEVER
 
 
-@small
+@inner
 def sum_until(times: Ints, order: Ints, size: Ints, k: int, now: int) -> tuple[int, int]:
     """Σ size of those from the k-th on, in order, whose time is not after now; which k comes next.
 
@@ -293,7 +294,7 @@ def overtakes(
         first = last
 
 
-@small
+@inner
 def enter(tree: Ints, place: int) -> None:
     """Counts one more at a place of a Fenwick tree."""
     while place < len(tree):
@@ -301,7 +302,7 @@ def enter(tree: Ints, place: int) -> None:
         place += place & -place
 
 
-@small
+@inner
 def entered_up_to(tree: Ints, place: int) -> int:
     """How many have been entered at the places up to one of a Fenwick tree."""
     total = 0

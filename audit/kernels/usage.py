@@ -10,32 +10,60 @@ the order of rows or owners; a rate is exactly 0 where nothing fills a span.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import kernel, small
+from audit.kernels.arrays import BoolTable, Codes, Floats, FloatTable, Ints, IntTable
+from audit.kernels.compiled import inner, kernel
+from audit.kernels.sorting import sort_by
 from audit.kernels.sums import add, two_sum
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.uint32]
-Bools = NDArray[np.bool_]
 
 LN_2 = math.log(2.0)
 BEFORE_ALL = -(1 << 62)
 CROWD = 32  # keys in one bucket beyond which moving them one by one would be slow
 
 
-@kernel
+class Spans(NamedTuple):
+    """What one owner uses in the spans between instants; an element per span."""
+
+    part: Floats
+    """By those that fill a span in part, decayed to its end."""
+    part_low: Floats
+    rate: Floats
+    """By how much more is used per second from a span on by those that fill it."""
+    rate_low: Floats
+    filling: Ints
+    """By how many more they are."""
+
+
+def spans(number: int) -> Spans:
+    """Working space for so many spans."""
+    part, part_low, rate, rate_low = np.empty((4, number))
+    return Spans(part, part_low, rate, rate_low, np.empty(number, np.int64))
+
+
 def number(hashes: Ints, codes: Codes, firsts: Ints, counts: Ints) -> int:
     """Numbers the distinct hashes in the order of their appearance; returns how many there are.
 
     ``codes`` gets each element's number, ``firsts`` and ``counts`` where each number occurs first,
-    and how often. An open-addressed table that is kept at most half full.
+    and how often.
     """
     size = 4_096
-    slots = np.full(size, -1)  # of each slot: a number, or −1
+    while True:
+        distinct = number_in(np.full(size, -1), hashes, codes, firsts, counts)
+        if distinct >= 0:
+            return distinct
+        size *= 4
+
+
+@kernel
+def number_in(slots: Ints, hashes: Ints, codes: Codes, firsts: Ints, counts: Ints) -> int:
+    """As ``number``, in an open-addressed table; −1: it is too small.
+
+    ``slots`` are the table, all −1, a power of two; it is filled at most by half.
+    """
+    size = len(slots)
     distinct = 0
     for j in range(len(hashes)):
         slot = hashes[j] & (size - 1)
@@ -51,13 +79,7 @@ def number(hashes: Ints, codes: Codes, firsts: Ints, counts: Ints) -> int:
         codes[j] = code
         counts[code] += 1
         if 2 * distinct > size:
-            size *= 4
-            slots = np.full(size, -1)
-            for other in range(distinct):
-                slot = hashes[firsts[other]] & (size - 1)
-                while slots[slot] >= 0:
-                    slot = (slot + 1) & (size - 1)
-                slots[slot] = other
+            return -1
     return distinct
 
 
@@ -117,34 +139,28 @@ def last_at_or_before(times: Ints, instant: int, near: int) -> int:
     return low
 
 
-@kernel
-def window_sums(
-    amount: Floats,
-    high: Floats,
-    low: Floats,
-    bounds: Ints,
-    weights: Floats,
-    out: Floats,
-) -> None:
-    """Writes for each instant k Σ weights[i] · (what was used from bounds[k, i + 1] to [k, i]).
+@inner
+def window_sum(
+    amount: Floats, high: Floats, low: Floats, bounds: IntTable, k: int, weights: Floats
+) -> float:
+    """For instant k, Σ weights[i] · (what was used from bounds[k, i + 1] to bounds[k, i]).
 
     ``amount`` is what was used in each span, ``high`` + ``low`` what was used up to each edge;
     ``bounds`` are indices of edges.
     """
-    for k in range(bounds.shape[0]):
-        total = 0.0
-        for i in range(len(weights)):
-            until = bounds[k, i]
-            since = bounds[k, i + 1]
-            if until == since + 1:
-                total += weights[i] * amount[since]
-            elif until > since:
-                most, rest = two_sum(high[until], low[until], -high[since])
-                total += weights[i] * (most + (rest - low[since]))
-        out[k] = total
+    total = 0.0
+    for i in range(len(weights)):
+        until = bounds[k, i]
+        since = bounds[k, i + 1]
+        if until == since + 1:
+            total += weights[i] * amount[since]
+        elif until > since:
+            most, rest = two_sum(high[until], low[until], -high[since])
+            total += weights[i] * (most + (rest - low[since]))
+    return total
 
 
-@small
+@inner
 def used_in_part(penalty: float, begin: int, stop: int, span_end: int, decay: float) -> float:
     """What is used over [begin, stop), decayed to the end of the span that this lies in.
 
@@ -155,7 +171,7 @@ def used_in_part(penalty: float, begin: int, stop: int, span_end: int, decay: fl
     return penalty * remaining(float(span_end - stop), float(stop - begin), decay)
 
 
-@small
+@inner
 def remaining(age: float, length: float, decay: float) -> float:
     """What is left of constant use: decay · ∫ exp(−decay · t) dt, t from age to age + length."""
     return -math.exp(-age * decay) * math.expm1(-length * decay)
@@ -166,31 +182,28 @@ def enter(
     start: Ints,
     end: Ints,
     penalty: Floats,
+    first_attempt: int,
+    beyond: int,
     edges: Ints,
     decay: float,
-    part: Floats,
-    part_low: Floats,
-    rate: Floats,
-    rate_low: Floats,
-    filling: Ints,
+    spans: Spans,
 ) -> None:
-    """Writes what the attempts of one owner add to the spans between edges.
+    """Writes what the attempts of one owner, ``first_attempt`` to ``beyond``, add to the spans.
 
-    ``part`` gets what they used of spans that they fill in part, decayed to the end of the span;
-    ``rate`` by how much more is used per second from a span on by those that fill it, ``filling``
-    by how many more they are. Where use decays, penalties are taken divided by ``decay``, per
-    second, which ``remaining`` is multiplied by.
+    Where use decays, penalties are taken divided by ``decay``, per second, which ``remaining`` is
+    multiplied by.
     """
-    spans = len(edges) - 1
+    part, part_low, rate, rate_low, filling = spans
+    last_edge = len(edges) - 1
     part[:] = 0.0
     part_low[:] = 0.0
     rate[:] = 0.0
     rate_low[:] = 0.0
     filling[:] = 0
     near = 0
-    for j in range(len(start)):
+    for j in range(first_attempt, beyond):
         begin = max(start[j], edges[0])
-        stop = min(end[j], edges[spans])
+        stop = min(end[j], edges[last_edge])
         if stop <= begin:
             continue
         p = penalty[j] / decay if decay > 0.0 else penalty[j]
@@ -211,31 +224,30 @@ def enter(
             filling[last] -= 1
 
 
-@small
+@inner
 def flow_through(
-    s: int, rate: Floats, rate_low: Floats, filling: Ints, now: float, now_low: float, count: int
+    s: int, spans: Spans, now: float, now_low: float, count: int
 ) -> tuple[float, float, int]:
     """What is used per second in span ``s`` by those that fill it, as a pair, and how many.
 
     The last three arguments say the same of the span before. Exactly 0 where nothing fills it.
     """
-    count += filling[s]
+    count += spans.filling[s]
     if count == 0:
         return 0.0, 0.0, 0
-    now, now_low = two_sum(now, now_low + rate_low[s], rate[s])
+    now, now_low = two_sum(now, now_low + spans.rate_low[s], spans.rate[s])
     return now, now_low, count
 
 
-@kernel
 def window_usage(
     offsets: Ints,
     start: Ints,
     end: Ints,
     penalty: Floats,
     edges: Ints,
-    bounds: Ints,
+    bounds: IntTable,
     weights: Floats,
-    usage: Floats,
+    usage: FloatTable,
     total: Floats,
 ) -> None:
     """Writes each owner's weighted sum over windows at each instant, and everyone's.
@@ -244,35 +256,54 @@ def window_usage(
     instant k, the latest first, one more than there are ``weights``. ``usage`` has a row per
     instant and a column per owner, ``total`` an element per instant.
     """
-    spans = len(edges) - 1
-    part = np.empty(spans)
-    part_low = np.empty(spans)
-    rate = np.empty(spans)
-    rate_low = np.empty(spans)
-    filling = np.empty(spans, np.int64)
-    everyone = np.zeros(spans)
-    everyone_low = np.zeros(spans)
-    up_to = np.zeros(spans + 1)  # what was used up to each edge
-    up_to_low = np.zeros(spans + 1)
+    number = len(edges) - 1
+    every = np.zeros((2, number))
+    up_to = np.zeros((2, number + 1))
+    attempts = offsets, start, end, penalty
+    sum_windows(*attempts, edges, bounds, weights, spans(number), every, up_to, usage, total)
+
+
+@kernel
+def sum_windows(
+    offsets: Ints,
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    edges: Ints,
+    bounds: IntTable,
+    weights: Floats,
+    spans: Spans,
+    every: FloatTable,
+    up_to: FloatTable,
+    usage: FloatTable,
+    total: Floats,
+) -> None:
+    """As ``window_usage``; ``every`` comes as 0 and gets what everyone used in each span.
+
+    ``up_to`` gets what was used up to each edge. Both hold pairs of doubles.
+    """
+    part, part_low, _, _, _ = spans
+    everyone, everyone_low = every[0], every[1]
+    high, low = up_to[0], up_to[1]
     for o in range(len(offsets) - 1):
-        own = slice(offsets[o], offsets[o + 1])
-        attempts = start[own], end[own], penalty[own]
-        enter(*attempts, edges, 0.0, part, part_low, rate, rate_low, filling)
+        enter(start, end, penalty, offsets[o], offsets[o + 1], edges, 0.0, spans)
         now, now_low, running = 0.0, 0.0, 0
-        for s in range(spans):
-            now, now_low, running = flow_through(s, rate, rate_low, filling, now, now_low, running)
+        for s in range(len(edges) - 1):
+            now, now_low, running = flow_through(s, spans, now, now_low, running)
             if running > 0:
                 add(part, part_low, s, (now + now_low) * (edges[s + 1] - edges[s]))
             if part[s] > 0.0:
                 add(everyone, everyone_low, s, part[s])
                 everyone_low[s] += part_low[s]
-        run_up(part, part_low, up_to, up_to_low)
-        window_sums(part, up_to, up_to_low, bounds, weights, usage[:, o])
-    run_up(everyone, everyone_low, up_to, up_to_low)
-    window_sums(everyone, up_to, up_to_low, bounds, weights, total)
+        run_up(part, part_low, high, low)
+        for k in range(len(bounds)):
+            usage[k, o] = window_sum(part, high, low, bounds, k, weights)
+    run_up(everyone, everyone_low, high, low)
+    for k in range(len(bounds)):
+        total[k] = window_sum(everyone, high, low, bounds, k, weights)
 
 
-@kernel
+@inner
 def run_up(amount: Floats, amount_low: Floats, up_to: Floats, up_to_low: Floats) -> None:
     """Writes what was used up to each edge; and rounds what was used in each span."""
     high = 0.0
@@ -285,7 +316,6 @@ def run_up(amount: Floats, amount_low: Floats, up_to: Floats, up_to_low: Floats)
         up_to_low[s + 1] = low
 
 
-@kernel
 def half_life_usage(
     offsets: Ints,
     start: Ints,
@@ -293,7 +323,7 @@ def half_life_usage(
     penalty: Floats,
     instants: Ints,
     half_life: float,
-    usage: Floats,
+    usage: FloatTable,
     total: Floats,
 ) -> None:
     """Writes each owner's exponentially decayed usage at each instant, and everyone's.
@@ -302,31 +332,42 @@ def half_life_usage(
     ``total`` an element per instant. Span k reaches from the instant before up to instant k; span 0
     has no beginning.
     """
+    edges = np.concatenate(([BEFORE_ALL], instants))
     count = len(instants)
+    attempts = offsets, start, end, penalty
+    decay_all(*attempts, edges, half_life, spans(count), np.zeros((3, count)), usage, total)
+
+
+@kernel
+def decay_all(
+    offsets: Ints,
+    start: Ints,
+    end: Ints,
+    penalty: Floats,
+    edges: Ints,
+    half_life: float,
+    spans: Spans,
+    spare: FloatTable,
+    usage: FloatTable,
+    total: Floats,
+) -> None:
+    """As ``half_life_usage``; instant k is edge k + 1. ``spare`` comes as 0."""
+    count = len(edges) - 1
     decay = LN_2 / half_life
-    edges = np.empty(count + 1, np.int64)
-    edges[0] = BEFORE_ALL
-    edges[1:] = instants
-    part = np.empty(count)
-    part_low = np.empty(count)
-    rate = np.empty(count)
-    rate_low = np.empty(count)
-    filling = np.empty(count, np.int64)
-    total_low = np.zeros(count)
     total[:] = 0.0
-    keeps = np.zeros(count)
-    fills = np.zeros(count)
+    part, part_low = spans.part, spans.part_low
+    total_low = spare[0]
+    keeps = spare[1]
+    fills = spare[2]
     for k in range(1, count):
-        lasts = float(instants[k] - instants[k - 1])
+        lasts = float(edges[k + 1] - edges[k])
         keeps[k] = 2.0 ** (-lasts / half_life)
         fills[k] = remaining(0.0, lasts, decay)
     for o in range(len(offsets) - 1):
-        own = slice(offsets[o], offsets[o + 1])
-        attempts = start[own], end[own], penalty[own]
-        enter(*attempts, edges, decay, part, part_low, rate, rate_low, filling)
+        enter(start, end, penalty, offsets[o], offsets[o + 1], edges, decay, spans)
         held, now, now_low, running = 0.0, 0.0, 0.0, 0
         for k in range(count):
-            now, now_low, running = flow_through(k, rate, rate_low, filling, now, now_low, running)
+            now, now_low, running = flow_through(k, spans, now, now_low, running)
             held = held * keeps[k] + (part[k] + part_low[k]) + (now + now_low) * fills[k]
             usage[k, o] = held
             add(total, total_low, k, held)
@@ -334,13 +375,15 @@ def half_life_usage(
         total[k] += total_low[k]
 
 
-@kernel
-def sort_members(bits: Ints, members: Ints, count: int, order: Ints, places: Ints) -> None:
+@inner
+def sort_members(
+    keys: Floats, bits: Ints, members: Ints, count: int, order: Ints, places: Ints, spare: Ints
+) -> None:
     """Writes to ``order`` the first ``count`` of ``members``, by ascending ``bits``, all > 0.
 
     They are put into buckets over the range of their bits, which is that of their logarithms, and
-    then moved within these; where many crowd together, they are sorted by comparison. The number of
-    ``places`` is a power of two.
+    then moved within these; where many crowd together, they are sorted by merging. The number of
+    ``places`` is a power of two; ``spare`` is working space.
     """
     lowest = bits[members[0]]
     highest = lowest
@@ -361,7 +404,9 @@ def sort_members(bits: Ints, members: Ints, count: int, order: Ints, places: Int
         place += here
         crowd = max(crowd, here)
     if crowd > CROWD and highest > lowest:
-        order[:count] = members[:count][np.argsort(bits[members[:count]])]
+        for i in range(count):
+            order[i] = members[i]
+        sort_by(keys, order, spare, count)
         return
     for i in range(count):
         bucket = (bits[members[i]] - lowest) >> shift
@@ -376,22 +421,32 @@ def sort_members(bits: Ints, members: Ints, count: int, order: Ints, places: Int
         order[k] = moving
 
 
-@kernel
-def ranks(keys: Floats, ranked: Bools, out: Ints) -> None:
+def ranks(keys: FloatTable, ranked: BoolTable, out: IntTable) -> None:
     """Writes each row's ranks from 1 on: one more than the number of keys that are smaller.
 
     Keys are ≥ 0, no −0 and no NaN among them; only those that ``ranked`` marks take part, the
     others get rank 0.
     """
+    bits = keys.view(np.int64)  # of numbers ≥ 0: in the same order as the numbers
     columns = keys.shape[1]
-    places_needed = 16
-    while places_needed < 2 * columns:
-        places_needed *= 2
-    places = np.empty(places_needed, np.int64)
-    members = np.empty(columns, np.int64)
-    order = np.empty(columns, np.int64)
-    for k in range(keys.shape[0]):
-        bits = keys[k].view(np.int64)  # of numbers ≥ 0: in the same order as the numbers
+    places = np.empty(1 << max(4, (2 * columns - 1).bit_length()), np.int64)
+    rank_rows(keys, bits, ranked, places, np.empty((3, columns), np.int64), out)
+
+
+@kernel
+def rank_rows(
+    keys: FloatTable,
+    all_bits: IntTable,
+    ranked: BoolTable,
+    places: Ints,
+    spare: IntTable,
+    out: IntTable,
+) -> None:
+    """As ``ranks``; the number of ``places`` is a power of two, ``spare`` has three rows."""
+    columns = keys.shape[1]
+    members, order = spare[0], spare[1]
+    for k in range(len(keys)):
+        bits = all_bits[k]
         count = 0
         zeros = 0
         for column in range(columns):
@@ -405,7 +460,7 @@ def ranks(keys: Floats, ranked: Bools, out: Ints) -> None:
                 count += 1
         if count == 0:
             continue
-        sort_members(bits, members, count, order, places)
+        sort_members(keys[k], bits, members, count, order, places, spare[2])
         rank = 0
         for i in range(count):
             if i == 0 or bits[order[i]] != bits[order[i - 1]]:
@@ -415,11 +470,11 @@ def ranks(keys: Floats, ranked: Bools, out: Ints) -> None:
 
 @kernel
 def keep_present(
-    present: Bools,
+    present: BoolTable,
     instants: Ints,
-    usage: Floats,
-    fraction: Floats,
-    rank: Ints,
+    usage: FloatTable,
+    fraction: FloatTable,
+    rank: IntTable,
     as_of: Ints,
     column: Codes,
     usage_out: Floats,

@@ -40,7 +40,7 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
         ("database", _database, "make the temporary folder (TMPDIR) writable"),
-        ("kernels", _kernels, "make the cache folder writable, or set NUMBA_CACHE_DIR to one"),
+        ("kernels", _kernels, "in a checkout: make kernels; else install fairaudit again"),
         (
             "charts and PDF",
             _rendering,

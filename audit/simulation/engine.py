@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -72,7 +72,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             writable(work.capacity),
             since,
             from_time is not None,
-            space(resources(work), count, steps.number, ledger, begun, planned),
+            space(len(work.capacity), count, steps.number, ledger, begun, planned),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -227,11 +227,6 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
     )
 
 
-def resources(work: Workload) -> Any:
-    """As many elements as there are resources; a tuple where one needs no loop."""
-    return (0,) if len(work.capacity) == 1 else np.arange(len(work.capacity))
-
-
 def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
     from audit.kernels.scheduling.space import WIDTHS, Jobs
@@ -258,7 +253,6 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
 
 def kernel_steps(work: Workload, taken: Bools) -> Steps:
     """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
-    from audit.kernels.jit import plain
     from audit.kernels.scheduling.space import NOBODY, Steps, ending
 
     request = by_resource(work.request, len(work.capacity))[:, taken]
@@ -270,7 +264,7 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
     begins = np.flatnonzero(taken).tolist()
-    ends_again = [plain(ending)(job) for job in begins]
+    ends_again = [ending(job) for job in begins]
     job = np.array([NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
     return Steps(
         time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
@@ -295,7 +289,7 @@ def by_resource(amounts: Ints, count: int) -> Ints:
 
 
 def writable(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """An array that may be written to: kernels would be compiled once more for others."""
+    """An array of its own"""
     return np.require(array, requirements=("C", "W"))
 
 

@@ -160,7 +160,7 @@ def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> 
     from audit.kernels.scheduling.fair_start import Trials
     from audit.kernels.scheduling.space import Steps, space
 
-    resources = engine.resources(work)
+    resources = len(work.capacity)
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
@@ -169,7 +169,7 @@ def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> 
     )
     own_steps = Steps(
         np.zeros(most_steps, np.int64),
-        np.zeros((len(resources), most_steps), np.int64),
+        np.zeros((resources, most_steps), np.int64),
         np.zeros(most_steps, np.bool_),
         np.zeros(most_steps, np.int64),
         0,

@@ -112,7 +112,7 @@ def replay(
     ranking = engine.kernel_ranking(work, Order.fcfs)
     model = kernels.Model(jobs, steps, engine.rules(POLICY), ranking.owners)
     ledger = ranking.ledger(count, steps.number)
-    space = kernels.space(engine.resources(work), count, steps.number, ledger, begun, planned)
+    space = kernels.space(len(work.capacity), count, steps.number, ledger, begun, planned)
     room = tabu.room(space, count, int(work.owners.name.max()) + 1, search.tabu)
     prepare(space, model, engine.writable(work.capacity), since)
     bits = np.random.PCG64(search.seed)

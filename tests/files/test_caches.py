@@ -43,3 +43,17 @@ def test_where_nothing_can_be_kept_nothing_is(
     monkeypatch.setattr(Path, "write_bytes", full)
     caches.keep(tmp_path / "made", b"source", b"what was made")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_cache_of_a_read_only_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert caches.folder(tmp_path, "charts") == tmp_path / "__pycache__"
+    (tmp_path / "file").touch()
+    read_only = tmp_path / "file"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert caches.folder(read_only, "charts") == tmp_path / "fairaudit" / "charts"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    private = caches.folder(read_only, "charts")
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert not caches.writable(tmp_path / "file" / "below")

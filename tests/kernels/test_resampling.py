@@ -1,18 +1,12 @@
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import resampling
-from audit.kernels.jit import plain
+from tests.kernels.forms import BOTH, Form
 from tests.naive import attempts as naive
-
-BOTH = pytest.mark.parametrize("form", [lambda kernel: kernel, plain], ids=["compiled", "plain"])
-Form = Callable[[Any], Any]
 
 
 @BOTH

@@ -1,23 +1,16 @@
 """Each kernel as compiled and as plain Python, which would trip over an index out of range."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from audit.kernels import sweeps
-from audit.kernels.jit import plain
 from audit.metrics.attempts.lifetimes import Lifetimes
+from tests.kernels.forms import BOTH, FORMS, Form
 
 Ints = NDArray[np.int64]
 
-Form = Callable[[Any], Any]
-FORMS: list[Form] = [lambda kernel: kernel, plain]
-BOTH = pytest.mark.parametrize("form", FORMS, ids=["compiled", "plain"])
 
 lives = st.lists(
     st.tuples(

@@ -1,7 +1,6 @@
 """Each kernel as compiled and as plain Python, which would trip over an index out of range."""
 
 import bisect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import usage
-from audit.kernels.jit import plain
-
-Form = Callable[[Any], Any]
-FORMS: list[Form] = [lambda kernel: kernel, plain]
-BOTH = pytest.mark.parametrize("form", FORMS, ids=["compiled", "plain"])
+from tests.kernels.forms import BOTH, FORMS, Form
 
 times = st.lists(st.integers(-30, 30), min_size=1, max_size=20, unique=True).map(sorted)
 attempts = st.lists(
@@ -91,11 +86,7 @@ def test_windows_are_the_same_in_both_forms(
         out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
         form(usage.window_usage)(*grouped(rows), edges, bounds, weights, out, total)
         form(usage.enter)(
-            *grouped(rows)[1:],
-            edges,
-            0.0,
-            *(np.zeros(len(edges) - 1) for _ in range(4)),
-            np.zeros(len(edges) - 1, np.int64),
+            *(*grouped(rows)[1:], 0, len(rows), edges, 0.0, usage.spans(len(edges) - 1))
         )
         assert not np.isnan(out).any()
         got.append((out.tolist(), total.tolist()))
@@ -111,11 +102,8 @@ def test_half_lives_are_the_same_in_both_forms(
         out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
         form(usage.half_life_usage)(*grouped(rows), np.array(at), half_life, out, total)
         form(usage.enter)(
-            *grouped(rows)[1:],
-            np.array([usage.BEFORE_ALL, *at]),
-            usage.LN_2 / half_life,
-            *(np.zeros(len(at)) for _ in range(4)),
-            np.zeros(len(at), np.int64),
+            *(*grouped(rows)[1:], 0, len(rows), np.array([usage.BEFORE_ALL, *at])),
+            *(usage.LN_2 / half_life, usage.spans(len(at))),
         )
         assert not np.isnan(out).any()
         got.append((out, total))

@@ -1,6 +1,6 @@
 """What a simulation enters in the ledger of owners, for the orders that go by them."""
 
-from audit.kernels.jit import inner
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.owners import SINCE, USED, WAITED, charge_owner, open_ledger
 from audit.kernels.scheduling.space import (
     ARRANGED,

@@ -1,11 +1,12 @@
 """What planners expect to become free: expected ends and planned steps, in their order."""
 
-from audit.kernels.jit import inlined
-from audit.kernels.scheduling.profile import NEVER, Ints, add_amounts
+from audit.kernels.arrays import IntTable
+from audit.kernels.compiled import inner
+from audit.kernels.scheduling.profile import NEVER, add_amounts
 from audit.kernels.scheduling.space import EXPECTED, RUNNING, Space, Steps
 
 
-@inlined
+@inner
 def next_planned(steps: Steps, step: int) -> int:
     """The first planned step from index ``step`` on, or their number."""
     while step < steps.number and not steps.planned[step]:
@@ -13,7 +14,7 @@ def next_planned(steps: Steps, step: int) -> int:
     return step
 
 
-@inlined
+@inner
 def next_expected(space: Space, steps: Steps, ended: int, step: int) -> int:
     """The next expected end or planned step, or NEVER.
 
@@ -28,9 +29,9 @@ def next_expected(space: Space, steps: Steps, ended: int, step: int) -> int:
     return instant
 
 
-@inlined
+@inner
 def add_expected(
-    space: Space, steps: Steps, ended: int, step: int, instant: int, free: Ints, column: int
+    space: Space, steps: Steps, ended: int, step: int, instant: int, free: IntTable, column: int
 ) -> tuple[int, int]:
     """Adds to a column of ``free`` what ``next_expected`` says of ``instant``.
 

@@ -6,13 +6,14 @@ keeps the snapshot begun where the range begins.
 
 from typing import NamedTuple
 
-from audit.kernels.jit import inner, lean, within
+from audit.kernels.arrays import Bools, Ints, IntTable
+from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.books import open_books
 from audit.kernels.scheduling.loop import follow
 from audit.kernels.scheduling.order import arrange, rate
 from audit.kernels.scheduling.owners import compare
 from audit.kernels.scheduling.planned import foresee, plan_waiting
-from audit.kernels.scheduling.profile import NEVER, Ints, add_amounts, copy_amounts, fits
+from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
 from audit.kernels.scheduling.queue import close_gaps, enqueue, leave
 from audit.kernels.scheduling.snapshot import (
     Observed,
@@ -40,7 +41,6 @@ from audit.kernels.scheduling.space import (
     TARGET,
     UNPLANNED,
     WAITING,
-    Bools,
     Jobs,
     Model,
     Space,
@@ -72,7 +72,7 @@ class FairStarts(NamedTuple):
     over: Bools  # whether the snapshot holds more than the capacity
 
 
-@lean
+@kernel
 def fair_starts(
     model: Model,
     observed: Observed,
@@ -128,7 +128,7 @@ def fair_starts(
             next_change = min(next_change, changes_after(j, observed))
 
 
-@within
+@inner
 def any_held(aside: Ints, observed: Observed) -> bool:
     """Whether any of those that stand aside is blocked."""
     held = False
@@ -137,7 +137,7 @@ def any_held(aside: Ints, observed: Observed) -> bool:
     return held
 
 
-@within
+@inner
 def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> tuple[int, int]:
     """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none.
 
@@ -168,7 +168,7 @@ def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> 
     return strict, relaxed
 
 
-@within
+@inner
 def prepare(snapshot: Space, start: Space, job: int, model: Model) -> None:
     """Makes of a snapshot what the simulations for ``job`` begin with.
 
@@ -219,7 +219,7 @@ def begin_again(source: Space, space: Space, job: int, model: Model, joins: bool
         enqueue(space, job, model.jobs, model.rules)
 
 
-@within
+@inner
 def joined_last(space: Space, job: int, model: Model, steps_foreseen: bool) -> int:
     """When ``job`` starts that joins a simulation once all others have started; NEVER: they do not.
 
@@ -276,7 +276,7 @@ def earliest_alone(space: Space, job: int, jobs: Jobs, steps: Steps) -> int:
 
 
 @inner
-def sink(heap: Ints, i: int, count: int, run: Ints) -> None:
+def sink(heap: Ints, i: int, count: int, run: IntTable) -> None:
     """Lets element ``i`` of a heap, first end on top, sink to its place."""
     sinking = heap[i]
     while True:

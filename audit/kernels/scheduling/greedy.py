@@ -1,6 +1,6 @@
 """Passes that go down the queue once: ``none``, ``no_guarantee`` and ``easy`` (SPEC §4)."""
 
-from audit.kernels.jit import inlined, within
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.expected import add_expected, next_expected, next_planned
 from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
 from audit.kernels.scheduling.queue import begin, bound
@@ -28,7 +28,7 @@ FEW = 16  # places that it takes no longer to look at than to bound
 UNKNOWN = -1
 
 
-@inlined
+@inner
 def pass_greedy(space: Space, model: Model) -> bool:
     """A pass of ``none``, ``no_guarantee`` or ``easy``; whether what it starts ends at once."""
     state = space.state
@@ -44,7 +44,7 @@ def pass_greedy(space: Space, model: Model) -> bool:
     return again
 
 
-@within
+@inner
 def fill_behind_head(space: Space, model: Model, looked: int) -> bool:
     """Starts those behind the head of the queue that may; whether any of them ends at once.
 
@@ -88,7 +88,7 @@ def fill_behind_head(space: Space, model: Model, looked: int) -> bool:
     return again
 
 
-@within
+@inner
 def none_can_start(space: Space, block: int, width: int, longest: int, left: int) -> bool:
     """Whether the bounds of a block exclude all of it.
 
@@ -107,7 +107,7 @@ def none_can_start(space: Space, block: int, width: int, longest: int, left: int
     )
 
 
-@within
+@inner
 def spares_head(space: Space, i: int, left: int) -> bool:
     """Whether what waits at place ``i`` ends by the shadow, or fits in what the head leaves then.
 
@@ -121,7 +121,7 @@ def spares_head(space: Space, i: int, left: int) -> bool:
     return True
 
 
-@within
+@inner
 def left_to_shadow(space: Space, model: Model) -> int:
     """The seconds left to the shadow under ``easy``; NEVER: there is none."""
     shadow = NEVER
@@ -130,7 +130,7 @@ def left_to_shadow(space: Space, model: Model) -> int:
     return NEVER if shadow == NEVER else shadow - space.state[NOW]
 
 
-@inlined
+@inner
 def shadow_of_head(space: Space, steps: Steps) -> int:
     """When the head of the queue is expected to fit, or NEVER; ``extra`` is what it leaves then."""
     head = space.state[HEAD]

@@ -1,6 +1,6 @@
 """The event loop: a pool simulated from instant to instant (SPEC §4, docs/simulation.md)."""
 
-from audit.kernels.jit import inner, within
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.books import enter_blocked, enter_ended
 from audit.kernels.scheduling.greedy import pass_greedy
 from audit.kernels.scheduling.order import arrange
@@ -59,7 +59,7 @@ def follow(space: Space, model: Model) -> None:
         state[NOW] = instant
 
 
-@within
+@inner
 def happen(space: Space, model: Model) -> bool:
     """What comes before arrivals at an instant: (0) steps of the capacity, (1) ends.
 
@@ -82,19 +82,19 @@ def happen(space: Space, model: Model) -> bool:
     return news
 
 
-@within
+@inner
 def show_step(space: Space, steps: Steps, step: int) -> None:
     """Shows a step that is taken now to those who keep a plan, unless they knew of it."""
     now = space.state[NOW]
     forget_past(space.profile, now)
     if not steps.planned[step]:
         add_between(space.profile, now, NEVER, steps.change, step, 1)
-        for x in range(len(space.resources)):
+        for x in range(space.resources):
             if steps.change[x, step] > 0:
                 space.state[FREED] = NEVER
 
 
-@within
+@inner
 def end_due(space: Space, model: Model) -> bool:
     """Ends what ends by now; whether any of it was expected to run on, where a plan is kept."""
     early = False
@@ -107,7 +107,7 @@ def end_due(space: Space, model: Model) -> bool:
     return early
 
 
-@within
+@inner
 def arrive(space: Space, model: Model) -> None:
     """(2) Lets those that arrive by now join the queue."""
     jobs = model.jobs
@@ -120,7 +120,7 @@ def arrive(space: Space, model: Model) -> None:
         state[ARRIVING] += 1
 
 
-@within
+@inner
 def run_passes(space: Space, model: Model, news: bool) -> None:
     """(3) Passes, until one starts nothing that ends at once."""
     rules = model.rules
@@ -143,7 +143,7 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
             news = end_due(space, model)
 
 
-@within
+@inner
 def next_instant(space: Space, model: Model) -> int:
     """The next instant, or NEVER: nothing waits and nobody arrives any more, or it is the last."""
     state = space.state

@@ -4,7 +4,8 @@ Most is in order from one pass to the next, but for those that came last. So the
 others one by one where they are few; else the queue is dealt out by owner, or merged.
 """
 
-from audit.kernels.jit import inlined, inner, within
+from audit.kernels.arrays import Ints
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.owners import (
     DEALT,
     SEEN,
@@ -14,7 +15,6 @@ from audit.kernels.scheduling.owners import (
     rate_owner,
     rate_waits,
 )
-from audit.kernels.scheduling.profile import Ints
 from audit.kernels.scheduling.queue import close_gaps, make_stale
 from audit.kernels.scheduling.space import (
     ALIVE,
@@ -79,14 +79,14 @@ def arrange(space: Space, model: Model) -> None:
         merge(space, count, jobs, rules)
     for row in range(QUEUE_ROWS):
         rearrange(space.queue[row], order, space.spare[1], head, first, count)
-    for x in range(len(space.resources)):
+    for x in range(space.resources):
         rearrange(space.asked[x], order, space.spare[1], head, first, count)
     rearrange(space.plan, order, space.spare[1], head, first, count)
     rearrange(space.freed, order, space.spare[1], head, first, count)
     make_stale(space, head + first, state[TAIL])
 
 
-@within
+@inner
 def rate(by: int, owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
     """Writes the keys by which an owner is compared: under FAIRSHARE, or NUWT."""
     if by == FAIRSHARE:
@@ -170,15 +170,17 @@ def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
     waiting = space.queue[WAITING]
     width = 1
     while width < count:
-        for low in range(0, count, 2 * width):
+        low = 0
+        while low < count:
             middle = min(low + width, count)
             high = min(low + 2 * width, count)
+            left = low
+            right = middle
             if middle == high or comes_first(
                 waiting[order[middle - 1]], waiting[order[middle]], space, jobs, rules
             ):
+                low = high
                 continue
-            left = low
-            right = middle
             for k in range(low, high):
                 if right == high or (
                     left < middle
@@ -191,10 +193,11 @@ def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
                     right += 1
             for k in range(low, high):
                 order[k] = merged[k]
+            low = high
         width *= 2
 
 
-@inlined
+@inner
 def comes_first(one: int, other: int, space: Space, jobs: Jobs, rules: Rules) -> bool:
     """Whether attempt ``one`` is served before ``other``."""
     if rules.order == EXPANSION:
@@ -203,7 +206,7 @@ def comes_first(one: int, other: int, space: Space, jobs: Jobs, rules: Rules) ->
     return turn > 0 or (turn == 0 and one < other)
 
 
-@inlined
+@inner
 def expands_more(one: int, other: int, now: int, jobs: Jobs) -> bool:
     """Whether attempt ``one`` has the greater (waited + estimate)/estimate; ties by index.
 

@@ -15,13 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, inner, lean
+from audit.kernels.arrays import Floats, FloatTable, IntCube, Ints, IntTable
+from audit.kernels.compiled import inner, kernel
 from audit.kernels.operators import priority
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Registers: elements of Ledger.state.
 SINCE = 0  # until when the observed schedule says who used what; then the simulation does
@@ -85,18 +82,18 @@ class Ledger(NamedTuple):
     """What a simulation adds."""
 
     state: Ints  # the registers
-    path: Ints  # nodes × levels: from below the root to the node; −1 beyond it
+    path: IntTable  # nodes × levels: from below the root to the node; −1 beyond it
     siblings: Ints  # [nodes]: the account of what a node and its siblings use
-    when: Ints  # TIME, NEXT × entries
-    amount: Floats  # VALUE, RATE × entries
-    place: Ints
-    sums: Floats
-    marks: Ints  # 2 × accounts × bounds: the entry that each had got to, simulated and observed
-    keys: Floats  # levels × nodes: what owners are compared by
+    when: IntTable  # TIME, NEXT × entries
+    amount: FloatTable  # VALUE, RATE × entries
+    place: IntTable
+    sums: FloatTable
+    marks: IntCube  # 2 × accounts × bounds: the entry that each had got to, simulated and observed
+    keys: FloatTable  # levels × nodes: what owners are compared by
     half_life: float  # > 0: instead of windows
 
 
-def ledger(path: Ints, siblings: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
+def ledger(path: IntTable, siblings: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
     """Room for ``changes`` starts and ends, under windows of so many bounds."""
     nodes, levels = path.shape
     accounts = 2 * nodes
@@ -131,7 +128,7 @@ def open_ledger(ledger: Ledger, since: int) -> None:
         ledger.sums[WAITED, account] = 0.0
 
 
-@inlined
+@inner
 def grown(value: float, rate: float, lasts: int, half_life: float) -> float:
     """What was used ``lasts`` seconds after there was ``value``, ``rate`` more each second."""
     if half_life > 0.0:
@@ -179,7 +176,7 @@ def charge_owner(ledger: Ledger, owner: int, charge: float, now: int) -> None:
         enter(ledger, ledger.siblings[node], charge, now)
 
 
-@lean
+@kernel
 def sum_up(first: Ints, time: Ints, value: Floats, rate: Floats, half_life: float) -> None:
     """Makes the values and rates of ``Owners`` of the changes of rate that stand in ``rate``."""
     for account in range(len(first) - 1):
@@ -189,7 +186,7 @@ def sum_up(first: Ints, time: Ints, value: Floats, rate: Floats, half_life: floa
             rate[entry] += rate[entry - 1]
 
 
-@inlined
+@inner
 def observed_by(owners: Owners, ledger: Ledger, account: int, bound: int, instant: int) -> int:
     """Index of an account's last observed entry at or before ``instant``; NOTHING: there is none.
 
@@ -223,7 +220,7 @@ def observed_by(owners: Owners, ledger: Ledger, account: int, bound: int, instan
     return low
 
 
-@inlined
+@inner
 def simulated_by(ledger: Ledger, account: int, bound: int, instant: int) -> int:
     """The same among the entries of the simulation; instants must not go back."""
     entry: int = ledger.marks[0, account, bound]
@@ -239,7 +236,7 @@ def simulated_by(ledger: Ledger, account: int, bound: int, instant: int) -> int:
     return entry
 
 
-@inlined
+@inner
 def used_by(
     owners: Owners, ledger: Ledger, account: int, bound: int, instant: int
 ) -> tuple[float, float, int]:
@@ -345,7 +342,7 @@ def rate_owner(owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
                 if ledger.sums[USED, every] > 0.0:
                     part = min(ledger.sums[USED, node] / ledger.sums[USED, every], 1.0)
                 of_node = priority(owners.operator, owners.target[node], part)
-                ledger.sums[PRIORITY, node] = np.floor(of_node * GRID + 0.5)
+                ledger.sums[PRIORITY, node] = math.floor(of_node * GRID + 0.5)
             key = ledger.sums[PRIORITY, node]
         ledger.keys[level, owner] = key
 
@@ -366,7 +363,7 @@ def rate_waits(owners: Owners, ledger: Ledger, owner: int) -> None:
     ledger.keys[0, owner] = waited / used if used > 0.0 else 0.0
 
 
-@inlined
+@inner
 def compare(ledger: Ledger, one: int, other: int) -> int:
     """1 where the first owner's turn comes before the second's, −1 after it, 0: neither."""
     if one == other:

@@ -1,6 +1,6 @@
 """Passes that plan ahead: ``conservative`` and ``conservative_replan`` (SPEC §4)."""
 
-from audit.kernels.jit import inner
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.expected import add_expected, next_expected, next_planned
 from audit.kernels.scheduling.profile import (
     BEYOND,

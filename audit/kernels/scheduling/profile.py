@@ -1,18 +1,15 @@
 """What fits, and what is expected to be free of each resource from now on.
 
 Amounts are int64 and stand in columns: ``free`` has a row per resource and often a single column,
-``request`` a column per attempt. ``resources`` only says how many rows there are: where there is
-one, the tuple ``(0,)``, which the compiler unrolls; else an array of as many elements.
+``request`` a column per attempt. ``resources`` says how many rows there are.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, inner
-
-Ints = NDArray[np.int64]
+from audit.kernels.arrays import Ints, IntTable
+from audit.kernels.compiled import inner
 
 NEVER = np.iinfo(np.int64).max
 
@@ -29,39 +26,43 @@ class Profile(NamedTuple):
     """
 
     times: Ints  # [breakpoints], ascending, epoch s
-    levels: Ints  # resources × breakpoints
+    levels: IntTable  # resources × breakpoints
     bounds: Ints
-    resources: Any
+    resources: int
 
 
-@inlined
-def fits(request: Ints, k: int, free: Ints, column: int, holds_it: bool, resources: Any) -> bool:
+@inner
+def fits(
+    request: IntTable, k: int, free: IntTable, column: int, holds_it: bool, resources: int
+) -> bool:
     """Whether attempt ``k`` fits in a column of ``free`` (SPEC §4, *fits*).
 
     ``holds_it``: the column has been lessened by the request of this very attempt.
     """
-    for x in range(len(resources)):
+    for x in range(resources):
         asked = request[x, k]
         if asked > free[x, column] + (asked if holds_it else 0) and asked > 0:
             return False
     return True
 
 
-@inlined
-def add_amounts(free: Ints, column: int, amounts: Ints, k: int, sign: int, resources: Any) -> None:
+@inner
+def add_amounts(
+    free: IntTable, column: int, amounts: IntTable, k: int, sign: int, resources: int
+) -> None:
     """Adds ``sign`` times column ``k`` of ``amounts`` to a column of ``free``."""
-    for x in range(len(resources)):
+    for x in range(resources):
         free[x, column] += sign * amounts[x, k]
 
 
-@inlined
-def copy_amounts(target: Ints, to: int, source: Ints, column: int, resources: Any) -> None:
+@inner
+def copy_amounts(target: IntTable, to: int, source: IntTable, column: int, resources: int) -> None:
     """Copies a column of ``source`` to column ``to`` of ``target``."""
-    for x in range(len(resources)):
+    for x in range(resources):
         target[x, to] = source[x, column]
 
 
-@inlined
+@inner
 def forget_past(profile: Profile, now: int) -> None:
     """Lets a profile begin at ``now``."""
     times, bounds = profile.times, profile.bounds
@@ -72,7 +73,7 @@ def forget_past(profile: Profile, now: int) -> None:
     bounds[FIRST] = first
 
 
-@inlined
+@inner
 def cut(profile: Profile, instant: int) -> int:
     """Makes ``instant`` a breakpoint of a profile, not before its beginning; gives its index."""
     times, levels, bounds, resources = profile
@@ -96,7 +97,7 @@ def cut(profile: Profile, instant: int) -> int:
         low -= gap
     for i in range(bounds[BEYOND], low, -1):
         times[i] = times[i - 1]
-    for x in range(len(resources)):
+    for x in range(resources):
         for i in range(bounds[BEYOND], low - 1, -1):
             levels[x, i] = levels[x, i - 1]
     times[low] = instant
@@ -104,25 +105,27 @@ def cut(profile: Profile, instant: int) -> int:
     return low
 
 
-@inlined
+@inner
 def join(profile: Profile, at: int) -> None:
     """Removes breakpoint ``at`` where nothing changes there."""
     times, levels, bounds, resources = profile
     if at <= bounds[FIRST] or at >= bounds[BEYOND]:
         return
-    for x in range(len(resources)):
+    for x in range(resources):
         if levels[x, at] != levels[x, at - 1]:
             return
     bounds[BEYOND] -= 1
     for i in range(at, bounds[BEYOND]):
         times[i] = times[i + 1]
-    for x in range(len(resources)):
+    for x in range(resources):
         for i in range(at, bounds[BEYOND]):
             levels[x, i] = levels[x, i + 1]
 
 
 @inner
-def add_between(profile: Profile, begin: int, end: int, request: Ints, k: int, sign: int) -> None:
+def add_between(
+    profile: Profile, begin: int, end: int, request: IntTable, k: int, sign: int
+) -> None:
     """Adds ``sign`` times the request of attempt ``k`` to a profile over [begin, end).
 
     ``end`` may be NEVER. Nothing before the beginning of the profile changes.
@@ -137,7 +140,7 @@ def add_between(profile: Profile, begin: int, end: int, request: Ints, k: int, s
     if end != NEVER:
         b = cut(profile, end)
         a -= first - bounds[FIRST]  # cutting may have moved everything
-    for x in range(len(profile.resources)):
+    for x in range(profile.resources):
         change = sign * request[x, k]
         for i in range(a, b):
             levels[x, i] += change
@@ -146,7 +149,7 @@ def add_between(profile: Profile, begin: int, end: int, request: Ints, k: int, s
 
 
 @inner
-def earliest(profile: Profile, begin: int, duration: int, request: Ints, k: int) -> int:
+def earliest(profile: Profile, begin: int, duration: int, request: IntTable, k: int) -> int:
     """The first instant from ``begin`` on where attempt ``k`` fits for ``duration``, or NEVER."""
     times, levels, bounds, resources = profile
     beyond = bounds[BEYOND]
@@ -174,7 +177,7 @@ def earlier(
     plan: int,
     before: int,
     duration: int,
-    request: Ints,
+    request: IntTable,
     k: int,
 ) -> int:
     """The first instant before ``plan``, and before ``before``, at which attempt ``k`` fits.

@@ -1,9 +1,10 @@
 """A pool under conservative backfilling whose plan a tabu search optimises (SPEC §8, *TS*)."""
 
-from audit.kernels.jit import inner, lean, within
+from audit.kernels.arrays import Ints, Words
+from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.loop import arrive, end_due, happen, next_instant
 from audit.kernels.scheduling.planned import foresee, pass_conservative
-from audit.kernels.scheduling.profile import NEVER, Ints, forget_past
+from audit.kernels.scheduling.profile import NEVER, forget_past
 from audit.kernels.scheduling.space import ALIVE, ARRIVING, NOW, UNTIL, Jobs, Model, Space, reset
 from audit.kernels.scheduling.tabu import (
     INTERRUPTED,
@@ -14,12 +15,11 @@ from audit.kernels.scheduling.tabu import (
     WHO,
     Room,
     Search,
-    Words,
     optimise,
 )
 
 
-@lean
+@kernel
 def prepare(space: Space, model: Model, capacity: Ints, since: int) -> None:
     """Makes of a space an empty pool at ``since``, to which all attempts are still to come."""
     reset(space, capacity)
@@ -28,7 +28,7 @@ def prepare(space: Space, model: Model, capacity: Ints, since: int) -> None:
     foresee(space, model.steps)
 
 
-@lean
+@kernel
 def pursue(space: Space, room: Room, model: Model, search: Search, words: Words) -> bool:
     """Simulates a pool from ``state[NOW]`` on, until nothing waits and nobody arrives any more.
 
@@ -71,7 +71,7 @@ def pursue(space: Space, room: Room, model: Model, search: Search, words: Words)
         state[NOW] = instant
 
 
-@within
+@inner
 def must_ask(room: Room, search: Search, waiting: int, words: int, resumed: bool) -> bool:
     """Whether the caller is to be asked before a search, and notes that it is."""
     state = room.state
@@ -92,7 +92,7 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
             news = end_due(space, model)
 
 
-@within
+@inner
 def meet(room: Room, jobs: Jobs, begun: Ints, first: int, beyond: int) -> None:
     """Notes who has arrived, from index ``first`` on: who is queued, and the blocked that start."""
     met, state = room.met, room.state

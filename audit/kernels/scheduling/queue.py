@@ -1,6 +1,6 @@
 """Those that wait: joining the queue, starting, and bounds that say where nothing can start."""
 
-from audit.kernels.jit import inlined, inner
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.owners import charge_owner
 from audit.kernels.scheduling.profile import copy_amounts
 from audit.kernels.scheduling.space import (
@@ -31,7 +31,7 @@ from audit.kernels.scheduling.space import (
 )
 
 
-@inlined
+@inner
 def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules) -> None:
     """Lets an attempt join the queue at its rank."""
     state = space.state
@@ -58,7 +58,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules) -> None:
     state[ARRANGED] = OUT_OF_ORDER
 
 
-@inlined
+@inner
 def place(space: Space, i: int, job: int, jobs: Jobs) -> None:
     """Writes attempt ``job`` to place ``i`` of the queue."""
     space.queue[WAITING, i] = job
@@ -70,21 +70,21 @@ def place(space: Space, i: int, job: int, jobs: Jobs) -> None:
     space.freed[i] = 0
 
 
-@inlined
+@inner
 def leave(space: Space, i: int) -> None:
     """Makes place ``i`` of the queue a gap, which fits nowhere."""
     state = space.state
     queue = space.queue
     queue[WAITING, i] = GAP
     queue[ESTIMATE, i] = HUGE
-    for x in range(len(space.resources)):
+    for x in range(space.resources):
         space.asked[x, i] = HUGE
     state[ALIVE] -= 1
     while state[HEAD] < state[TAIL] and queue[WAITING, state[HEAD]] == GAP:
         state[HEAD] += 1
 
 
-@inlined
+@inner
 def begin(space: Space, i: int, jobs: Jobs) -> bool:
     """Starts what waits at place ``i``; whether it ends at once.
 
@@ -134,7 +134,7 @@ def move(space: Space, source: int, target: int) -> None:
 @inner
 def any_fits(space: Space) -> bool:
     """Whether any of those that wait fits in what is free now."""
-    for i in range(space.state[HEAD], space.state[TAIL]):  # noqa: SIM110 (numba knows no any)
+    for i in range(space.state[HEAD], space.state[TAIL]):  # noqa: SIM110 (kernels know no any)
         if fits_free(space, i):
             return True
     return False
@@ -147,20 +147,20 @@ def make_stale(space: Space, begin: int, end: int) -> None:
         space.shortest[0, block] = STALE
 
 
-@inlined
+@inner
 def bound(space: Space, block: int, begin: int, end: int) -> None:
     """Finds the bounds of a block, of which only the places from ``begin`` to ``end`` matter."""
     queue, shortest, least = space.queue, space.shortest, space.least
     for width in range(WIDTHS):
         shortest[width, block] = HUGE
-    for x in range(len(space.resources)):
+    for x in range(space.resources):
         least[x, block] = HUGE
     for i in range(begin, end):
         if queue[WAITING, i] == GAP:
             continue
         width = queue[WIDTH, i]
         shortest[width, block] = min(shortest[width, block], queue[ESTIMATE, i])
-        for x in range(len(space.resources)):
+        for x in range(space.resources):
             least[x, block] = min(least[x, block], space.asked[x, i])
     for width in range(1, WIDTHS):
         shortest[width, block] = min(shortest[width, block], shortest[width - 1, block])

@@ -1,10 +1,11 @@
 """A whole schedule simulated anew, from an empty pool or from what the observed one held once."""
 
-from audit.kernels.jit import lean
+from audit.kernels.arrays import Bools, Ints
+from audit.kernels.compiled import kernel
 from audit.kernels.scheduling.books import open_books
 from audit.kernels.scheduling.loop import follow
 from audit.kernels.scheduling.planned import foresee
-from audit.kernels.scheduling.profile import NEVER, Ints
+from audit.kernels.scheduling.profile import NEVER
 from audit.kernels.scheduling.queue import enqueue
 from audit.kernels.scheduling.snapshot import Observed, run_on
 from audit.kernels.scheduling.space import (
@@ -13,14 +14,13 @@ from audit.kernels.scheduling.space import (
     CONSERVATIVE,
     NOW,
     UNTIL,
-    Bools,
     Model,
     Space,
     reset,
 )
 
 
-@lean
+@kernel
 def replay(
     model: Model,
     observed: Observed,

@@ -7,14 +7,9 @@ many they are: the blocked as long as they last, those too large until they have
 
 from typing import NamedTuple
 
-from audit.kernels.jit import inlined, inner, within
-from audit.kernels.scheduling.profile import (
-    BEYOND,
-    FIRST,
-    NEVER,
-    Ints,
-    copy_amounts,
-)
+from audit.kernels.arrays import Bools, Ints
+from audit.kernels.compiled import inner
+from audit.kernels.scheduling.profile import BEYOND, FIRST, NEVER, copy_amounts
 from audit.kernels.scheduling.queue import enqueue, make_stale
 from audit.kernels.scheduling.space import (
     ALIVE,
@@ -27,7 +22,6 @@ from audit.kernels.scheduling.space import (
     STEP,
     TAIL,
     WAITING,
-    Bools,
     Jobs,
     Model,
     Space,
@@ -95,7 +89,7 @@ def move_on(
     return next_change
 
 
-@within
+@inner
 def start_queued(snapshot: Space, jobs: Jobs, observed: Observed) -> int:
     """Takes those that have started from the queue; gives the first start of the others."""
     state, queue = snapshot.state, snapshot.queue
@@ -119,7 +113,7 @@ def start_queued(snapshot: Space, jobs: Jobs, observed: Observed) -> int:
     return next_start
 
 
-@within
+@inner
 def start_aside(snapshot: Space, jobs: Jobs, observed: Observed, aside: Ints) -> int:
     """Lets go of those aside that stand there no longer; gives how long all the others do."""
     now = snapshot.state[NOW]
@@ -139,7 +133,7 @@ def start_aside(snapshot: Space, jobs: Jobs, observed: Observed, aside: Ints) ->
     return next_change
 
 
-@inlined
+@inner
 def changes_after(job: int, observed: Observed) -> int:
     """The last instant at which an attempt that has not run yet is where it is in a snapshot."""
     last: int = observed.start[job]
@@ -164,7 +158,7 @@ def with_blocked(
         job = aside[i]
         if not observed.held[job]:
             continue
-        for sign in (-1, 1):
+        for sign in range(-1, 2, 2):
             instant = observed.start[job] if sign < 0 else observed.end[job]
             if instant == NEVER:
                 continue
@@ -181,7 +175,7 @@ def with_blocked(
     return number
 
 
-@inlined
+@inner
 def copy_step(source: Steps, step: int, target: Steps, place: int) -> None:
     """Copies one step to another place."""
     target.time[place] = source.time[step]
@@ -197,7 +191,7 @@ def holds_too_much(snapshot: Space, steps: Steps) -> bool:
     free, resources = snapshot.extra, snapshot.resources
     copy_amounts(free, 0, snapshot.free, 0, resources)
     add_steps(steps, snapshot.state[STEP], snapshot.state[NOW], free, resources)
-    for x in range(len(resources)):  # noqa: SIM110 (numba knows no any)
+    for x in range(resources):  # noqa: SIM110 (kernels know no any)
         if free[x, 0] < 0:
             return True
     return False
@@ -216,7 +210,7 @@ def copy_state(source: Space, target: Space) -> None:
     for row in range(QUEUE_ROWS):
         for i in range(state[TAIL]):
             target.queue[row, i] = source.queue[row, i]
-    for x in range(len(resources)):
+    for x in range(resources):
         for i in range(state[RUNNING]):
             target.held[x, i] = source.held[x, i]
         for i in range(state[TAIL]):

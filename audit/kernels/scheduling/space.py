@@ -6,23 +6,14 @@ between ``state[HEAD]`` and ``state[TAIL]``, in the order in which they are serv
 started stays as a gap, which fits nowhere, until gaps are the greater part.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, inner
-from audit.kernels.scheduling.owners import Floats, Ledger, Owners
-from audit.kernels.scheduling.profile import (
-    NEVER,
-    Ints,
-    Profile,
-    add_amounts,
-    copy_amounts,
-    fits,
-)
-
-Bools = NDArray[np.bool_]
+from audit.kernels.arrays import Bools, Floats, Ints, IntTable
+from audit.kernels.compiled import inner
+from audit.kernels.scheduling.owners import Ledger, Owners
+from audit.kernels.scheduling.profile import NEVER, Profile, add_amounts, copy_amounts, fits
 
 # Codes of Rules.backfill.
 NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)
@@ -85,7 +76,7 @@ class Jobs(NamedTuple):
     """Place in the order of the queue, where that does not change with time; < 0: never queued."""
     width: Ints
     """Bits of the request of the first resource, at most WIDTHS − 1."""
-    request: Ints  # resources × attempts
+    request: IntTable  # resources × attempts
     owner: Ints
     """A node of the share tree (``fairshare``), or a number (``nuwt``)."""
     charge: Floats
@@ -96,7 +87,7 @@ class Steps(NamedTuple):
     """How much is added to what is free, and when; ascending."""
 
     time: Ints
-    change: Ints  # resources × steps
+    change: IntTable  # resources × steps
     planned: Bools
     job: Ints
     """The blocked attempt that begins with it, ``ending(job)`` of one that ends, or NOBODY."""
@@ -130,58 +121,57 @@ class Space(NamedTuple):
 
     state: Ints
     """The registers."""
-    free: Ints  # resources × 1
+    free: IntTable  # resources × 1
     """What is free now; may be negative."""
-    extra: Ints  # resources × 1
+    extra: IntTable  # resources × 1
     """Under ``easy``: what the head of the queue leaves at the shadow; else working space."""
-    run: Ints  # EXPECTED, END, JOB × those that run, ascending by EXPECTED
-    held: Ints  # resources × those that run
-    queue: Ints  # WAITING, ESTIMATE, WIDTH × places
-    asked: Ints  # resources × places: what those that wait ask for
-    shortest: Ints  # WIDTHS × blocks
+    run: IntTable  # EXPECTED, END, JOB × those that run, ascending by EXPECTED
+    held: IntTable  # resources × those that run
+    queue: IntTable  # WAITING, ESTIMATE, WIDTH × places
+    asked: IntTable  # resources × places: what those that wait ask for
+    shortest: IntTable  # WIDTHS × blocks
     """Of each BLOCK places, so that a pass can leave out what cannot start: the least estimate of
     those up to each width; STALE in the first row where some of them have changed since."""
-    least: Ints  # resources × blocks
+    least: IntTable  # resources × blocks
     """Of the same places: the least request of each resource."""
     plan: Ints  # [places]
     """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet."""
     freed: Ints  # [places]
     """As ``state[FREED]``, for one place: what those behind it in the queue gave up."""
-    spare: Ints  # 2 × places: working space
+    spare: IntTable  # 2 × places: working space
     profile: Profile
     ledger: Ledger
     begun: Ints  # [attempts]
     """Gets the start of each attempt that starts."""
     planned: Ints  # [attempts] or none
     """Gets the first plan of each attempt under ``conservative``."""
-    resources: Any
-    """As many elements as there are resources; see ``profile``."""
+    resources: int
+    """How many there are."""
 
 
 def space(
-    resources: Any, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
+    resources: int, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
 ) -> Space:
     """Room for ``attempts`` at one time, and for ``steps`` planned steps."""
-    number = len(resources)
     places = attempts + 2
     blocks = (places >> BLOCK_BITS) + 2
     breakpoints = 4 * places + 2 * steps + 8
     return Space(
         state=np.zeros(REGISTERS, np.int64),
-        free=np.zeros((number, 1), np.int64),
-        extra=np.zeros((number, 1), np.int64),
+        free=np.zeros((resources, 1), np.int64),
+        extra=np.zeros((resources, 1), np.int64),
         run=np.zeros((RUN_ROWS, places), np.int64),
-        held=np.zeros((number, places), np.int64),
+        held=np.zeros((resources, places), np.int64),
         queue=np.zeros((QUEUE_ROWS, places), np.int64),
-        asked=np.zeros((number, places), np.int64),
+        asked=np.zeros((resources, places), np.int64),
         shortest=np.zeros((WIDTHS, blocks), np.int64),
-        least=np.zeros((number, blocks), np.int64),
+        least=np.zeros((resources, blocks), np.int64),
         plan=np.zeros(places, np.int64),
         freed=np.zeros(places, np.int64),
         spare=np.zeros((2, places), np.int64),
         profile=Profile(
             times=np.zeros(breakpoints, np.int64),
-            levels=np.zeros((number, breakpoints), np.int64),
+            levels=np.zeros((resources, breakpoints), np.int64),
             bounds=np.zeros(2, np.int64),
             resources=resources,
         ),
@@ -192,7 +182,7 @@ def space(
     )
 
 
-@inlined
+@inner
 def ending(job: int) -> int:
     """How ``Steps.job`` says that an attempt ends; its own inverse."""
     return -2 - job
@@ -207,12 +197,12 @@ def reset(space: Space, capacity: Ints) -> None:
     state[NEXT_END] = NEVER
     state[TARGET] = NOBODY
     state[GHOST] = NOBODY
-    for x in range(len(space.resources)):
+    for x in range(space.resources):
         space.free[x, 0] = capacity[x]
 
 
-@inlined
-def add_steps(steps: Steps, step: int, instant: int, free: Ints, resources: Any) -> int:
+@inner
+def add_steps(steps: Steps, step: int, instant: int, free: IntTable, resources: int) -> int:
     """Adds to ``free`` the steps from index ``step`` to an instant; gives the index behind them."""
     while step < steps.number and steps.time[step] <= instant:
         add_amounts(free, 0, steps.change, step, 1, resources)
@@ -220,13 +210,13 @@ def add_steps(steps: Steps, step: int, instant: int, free: Ints, resources: Any)
     return step
 
 
-@inlined
+@inner
 def fits_free(space: Space, i: int) -> bool:
     """Whether what waits at place ``i`` fits in what is free now."""
     return fits(space.asked, i, space.free, 0, False, space.resources)
 
 
-@inlined
+@inner
 def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
     """Enters an attempt among those that run, and takes its request from what is free."""
     run, held, state, resources = space.run, space.held, space.state, space.resources
@@ -246,7 +236,7 @@ def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
     state[NEXT_END] = min(state[NEXT_END], end)
 
 
-@inlined
+@inner
 def release(space: Space) -> None:
     """Frees what has ended by now."""
     run, held, state, resources = space.run, space.held, space.state, space.resources

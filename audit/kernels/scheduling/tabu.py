@@ -9,15 +9,13 @@ the latter. The profile of the space goes with the former, that of the room with
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audit.kernels.jit import inlined, inner, within
-from audit.kernels.scheduling.owners import Floats
+from audit.kernels.arrays import Floats, FloatTable, Ints, IntTable, Words
+from audit.kernels.compiled import inner
 from audit.kernels.scheduling.profile import (
     BEYOND,
     FIRST,
     NEVER,
-    Ints,
     Profile,
     add_between,
     copy_amounts,
@@ -35,8 +33,6 @@ from audit.kernels.scheduling.space import (
     Jobs,
     Space,
 )
-
-Words = NDArray[np.uint64]
 
 # Registers: elements of Room.state. Of a simulation:
 TAKEN = 0  # how many of the random words have been used
@@ -83,12 +79,12 @@ class Room(NamedTuple):
 
     state: Ints
     """The registers."""
-    slots: Ints  # JOB, … TABU × slots
+    slots: IntTable  # JOB, … TABU × slots
     tabu: Ints
     """The slots moved last, a ring; as long as the tabu list."""
     profile: Profile
     """Of the best schedule."""
-    met: Ints  # WHO, RUNS × attempts
+    met: IntTable  # WHO, RUNS × attempts
     waited: Ints
     """By owner: of what has ended or runs."""
     used: Floats
@@ -103,7 +99,7 @@ class Room(NamedTuple):
     """Those seen, what waits included."""
     nuwt: Floats
     """Of each of those."""
-    measures: Floats  # BEST_OF, TRIED_OF × the four measures
+    measures: FloatTable  # BEST_OF, TRIED_OF × the four measures
 
 
 class Search(NamedTuple):
@@ -142,7 +138,7 @@ def room(space: Space, attempts: int, owners: int, tabu: int) -> Room:
     )
 
 
-@inlined
+@inner
 def copy_profile(source: Profile, target: Profile) -> None:
     """Copies a profile."""
     first = source.bounds[FIRST]
@@ -233,15 +229,16 @@ def measure(room: Room, jobs: Jobs, row: int) -> None:
     mean /= max(known, 1)
     spread = 0.0
     for k in range(known):
-        spread += (room.nuwt[k] - mean) ** 2
+        off = room.nuwt[k] - mean
+        spread += off * off
     room.measures[row, SLOWDOWN] = slowdown
     room.measures[row, WAIT] = float(waited)
     room.measures[row, RESPONSE] = float(waited + ran)
     room.measures[row, FAIRNESS] = spread
 
 
-@inlined
-def better(measures: Floats) -> bool:
+@inner
+def better(measures: FloatTable) -> bool:
     """SELECTBETTER ([K] Algorithm 1): whether the schedule that is tried is the better one."""
     weight = 0.0
     for k in range(MEASURES):
@@ -254,7 +251,7 @@ def better(measures: Floats) -> bool:
     return weight > MARGIN
 
 
-@inlined
+@inner
 def draw(room: Room, words: Words) -> int:
     """A slot that is not tabu, at random, or −1; in the order of the best schedule."""
     slots = room.slots
@@ -325,7 +322,7 @@ def try_out(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
     return moved or start != planned
 
 
-@within
+@inner
 def choose(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
     """Keeps the schedule that is tried where it is better than the best; whether it is."""
     slots = room.slots
@@ -348,7 +345,7 @@ def choose(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
     return taken
 
 
-@within
+@inner
 def forbid(room: Room, slot: int) -> None:
     """Puts a slot on the tabu list, from which the oldest goes where it is full."""
     state, tabu = room.state, room.tabu
@@ -363,7 +360,7 @@ def forbid(room: Room, slot: int) -> None:
     room.slots[TABU, slot] = 1
 
 
-@within
+@inner
 def allow_all(room: Room) -> None:
     """Empties the tabu list."""
     for slot in range(room.state[SLOTS]):

@@ -131,7 +131,7 @@ def _alone(used: Usage, at: Ints, named: Bools) -> pl.DataFrame:
 
     fraction = used.fraction
     present = used.first_start < at[:, np.newaxis]
-    rank = np.empty(fraction.shape, np.int64)
+    rank = np.empty_like(fraction, np.int64, order="C")
     kernels.ranks(fraction, present & named, rank)
     return _present(used, fraction, rank, present, at)[0]
 

@@ -250,9 +250,7 @@ def _arranged(
     start = np.ascontiguousarray(started["start_time"].to_numpy(), np.int64)
     end = np.ascontiguousarray(started["end_time"].fill_null(now).to_numpy(), np.int64)
     penalty = np.ascontiguousarray(started["penalty"].to_numpy(), np.float64)
-    side_by_side = np.empty((len(start), 3), np.int64)  # one stream per owner to write, not three
-    columns = (*side_by_side.T[:2], side_by_side.view(np.float64).T[2])
-    grouped = Grouped(offsets, *columns)
+    grouped = Grouped(offsets, np.empty_like(start), np.empty_like(end), np.empty_like(penalty))
     kernels.group_by_owner(codes, start, end, penalty, places, *grouped[1:])
     return grouped
 

@@ -62,7 +62,7 @@ class Shape:
         """See ``ranks_of``."""
         from audit.kernels import trees as kernels
 
-        places = np.empty(priorities.shape, np.int64)
+        places = np.empty_like(priorities, np.int64, order="C")
         kinds = self.is_user.astype(np.int64)
         kernels.rank(self.offsets, self.members, self.depths, kinds, priorities, places)
         return places
