@@ -119,6 +119,36 @@ def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
         assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF-")
 
 
+READ_ONLY = """
+for folder in "$1" "$2"; do
+    mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder" || exit 77
+done
+shift 2
+exec "$@"
+"""
+"""Runs a command where two folders cannot be written to, not even by root."""
+
+
+def test_nothing_is_compiled_or_missing_in_a_read_only_container(
+    site: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "small.swf").write_text(small_log())
+    log = tmp_path / "small.swf"
+    audit: tuple[str | Path, ...] = (site / "bin" / "fairaudit", "audit", log, *no_pdf())
+    run(*audit, "--out", "first", cwd=tmp_path, HOME=str(home))
+    before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
+    inside: tuple[str | Path, ...] = ("unshare", "--mount", "sh", "-c", READ_ONLY, "sh", site, home)
+    if subprocess.run((*inside, "true"), capture_output=True, check=False).returncode:
+        pytest.skip("folders can be made read-only by root alone")
+    run(*inside, *audit, "--out", "second", cwd=tmp_path, HOME=str(home))
+    for name in ("report.html", *(() if no_pdf() else ("report.pdf",))):
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    assert before == {path: path.stat().st_mtime_ns for path in site.rglob("*")}
+    assert not list(home.iterdir())
+
+
 def small_log() -> str:
     """Thirty jobs of three users, one every ten minutes, on eight processors."""
     header = "; MaxProcs: 8\n; UnixStartTime: 1000000000\n; TimeZoneString: UTC\n"
