@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import commands
 import ingest
 import kernels
 import operators
@@ -165,6 +166,21 @@ def audit_lines() -> list[Line]:
     ]
 
 
+def command_lines() -> list[Line]:
+    log = "KTH-SP2" if whole_audit.real_log() else "demo log"
+    return [
+        Line(
+            f"{figure.what}, {log}, warm",
+            f"{figure.user_s:.2f} s",
+            "",
+            "user CPU",
+            f"≤ {figure.goal_s:g} s",
+            figure.user_s <= figure.goal_s,
+        )
+        for figure in commands.figures()
+    ]
+
+
 def grid_lines() -> list[Line]:
     real = whole_audit.real_log()
     with tempfile.TemporaryDirectory() as folder:
@@ -213,6 +229,7 @@ def main() -> int:
         share_tree_lines,
         operator_lines,
         audit_lines,
+        command_lines,
         grid_lines,
         user_lines,
         simulation_lines,

@@ -7,6 +7,7 @@ a report is, where the run that made its period's figures has made none.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -29,8 +30,11 @@ from audit.store import database, queries
 from audit.store.database import Connection
 
 
-def compute(work: Work, cluster: Cluster) -> None:
+def compute(work: Work, cluster: Cluster) -> bool:
     """Computes the periods whose figures are not of what the store holds now.
+
+    Returns:
+        Whether there was anything to compute of.
 
     Raises:
         UsageError: there is no such period as the one that was asked for.
@@ -40,7 +44,7 @@ def compute(work: Work, cluster: Cluster) -> None:
     attempts = queries.run(con, "attempts", cluster=cluster.name)
     if attempts.is_empty():
         night.warnings.append(f"cluster {cluster.name!r}: no records yet, so nothing to report")
-        return
+        return False
     setting = configured(cluster, attempts, _headers(con, cluster.name))
     current = dict.fromkeys(_periods(attempts, cluster, setting))
     if only is not None and only not in {period.name for period in current}:
@@ -68,7 +72,8 @@ def compute(work: Work, cluster: Cluster) -> None:
         if period in current and period not in {identity.period for identity in due}
     }
     if not due and len(kept) == len(computed):
-        return
+        return True
+    work.prepare()
     compute_and_keep(
         con,
         Task(attempts, setting, settings, due, kept),
@@ -81,12 +86,18 @@ def compute(work: Work, cluster: Cluster) -> None:
     for threshold in config.thresholds:
         for identity in due:
             night.exceeded += _exceeded(con, identity, threshold)
+    return True
 
 
-def report(work: Work, cluster: Cluster) -> None:
-    """Makes the reports that are missing; they replace what was there in one step each."""
+def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
+    """Makes the reports that are missing; they replace what was there in one step each.
+
+    Args:
+        work: what a run is told.
+        cluster: whose reports.
+        due: name, start and end (epoch s) of each period, and the run that computed it.
+    """
     con, config, night = work.con, work.config, work.night
-    due = queries.run(con, "unreported", cluster=cluster.name).rows()
     what = f"reports of {cluster.name}"
     for number, (name, start, end, run_id) in enumerate(due):
         work.progress(what, number, len(due))

@@ -13,11 +13,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
-
-import polars as pl
 
 from audit import __version__
 from audit.errors import AuditError, StoreError
@@ -43,6 +41,12 @@ CREATE TABLE IF NOT EXISTS history (
     ended_at INTEGER,
     error TEXT,
     version TEXT NOT NULL
+)
+"""
+_SETTLED: Final = """
+CREATE TABLE IF NOT EXISTS settled (
+    what TEXT PRIMARY KEY,      -- of which nothing is left to be done
+    basis TEXT NOT NULL         -- on what that rests
 )
 """
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
@@ -78,6 +82,7 @@ class History:
         self._clock = clock
         self._con = _connect(self._path)
         self._write(_TABLE)
+        self._write(_SETTLED)
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -181,6 +186,17 @@ class History:
         )
         return entries[0] if entries else None
 
+    def settled(self, what: str) -> str | None:
+        """On what it rested that nothing of ``what`` was left to be done."""
+        rows = self._con.execute("SELECT basis FROM settled WHERE what = ?", [what])
+        return next((basis for (basis,) in rows), None)
+
+    def settle(self, what: str, basis: str) -> None:
+        """Notes that nothing of ``what`` is left to be done, and on what that rests."""
+        self._write(
+            "INSERT OR REPLACE INTO settled VALUES (:what, :basis)", {"what": what, "basis": basis}
+        )
+
     def forget(self, before: int) -> None:
         """Removes what ended before that epoch second, but for the last of each stage."""
         self._write(
@@ -192,13 +208,17 @@ class History:
 
     def copy(self, con: Connection) -> None:
         """Brings the store's copy up to date."""
-        rows = [
-            vars(entry) for entry in _select(self._con, "WHERE state <> 'running' ORDER BY id", {})
-        ]
+        entries = _select(self._con, "WHERE state <> 'running' ORDER BY id", {})
+        columns = _COLUMNS.split(", ")
+        values = [[getattr(entry, column) for entry in entries] for column in columns]
         with database.transaction(con):
             database.execute(con, "DELETE FROM history")
-            frame = pl.DataFrame(rows, schema=_schema(), orient="row")
-            database.insert(con, "history", frame, {"version": __version__})
+            database.execute(
+                con,
+                f"INSERT INTO history ({_COLUMNS}, version) "
+                f"SELECT {', '.join('unnest(?)' for _ in columns)}, ?",
+                [*values, __version__],
+            )
 
     def _write(self, statement: str, values: Mapping[str, object] | None = None) -> int:
         try:
@@ -251,11 +271,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _select(con: sqlite3.Connection, rest: str, values: Mapping[str, object]) -> list[Entry]:
     rows = con.execute(f"SELECT {_COLUMNS} FROM history {rest}", dict(values))  # noqa: S608
     return [Entry(*row) for row in rows]
-
-
-def _schema() -> dict[str, type[pl.DataType]]:
-    numbers = {"id", "run", "exit_code", "started_at", "ended_at"}
-    return {field.name: pl.Int64 if field.name in numbers else pl.String for field in fields(Entry)}
 
 
 def _failed(path: Path, error: sqlite3.Error) -> StoreError:

@@ -9,25 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
-
-import polars as pl
+from typing import TYPE_CHECKING, Final
 
 from audit.config import Cluster, Source, places
 from audit.errors import AuditError, LogError
-from audit.formats.dialects import Reading
-from audit.ingest.ingest import (
-    Named,
-    called_by,
-    identify,
-    open_logs,
-    refuse_beyond,
-    take_in_by_name,
-)
 from audit.nightly import sources
 from audit.nightly.stages import UNSOUND, Work
 from audit.store import database, queries
 from audit.store.database import Connection
+
+if TYPE_CHECKING:
+    from audit.ingest.ingest import Named
 
 SETTLED_S: Final = 3600
 """A log that ends in the middle of a line is complete after so long without a change."""
@@ -39,9 +31,7 @@ def ingest(work: Work, cluster: Cluster) -> bool:
     sound = True
     seen = {
         path: (size, modified)
-        for path, size, modified, _ in queries.run(
-            work.con, "seen", cluster=cluster.name
-        ).iter_rows()
+        for path, size, modified, _ in queries.rows(work.con, "seen", cluster=cluster.name)
     }
     for number, source in enumerate(cluster.sources):
         if source.command is not None:
@@ -78,7 +68,7 @@ def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> bool:
                 _take(work, cluster, source, path)
         return True
     command = sources.identify(source, cluster.zone)
-    known = queries.run(work.con, "pulled", cluster=cluster.name, source=command).rows()
+    known = queries.rows(work.con, "pulled", cluster=cluster.name, source=command)
     pulled = {(start, end): at for start, end, at in known}
     due = sources.due(source, cluster.zone, work.now, pulled)
     sound = True
@@ -142,6 +132,17 @@ def _take(
     work: Work, cluster: Cluster, source: Source, path: Path, *, may_be_empty: bool = False
 ) -> str:
     """Takes in one log; gives its input."""
+    from audit.formats.dialects import Reading
+    from audit.ingest.ingest import (
+        Named,
+        called_by,
+        identify,
+        open_logs,
+        refuse_beyond,
+        take_in_by_name,
+    )
+
+    work.prepare()
     con, night = work.con, work.night
     reading = Reading(source.columns, source.separator, cluster.zone)
     logs = open_logs([path], source.dialect, reading)
@@ -162,6 +163,8 @@ def _note(
     con: Connection, table: str, key: Mapping[str, object], values: Mapping[str, object]
 ) -> None:
     """Notes what was taken in, in the place of what was noted under this key."""
+    import polars as pl
+
     where = " AND ".join(f"{database.quote_name(column)} = ?" for column in key)
     with database.transaction(con):
         database.execute(con, f"DELETE FROM {table} WHERE {where}", list(key.values()))  # noqa: S608

@@ -49,7 +49,7 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
         return []
     removed = []
     ended: dict[str, list[tuple[int, str]]] = {}
-    for cluster, period, to_time in queries.run(con, "history_reports").iter_rows():
+    for cluster, period, to_time in queries.rows(con, "history_reports"):
         ended.setdefault(cluster, []).append((to_time, period))
     for cluster, periods in ended.items():
         for place, (to_time, period) in enumerate(sorted(periods, reverse=True)):

@@ -15,18 +15,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config
 from audit.errors import AuditError, LogError, UsageError
 from audit.files import lock, privacy
-from audit.ingest.ingest import Progress
-from audit.mail import delivery
-from audit.nightly import due, history, pulling, retention
+from audit.nightly import history, pulling, retention, settled
 from audit.nightly.history import WHOLE
 from audit.nightly.stages import STAGES, UNSOUND, Night, StoppedError, Work, own_state
-from audit.pipeline import drawing
 from audit.store import compaction, database, migrations, publish, queries
 from audit.store.database import Connection
+
+if TYPE_CHECKING:
+    from audit.ingest.ingest import Progress
 
 
 @privacy.private()
@@ -93,8 +94,6 @@ def run(
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
-    if "report" in work.stages:
-        drawing.prepare(work.config, pdf=work.config.report.pdf)
     for cluster in clusters:
         _do_for(work, cluster)
     retention.forget(work.con, work.past, work.config.retention, work.now)
@@ -123,8 +122,26 @@ def _do_for(work: Work, cluster: Cluster) -> None:
             return
     if not work.stage("ingest", cluster.name, lambda: pulling.ingest(work, cluster)):
         return  # what was good is kept; no results rest on a log that was mostly refused
-    if work.stage("compute", cluster.name, lambda: due.compute(work, cluster)):
-        work.stage("report", cluster.name, lambda: due.report(work, cluster))
+    if work.stage("compute", cluster.name, lambda: _compute(work, cluster)):
+        work.stage("report", cluster.name, lambda: _report(work, cluster))
+
+
+def _compute(work: Work, cluster: Cluster) -> None:
+    """Computes what is due, if anything may be."""
+    if work.only is None and settled.figures(work, cluster).settled:
+        return
+    from audit.nightly import due
+
+    if due.compute(work, cluster) and work.only is None:
+        settled.figures(work, cluster).settle()
+
+
+def _report(work: Work, cluster: Cluster) -> None:
+    """Makes the reports that are missing, if any are."""
+    if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
+        from audit.nightly import due
+
+        due.report(work, cluster, missing)
 
 
 def _publish(work: Work) -> None:
@@ -136,12 +153,18 @@ def _publish(work: Work) -> None:
 
 def _deliver(work: Work) -> None:
     """Sends what is due, and lets readers see what became of it."""
+    if settled.mails(work).settled:
+        return
+    from audit.mail import delivery
+
     pause = delivery.pausing(stopping=work.stopping)
     done = delivery.deliver(work.con, work.config, work.folder, work.now, pause=pause)
     work.night.sent += done.sent
     work.night.failures += done.failures
     if done.changed:
         _renew(work)
+    elif not done.failures:
+        settled.mails(work).settle()
 
 
 def _renew(work: Work) -> bool:
@@ -159,7 +182,7 @@ def _is_published(con: Connection, target: Path) -> bool:
         return False
     with closing(database.open_snapshot(target)) as reader:
         try:
-            published, held = (queries.run(each, "published_state") for each in (reader, con))
+            published, held = (queries.rows(each, "published_state") for each in (reader, con))
         except AuditError:
             return False  # of an older version
-    return published.equals(held, null_equal=True)
+    return published == held

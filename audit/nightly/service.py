@@ -6,16 +6,16 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
 from audit.errors import AuditError, LockedError, StoreError, UsageError
 from audit.files import lock, privacy
-from audit.ingest.ingest import Progress
-from audit.mail import delivery
-from audit.nightly import history, status, timetable
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Night, StoppedError, own_state
+
+if TYPE_CHECKING:
+    from audit.ingest.ingest import Progress
 
 Say = Callable[[str], None]
 
@@ -41,6 +41,8 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
         UsageError: there is no cluster, or the state folder cannot be made.
         StoreError: the timetable cannot be kept.
     """
+    from audit.nightly import history, status, timetable
+
     if not config.clusters:
         raise UsageError("service: the configuration has no [[clusters]]")
     state = own_state(config, folder)
@@ -154,6 +156,8 @@ def tell(
     """Writes to the operators that a run failed; where that fails too, it is said."""
     if config.mail.via == "none" or not config.mail.operators:
         return
+    from audit.mail import delivery
+
     text = "\n\n".join(map(str, failures))
     subject = f"fairaudit: the run of {what} failed"
     try:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
 from audit.errors import AuditError, LogError, UsageError, of_system
 from audit.files import privacy
-from audit.ingest.ingest import Progress
 from audit.nightly.history import History
 from audit.store.database import Connection
+
+if TYPE_CHECKING:
+    from audit.ingest.ingest import Progress
 
 STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
 """What a run does, in this order."""
@@ -71,6 +73,13 @@ class Work:
     """Of the run, in the history."""
     stopping: Callable[[], bool]
     """Whether to stop."""
+
+    def prepare(self) -> None:
+        """Begins what reports wait for, in the background: something is new, so some are due."""
+        from audit.pipeline import drawing
+
+        if "report" in self.stages:
+            drawing.prepare(self.config, pdf=self.config.report.pdf)
 
     def stage(self, name: str, cluster: str | None, do: Callable[[], bool | None]) -> bool:
         """Does a stage and notes what became of it; whether what rests on it can be done."""

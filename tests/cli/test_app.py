@@ -2,6 +2,8 @@
 
 import errno
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,24 @@ def test_a_query_loads_no_frames(tmp_path: Path) -> None:
 def test_without_arguments_there_is_the_help(run: Run) -> None:
     assert run(check=2).stderr.startswith("Usage: ")
     assert run("experiment", check=2).stderr.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("sys.exit(7)", 7), ("sys.exit(0)", 0), ("raise ValueError('why')", 1)]
+)
+def test_the_process_ends_when_all_is_said_and_tidied(end: str, code: int) -> None:
+    """Threads first, then what was registered; what is printed on the way is not lost."""
+    script = (
+        "import atexit, sys, threading, time\n"
+        "from audit import __main__\nfrom audit.cli import app\n"
+        "def late():\n    time.sleep(0.2)\n    print('ended')\n"
+        "def command():\n    atexit.register(print, 'tidied')\n    print('said')\n"
+        f"    threading.Thread(target=late).start()\n    {end}\n"
+        "app.main = command\n__main__.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["said", "ended", "tidied"]
+    assert done.returncode == code
+    assert ("ValueError: why" in done.stderr) == (code == 1)

@@ -140,7 +140,7 @@ def test_only_one_period(tmp_path: Path) -> None:
 
 
 STAGES = {
-    "reading the second log": "audit.nightly.pulling.refuse_beyond",
+    "reading the second log": "audit.ingest.ingest.refuse_beyond",
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",

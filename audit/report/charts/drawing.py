@@ -77,12 +77,6 @@ def _first_picture() -> threading.Thread:
     return drawing
 
 
-def load() -> None:
-    """Loads the libraries that draw."""
-    import altair  # noqa: F401
-    import vl_convert  # noqa: F401
-
-
 @cache
 def script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, to be inlined once in a page.

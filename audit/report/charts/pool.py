@@ -4,6 +4,9 @@ One Vega-Lite specification per chart gives the still picture (SVG: for the PDF,
 where no script runs) and the interactive chart of the HTML page. Colours are those of Okabe and
 Ito, which people with the usual kinds of colour blindness can tell apart; no chart relies on
 colour alone. Each chart is described in words for those who cannot see it.
+
+Written as Vega-Lite by hand, as all charts of a report: the library that writes it takes longer to
+load than all of them to draw.
 """
 
 from typing import Any, Final
@@ -15,25 +18,23 @@ from audit.report.contents import PoolPart
 from audit.report.text import wording
 
 _WIDTH: Final = series.PIXELS
+_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 
 
 def of_pool(pool: PoolPart) -> dict[str, Chart]:
     """The charts of one pool by key; a chart that has nothing to draw is left out."""
-    from altair.utils import schemapi
-
-    with schemapi.debug_mode(False):  # checks each part against the schema as it is made: slow
-        made = (
-            miss_chart.miss(pool),
-            miss_chart.missed(pool),
-            miss_week(pool),
-            shortfall_share(pool),
-            shortfall(pool),
-            nuwt(pool),
-            waits(pool),
-            week(pool),
-            utilization(pool),
-            queued(pool),
-        )
+    made = (
+        miss_chart.miss(pool),
+        miss_chart.missed(pool),
+        miss_week(pool),
+        shortfall_share(pool),
+        shortfall(pool),
+        nuwt(pool),
+        waits(pool),
+        week(pool),
+        utilization(pool),
+        queued(pool),
+    )
     return {chart.key: chart for chart in made if chart is not None}
 
 
@@ -72,43 +73,46 @@ def _bars(
 ) -> Chart | None:
     if not rows:
         return None
-    import altair as alt
-
-    x = alt.X(
-        "width:N",
-        sort=None,
-        title=x_title,
-        axis=alt.Axis(labelOverlap=False, ticks=False),
-    )
-    base = alt.Chart(alt.Data(values=rows))
-    bars = base.mark_bar(color=BLUE, width={"band": 0.62}).encode(
-        x=x,
-        y=alt.Y("value:Q", title=y_title, axis=alt.Axis(format=axis_format, tickCount=5)),
-        opacity=alt.Opacity(
-            "sample:O",
-            scale=alt.Scale(domain=[series.ENOUGH, series.FEW], range=[1, 0.4]),
-            legend=_legend() if any(row["sample"] == series.FEW for row in rows) else None,
-            title=None,
-        ),
-        tooltip=[
-            alt.Tooltip("width:N", title=x_title),
-            alt.Tooltip("value:Q", title=y_title, format=axis_format.replace("%", ".1%")),
-            alt.Tooltip("attempts:Q", title="Attempts", format=","),
-        ],
-    )
-    # A layer of its own with its own title would name the axis twice.
-    spread = (
-        base.transform_filter("isValid(datum.lower) && isValid(datum.upper)")
-        .mark_rule(color=INK, strokeWidth=1.5)
-        .encode(x=x, y=alt.Y("lower:Q", title=y_title), y2="upper:Q")
-    )
+    x = _widths(x_title)
+    few = any(row["sample"] == series.FEW for row in rows)
+    bars: Spec = {
+        "mark": {"type": "bar", "color": BLUE, "width": {"band": 0.62}},
+        "encoding": {
+            "opacity": {
+                "field": "sample",
+                "legend": _LEGEND if few else None,
+                "scale": {"domain": [series.ENOUGH, series.FEW], "range": [1, 0.4]},
+                "title": None,
+                "type": "ordinal",  # opacities have an order
+            },
+            "tooltip": [
+                _tip("width", x_title),
+                _tip("value", y_title, axis_format.replace("%", ".1%")),
+                _tip("attempts", "Attempts", ","),
+            ],
+            "x": x,
+            "y": {
+                "axis": {"format": axis_format, "tickCount": 5},
+                **_amount("value", y_title),
+            },
+        },
+    }
+    spread: Spec = {
+        "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
+        "encoding": {
+            "x": x,
+            "y": _amount("lower", y_title),  # another title would name the axis twice
+            "y2": {"field": "upper"},
+        },
+        "transform": [{"filter": "isValid(datum.lower) && isValid(datum.upper)"}],
+    }
     highest = max(rows, key=lambda row: float(row["value"]))
     alt_text = (
         f"Bar chart. {title}, for {len(rows)} width classes, narrow to wide; "
         f"lines are 95 % intervals. Highest: {highest['width']} with {say(highest['value'])}. "
         "The table beside it holds every value."
     )
-    return _chart(key, title, alt_text, bars + spread, 240)
+    return _layered(key, title, alt_text, rows, [bars, spread])
 
 
 # --- users -----------------------------------------------------------------------------------
@@ -133,46 +137,34 @@ def nuwt(pool: PoolPart) -> Chart | None:
         said.append(f"{share} of {label} have at most {wording.number(tenth)}")
     if not rows:
         return None
-    import altair as alt
-
     resource = wording.resource(pool.resource)
     labels = [label for label, _, _ in drawn]
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "nuwt:Q",
-                title=f"NUWT (s per {resource}-second)"
-                + (f", cut at {series.NUWT_CUT}" if end == series.NUWT_CUT else ""),
-                scale=alt.Scale(domain=[0, end], nice=False),
-            ),
-            y=alt.Y(
-                "share:Q",
-                title="Share with at most this NUWT",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format="%", tickCount=5),
-            ),
-            color=alt.Color(
-                "of:N",
-                scale=alt.Scale(domain=labels, range=[colour for _, colour, _ in drawn]),
-                legend=_legend(),
-                title=None,
-            ),
-            strokeDash=alt.StrokeDash(
-                "of:N",
-                scale=alt.Scale(domain=labels, range=[dash for _, _, dash in drawn]),
-                legend=_legend(),
-                title=None,
-            ),
-        )
-    )
+    cut = f", cut at {series.NUWT_CUT}" if end == series.NUWT_CUT else ""
+    encoding: Spec = {
+        "color": _told_apart(labels, [colour for _, colour, _ in drawn]),
+        "strokeDash": _told_apart(labels, [dash for _, _, dash in drawn]),
+        "x": {
+            "field": "nuwt",
+            "scale": {"domain": [0, end], "nice": False},
+            "title": f"NUWT (s per {resource}-second){cut}",
+            "type": "quantitative",
+        },
+        "y": {
+            "axis": {"format": "%", "tickCount": 5},
+            "field": "share",
+            "scale": {"domain": [0, 1]},
+            "title": "Share with at most this NUWT",
+            "type": "quantitative",
+        },
+    }
+    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     alt_text = (
         f"Line chart. Cumulative distribution of NUWT, from 0 to {wording.number(end)}: "
         + "; ".join(said)
         + ". The table beside it holds mean, median and quartiles."
     )
-    return _chart("nuwt", "Distribution of NUWT over users and accounts", alt_text, chart, 260)
+    title = "Distribution of NUWT over users and accounts"
+    return _single("nuwt", title, alt_text, rows, mark, encoding, 260)
 
 
 # --- waits -----------------------------------------------------------------------------------
@@ -195,59 +187,54 @@ def waits(pool: PoolPart) -> Chart | None:
     rows = series.waits(pool)
     if not rows:
         return None
-    import altair as alt
-
     x_title = f"Width class ({wording.resource(pool.resource)}s)"
     y_title = "Wait (logarithmic above 1 min)"
-    longest = max(float(row["wait"]) for row in rows)
-    ticks = [tick for tick, _ in _TICKS if tick <= longest * 1.5] or [0, 60]
-    x = alt.X("width:N", sort=None, title=x_title, axis=alt.Axis(labelOverlap=False, ticks=False))
-    # Waits of 0 are common, so the scale is linear up to a minute and logarithmic beyond.
-    y = alt.Y(
-        "wait:Q",
-        title=y_title,
-        scale=alt.Scale(type="symlog", constant=60, domain=[0, max(longest * 1.2, 60)], nice=False),
-        axis=alt.Axis(
-            values=ticks,
-            tickCount=len(ticks),
-            labelOverlap=False,
-            labelExpr=" : ".join(f"datum.value == {tick} ? '{text}'" for tick, text in _TICKS)
-            + " : ''",
-        ),
-    )
-    base = alt.Chart(alt.Data(values=rows))
-    stems = base.mark_rule(color=RULE, strokeWidth=2).encode(
-        x=x, y=alt.Y("min(wait):Q", title=y_title), y2="max(wait):Q"
-    )
+    x = _widths(x_title)
+    stems: Spec = {
+        "mark": {"type": "rule", "color": RULE, "strokeWidth": 2},
+        "encoding": {
+            "x": x,
+            "y": {"aggregate": "min", **_amount("wait", y_title)},
+            "y2": {"aggregate": "max", "field": "wait"},
+        },
+    }
     labels = list(series.WAITS)
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=x,
-        y=y,
-        color=alt.Color(
-            "of:N",
-            scale=alt.Scale(domain=labels, range=[BLUE, INK, VERMILION]),
-            legend=_legend(),
-            title=None,
-        ),
-        shape=alt.Shape(
-            "of:N",
-            scale=alt.Scale(domain=labels, range=["circle", "square", "triangle-up"]),
-            legend=_legend(),
-            title=None,
-        ),
-        tooltip=[
-            alt.Tooltip("width:N", title=x_title),
-            alt.Tooltip("of:N", title="Of the waits"),
-            alt.Tooltip("says:N", title="Wait"),
-        ],
-    )
+    points: Spec = {
+        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 70},
+        "encoding": {
+            "color": _told_apart(labels, [BLUE, INK, VERMILION]),
+            "shape": _told_apart(labels, ["circle", "square", "triangle-up"]),
+            "tooltip": [_tip("width", x_title), _tip("of", "Of the waits"), _tip("says", "Wait")],
+            "x": x,
+            "y": _wait_axis(y_title, max(float(row["wait"]) for row in rows)),
+        },
+    }
     highest = max(rows, key=lambda row: float(row["wait"]))
     alt_text = (
         "Point chart. Median, mean and 90th percentile of the wait for each width class. "
         f"Highest: {highest['of']} of class {highest['width']}, {highest['says']}. "
         "The table beside it holds every value."
     )
-    return _chart("waits", "Waits by width class", alt_text, stems + points, 240)
+    return _layered("waits", "Waits by width class", alt_text, rows, [stems, points])
+
+
+def _wait_axis(title: str, longest: float) -> Spec:
+    """Waits of 0 are common, so it is linear up to a minute and logarithmic beyond."""
+    ticks = [tick for tick, _ in _TICKS if tick <= longest * 1.5] or [0, 60]
+    said = " : ".join(f"datum.value == {tick} ? '{text}'" for tick, text in _TICKS)
+    domain = [0, max(longest * 1.2, 60)]
+    return {
+        "axis": {
+            "labelExpr": f"{said} : ''",
+            "labelOverlap": False,
+            "tickCount": len(ticks),
+            "values": ticks,
+        },
+        "field": "wait",
+        "scale": {"constant": 60, "domain": domain, "nice": False, "type": "symlog"},
+        "title": title,
+        "type": "quantitative",
+    }
 
 
 def week(pool: PoolPart) -> Chart | None:
@@ -266,55 +253,52 @@ def miss_week(pool: PoolPart) -> Chart | None:
 def _week(key: str, what: str, cells: series.Week | None) -> Chart | None:
     if cells is None:
         return None
-    import altair as alt
-
-    legend = alt.Legend(
-        title=f"Mean {what} ({cells.unit})" + (f"; grey: {series.FEW}" if cells.some_grey else ""),
-        orient="top",
-        gradientLength=180,
-        tickCount=4,
-        titleLimit=400,
-    )
-    chart = (
-        alt.Chart(alt.Data(values=cells.rows))
-        .mark_rect(stroke="#ffffff", strokeWidth=1)
-        .encode(
-            x=alt.X(
-                "hour:O",
-                title="Hour of arrival (local time)",
-                scale=alt.Scale(domain=list(range(24))),
-                axis=alt.Axis(labelAngle=0, labelOverlap=True, ticks=False, domain=False),
-            ),
-            y=alt.Y(
-                "weekday:O",
-                title=None,
-                scale=alt.Scale(domain=list(series.WEEKDAYS)),
-                axis=alt.Axis(ticks=False, domain=False),
-            ),
-            color=alt.condition(
-                "datum.sound",
-                alt.Color(
-                    "mean:Q",
-                    scale=alt.Scale(scheme="blues", domain=[0, cells.most or 1], clamp=True),
-                    legend=legend,
-                ),
-                alt.value("#d9dde2"),
-            ),
-            tooltip=[
-                alt.Tooltip("weekday:N", title="Day"),
-                alt.Tooltip("hour:O", title="Hour"),
-                alt.Tooltip("says:N", title=f"Mean {what}"),
-                alt.Tooltip("attempts:Q", title="Attempts", format=","),
-            ],
-        )
-    )
+    grey = f"; grey: {series.FEW}" if cells.some_grey else ""
+    mean: Spec = {
+        "test": "datum.sound",
+        "field": "mean",
+        "legend": {
+            "gradientLength": 180,
+            "orient": "top",
+            "tickCount": 4,
+            "title": f"Mean {what} ({cells.unit}){grey}",
+            "titleLimit": 400,
+        },
+        "scale": {"clamp": True, "domain": [0, cells.most or 1], "scheme": "blues"},
+        "type": "quantitative",
+    }
+    encoding: Spec = {
+        "color": {"condition": mean, "value": "#d9dde2"},
+        "tooltip": [
+            _tip("weekday", "Day"),
+            {"field": "hour", "title": "Hour", "type": "ordinal"},
+            _tip("says", f"Mean {what}"),
+            _tip("attempts", "Attempts", ","),
+        ],
+        "x": {
+            "axis": {"domain": False, "labelAngle": 0, "labelOverlap": True, "ticks": False},
+            "field": "hour",
+            "scale": {"domain": list(range(24))},
+            "title": "Hour of arrival (local time)",
+            "type": "ordinal",
+        },
+        "y": {
+            "axis": {"domain": False, "ticks": False},
+            "field": "weekday",
+            "scale": {"domain": list(series.WEEKDAYS)},
+            "title": None,
+            "type": "ordinal",
+        },
+    }
+    mark = {"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}
     worst = max((row for row in cells.rows if row["sound"]), key=lambda row: float(row["mean"]))
     alt_text = (
         f"Heat map. Mean {what} by weekday and hour of arrival, local time. Longest for arrivals "
         f"on {worst['weekday']} between {worst['hour']} and {worst['hour'] + 1} o'clock: "
         f"{worst['says']}."
     )
-    return _chart(key, f"Mean {what} by hour of arrival in the week", alt_text, chart, 190)
+    title = f"Mean {what} by hour of arrival in the week"
+    return _single(key, title, alt_text, list(cells.rows), mark, encoding, 190)
 
 
 # --- the pool over time ----------------------------------------------------------------------
@@ -361,25 +345,21 @@ def _over_days(
     daily = series.days(pool, metric, unit)
     if not daily:
         return None
-    import altair as alt
-
     points = series.by_week(daily)
     if len(points) < len(daily):
         y_title = f"{y_title}, weekly mean"
     rows = [{"day": day, "value": value} for day, value in points]
-    days = _area(rows, colour).encode(
-        x=_days_axis(len(daily)),
-        y=alt.Y(
-            "value:Q",
-            title=y_title,
-            scale=alt.Scale(domain=[0, max(top, *(value for _, value in points))]),
-            axis=alt.Axis(format="%", tickCount=5),
-        ),
-        tooltip=[
-            alt.Tooltip("day:N", title="Day"),
-            alt.Tooltip("value:Q", title=y_title, format=".1%"),
-        ],
-    )
+    encoding: Spec = {
+        "tooltip": [_tip("day", "Day"), _tip("value", y_title, ".1%")],
+        "x": _days_axis(len(daily)),
+        "y": {
+            "axis": {"format": "%", "tickCount": 5},
+            "field": "value",
+            "scale": {"domain": [0, max(top, *(value for _, value in points))]},
+            "title": y_title,
+            "type": "quantitative",
+        },
+    }
     values = [value for _, value in daily]
     day, peak = max(daily, key=lambda point: point[1])
     alt_text = (
@@ -387,48 +367,116 @@ def _over_days(
         f"{wording.percent(sum(values) / len(values))}, lowest {wording.percent(min(values))}, "
         f"highest {wording.percent(peak)} on {day}."
     )
-    return _chart(key, title, alt_text, days, 170)
+    return _single(key, title, alt_text, rows, _area(len(rows), colour), encoding, 170)
 
 
-def _area(rows: list[Spec], colour: str) -> Any:
-    """An area under the rows; a point where there is one alone."""
-    import altair as alt
+def _area(points: int, colour: str) -> Spec:
+    """The mark of an area; of a point where there is one alone."""
+    if points == 1:
+        return {"type": "point", "color": colour, "filled": True, "size": 60}
+    return {
+        "type": "area",
+        "color": colour,
+        "interpolate": "step-after",
+        "line": {"color": colour, "strokeWidth": 1},
+        "opacity": 0.25,
+    }
 
-    base = alt.Chart(alt.Data(values=rows))
-    if len(rows) == 1:
-        return base.mark_point(color=colour, filled=True, size=60)
-    line = {"color": colour, "strokeWidth": 1}
-    return base.mark_area(color=colour, opacity=0.25, interpolate="step-after", line=line)
 
-
-def _days_axis(days: int) -> Any:
+def _days_axis(days: int) -> Spec:
     """Days from left to right; ``days`` of them in all."""
-    import altair as alt
-
     # UTC on both sides: the labels are days already, and must not move with the reader's zone.
-    return alt.X(
-        "utcyearmonthdate(day):T",
-        title=None,
-        scale=alt.Scale(type="utc"),
-        axis=alt.Axis(
-            labelOverlap=True,
-            tickCount=6,
-            format="%b %Y" if days > 120 else "%-d %b",
-        ),
-    )
+    return {
+        "axis": {
+            "format": "%b %Y" if days > 120 else "%-d %b",
+            "labelOverlap": True,
+            "tickCount": 6,
+        },
+        "field": "day",
+        "scale": {"type": "utc"},
+        "timeUnit": "utcyearmonthdate",
+        "title": None,
+        "type": "temporal",
+    }
 
 
 # --- what all charts share -------------------------------------------------------------------
 
+_LEGEND: Final[Spec] = {"labelLimit": 300, "orient": "top"}
 
-def _chart(key: str, title: str, alt_text: str, drawn: Any, height: int) -> Chart:
-    spec: Spec = drawn.properties(
-        width=_WIDTH, height=height, description=alt_text, config=style.config()
-    ).to_dict(validate=False)
+
+def _widths(title: str) -> Spec:
+    """Width classes from left to right."""
+    return {
+        "axis": {"labelOverlap": False, "ticks": False},
+        "field": "width",
+        "sort": None,
+        "title": title,
+        "type": "nominal",
+    }
+
+
+def _amount(field: str, title: str) -> Spec:
+    return {"field": field, "title": title, "type": "quantitative"}
+
+
+def _told_apart(labels: list[str], looks: list[Any]) -> Spec:
+    """What tells the series apart that ``of`` names."""
+    return {
+        "field": "of",
+        "legend": _LEGEND,
+        "scale": {"domain": labels, "range": looks},
+        "title": None,
+        "type": "nominal",
+    }
+
+
+def _tip(field: str, title: str, number: str | None = None) -> Spec:
+    """A line of what the pointer tells: a text, or a number in this format."""
+    if number is None:
+        return {"field": field, "title": title, "type": "nominal"}
+    return {"field": field, "format": number, "title": title, "type": "quantitative"}
+
+
+def _single(
+    key: str,
+    title: str,
+    alt_text: str,
+    rows: list[Spec],
+    mark: Spec,
+    encoding: Spec,
+    height: int,
+) -> Chart:
+    """A chart of one layer."""
+    spec: Spec = {
+        "config": _config(),
+        "data": {"values": rows},
+        "mark": mark,
+        "description": alt_text,
+        "encoding": encoding,
+        **_frame(height),
+    }
     return Chart(key, title, alt_text, spec)
 
 
-def _legend() -> Any:
-    import altair as alt
+def _layered(key: str, title: str, alt_text: str, rows: list[Spec], layers: list[Spec]) -> Chart:
+    """A chart of several layers over the same rows."""
+    spec: Spec = {
+        "config": _config(),
+        "layer": layers,
+        "data": {"values": rows},
+        "description": alt_text,
+        **_frame(240),
+    }
+    return Chart(key, title, alt_text, spec)
 
-    return alt.Legend(orient="top", labelLimit=300)
+
+def _frame(height: int) -> Spec:
+    return {"height": height, "width": _WIDTH, "$schema": _SCHEMA}
+
+
+def _config() -> Spec:
+    """What charts look like, and how large one would be that said nothing of its size."""
+    looks = style.config()
+    view = {"continuousWidth": 300, "continuousHeight": 300, **looks.pop("view")}
+    return {"view": view, **looks}

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -72,8 +71,8 @@ def prepare(limits: Limits | None = sandbox.DEFAULT) -> None:
     """Begins in the background what a report would have to wait for.
 
     A command that will write one calls this when it starts: while logs are read and figures
-    computed, mostly outside Python's lock, the libraries that draw are loaded here, and those that
-    lay out in the process that will.
+    computed, mostly outside Python's lock, what draws is made ready here, and what lays out in the
+    process that will.
 
     Args:
         limits: of the PDF; None where none will be made.
@@ -81,8 +80,6 @@ def prepare(limits: Limits | None = sandbox.DEFAULT) -> None:
     drawing.prepare()
     if limits is not None:
         sandbox.prepare(limits)
-    # No daemon: a command that fails early must not end in the middle of foreign code.
-    threading.Thread(target=drawing.load, name="fairaudit-libraries").start()
 
 
 def draw(contents: Contents) -> Drawn:

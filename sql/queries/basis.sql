@@ -1,0 +1,11 @@
+-- What the figures of a cluster rest on: its inputs as they were taken in, and its computed periods.
+-- parameters: cluster VARCHAR
+SELECT 'input' AS kind, input_id AS name, NULL::BIGINT AS from_time, NULL::BIGINT AS to_time,
+    concat_ws(' ', records, refused, duplicates, elsewhere, header) AS state
+FROM inputs
+WHERE cluster = $cluster
+UNION ALL
+SELECT 'computed', period, from_time, to_time, run_id
+FROM run
+WHERE cluster = $cluster AND stage = 'compute'
+ORDER BY ALL

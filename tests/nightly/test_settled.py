@@ -1,0 +1,160 @@
+"""A run that finds nothing new: it looks at little, and misses nothing that is to be done."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.nightly.run import run
+from audit.nightly.stages import Night
+from audit.store import database, queries
+from tests.cli.command import HEAVY, loaded
+from tests.logs import write
+from tests.nightly.test_run import NOW, month, site
+
+ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
+c|root|||1||
+c|a|||1|root|
+c|a|{user}||1||
+"""
+CONFIG = """
+uncertainty.resamples = 100
+report.pdf = false
+[mail]
+via = "outbox"
+outbox = "mail"
+sender = "fairaudit@site.example"
+domains = ["site.example"]
+[[recipients]]
+addresses = ["ada@site.example"]
+attach = []
+charts = false
+[[clusters]]
+name = "c"
+zone = "Europe/Berlin"
+[[clusters.sources]]
+files = "logs/*.swf"
+"""
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Which queries that read a lot were run since the last call."""
+    asked: list[str] = []
+    run_query = queries.run
+
+    def noted(con: database.Connection, name: str, /, **arguments: object) -> object:
+        asked.append(name)
+        return run_query(con, name, **arguments)
+
+    monkeypatch.setattr(queries, "run", noted)
+
+    def since() -> list[str]:
+        found = [name for name in asked if name in ("attempts", "unreported")]
+        asked.clear()
+        return found
+
+    return since
+
+
+def test_where_nothing_is_new_no_attempt_is_read(
+    tmp_path: Path, busy: Callable[[], list[str]]
+) -> None:
+    write(tmp_path / "logs.swf", "")
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    assert run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+    assert busy() == ["attempts"]
+    assert run(settings, tmp_path, NOW + 99) == Night()
+    assert busy() == []
+    assert run(settings, tmp_path, NOW, "2026-01") == Night()  # asked for a period, it looks
+    assert busy() == ["attempts"]
+
+
+def _another_log(folder: Path) -> None:
+    write(folder / "logs" / "2.swf", month(1))
+
+
+def _a_computed_period_gone(folder: Path) -> None:
+    with database.open_store(folder / "fairaudit-state" / "store.duckdb") as con:
+        con.execute("DELETE FROM run WHERE period = '2026-01'")
+
+
+def _history_gone(folder: Path) -> None:
+    (folder / "fairaudit-state" / "history.sqlite").unlink()
+
+
+def _store_gone(folder: Path) -> None:
+    (folder / "fairaudit-state" / "store.duckdb").unlink()
+
+
+def _another_share(folder: Path) -> None:
+    write(folder / "assoc.txt", ASSOCIATIONS.format(user="ada"))
+
+
+def _no_shares(folder: Path) -> None:
+    (folder / "assoc.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(_another_log, _a_computed_period_gone, _history_gone, _store_gone),
+        *(_another_share, _no_shares),
+    ],
+)
+def test_whatever_changes_is_looked_at(
+    tmp_path: Path, busy: Callable[[], list[str]], change: Callable[[Path], None]
+) -> None:
+    settings = site(tmp_path, usage={"associations": "assoc.txt"})
+    write(tmp_path / "assoc.txt", ASSOCIATIONS.format(user="bob"))
+    write(tmp_path / "logs" / "1.swf", month(0))
+    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW)
+    busy()
+    change(tmp_path)
+    again = run(settings, tmp_path, NOW)
+    assert busy() == ["attempts"]
+    assert bool(again.computed) == (change not in (_history_gone, _no_shares))
+    assert bool(again.failures) == (change is _no_shares)
+
+
+def test_a_changed_setting_is_looked_at(tmp_path: Path, busy: Callable[[], list[str]]) -> None:
+    write(tmp_path / "logs.swf", "")
+    first = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    run(first, tmp_path, NOW)
+    busy()
+    changed = first.model_copy(update={"metrics": config.Metrics(tau_s=60)})
+    assert run(changed, tmp_path, NOW).computed == ["c 2026-01"]
+    assert busy() == ["attempts"]
+
+
+def test_a_run_that_finds_nothing_new_loads_no_frames_and_draws_nothing(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    write(tmp_path / "config.toml", CONFIG)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    os.utime(tmp_path / "logs" / "1.swf", (NOW - 86_400, NOW - 86_400))
+    command = ["run", "--config", str(tmp_path / "config.toml")]
+    first = loaded(command, HEAVY)
+    assert {"polars", "jinja2", "vl_convert"} <= set(first)
+    assert len(list((tmp_path / "mail").iterdir())) == 1
+    assert "polars" in loaded(command, HEAVY)  # looks once whether the mail was the last
+    assert loaded(command, HEAVY) == ["duckdb", "pydantic"]
+    assert len(list((tmp_path / "mail").iterdir())) == 1
+
+
+def test_a_new_recipient_gets_what_is_due(tmp_path: Path) -> None:
+    def settings(*addresses: str) -> config.Config:
+        write(tmp_path / "config.toml", CONFIG.replace('"ada@site.example"', ", ".join(addresses)))
+        return config.load(tmp_path / "config.toml")
+
+    (tmp_path / "logs").mkdir()
+    write(tmp_path / "logs" / "1.swf", month(0))
+    assert len(run(settings('"ada@site.example"'), tmp_path, NOW).sent) == 1
+    assert run(settings('"ada@site.example"'), tmp_path, NOW) == Night()
+    assert run(settings('"ada@site.example"'), tmp_path, NOW) == Night()
+    both = settings('"ada@site.example"', '"bob@site.example"')
+    assert run(both, tmp_path, NOW).sent == ["c/2026-01 to bob@site.example"]
