@@ -314,8 +314,8 @@ class Pool:
         if self.rule.order in TURNS:
             owner = {k: self.log.jobs[k].owner for k in self.queue}
             turns = {name: TURNS[self.rule.order](self, name) for name in set(owner.values())}
-            return sorted(self.queue, key=lambda k: (_last_first(turns[owner[k]]), k))
-        return sorted(self.queue, key=lambda k: (key(k), k))
+            return sorted(sorted(self.queue), key=lambda k: _last_first(turns[owner[k]]))
+        return sorted(sorted(self.queue), key=key)
 
     # Owners
 
