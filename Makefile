@@ -16,7 +16,7 @@ TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench studies metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench bench-large studies metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -50,6 +50,9 @@ check: setup ## style, types and which module may import which
 
 bench: setup ## measure speed against the yardsticks
 	@$(PY) bench/run.py
+
+bench-large: setup ## measure how whole audits grow, up to 3 M attempts, into docs/scale.md
+	@$(PY) bench/large_audit.py
 
 studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
 	@$(PY) bench/studies.py $(STUDIES)

@@ -95,7 +95,9 @@ In the last step of each line the cost of an attempt grew with this power of the
 Under `conservative` each job that ends early lets many plans move, so long queues are dear; `easy`
 passes over blocks of the queue in which nothing can start.
 """
-    (DOCS / "scale.md").write_text(text, encoding="utf-8")
+    page = DOCS / "scale.md"
+    _, title, whole_audits = page.read_text(encoding="utf-8").partition("\n## Whole audits")
+    page.write_text(text + title + whole_audits, encoding="utf-8")
     chart = (
         alt.Chart(figures)
         .mark_line(point=True)

@@ -6,8 +6,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import polars as pl
+
 from audit.store import database, migrations
+from audit.store.appending import Appending
 from audit.store.database import Connection
+from audit.store.histories import ENTITY, Histories
 
 really_migrated = migrations.migrated
 
@@ -44,3 +48,13 @@ def migrated(
     else:
         with really_migrated(path, memory_limit, seed) as con:
             yield con
+
+
+def insert_history(con: Connection, *parts: pl.DataFrame) -> None:
+    """Puts rows of a fairshare history into a store; what they leave out is null."""
+    waiting = Appending(con)
+    history = Histories(con, waiting)
+    for rows in parts:
+        missing = [name for name in ENTITY if name not in rows.columns]
+        history.add(rows.with_columns(pl.lit(None, pl.String).alias(name) for name in missing))
+    waiting.finish()

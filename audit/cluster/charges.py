@@ -7,7 +7,7 @@ use of the others stands for what there is, and is noted as such.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -58,16 +58,22 @@ CHARGES: Final = pl.Schema(
 )
 """Columns of ``charge_result`` that are of the comparison itself."""
 
+_READ: Final = (
+    *("pool", "standing", "arrival_time", "start_time", "end_time", "user", "account", "size"),
+    *("cpus", "nodes", "gpus", "mem_bytes", "penalty"),
+)
+"""Columns that a comparison is made of."""
+
 Amounts = Mapping[str, float]
 
 
 class Compared(NamedTuple):
-    """What periods used under several penalties."""
+    """What a period used under several penalties."""
 
     penalties: pl.DataFrame
-    """``PENALTIES`` and the period's name; no row where one resource alone is known."""
+    """``PENALTIES``; no row where one resource alone is known."""
     charges: pl.DataFrame
-    """``CHARGES`` and the period's name."""
+    """``CHARGES``."""
 
 
 def charged(described: pl.DataFrame, setting: Setting, fairshare: Fairshare) -> pl.DataFrame:
@@ -94,7 +100,7 @@ def compare(
     setting: Setting,
     fairshare: Fairshare,
     periods: Collection[Period],
-) -> Compared:
+) -> Iterator[tuple[Period, Compared]]:
     """What users and accounts used in each period under ``COMPARED`` and the configured penalty.
 
     Usage is not decayed: it is what the seconds within the period cost.
@@ -109,7 +115,7 @@ def compare(
         ConfigError: as ``charged``.
     """
     configured: str = fairshare.chosen.penalty
-    with_penalty = with_penalty.filter(pl.col("start_time").is_not_null())
+    with_penalty = with_penalty.select(_READ).filter(pl.col("start_time").is_not_null())
     started = with_penalty.drop("penalty")
     known = {
         pool.name: amounts_of(pool, started.filter(pl.col("pool") == pool.name), setting.now)
@@ -122,28 +128,25 @@ def compare(
         if not all("cpus" in by_resource for by_resource in amounts.values()):
             others.remove("cpu")
         frames |= {name: _relative(started, setting, amounts, name, fairshare) for name in others}
-    penalties, charges = [], []
     for period in periods:
-        named = pl.lit(period.name).alias("period")
+        penalties = [pl.DataFrame(schema=PENALTIES)]
         if len(frames) > 1:
             penalties += [
-                _parts(frames, kind, period, setting.now).with_columns(
-                    named, configured=pl.col("penalty") == configured, entity_kind=pl.lit(kind)
-                )
+                _parts(frames, kind, period, setting.now)
+                .with_columns(configured=pl.col("penalty") == configured, entity_kind=pl.lit(kind))
+                .select(PENALTIES.names())
                 for kind in KINDS
             ]
-        charges += [
-            _charges(started, pool, *known[pool.name], period, setting.now, fairshare).with_columns(
-                named
-            )
-            for pool in setting.pools
-        ]
-    return Compared(
-        pl.concat(penalties)
-        if penalties
-        else pl.DataFrame(schema={**PENALTIES, "period": pl.String}),
-        pl.concat(charges) if charges else pl.DataFrame(schema={**CHARGES, "period": pl.String}),
-    )
+        yield (
+            period,
+            Compared(
+                pl.concat(penalties),
+                pl.concat(
+                    _charges(started, pool, *known[pool.name], period, setting.now, fairshare)
+                    for pool in setting.pools
+                ),
+            ),
+        )
 
 
 def amounts_of(pool: Pool, held: pl.DataFrame, now: int) -> tuple[Amounts, frozenset[str]]:
@@ -199,7 +202,9 @@ def _relative(
                 f"{error} (clusters.pools.capacity)"
             ) from error
         parts.append(penalties.charged)
-    return pl.concat(parts).sort("row").drop("row")
+    if len(parts) > 1:
+        return pl.concat(parts).sort("row").drop("row")
+    return parts[0].drop("row")
 
 
 def hardware(amounts: Amounts, basis: str) -> penalty.Hardware:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -28,17 +28,20 @@ _UNUSED: Final = (
 """Columns of ``DESCRIBED`` that the result of a job does not repeat."""
 
 
-class Results(NamedTuple):
-    """Rows for the result tables, by table."""
+_WRITTEN: Final = ("group", "qos", "re_deserved", "overtook", "fst_basis")
+"""Columns of that result on which no figure of a period rests."""
 
-    job_result: pl.DataFrame
-    entity_result: pl.DataFrame
-    summary_result: pl.DataFrame
-    coverage_result: pl.DataFrame
-    fairshare_result: pl.DataFrame
-    fidelity_result: pl.DataFrame
-    penalty_result: pl.DataFrame
-    charge_result: pl.DataFrame
+HISTORY: Final = "fairshare_history"
+"""Rows that the store keeps in two tables (``store.histories``)."""
+
+
+class Rows(NamedTuple):
+    """Rows of one of the result tables, without ``run_id``."""
+
+    table: str
+    period: Period | None
+    """Whose rows these are; None: of all."""
+    rows: pl.DataFrame
 
 
 def compute(
@@ -49,8 +52,8 @@ def compute(
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
     progress: Told = lambda done, of: None,
-) -> Results:
-    """Every figure of one cluster.
+) -> Iterator[Rows]:
+    """Every figure of one cluster, as it is made: what was taken need not be held.
 
     Args:
         attempts: all its attempts, columns of ``model.ATTEMPTS``.
@@ -61,50 +64,92 @@ def compute(
         known: fair start times that were computed before, by pool, with what they rest on.
         progress: told of how many attempts the fair start times are computed.
 
-    Returns:
-        Rows of the result tables without ``run_id``, which the caller knows by period: that of a
-        job's row is the one in which it ended.
+    Yields:
+        Rows of the result tables; ``period`` and ``cluster`` are among their columns. A job's row
+        is of no period: its run is that of the period in which it ended.
     """
+    cluster = pl.lit(setting.cluster).alias("cluster")
+    tables = _tables(attempts, setting, spans, chosen, fairshare, known, progress)
+    del attempts
+    for table, period, rows in tables:
+        named = [] if period is None else [pl.lit(period.name).alias("period")]
+        yield Rows(table, period, rows.with_columns(cluster, *named))
+        del rows  # before more is made
+
+
+def _tables(
+    attempts: pl.DataFrame,
+    setting: Setting,
+    spans: Mapping[Period, int],
+    chosen: config.Config,
+    fairshare: Fairshare,
+    known: pl.DataFrame | None,
+    progress: Told,
+) -> Iterator[Rows]:
+    """As ``compute``, without the names of cluster and period."""
     described = population.describe(
         attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
+    yield Rows("coverage_result", None, _coverage(described, setting.zone))
     charged = charges.charged(described, setting, fairshare)
+    del attempts, described
+    for period in spans:
+        for part in decayed.histories(charged, setting, period, fairshare):
+            yield Rows(HISTORY, period, part)
+    for period, compared in charges.compare(charged, setting, fairshare, spans):
+        yield Rows("penalty_result", period, compared.penalties)
+        yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
-    by_pool = [
-        (pool, _completed(charged, pool, setting.now, chosen, ranked, known, progress))
-        for pool in setting.pools
-    ]
-    by_period = [(pool, jobs, period) for pool, jobs in by_pool for period in spans]
-    compared = charges.compare(charged, setting, fairshare, spans)
-    tables = Results(
-        job_result=pl.concat(jobs.drop(_UNUSED) for _, jobs in by_pool),
-        entity_result=pl.concat(
-            _entities(jobs, pool, period, chosen.metrics.tolerance_s)
-            for pool, jobs, period in by_period
-        ),
-        summary_result=pl.concat(
-            _summary(jobs, pool, period, setting, spans[period], chosen)
-            for pool, jobs, period in by_period
-        ),
-        coverage_result=_coverage(described, setting.zone),
-        fairshare_result=pl.concat(
-            decayed.histories(charged, setting, period, fairshare).with_columns(
-                period=pl.lit(period.name)
-            )
-            for period in spans
-        ),
-        fidelity_result=pl.concat(
-            _fidelity(jobs, pool, period, setting.now, ranked) for pool, jobs, period in by_period
-        ),
-        penalty_result=compared.penalties,
-        charge_result=compared.charges,
+    for pool in setting.pools:
+        of_pool = charged.filter(pl.col("pool") == pool.name)
+        if pool == setting.pools[-1]:
+            del charged
+        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
+        del of_pool
+        yield Rows("job_result", None, jobs.drop(_UNUSED))
+        jobs = jobs.drop(_WRITTEN)
+        for period, seed in spans.items():
+            yield from _of_period(jobs, pool, period, setting, seed, chosen, ranked)
+
+
+def _of_period(
+    jobs: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    setting: Setting,
+    seed: int,
+    chosen: config.Config,
+    ranked: ownership.Fairshare,
+) -> Iterator[Rows]:
+    """Figures of a pool, its groups, users and accounts in a period."""
+    options = Options(
+        keep_single=chosen.metrics.keep_single_job_users,
+        count_never_started=chosen.metrics.count_never_started,
+        resamples=chosen.uncertainty.resamples,
+        tolerance_s=chosen.metrics.tolerance_s,
     )
-    cluster = pl.lit(setting.cluster)
-    return Results(*(table.with_columns(cluster=cluster) for table in tables))
+    of_pool = {"pool": pl.lit(pool.name)}
+    observed = {**of_pool, "schedule": pl.lit(OBSERVED)}
+    held = population.in_period(jobs, period)
+    entities = {kind: users.by_entity(held, kind, options.tolerance_s) for kind in KINDS}
+    del held
+    for of_kind in entities.values():
+        yield Rows("entity_result", period, of_kind.with_columns(**observed))
+    summary = summarise(
+        jobs, pool, period, setting.now, setting.zone, seed, options, entities=entities
+    )
+    yield Rows("summary_result", period, summary.with_columns(**observed))
+    fidelity = model_fidelity(jobs, pool, period, setting.now, fairshare=ranked)
+    policy = {
+        "order": pl.lit(pool.policy.order.value),
+        "backfill": pl.lit(pool.policy.backfill.value),
+        "fair_order": pl.lit(pool.fair_order.value),
+    }
+    yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool, **policy))
 
 
 def _completed(
-    charged: pl.DataFrame,
+    of_pool: pl.DataFrame,
     pool: Pool,
     now: int,
     chosen: config.Config,
@@ -115,10 +160,7 @@ def _completed(
     """The attempts of a pool with all figures of their own."""
     metrics = chosen.metrics
     shares = resource_equality(
-        charged.filter(pl.col("pool") == pool.name),
-        now,
-        metrics.resource_equality_weights,
-        metrics.count_never_started,
+        of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
     return fair_start_times(
         performance.overtakes(shares),
@@ -130,49 +172,6 @@ def _completed(
         told=progress,
         fairshare=ranked,
     )
-
-
-def _entities(jobs: pl.DataFrame, pool: Pool, period: Period, tolerance_s: int) -> pl.DataFrame:
-    """Figures of users and accounts in a period."""
-    held = population.in_period(jobs, period)
-    return pl.concat(
-        users.by_entity(held, kind, tolerance_s).with_columns(**_of(pool, period)) for kind in KINDS
-    ).with_columns(schedule=pl.lit(OBSERVED))
-
-
-def _summary(
-    jobs: pl.DataFrame,
-    pool: Pool,
-    period: Period,
-    setting: Setting,
-    seed: int,
-    chosen: config.Config,
-) -> pl.DataFrame:
-    """Figures of a pool and its groups in a period."""
-    options = Options(
-        keep_single=chosen.metrics.keep_single_job_users,
-        count_never_started=chosen.metrics.count_never_started,
-        resamples=chosen.uncertainty.resamples,
-        tolerance_s=chosen.metrics.tolerance_s,
-    )
-    summary = summarise(jobs, pool, period, setting.now, setting.zone, seed, options)
-    return summary.with_columns(**_of(pool, period), schedule=pl.lit(OBSERVED))
-
-
-def _fidelity(
-    jobs: pl.DataFrame, pool: Pool, period: Period, now: int, ranked: ownership.Fairshare
-) -> pl.DataFrame:
-    """How well the assumed policy explains what a pool did in a period."""
-    return model_fidelity(jobs, pool, period, now, fairshare=ranked).with_columns(
-        **_of(pool, period),
-        order=pl.lit(pool.policy.order.value),
-        backfill=pl.lit(pool.policy.backfill.value),
-        fair_order=pl.lit(pool.fair_order.value),
-    )
-
-
-def _of(pool: Pool, period: Period) -> dict[str, pl.Expr]:
-    return {"pool": pl.lit(pool.name), "period": pl.lit(period.name)}
 
 
 def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

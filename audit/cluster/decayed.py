@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -10,7 +11,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.metrics.attempts.summary import KINDS
-from audit.metrics.fairshare.history import day_ends, history
+from audit.metrics.fairshare.history import day_ends, history_parts
 from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.usage import SlurmUsage
@@ -58,8 +59,8 @@ def label(fairshare: Fairshare) -> str:
 
 def histories(
     with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: Fairshare
-) -> pl.DataFrame:
-    """Usage against targets of users and accounts at the end of each day of a period.
+) -> Iterator[pl.DataFrame]:
+    """Usage against targets of users and accounts at the end of each day of a period, in parts.
 
     Args:
         with_penalty: what ``charges.charged`` gave.
@@ -71,7 +72,7 @@ def histories(
     instants = day_ends(period, setting.zone, setting.now)
     decay = method(fairshare, setting)
     if fairshare.tree is not None:
-        return tree_history(
+        yield tree_history(
             with_penalty,
             fairshare.tree,
             decay,
@@ -81,9 +82,10 @@ def histories(
             dampening=fairshare.dampening,
             label=label(fairshare),
         )
+        return
     targets = {"user": usage.users, "account": usage.accounts}
-    return pl.concat(
-        history(
+    for kind in KINDS:
+        yield from history_parts(
             with_penalty,
             kind,
             decay,
@@ -93,5 +95,3 @@ def histories(
             operator=usage.operator,
             label=label(fairshare),
         )
-        for kind in KINDS
-    )

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import numpy as np
 import polars as pl
 
-from audit.cluster.compute import Results
+from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting
 from audit.errors import StoreError
 from audit.model import Period
-from audit.store import database, queries
+from audit.store import database, histories, queries
+from audit.store.appending import Appending
 from audit.store.database import Connection
+from audit.store.histories import Histories
 
 BY_PERIOD: Final = (
-    *("entity_result", "summary_result", "fairshare_result", "fidelity_result"),
+    *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result"),
     *("run_note", "run"),
 )
@@ -27,17 +30,17 @@ WHOLE: Final = ("clusters", "pools", "job_result", "coverage_result")
 def replace(
     con: Connection,
     setting: Setting,
-    results: Results,
+    results: Iterable[Rows],
     computed: Sequence[Identity],
     kept: Mapping[Period, str],
     now: int | None = None,
 ) -> None:
-    """Replaces the results of a cluster, in one transaction.
+    """Replaces the results of a cluster, in one transaction, which making them is part of.
 
     Args:
         con: an open store.
         setting: of the cluster.
-        results: of its attempts and of the periods of ``computed``.
+        results: of its attempts and of the periods of ``computed``; written as they come.
         computed: the runs that computed them.
         kept: the other current periods and their run, whose figures stay as they are. What the
             store holds of any other period goes.
@@ -48,29 +51,22 @@ def replace(
     """
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
-    names = pl.DataFrame(
-        {"period": [period.name for period in runs], "run_id": list(runs.values())}
-    )
     with database.transaction(con):
         before = queries.run(con, "summary_of_cluster", cluster=cluster)
         for table in WHOLE:
             database.delete(con, table, cluster=cluster)
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
+        histories.delete(con, cluster=cluster, keep=[period.name for period in kept])
         _describe(con, setting, computed)
-        database.insert(con, "coverage_result", results.coverage_result)
+        after = _insert(con, results, runs)
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
-        database.insert(con, "job_result", _with_runs(results.job_result, runs))
-        for table in BY_PERIOD[:-2]:
-            rows: pl.DataFrame = getattr(results, table)
-            database.insert(con, table, rows.join(names, on="period", maintain_order="left"))
         for identity in computed:
             identity.note(con, "compute", now)
-        database.insert(
-            con, "restatement", _restated(before, results.summary_result, computed, cluster)
-        )
+        if after:
+            database.insert(con, "restatement", _restated(before, pl.concat(after), cluster))
     if failed := queries.failed_checks(con):
         name, broken = next(iter(failed.items()))
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
@@ -97,35 +93,55 @@ def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> No
     database.insert(con, "pools", pl.DataFrame(pools))
 
 
-def _with_runs(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.DataFrame:
-    """Gives each attempt the run of the period to which it belongs."""
-    starts = pl.DataFrame(
-        {
-            "from_time": [period.from_time for period in runs],
-            "run_id": list(runs.values()),
-        },
-        schema={"from_time": pl.Int64, "run_id": pl.String},
-    ).sort("from_time")
-    instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0)).alias("from_time")
+def _insert(
+    con: Connection, results: Iterable[Rows], runs: Mapping[Period, str]
+) -> list[pl.DataFrame]:
+    """Writes results, each with the run that it is of; gives the figures of the summary."""
+    waiting = Appending(con)
+    days = Histories(con, waiting)
+    figures = []
+    for rows in results:
+        of_runs = _of_runs(rows, runs)
+        if rows.table == HISTORY:
+            days.add(of_runs)
+        else:
+            waiting.add(rows.table, of_runs)
+        if rows.table == "summary_result":
+            figures.append(of_runs.select(*_FIGURE, "run_id", new_value="value"))
+        del rows, of_runs  # before more is made
+    waiting.finish()
+    return figures
+
+
+def _of_runs(rows: Rows, runs: Mapping[Period, str]) -> pl.DataFrame:
+    """Rows with the run that they are of, where their table names one."""
+    if rows.period is not None:
+        return rows.rows.with_columns(run_id=pl.lit(runs[rows.period]))
+    if rows.table == "job_result":
+        return rows.rows.with_columns(run_id=_run_of(rows.rows, runs))
+    return rows.rows
+
+
+def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Series:
+    """The run of the period to which each attempt belongs."""
+    if len(runs) == 1:
+        return pl.lit(next(iter(runs.values())))
+    starts = sorted((period.from_time, run_id) for period, run_id in runs.items())
+    instant = pl.coalesce("end_time", "arrival_time", "start_time", pl.lit(0))
+    at = jobs.select(instant).to_series().to_numpy()
+    place = np.searchsorted([start for start, _ in starts], at, side="right") - 1
     # one that belongs to no current period (--from) gets the first one's
-    ordered = jobs.select(instant).with_row_index("row").sort("from_time", "row")
-    ordered = ordered.join_asof(starts, on="from_time", strategy="backward").sort("row")
-    first = starts["run_id"][0]
-    return jobs.with_columns(run_id=ordered["run_id"].fill_null(first))
+    return pl.Series([run_id for _, run_id in starts]).gather(np.maximum(place, 0))
 
 
-def _restated(
-    before: pl.DataFrame, after: pl.DataFrame, computed: Sequence[Identity], cluster: str
-) -> pl.DataFrame:
+_FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
+"""What tells figures of a cluster apart."""
+
+
+def _restated(before: pl.DataFrame, after: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Figures of periods that had been computed before and came out otherwise."""
-    key = ["pool", "period", "metric", "dimension", "dimension_value"]
-    runs = pl.DataFrame(
-        {"period": [m.period.name for m in computed], "run_id": [m.run_id for m in computed]},
-        schema={"period": pl.String, "run_id": pl.String},
-    )
     old = before.rename({"value": "old_value", "run_id": "old_run_id"})
-    new = after.select(*key, new_value="value").join(runs, on="period")
-    both = old.join(new, on=key, how="inner", nulls_equal=True)
+    both = old.join(after, on=_FIGURE, how="inner", nulls_equal=True)
     changed = both.filter(pl.col("old_value").ne_missing(pl.col("new_value")))
     return changed.select(
         "period",

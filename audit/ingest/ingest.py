@@ -24,8 +24,9 @@ from audit.store.database import Connection, execute, insert, transaction
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much (bytes, steps)."""
 
-BATCH_ROWS: Final = 1 << 20
-"""Records that are inserted at once, at least, but for the last of a log."""
+BATCH_ROWS: Final = 2 * 122_880
+"""Records that are inserted at once, at least, but for the last of a log: two groups of those that
+DuckDB stores together."""
 
 EXAMPLES: Final = 5
 """Refused lines that an error shows."""

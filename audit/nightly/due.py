@@ -27,6 +27,7 @@ from audit.pipeline.computing import Task, compute_and_keep
 from audit.report.contents import Contents
 from audit.report.text.notices import notices
 from audit.store import database, queries
+from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 
 
@@ -41,7 +42,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
         ConfigError: files that the configuration names are wrong.
     """
     con, config, only, night = work.con, work.config, work.only, work.night
-    attempts = queries.run(con, "attempts", cluster=cluster.name)
+    attempts = read_attempts(con, cluster.name)
     if attempts.is_empty():
         night.warnings.append(f"cluster {cluster.name!r}: no records yet, so nothing to report")
         return False

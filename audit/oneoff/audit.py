@@ -95,9 +95,11 @@ def audit(
         with migrations.migrated(store, config.store.memory_limit, seed) as con:
             naming = partial(name_of, logs, request.cluster)
             held = take_in(con, logs, naming, config, progress)
+            cluster = held.cluster.value
             period = _compute(con, held, request, config, inferred, progress)
+            del held  # its attempts are as large as the log
             report = drawing.draw(
-                con, config, held.cluster.value, period, work, pdf=request.pdf, progress=progress
+                con, config, cluster, period, work, pdf=request.pdf, progress=progress
             )
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room

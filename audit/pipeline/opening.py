@@ -29,7 +29,8 @@ from audit.ingest.ingest import (
 )
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
-from audit.store import migrations, queries
+from audit.store import migrations
+from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
 
@@ -100,7 +101,7 @@ def take_in(
     refuse_beyond(con, named.cluster, logs, chosen.ingest.refused_limit)
     return Held(
         Fact("cluster", named.cluster, named.source),
-        queries.run(con, "attempts", cluster=named.cluster),
+        read_attempts(con, named.cluster),
         {log.source.path.name: log.header for log in logs},
     )
 

@@ -15,7 +15,7 @@ from audit import __version__
 from audit.model import BY_OWNER, Order, Policy
 from audit.simulation import ownership
 from audit.simulation.snapshots import gone, in_snapshots
-from audit.simulation.workload import KEYS, Ints, Workload
+from audit.simulation.workload import Ints, Workload
 
 Hashes = NDArray[np.uint64]
 
@@ -26,7 +26,7 @@ class Bases:
     def __init__(
         self,
         work: Workload,
-        keys: pl.DataFrame,
+        rows: Ints,
         described: pl.DataFrame,
         policy: Policy,
         fair_order: Order,
@@ -34,13 +34,13 @@ class Bases:
         """Computes all of them but for the capacity steps.
 
         Args:
-            work, keys: as ``workload`` gives them.
+            work, rows: as ``workload_of_rows`` gives them.
             described: what they were made of; says how ties are broken.
             policy: how the pool decides.
             fair_order: see ``fair_start.fair_starts``.
         """
         by_owner = policy.order in BY_OWNER or fair_order in BY_OWNER
-        columns = [*_properties(work), *_sequence(keys, described)]
+        columns = [*_properties(work), *_sequence(rows, described)]
         ranking = ""
         if by_owner:
             owners = work.owners
@@ -87,18 +87,11 @@ def _properties(work: Workload) -> list[Ints]:
     ]
 
 
-def _sequence(keys: pl.DataFrame, described: pl.DataFrame) -> list[Ints]:
+def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:
     """What breaks ties; the position in the log only where numbers do not."""
     names = ("submit_time", "job_number", "array_task", "het_offset", "line", "attempt")
-    columns = keys.select(KEYS).join(
-        described.select(*KEYS, *names[:-1]),
-        on=KEYS,
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )
     submit, number, task, offset, line, attempt = (
-        columns[name].fill_null(-1).to_numpy() for name in names
+        described[name].gather(rows).fill_null(-1).to_numpy() for name in names
     )
     return [submit, number, task, offset, np.where(number == -1, line, 0), attempt]
 

@@ -17,8 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import misses
-from audit.metrics.attempts.population import TAU_S, ended
-from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool
+from audit.metrics.attempts.population import TAU_S
+from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
@@ -29,7 +29,7 @@ from audit.simulation.workload import (
     Ints,
     Workload,
     reserved_rows,
-    workload,
+    workload_of_rows,
 )
 
 if TYPE_CHECKING:
@@ -45,8 +45,16 @@ BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
 """Columns of results that later computations can start from."""
 
+STATUSES: Final = [status.value for status in FstStatus]
+"""By their codes, which take the place of texts while they are worked out."""
+
+
+def _code(status: FstStatus) -> int:
+    return STATUSES.index(status.value)
+
+
 _COUNTED: Final = [
-    each.value for each in (FstStatus.FINAL, FstStatus.PROVISIONAL, FstStatus.PREEMPTED_CONTEXT)
+    _code(each) for each in (FstStatus.FINAL, FstStatus.PROVISIONAL, FstStatus.PREEMPTED_CONTEXT)
 ]
 """Statuses that yield to ``over_capacity``."""
 
@@ -213,30 +221,44 @@ def fair_start_times(
 
     Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
     """
-    work, keys = workload(described, pool, now, fairshare)
-    subject = _subjects(described, keys)
-    status = _statuses(work, subject)
-    bases = Bases(work, keys, described, pool.policy, pool.fair_order)
-    computed = subject & (status != FstStatus.UNKNOWN_ESTIMATE.value) & work.queued
+    work, rows = workload_of_rows(described, pool, now, fairshare)
+    subject = (described["standing"] == Standing.ENDED.value).to_numpy()[rows]
+    status = _statuses(work)
+    bases = Bases(work, rows, described, pool.policy, pool.fair_order)
+    computed = subject & (status != _code(FstStatus.UNKNOWN_ESTIMATE)) & work.queued
     times = _no_fair_starts(len(subject))
-    if known is not None:
-        times, holds = _still_known(known, keys, bases, subject)
+    if known is not None and known.height:
+        times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)
         computed &= ~holds
     new = fair_starts(work, pool.policy, np.flatnonzero(computed), threads, told, pool.fair_order)
     strict = np.where(computed, new.strict, times.strict)
     relaxed = np.where(computed, new.relaxed, times.relaxed)
     over = times.over_capacity | new.over_capacity
-    status[over & np.isin(status, _COUNTED)] = FstStatus.OVER_CAPACITY.value
-    result = keys.with_columns(
-        fst_strict=_instants(strict),
-        fst_relaxed=_instants(relaxed),
-        fst_status=pl.Series(status, dtype=pl.String).replace("", None),
-        **{BASIS: pl.Series(bases.until(np.maximum(strict, relaxed)))},
-    ).filter(pl.Series(subject))
-    added = described.join(result, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-    outside = (pl.col("standing") == "ended") & reserved_rows(described)
-    reserved = pl.when(outside).then(pl.lit(FstStatus.RESERVED.value)).otherwise("fst_status")
-    return misses(added.with_columns(fst_status=reserved), tau_s)
+    status[over & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)
+    basis = bases.until(np.maximum(strict, relaxed))
+    del work, bases, times, new, over, computed  # as large as the log, each
+    place = _places(described.height, rows, subject)
+    added = described.with_columns(
+        fst_strict=_instants(strict).gather(place),
+        fst_relaxed=_instants(relaxed).gather(place),
+        fst_status=_status_of(described, pl.Series(status).gather(place)),
+        **{BASIS: pl.Series(basis).gather(place)},
+    )
+    return misses(added, tau_s)
+
+
+def _places(height: int, rows: Ints, subject: Bools) -> pl.Series:
+    """Of each of so many rows its place among the attempts of a workload; null for no subject."""
+    of_row = np.full(height, -1)
+    of_row[rows[subject]] = np.flatnonzero(subject)
+    return pl.Series(of_row).replace(-1, None)
+
+
+def _status_of(described: pl.DataFrame, code: pl.Series) -> pl.Expr:
+    """The status of each row, by its code where it was queued in the pool."""
+    outside = (pl.col("standing") == Standing.ENDED) & reserved_rows(described)
+    status = pl.Series(STATUSES, dtype=pl.String).gather(code)
+    return pl.when(outside).then(pl.lit(FstStatus.RESERVED.value)).otherwise(status)
 
 
 def _no_fair_starts(count: int) -> FairStarts:
@@ -260,25 +282,18 @@ def _still_known(
     return times, holds
 
 
-def _subjects(described: pl.DataFrame, keys: pl.DataFrame) -> Bools:
-    """Which attempts of the workload have ended."""
-    have_ended = ended(described).select(*KEYS, subject=pl.lit(True))
-    marked = keys.join(have_ended, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-    return marked["subject"].fill_null(False).to_numpy()
-
-
-def _statuses(work: Workload, subject: Bools) -> NDArray[np.object_]:
+def _statuses(work: Workload) -> NDArray[np.int8]:
     """Each attempt's status, but for ``over_capacity``, which only a snapshot shows."""
-    status = np.full(len(subject), FstStatus.FINAL.value, object)
+    status = np.full(len(work.arrival), _code(FstStatus.FINAL), np.int8)
     for holds, value in (
         (work.preempted, FstStatus.PREEMPTED_CONTEXT),
         (work.open, FstStatus.PROVISIONAL),
         (work.no_estimate, FstStatus.UNKNOWN_ESTIMATE),
     ):
-        status[snapshots.in_snapshots(work, holds.astype(np.int64)) > 0] = value.value
-    status[~work.queued] = FstStatus.EXCEEDS_CAPACITY.value
-    status[work.blocked] = FstStatus.BLOCKED.value
-    status[~subject] = ""
+        if holds.any():
+            status[snapshots.in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
+    status[~work.queued] = _code(FstStatus.EXCEEDS_CAPACITY)
+    status[work.blocked] = _code(FstStatus.BLOCKED)
     return status
 
 

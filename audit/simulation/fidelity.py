@@ -7,7 +7,7 @@ from audit.metrics.attempts import fidelity, population
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, workload
+from audit.simulation.workload import NEVER, workload_of_rows
 
 
 def model_fidelity(
@@ -37,7 +37,7 @@ def model_fidelity(
 
     Source: SPEC §5, *Model fidelity*.
     """
-    whole, keys = workload(described, pool, now, fairshare)
+    whole, rows = workload_of_rows(described, pool, now, fairshare)
     held = whole.arrival < (NEVER if period.whole_log else period.to_time)
     work = whole.first(int(held.sum()))
     since = None if period.whole_log else period.from_time
@@ -45,7 +45,7 @@ def model_fidelity(
     start = np.where(work.queued, made.start, NEVER)
     if since is not None:  # who ran already was not replayed
         start = np.where(work.start < since, NEVER, start)
-    replayed = keys.head(len(start)).with_columns(
-        replayed_start_time=pl.Series(start).replace(NEVER, None)
-    )
-    return fidelity.fidelity(population.in_period(described, period), replayed)
+    of_row = np.full(described.height, NEVER)
+    of_row[rows[: len(start)]] = start
+    replayed = described.with_columns(replayed_start_time=pl.Series(of_row).replace(NEVER, None))
+    return fidelity.fidelity(population.in_period(replayed, period))

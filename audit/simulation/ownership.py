@@ -113,8 +113,9 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     size = held["size"].fill_null(0).cast(pl.Float64)
     charge = held["penalty"] if "penalty" in held.columns else size
     runtime = held["occupancy"] - held["suspended_s"].fill_null(0)
-    told = held.select("user", "account", "partition").unique()
-    fingerprint = held.join(
+    names_of = held.select("user", "account", "partition")
+    told = names_of.unique()
+    fingerprint = names_of.join(
         told.with_columns(_fingerprint=pl.Series(_fingerprints(told), dtype=pl.Int64)),
         on=["user", "account", "partition"],
         how="left",

@@ -8,8 +8,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
+from audit.metrics.attempts.population import ordered
 from audit.model import ATTEMPTS, SEQUENCE, Pool, Standing
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 
@@ -22,6 +24,15 @@ KEYS: Final = ("cluster", "job_id", "attempt")
 
 BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
 """Recorded reasons of attempts that waited for something other than their turn (SPEC §5)."""
+
+
+_READ: Final = cs.by_name(
+    *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
+    *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
+    *("user", "account", "partition", "size", "suspended_s", "penalty", *SEQUENCE),
+    require_all=False,
+)
+"""Columns that a workload is made of; there may be many more."""
 
 
 class Workload(NamedTuple):
@@ -100,8 +111,17 @@ def workload(
 
     Source: SPEC §4.
     """
+    work, rows = workload_of_rows(described, pool, now, fairshare)
+    return work, described.select(KEYS)[rows]
+
+
+def workload_of_rows(
+    described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
+) -> tuple[Workload, Ints]:
+    """As ``workload``, but with the row of each attempt in ``described`` instead of its key."""
     resources = counted_resources(pool)
-    held = _met(described.filter(pl.col("pool") == pool.name), now)
+    numbered = described.select(_READ).with_row_index("row")
+    held = _met(numbered.filter(pl.col("pool") == pool.name), now)
     reserved = reserved_rows(held)
     times, changes, planned = _steps(pool, resources, held.filter(reserved))
     held = held.filter(~reserved)
@@ -126,7 +146,7 @@ def workload(
         step_planned=planned,
         owners=owners_of(held, fairshare),
     )
-    return work, held.select(KEYS)
+    return work, _ints(held["row"])
 
 
 def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
@@ -140,7 +160,7 @@ def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
     return (
         described.with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
         .filter(pl.col("standing") != Standing.NEVER_STARTED, pl.col("arrival_time").is_not_null())
-        .sort("arrival_time", "submit_time", *SEQUENCE, maintain_order=True)
+        .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
         .with_columns(
             open=running | pending,
             occupancy=pl.when(running)

@@ -7,13 +7,14 @@ declared and what is used must agree, which ``load`` checks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audit import resources
 from audit.errors import StoreError
 from audit.store import database
-from audit.store.database import Connection, fetch, named_parameters
+from audit.store.database import Connection, fetch, named_parameters, quote_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,7 +66,16 @@ def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
     Raises:
         StoreError: an argument is missing or not declared, or the query fails; its file is named.
     """
+    return run_for(con, name, None, **arguments)
+
+
+def run_for(
+    con: Connection, name: str, columns: Sequence[str] | None, /, **arguments: object
+) -> pl.DataFrame:
+    """As ``run``, but only some columns of the result (None: all); those alone are read."""
     sql = _checked(con, name, arguments)
+    if columns is not None:
+        sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
     try:
         return fetch(con, sql, arguments)
     except StoreError as error:

@@ -6,7 +6,7 @@
 WITH instants AS (
     -- the end of the period, or of what was known of it when it was computed
     SELECT max(as_of) AS now
-    FROM fairshare_result
+    FROM fairshare_day JOIN fairshare_entity USING (entity_id)
     WHERE cluster = $cluster AND period = $period
 ),
 held AS (
@@ -23,7 +23,7 @@ spans AS (
 ),
 targets AS (
     SELECT entity, sum(share_of_all) AS share
-    FROM fairshare_result
+    FROM fairshare_day JOIN fairshare_entity USING (entity_id)
     WHERE cluster = $cluster AND period = $period AND entity_kind = $kind
         AND as_of = (SELECT now FROM instants)
     GROUP BY entity

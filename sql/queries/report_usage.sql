@@ -6,37 +6,42 @@
 -- and "by_without" is their part of all usage; "unused" is what of all targets is of those who used
 -- nothing.
 -- parameters: cluster VARCHAR, period VARCHAR, rows BIGINT
-WITH begun AS (
-    SELECT method, coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
-    FROM fairshare_result
+WITH named AS (
+    SELECT entity_id, method, entity_kind, entity, parent, partition
+    FROM fairshare_entity
     WHERE cluster = $cluster AND period = $period
-    GROUP BY method
 ),
-own AS (
-    SELECT
-        method, entity_kind, entity, parent, partition, as_of, usage, priority, rank,
-        share_of_all AS share, coalesce(usage_of_all, 0) AS fraction
-    FROM fairshare_result JOIN begun USING (method)
-    WHERE cluster = $cluster AND period = $period AND as_of >= first_as_of
+begun AS (
+    SELECT method, coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
+    FROM fairshare_day JOIN named USING (entity_id)
+    GROUP BY method
 ),
 spanned AS (
     SELECT
         method, min(as_of) AS first_as_of, max(as_of) AS last_as_of, count(DISTINCT as_of) AS days
-    FROM own
+    FROM fairshare_day JOIN named USING (entity_id) JOIN begun USING (method)
+    WHERE as_of >= begun.first_as_of
     GROUP BY method
 ),
-summed AS (
+own AS (
     SELECT
-        method, entity_kind, entity, parent, partition, first_as_of, last_as_of, days,
-        max(share) AS share,
-        coalesce(max(fraction) FILTER (as_of = last_as_of), 0) AS now,
+        entity_id,
+        max(share_of_all) AS share,
+        coalesce(max(usage_of_all) FILTER (as_of = last_as_of), 0) AS now,
         -- Decimals, so that the sum does not depend on the order of rows.
-        sum(fraction::DECIMAL(20, 18))::DOUBLE / days AS mean,
+        sum(coalesce(usage_of_all, 0)::DECIMAL(20, 18)) AS fraction,
         max(priority) FILTER (as_of = last_as_of) AS priority,
         max(rank) FILTER (as_of = last_as_of) AS rank,
         max(usage) AS most
-    FROM own JOIN spanned USING (method)
-    GROUP BY method, entity_kind, entity, parent, partition, first_as_of, last_as_of, days
+    FROM fairshare_day JOIN named USING (entity_id) JOIN spanned USING (method)
+    WHERE as_of >= first_as_of
+    GROUP BY entity_id
+),
+summed AS (
+    SELECT
+        method, entity_kind, entity, parent, partition, first_as_of, last_as_of, days, share, now,
+        fraction::DOUBLE / days AS mean, priority, rank, most
+    FROM own JOIN named USING (entity_id) JOIN spanned USING (method)
 ),
 placed AS (
     SELECT

@@ -7,7 +7,7 @@ WITH own AS (
     SELECT
         entity, parent, partition, as_of, share_of_all AS share, coalesce(usage_of_all, 0) AS fraction,
         max(usage) OVER (PARTITION BY as_of) AS greatest
-    FROM fairshare_result
+    FROM fairshare_day JOIN fairshare_entity USING (entity_id)
     WHERE cluster = $cluster AND period = $period AND method = $method AND entity_kind = $kind
 ),
 judged AS (

@@ -17,7 +17,7 @@ SELECT
     share_of_all,
     usage_of_all,
     level_fs
-FROM fairshare_result;
+FROM fairshare_day JOIN fairshare_entity USING (entity_id);
 
 COMMENT ON VIEW fairshare_history IS 'Decayed usage, against targets where some are configured, at the end of each day.';
 COMMENT ON COLUMN fairshare_history.cluster IS 'name of the cluster';

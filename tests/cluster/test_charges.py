@@ -130,7 +130,8 @@ def test_slurm_s_usage_heeds_the_factor_of_the_qos() -> None:
 
 def compared(of: Setting, chosen: Fairshare, period: Period = WHOLE) -> charges.Compared:
     charged = charges.charged(described(of), of, chosen)
-    return charges.compare(charged, of, chosen, [period])
+    ((_, of_period),) = charges.compare(charged, of, chosen, [period])
+    return of_period
 
 
 def parts(found: charges.Compared, penalty: str) -> dict[str, float]:
@@ -178,7 +179,6 @@ def test_what_is_assumed_is_told() -> None:
             "unknown": 1,  # odd's
             "clipped": 0,
             "first_start": 0,
-            "period": "all",
         }
     ]
     assert found.filter(resource="cpus")["clipped"].item() == 1  # odd had 20 of 10
@@ -199,9 +199,10 @@ def test_one_resource_alone_gives_nothing_to_compare() -> None:
     one = setting(pool(cpus=10))
     frame = described(one).with_columns(mem_bytes=pl.lit(None, pl.Int64), gpus=pl.lit(0, pl.Int64))
     charged = charges.charged(frame, one, usage())
-    found = charges.compare(charged, one, usage(), [WHOLE])
+    ((period, found),) = charges.compare(charged, one, usage(), [WHOLE])
+    assert period == WHOLE
     assert found.penalties.is_empty()
-    assert found.penalties.columns[-1] == "period"
+    assert found.penalties.schema == charges.PENALTIES
     assert found.charges["resource"].to_list() == ["cpus"]
-    nobody = charges.compare(charged.clear(), one, usage(), [WHOLE])
+    ((_, nobody),) = charges.compare(charged.clear(), one, usage(), [WHOLE])
     assert nobody.charges["attempts"].to_list() == [0]

@@ -191,7 +191,7 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 ) -> None:
     charged, setting, shares = lab
     day = Period("2026-11-21", 1795219200, 1795305600)
-    rows = decayed.histories(charged, setting, day, shares)
+    rows = pl.concat(decayed.histories(charged, setting, day, shares))
     assert rows["method"].unique().to_list() == ["slurm:billing:fair_tree"]
     assert rows["parent"].drop_nulls().n_unique() > 1
     users = rows.filter(pl.col("entity_kind") == "user")

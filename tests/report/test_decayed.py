@@ -16,6 +16,7 @@ from audit.report.usage_contents import (
 from audit.store import database
 from audit.store.database import Connection
 from tests.report.usage_rows import DAY, FROM, PERIOD, ZONE, add_usage
+from tests.stores import insert_history
 
 
 def _read(con: Connection, rows: int = 10) -> DecayedUsage:
@@ -264,7 +265,7 @@ def test_accounts_of_a_tree_are_drawn_once(con: Connection) -> None:
             for name, parent, share, fraction, share_of_all, of_all in rows
         ]
     )
-    database.insert(con, "fairshare_result", frame)
+    insert_history(con, frame)
     made = _read(con)
     assert made.accounts.tree
     assert [(row.name, row.parent, row.share, row.now) for row in made.accounts.rows] == [

@@ -6,8 +6,8 @@ import polars as pl
 
 from audit.metrics.fairshare.history import HISTORY_SCHEMA
 from audit.model import Period
-from audit.store import database
 from audit.store.database import Connection
+from tests.stores import insert_history
 
 FROM, DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
 PERIOD = Period("2026-10", FROM, FROM + 4 * DAY)
@@ -49,6 +49,4 @@ def add_usage(
     )
     frame = frame.select(pl.col(name).cast(dtype) for name, dtype in HISTORY_SCHEMA.items())
     marked = {"cluster": "demo", "period": period, "run_id": "run-1"}
-    database.insert(
-        con, "fairshare_result", frame.with_columns(**{n: pl.lit(v) for n, v in marked.items()})
-    )
+    insert_history(con, frame.with_columns(**{n: pl.lit(v) for n, v in marked.items()}))

@@ -12,6 +12,7 @@ from audit.store import database, saved, selection
 from audit.store.database import Connection
 from tests.published import full
 from tests.shared import once
+from tests.stores import insert_history
 
 NEEDED = {"user": "1"}
 
@@ -77,7 +78,7 @@ def test_who_has_no_share_of_its_own_is_not_above_it(store: Connection) -> None:
         usage_fraction=pl.lit(0.8), entity_kind=pl.lit("user"), as_of=pl.lit(86_400),
         cluster=pl.lit("c"), period=pl.lit("p"), method=pl.lit("slurm"), run_id=pl.lit("r"),
     )  # fmt: skip
-    database.insert(store, "fairshare_result", rows)
+    insert_history(store, rows)
     assert answer(store, "over_target")["entity"].to_list() == ["ann"]
 
 

@@ -17,9 +17,11 @@ Source: for the ranks, C. Spearman, The Proof and Measurement of Association bet
 """
 
 import math
+from typing import Final
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, in_totals
@@ -30,17 +32,22 @@ from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
 Ints = NDArray[np.int64]
 
 KEY = ("cluster", "job_id", "attempt")
+_READ: Final = (
+    *(*KEY, "standing", "arrival_time", "start_time", "replayed_start_time", "fst_status"),
+    *(f"miss_{fst}_s" for fst in FSTS),
+)
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
 """Columns of ``fidelity_result`` that are the metrics' own."""
 
 
-def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
+def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.DataFrame:
     """The figures that stand beside every fair start time of one pool and period.
 
     Args:
         held: what ``miss.misses`` gave, with fst_status; those rows that the period holds.
         replayed: cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s,
             null where the replay did not start it; attempts of other periods may be among them.
+            None: ``held`` itself has replayed_start_time.
 
     Returns:
         Columns of ``FIDELITY_SCHEMA``, always the same rows. ``replayed`` counts the attempts with
@@ -48,12 +55,13 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame) -> pl.DataFrame:
         in [−1, 1], null where all waits of a schedule are the same; the shares in [0, 1], null
         where nothing was missed. All but the first are null where no attempt has both starts.
     """
-    subjects = ended(held)
-    both = subjects.join(
-        replayed.select(*KEY, "replayed_start_time").drop_nulls("replayed_start_time"),
-        on=KEY,
-        how="inner",
-        maintain_order="left",
+    subjects = ended(held.select(cs.by_name(*_READ, require_all=False)))
+    starts = subjects
+    if replayed is not None:
+        again_of = replayed.select(*KEY, "replayed_start_time")
+        starts = subjects.join(again_of, on=KEY, how="inner", maintain_order="left")
+    both = starts.select("start_time", "arrival_time", "replayed_start_time").drop_nulls(
+        "replayed_start_time"
     )
     start, arrival = both["start_time"].to_numpy(), both["arrival_time"].to_numpy()
     again = both["replayed_start_time"].to_numpy()

@@ -8,61 +8,62 @@ are no rows about them.
 
 from collections.abc import Callable, Mapping
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit.metrics.attempts.miss import FSTS, Fst, in_totals, preference
-from audit.metrics.attempts.parts import Part, Ratio, Row, cut, row
+from audit.metrics.attempts.parts import Part, Ratio, Row, cut, evaluated, row
 from audit.metrics.quantiles import MEDIAN, P90, P99
 from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus
 
+READ: Final = (
+    *("standing", "user", "account", "partition", "width_class", "size", "arrival_time"),
+    *("wait_s", "bounded_slowdown", "overtaken_by", "re_consumed", "re_unfairness"),
+    *("start_time", "fst_status", "fair_slowdown"),
+    *(f"{what}_{fst}{unit}" for what, unit in (("fst", ""), ("miss", "_s")) for fst in FSTS),
+)
+"""Columns that the figures below are made of; those about fair start times may be missing."""
 
-def of_parts(numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples) -> list[Row]:
+
+def of_parts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
     """Waits, slowdowns, overtakes and resource equality.
 
     Args:
-        numbered: what ``parts.number_users`` gave for the attempts that ended in the period.
-        zone: the cluster's.
+        attempts: what ``parts.coded`` gave for those that ended in the period.
         resamples: of its users.
     """
-    sized = numbered.filter(pl.col("size").is_not_null())
-    return [
-        figure
-        for measured, attempts, terms in (
-            (_MEASURED, numbered, _TERMS),
-            (_SHARED, sized, _SHARES),
-        )
-        for dimension, measures in measured.items()
-        for part in cut(attempts, dimension, zone, terms)
-        for measure in measures
-        for figure in measure(part, resamples)
-    ]
+    rows = []
+    for measured, terms, whose in (
+        (_MEASURED, _TERMS, pl.lit(True)),
+        (_SHARED, _SHARES, pl.col("size").is_not_null()),
+    ):
+        counted = evaluated(attempts, terms, whose)
+        for dimension, measures in measured.items():
+            for part in cut(counted, dimension, terms):
+                rows += [figure for measure in measures for figure in measure(part, resamples)]
+    return rows
 
 
-def of_fair_starts(
-    numbered: pl.DataFrame, zone: ZoneInfo, resamples: Resamples, tolerance_s: int
-) -> list[Row]:
+def of_fair_starts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> list[Row]:
     """Misses of fair start times, preferential treatment, and fair slowdown.
 
     Args:
-        numbered: as in ``of_parts``; with what ``miss.misses`` adds, and fst_status.
-        zone: the cluster's.
+        attempts: as in ``of_parts``; with what ``miss.misses`` adds, and fst_status.
         resamples: of its users.
         tolerance_s: what a start may differ from its FST before it counts as missed, or as
             preferred, s, ≥ 0. Sums are not clipped by it.
     """
-    if not {"miss_strict_s", "fst_status"} <= set(numbered.columns):
+    if not {"miss_strict_s", "fst_status"} <= set(attempts.columns):
         return []
-    rows = _statuses(numbered)
+    rows = _statuses(attempts)
     for fst in FSTS:
-        counted = numbered.filter(in_totals(fst))
         terms = _fst_terms(fst, tolerance_s)
+        counted = evaluated(attempts, terms, in_totals(fst))
         figures = _fst_figures(fst)
         for dimension in _FST_DIMENSIONS:
             slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
-            for part in cut(counted, dimension, zone, terms):
+            for part in cut(counted, dimension, terms):
                 rows += part.ratios([*figures, *slowdowns], resamples)
     return rows
 
@@ -141,9 +142,9 @@ _SHARED: Final[_Measured] = dict.fromkeys(("all", "width_class", "user", "accoun
 """The same of the attempts whose size is known: nobody can say what others deserved."""
 
 
-def _statuses(numbered: pl.DataFrame) -> list[Row]:
+def _statuses(attempts: pl.DataFrame) -> list[Row]:
     """How many fair start times have each status that occurs."""
-    numbers = dict(numbered["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
+    numbers = dict(attempts["fst_status"].cast(pl.String).drop_nulls().value_counts().iter_rows())
     return [
         row("fst_attempts", "fst_status", status, number, number)
         for status in FstStatus

@@ -4,7 +4,7 @@ A figure of a part is a ratio of two sums over its attempts, or a quantile, with
 interval whose unit is the user (``uncertainty``).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -20,8 +20,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
-KEYS: Final = ("user", "account", "partition", "width_class", "size", "arrival_time")
-"""Columns of ``model.DESCRIBED`` that parts are cut by."""
+DIMENSIONS: Final = ("user", "account", "partition", "width_class", "hour_of_week")
+"""What attempts are cut along, beside ``all``; the columns that ``coded`` gives."""
+
+
+HOURS: Final = 7 * 24
+"""Of a week."""
 
 
 class Row(NamedTuple):
@@ -126,38 +130,78 @@ def number_users(subjects: pl.DataFrame) -> pl.DataFrame:
     return subjects.with_columns(unit=numbers.cast(pl.Int64))
 
 
-def cut(
-    numbered: pl.DataFrame, dimension: str, zone: ZoneInfo, terms: Mapping[str, pl.Expr]
-) -> Iterator[Part]:
+def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
+    """Adds what attempts are cut along, as numbers that ascend with the values of a dimension.
+
+    Args:
+        numbered: what ``number_users`` gave; of ``model.DESCRIBED`` user, account, partition,
+            width_class, size and arrival_time.
+        zone: the cluster's, for hours of the week.
+
+    Returns:
+        ``numbered`` with ``DIMENSIONS``: enumerations, and the hour of the week of the arrival.
+    """
+    widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
+    values = {name: numbered[name].unique().sort() for name in ("user", "account", "partition")} | {
+        "width_class": widths["width_class"]
+    }
+    return numbered.with_columns(
+        *(pl.col(name).cast(pl.Enum(known.drop_nulls())) for name, known in values.items()),
+        hour_of_week=_hour_of_week(zone).cast(pl.UInt8),
+    )
+
+
+def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> pl.DataFrame:
+    """What ``cut`` needs of the attempts for which ``whose`` is true, and nothing else.
+
+    Args:
+        coded: what ``coded`` gave.
+        terms: what parts sum, by name; int64 or float64, without nulls.
+        whose: a condition.
+
+    Returns:
+        ``unit``, ``size``, ``DIMENSIONS`` and a column for each term.
+    """
+    return coded.lazy().filter(whose).select("unit", "size", *DIMENSIONS, **terms).collect()
+
+
+def cut(evaluated: pl.DataFrame, dimension: str, terms: Iterable[str]) -> Iterator[Part]:
     """Cuts attempts along ``dimension``, in the order of its values; null first.
 
     Args:
-        numbered: what ``number_users`` gave, or some of its rows.
-        dimension: ``all``, which is one part, also where it is empty; ``hour_of_week``, of the
-            arrival; or one of ``KEYS``.
-        zone: the cluster's.
-        terms: what a part sums, by name; int64 or float64, without nulls.
+        evaluated: what ``evaluated`` gave.
+        dimension: ``all``, which is one part, also where it is empty; or one of ``DIMENSIONS``.
+        terms: what a part sums, by name.
     """
-    key, order = _key(dimension, zone)
-    ordered = numbered.select("unit", part=key, order=order, **terms).sort(
-        "order", maintain_order=True
-    )
-    units = ordered["unit"].to_numpy()
-    columns = {name: _numbers(ordered[name]) for name in terms}
-    if ordered.height:
-        parts = ordered["part"].rle().struct.unnest().select("len", "value").rows()
-    else:
-        parts = [(0, None)] if dimension == "all" else []
+    columns = {name: _numbers(evaluated[name]) for name in terms}
+    units = evaluated["unit"].to_numpy()
+    if dimension == "all":
+        yield Part(dimension, None, columns, units)
+        return
+    values = evaluated[dimension]
+    codes = (values.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    kind = values.dtype
+    known = kind.categories if isinstance(kind, pl.Enum) else pl.Series(range(HOURS))
+    # within a class the narrow come first: sums of floats depend on the order, in their last bit
+    size = evaluated["size"].fill_null(-1).to_numpy() + 1
+    place = _order(size if dimension == "width_class" else codes)
     begin = 0
-    for length, value in parts:
-        end = begin + length
-        yield Part(
-            dimension,
-            None if value is None else str(value),
-            {name: column[begin:end] for name, column in columns.items()},
-            units[begin:end],
-        )
-        begin = end
+    for code, length in enumerate(np.bincount(codes, minlength=len(known) + 1).tolist()):
+        if length:
+            held = place[begin : begin + length]
+            yield Part(
+                dimension,
+                None if code == 0 else str(known[code - 1]),
+                {name: column[held] for name, column in columns.items()},
+                units[held],
+            )
+        begin += length
+
+
+def _order(numbers: Ints) -> Ints:
+    """What sorts numbers from 0 on, stably; small ones need not be compared."""
+    small = numbers.max(initial=0) < 1 << 16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
 
 
 def _numbers(column: pl.Series) -> Numbers:
@@ -174,15 +218,6 @@ def _total(values: Numbers) -> float:
     if values.dtype == np.int64:
         return float(values.sum())
     return exact_sum(values.astype(np.float64, copy=False))
-
-
-def _key(dimension: str, zone: ZoneInfo) -> tuple[pl.Expr, pl.Expr]:
-    """What tells the parts of a dimension apart, and what orders them."""
-    if dimension == "all":
-        return pl.lit(None, pl.Int64), pl.lit(0)
-    if dimension == "hour_of_week":
-        return _hour_of_week(zone), _hour_of_week(zone)
-    return pl.col(dimension), pl.col("size" if dimension == "width_class" else dimension)
 
 
 def _hour_of_week(zone: ZoneInfo) -> pl.Expr:

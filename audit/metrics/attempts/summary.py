@@ -6,18 +6,19 @@ number of attempts it is of. Figures that cannot be given (no attempt, 0/0) are 
 for the whole population. Times in s; "resource" stands for the pool's counted resource.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.parts import Row, number_users, row
+from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied
 from audit.metrics.attempts.resource_equality import conservation
@@ -74,6 +75,8 @@ def summarise(
     zone: ZoneInfo,
     seed: int,
     options: Options = DEFAULTS,
+    *,
+    entities: Mapping[users.Kind, pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """All figures of ``pool`` in ``period``.
 
@@ -87,13 +90,13 @@ def summarise(
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, made from the run's inputs.
         options: see there.
+        entities: what ``users.by_entity`` gave for the period; None works it out.
 
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = in_period(described, period)
-    subjects = ended(held)
-    numbered = number_users(subjects)
+    numbered = number_users(ended(held.select(cs.by_name(*figures.READ, require_all=False))))
     resamples = Resamples(numbered["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
@@ -101,12 +104,14 @@ def summarise(
     if len(pool.amounts) > 1:
         rows += _resources(described, pool, period, now)
         rows += _used_by(held, pool)
-    rows += figures.of_parts(numbered, zone, resamples)
-    rows += figures.of_fair_starts(numbered, zone, resamples, options.tolerance_s)
+    attempts = coded(numbered, zone)
+    rows += figures.of_parts(attempts, resamples)
+    rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(row("re_conservation", "all", None, conserved, described.height))
     for kind in KINDS:
-        rows += _nuwt(users.by_entity(held, kind), kind, seed, options)
+        of_kind = users.by_entity(held, kind) if entities is None else entities[kind]
+        rows += _nuwt(of_kind, kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
 
 
@@ -118,7 +123,7 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
     subject = standing(Standing.ENDED)
     never, undated = standing(Standing.NEVER_STARTED), standing(Standing.ARRIVAL_UNKNOWN)
-    belonging = held.filter(subject | never | undated)
+    belonging = held.select("user", "standing").filter(subject | never | undated)
     numbers = held.select(
         attempts=subject.sum(),
         jobs=pl.col("job_id").filter(subject).n_unique(),

@@ -18,13 +18,14 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
-from audit.metrics.attempts.population import ended, gave_up_total
+from audit.metrics.attempts.population import gave_up_total
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -57,6 +58,13 @@ ENTITY_SCHEMA = pl.Schema(
     }
 )
 """Columns of ``entity_result`` that are the metrics' own."""
+
+
+_READ: Final = (
+    *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
+    *("re_unfairness", "fst_status", *(f"miss_{fst}_s" for fst in FSTS)),
+)
+"""Columns that figures of users and accounts are made of."""
 
 
 class Dispersion(NamedTuple):
@@ -100,7 +108,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
-    held = with_re.filter(subject | gave_up).with_columns(entity=pl.col(kind))
+    read = with_re.select(cs.by_name(*_READ, require_all=False), entity=pl.col(kind))
+    held = read.filter(subject | gave_up)
     size = pl.col("size").fill_null(0)
     tusa = (pl.col("runtime_s") * size).filter(subject).sum()
     entities = (
@@ -117,8 +126,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         .sort("entity")
         .with_row_index("code")
     )
-    sized = ended(held).filter(pl.col("size").is_not_null())
-    shares = sized.join(
+    shares = held.filter(subject, pl.col("size").is_not_null()).select("entity", "re_unfairness")
+    shares = shares.join(
         entities.select("entity", "code"), on="entity", nulls_equal=True, maintain_order="left"
     )
     codes = shares["code"].cast(pl.Int64).to_numpy()

@@ -22,7 +22,7 @@ al., Priority Operators for Fairshare Scheduling.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -53,9 +53,12 @@ HISTORY_SCHEMA = pl.Schema(
         "level_fs": pl.Float64,
     }
 )
-"""Columns of ``fairshare_result`` that are the metrics' own."""
+"""Columns of the view ``fairshare_history`` that are the metrics' own."""
 
 DEFAULT_OPERATOR: Final = "absolute"
+
+AT_ONCE: Final = 2_000
+"""Instants whose rows are made at once."""
 
 
 def history(
@@ -90,22 +93,45 @@ def history(
         ValueError: the instants do not ascend, a target is not from 0 to 1, or there is no such
             operator.
     """
+    return pl.concat(
+        history_parts(
+            charged, kind, method, instants, now, targets=targets, operator=operator, label=label
+        )
+    )
+
+
+def history_parts(
+    charged: pl.DataFrame,
+    kind: Kind,
+    method: Method,
+    instants: Sequence[int],
+    now: int,
+    *,
+    targets: Mapping[str, float] | None = None,
+    operator: str = DEFAULT_OPERATOR,
+    label: str | None = None,
+) -> Iterator[pl.DataFrame]:
+    """As ``history``, some instants at a time: all rows may be more than the attempts."""
     shares = dict(targets or {})
     for name, share in shares.items():
         if not 0 <= share <= 1:
             raise ValueError(f"target of {kind} {name!r} = {share}: must be from 0 to 1")
     at = np.array(instants, np.int64)
-    used = _with_targets(usage(charged, kind, method, instants, now), shares)
-    if shares:
-        rows = _against_targets(used, at, shares, operator)
-    else:
-        named = used.entities.is_not_null().to_numpy()
-        rows = _alone(used, at, named)
-    return completed(
-        rows.with_columns(usage_of_all="usage_fraction"),
-        method=label or method.name,
-        entity_kind=kind,
-    )
+    whole = _with_targets(usage(charged, kind, method, instants, now), shares)
+    named = whole.entities.is_not_null().to_numpy()
+    for low in range(0, max(len(at), 1), AT_ONCE):
+        part = slice(low, low + AT_ONCE)
+        used = whole._replace(usage=whole.usage[part], total=whole.total[part])
+        rows = (
+            _against_targets(used, at[part], shares, operator)
+            if shares
+            else _alone(used, at[part], named)
+        )
+        yield completed(
+            rows.with_columns(usage_of_all="usage_fraction"),
+            method=label or method.name,
+            entity_kind=kind,
+        )
 
 
 def completed(rows: pl.DataFrame, **everywhere: str) -> pl.DataFrame:

@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import width
-from audit.metrics.attempts.parts import Ratio, cut, number_users
+from audit.metrics.attempts.parts import Ratio, coded, cut, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
@@ -209,7 +209,7 @@ def figures(grid: Grid) -> pl.DataFrame:
     Returns:
         Rows of ``cells.STUDIED``; dimension is ``all`` or ``width_class``.
     """
-    numbered = number_users(grid.part.described)
+    numbered = coded(number_users(grid.part.described), ZoneInfo("UTC"))
     ratios = [Ratio(METRICS[name], name, "one", UNITS[name]) for name in (*UNFAIRNESS, WAIT)]
     rows: list[Sequence[object]] = []
     for point, values in grid.values.items():
@@ -217,9 +217,8 @@ def figures(grid: Grid) -> pl.DataFrame:
             pl.lit(1, pl.Int64).alias("one"),
             *(pl.Series(name, column) for name, column in values.items()),
         )
-        terms = {name: pl.col(name) for name in ("one", *values)}
         for dimension in ("all", "width_class"):
-            for part in cut(attempts, dimension, ZoneInfo("UTC"), terms):
+            for part in cut(attempts, dimension, ("one", *values)):
                 rows += [
                     (grid.part.pool.name, point.name, *row)
                     for row in part.ratios(ratios, grid.resamples)

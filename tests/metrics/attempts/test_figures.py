@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.miss import FSTS
-from audit.metrics.attempts.parts import Ratio, cut, number_users
+from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period
@@ -182,6 +182,7 @@ def test_sums_of_whole_numbers_beyond_64_bits() -> None:
     held = complete(frame([ended(0, 0, 1, 1), ended(0, 0, 1, 1, "bob")]))
     huge = (1 << 62) + (1 << 40)
     terms = {"huge": pl.lit(huge, pl.Int64), "one": pl.lit(1, pl.Int64)}
-    (part,) = cut(number_users(held), "all", UTC, terms)
+    attempts = coded(number_users(held), UTC)
+    (part,) = cut(evaluated(attempts, terms, pl.lit(True)), "all", terms)
     (row,) = part.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
     assert (row.value, row.lower, row.upper) == (huge, huge, huge)

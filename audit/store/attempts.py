@@ -1,0 +1,40 @@
+"""The attempts of a cluster as a frame that takes little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from audit.model import ATTEMPTS
+from audit.store import queries
+from audit.store.database import Connection
+
+
+def read_attempts(con: Connection, cluster: str) -> pl.DataFrame:
+    """All attempts that the store holds of a cluster, by arrival.
+
+    What no attempt of a log has, or all have alike, is most of its columns: these are not read, and
+    hold one value however many rows there are.
+
+    Returns:
+        Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them.
+    """
+    values = queries.run(con, "attempt_values", cluster=cluster).row(0, named=True)
+    alike = {name: values[f"least {name}"] for name in ATTEMPTS if _is_alike(name, values)}
+    read = [name for name in ATTEMPTS if name not in alike]
+    attempts = queries.run_for(con, "attempts", read, cluster=cluster)
+    attempts = attempts.rechunk()  # spares whoever wants an array a copy of its own
+    return attempts.select(
+        pl.lit(alike[name], dtype).alias(name) if name in alike else pl.col(name)
+        for name, dtype in ATTEMPTS.items()
+    )
+
+
+def _is_alike(name: str, values: Mapping[str, object]) -> bool:
+    """Whether a column has one value, or none."""
+    if name == "job_id" or not values["rows"]:
+        return False  # one column at least tells how many rows there are
+    known = values[f"known {name}"]
+    same = values[f"least {name}"] == values[f"greatest {name}"]
+    return known == 0 or (known == values["rows"] and same)

@@ -1,0 +1,81 @@
+"""KTH-SP2 repeated end to end, a big SWF log of real jobs: `python bench/repeated_log.py DIR`.
+
+For measuring how a whole audit grows: the same users, jobs and waits over and over, each repetition
+behind the last end of the one before. Needs KTH-SP2 in the folder that FAIRAUDIT_REAL_LOGS names.
+"""
+
+import argparse
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+from whole_audit import real_log
+
+RECORDS = 1_000_000
+EACH = 3_000_000
+"""Records of one file at most: a file of SWF tells no time beyond 272 years from its start."""
+
+
+def repeated_logs(kth: Path, records: int, folder: Path) -> list[Path]:
+    """Writes ``records`` jobs into as many files of ``folder`` as they need.
+
+    Jobs are numbered anew, from 1 on in the first file to ``records`` in the last.
+    """
+    header, jobs = _read(kth)
+    times = jobs.select(pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0))
+    span = int(times.max().item())
+    begin = int(re.search(r"UnixStartTime: *(\d+)", header)[1])  # type: ignore[index]
+    logs = list[Path]()
+    for first in range(0, records, EACH):
+        logs.append(folder / f"{kth.name.partition('.')[0]}-{len(logs) + 1}.swf")
+        turn = first // jobs.height
+        origin = begin + turn * span
+        with logs[-1].open("w") as out:
+            out.write(re.sub(r"UnixStartTime: *\d+", f"UnixStartTime: {origin}", header))
+            for part in _repetitions(jobs, first, min(first + EACH, records), turn * span, span):
+                part.write_csv(out, separator=" ", include_header=False)
+    return logs
+
+
+def _read(kth: Path) -> tuple[str, pl.DataFrame]:
+    """The header of the log, and its jobs."""
+    lines = gzip.decompress(kth.read_bytes()).decode().splitlines(keepends=True)
+    header = [line for line in lines if line.startswith(";") and "StartTime:" in line]
+    header += [line for line in lines if line.startswith((";\tMaxProcs", "; MaxProcs"))]
+    header += [line for line in lines if line.startswith("; TimeZoneString")]
+    jobs = [",".join(line.split()) for line in lines if not line.startswith(";")]
+    names = ["job", "submit", "wait", "run", *(f"field_{number}" for number in range(5, 19))]
+    frame = pl.read_csv("\n".join(jobs).encode(), has_header=False, new_columns=names)
+    return "".join(dict.fromkeys(header)), frame
+
+
+def _repetitions(
+    jobs: pl.DataFrame, first: int, end: int, origin: int, span: int
+) -> Iterator[pl.DataFrame]:
+    """The jobs numbered ``first`` to below ``end``, from 0, with times from ``origin`` on."""
+    while first < end:
+        turn, at = divmod(first, jobs.height)
+        part = jobs[at : at + end - first]
+        yield part.with_columns(
+            job=pl.int_range(first + 1, first + 1 + part.height),
+            submit=pl.col("submit") + turn * span - origin,
+        )
+        first += part.height
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="writes KTH-SP2 repeated end to end")
+    parser.add_argument("folder", type=Path, help="where the files go")
+    parser.add_argument("--records", type=int, default=RECORDS)
+    arguments = parser.parse_args()
+    kth = real_log()
+    if kth is None:
+        parser.error("FAIRAUDIT_REAL_LOGS names no folder with KTH-SP2")
+    for log in repeated_logs(kth, arguments.records, arguments.folder):
+        print(log)
+
+
+if __name__ == "__main__":
+    main()
