@@ -1,7 +1,7 @@
 """A run that finds nothing new: it looks at little, and misses nothing that is to be done."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,13 +43,21 @@ files = "logs/*.swf"
 def busy(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """Which queries that read a lot were run since the last call."""
     asked: list[str] = []
-    run_query = queries.run
+    for runner in ("run", "run_for"):
+        run_query = getattr(queries, runner)
 
-    def noted(con: database.Connection, name: str, /, **arguments: object) -> object:
-        asked.append(name)
-        return run_query(con, name, **arguments)
+        def noted(
+            con: database.Connection,
+            name: str,
+            /,
+            *columns: Sequence[str],
+            run_query: Callable[..., object] = run_query,
+            **arguments: object,
+        ) -> object:
+            asked.append(name)
+            return run_query(con, name, *columns, **arguments)
 
-    monkeypatch.setattr(queries, "run", noted)
+        monkeypatch.setattr(queries, runner, noted)
 
     def since() -> list[str]:
         found = [name for name in asked if name in ("attempts", "unreported")]
