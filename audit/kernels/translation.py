@@ -254,18 +254,21 @@ def _written(kernels: list[Kernel]) -> dict[str, set[str]]:
         before = {name: set(each) for name, each in written.items()}
         for kernel in kernels:
             own = written[kernel.name]
-            sources: dict[str, str] = {}  # of local arrays: what they are part of
+            sources: dict[str, set[str]] = {}  # of local arrays: what they may be part of
             for node in ast.walk(kernel.tree):
                 match node:
                     case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                        sources[name] = _root(value)
+                        sources.setdefault(name, set()).add(_root(value))
+                    case ast.Assign(targets=[ast.Tuple(targets)], value=ast.Tuple(values)):
+                        for target, value in zip(targets, values, strict=True):
+                            sources.setdefault(_root(target), set()).add(_root(value))
                     case ast.Subscript(ctx=ast.Store()):
                         own.add(_root(node))
                     case ast.Call(func=ast.Name(id=name)) if hasattr(kernel.meant(name), MARK):
                         called = name_of(kernel.meant(name))
                         given = zip(arguments[called], node.args, strict=True)
                         own.update(_root(each) for name, each in given if name in written[called])
-            own.update(sources[name] for name in own & sources.keys())
+            own.update(*(sources[name] for name in own & sources.keys()))
         learning = written != before
     return written
 

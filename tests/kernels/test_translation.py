@@ -83,6 +83,16 @@ def test_names_that_change_places(same: Callable[..., Any], mark: bool) -> None:
     assert marks == [not mark]
 
 
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_what_is_written_to_under_another_name_must_be_writable(
+    machine: ModuleType, written: int
+) -> None:
+    arrays = [np.arange(4), np.arange(4), np.array([True])]
+    arrays[written].flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        machine.samples_swaps(*arrays)
+
+
 @pytest.mark.parametrize(("share", "result"), [(0.25, 0.5 * 6 + 2 + 2), (0.75, 1.5 * 36 + 3 + 4)])
 def test_records(machine: ModuleType, share: float, result: float) -> None:
     nest = samples.Nest(samples.Pair(np.array([1, 2]), 2), share)
