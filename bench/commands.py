@@ -10,14 +10,12 @@ which is smaller, stands in.
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from whole_audit import demo, real_log
+from whole_audit import demo, ended, real_log
 
 ROUNDS = 3
 DAY_S = 86_400
@@ -44,22 +42,7 @@ def user_s(arguments: Sequence[object], code: int = 0) -> float:
     Raises:
         RuntimeError: it ends with another code, with what it said.
     """
-    return statistics.median([_once(arguments, code) for _ in range(ROUNDS + 1)][1:])
-
-
-def _once(arguments: Sequence[object], code: int) -> float:
-    command = [sys.executable, "-m", "audit", *map(str, arguments)]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != code:
-            said.seek(0)
-            raise RuntimeError(
-                f"{' '.join(command)} ended with {process.returncode}:\n"
-                + said.read().decode(errors="replace")
-            )
-    return usage.ru_utime
+    return statistics.median([ended(arguments, code)[1].ru_utime for _ in range(ROUNDS + 1)][1:])
 
 
 def idle_site(folder: Path, log: Path) -> Path:

@@ -5,11 +5,13 @@ FAIRAUDIT_REAL_LOGS names; without it, the demo log stands in.
 """
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,20 +32,32 @@ def audit(log: Path, out: Path) -> Cost:
     Raises:
         RuntimeError: it fails, with what it said.
     """
-    command = [sys.executable, "-m", "audit", "audit", str(log), "--out", str(out)]
+    wall, usage = ended(["audit", log, "--out", out])
+    if not (out / "report.pdf").exists():
+        raise RuntimeError(f"{out}: the audit made no report.pdf")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def ended(arguments: Sequence[object], code: int = 0) -> tuple[float, resource.struct_rusage]:
+    """Runs `fairaudit` once, to the end: its wall time, and what the process used.
+
+    Raises:
+        RuntimeError: it ends with another code, with what it said.
+    """
+    command = [sys.executable, "-m", "audit", *map(str, arguments)]
     begin = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, stderr=said)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0 or not (out / "report.pdf").exists():
+        if process.returncode != code:
             said.seek(0)
             raise RuntimeError(
                 f"{' '.join(command)} ended with {process.returncode}:\n"
                 + said.read().decode(errors="replace")
             )
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    return wall, usage
 
 
 def real_log() -> Path | None:

@@ -144,7 +144,7 @@ class Kernel:
         if kind is not None:
             self.locals[name] = kind
 
-    def parts(self, value: ast.expr, number: int) -> list[Kind | None]:
+    def parts(self, value: ast.expr, count: int) -> list[Kind | None]:
         """The kinds of what is unpacked."""
         if isinstance(value, ast.Tuple):
             return [self.kind(each) for each in value.elts]
@@ -153,7 +153,7 @@ class Kernel:
             case Record():
                 return list(fields(kind.python).values())
             case None | str() | Array():
-                return [None] * number
+                return [None] * count
         return list(kind)
 
     def meant(self, name: str) -> Any:

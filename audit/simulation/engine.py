@@ -69,7 +69,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             Model(jobs, steps, rules(policy), ranking.owners),
             observation(work),
             taking_part & ~work.blocked,
-            writable(work.capacity),
+            contiguous(work.capacity),
             since,
             from_time is not None,
             space(len(work.capacity), count, steps.number, ledger, begun, planned),
@@ -180,7 +180,7 @@ def kernel_ranking(work: Workload, order: Order) -> Ranking:
         order, work.owners, work.arrival, work.start, work.end, counted
     )
     decay = ownership.half_life(order, work.owners)
-    return Ranking(writable(owner), owners, writable(path), writable(siblings), decay)
+    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay)
 
 
 def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
@@ -240,14 +240,14 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
         # NaN sorts last, as it should
         rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
     return Jobs(
-        writable(work.arrival),
-        writable(work.occupancy),
-        writable(work.estimate),
+        contiguous(work.arrival),
+        contiguous(work.occupancy),
+        contiguous(work.estimate),
         np.where(queued, rank, -1),
         np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
         request,
         owner,
-        writable(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
+        contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
     )
 
 
@@ -276,21 +276,21 @@ def observation(work: Workload) -> Observed:
     from audit.kernels.scheduling.snapshot import Observed
 
     return Observed(
-        writable(work.start),
-        writable(work.end),
-        writable(work.blocked),
+        contiguous(work.start),
+        contiguous(work.end),
+        contiguous(work.blocked),
         work.has_started | work.open,
     )
 
 
 def by_resource(amounts: Ints, count: int) -> Ints:
     """Amounts as an array of resources × attempts (or steps)."""
-    return writable(amounts.reshape(-1, count).T)
+    return contiguous(amounts.reshape(-1, count).T)
 
 
-def writable(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """An array of its own"""
-    return np.require(array, requirements=("C", "W"))
+def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The array, or a copy of it whose elements lie one after the other, as kernels take them."""
+    return np.ascontiguousarray(array)
 
 
 def _instants(times: Ints) -> pl.Series:

@@ -143,7 +143,7 @@ def _computation(
     )
     plans_ahead = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
     steps_foreseen = bool(plans_ahead and work.step_planned.any())
-    capacity = engine.writable(work.capacity)
+    capacity = engine.contiguous(work.capacity)
     crowd = snapshots.crowd(work, observed.present)
 
     def compute(low: int, high: int) -> int:
