@@ -22,7 +22,7 @@ from audit.kernels.translation import translated
 build.compiled(Path(sys.argv[1]), translated(kernels, build.digest()))
 """
 IMPORT = "import numpy"
-LOAD = f"{IMPORT}; from audit.kernels.scheduling import fair_start, pursue"
+LOAD = f"{IMPORT}; import audit.kernels.scheduling.fair_start, audit.kernels.scheduling.tabu.pursue"
 
 
 class Figure(NamedTuple):

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from audit.metrics import measures
-from audit.metrics.measures import Column, Measure
+from audit.metrics import columns, measures
+from audit.metrics.columns import Column
+from audit.metrics.measures import Measure
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 
@@ -48,15 +49,15 @@ def _fidelity() -> str:
     )
 
 
-def _columns(columns: Iterable[Column]) -> str:
-    return "\n".join(f"- `{one.key}`: {one.comment}." for one in columns)
+def _columns(listed: Iterable[Column]) -> str:
+    return "\n".join(f"- `{one.key}`: {one.comment}." for one in listed)
 
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "summary": _summary,
     "fidelity": _fidelity,
-    "attempts": lambda: _columns(measures.OF_ATTEMPTS),
-    "owners": lambda: _columns(measures.OF_OWNERS),
+    "attempts": lambda: _columns(columns.OF_ATTEMPTS),
+    "owners": lambda: _columns(columns.OF_OWNERS),
 }
 
 

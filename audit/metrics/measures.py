@@ -15,7 +15,7 @@ from typing import Final
 SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
 PER_ATTEMPT: Final = "resource·s/attempt"
 NUWT: Final = "s/(resource·s)"
-_AREA: Final = "resource·s"
+AREA: Final = "resource·s"
 ENTITIES: Final = "users, accounts"
 """Stands for ``users`` of users and ``accounts`` of accounts."""
 
@@ -61,24 +61,6 @@ class Measure:
     """When it is there; empty: always."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A measure of single attempts, or of single users and accounts, as a column of a view."""
-
-    key: str
-    unit: str
-    meaning: str
-    missing: str = ""
-    """When it is NULL."""
-
-    @property
-    def comment(self) -> str:
-        """What analysts read beside the column."""
-        unit = "" if self.unit in (ONE, ATTEMPTS, JOBS) else self.unit
-        null = f"NULL {self.missing}" if self.missing else ""
-        return "; ".join(text for text in (self.meaning, unit, null) if text)
-
-
 COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
 DURATION, RESOURCE_TIME = Shown.DURATION, Shown.RESOURCE_TIME
 
@@ -89,7 +71,7 @@ _OWNED: Final = (*_WIDTHS, "user", "account")
 _JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
-_SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
+SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE: Final = "Sabin & Sadayappan §3.2"
 _KLUSACEK: Final = "Klusáček & Rudová §2.3"
 
@@ -153,11 +135,11 @@ _WAITS: Final = (
     Measure("wait_max", "Longest wait", SECONDS, DURATION, _ACCOUNTS,
             "greatest start − arrival", "", Table.WAITS),
     Measure("bounded_slowdown_mean", "Mean bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"mean of {_SLOWDOWN}, τ = `metrics.tau_s`", _KLUSACEK, Table.WAITS),
+            f"mean of {SLOWDOWN}, τ = `metrics.tau_s`", _KLUSACEK, Table.WAITS),
     Measure("bounded_slowdown_median", "Median bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"median of {_SLOWDOWN}", _KLUSACEK, Table.WAITS),
+            f"median of {SLOWDOWN}", _KLUSACEK, Table.WAITS),
     Measure("bounded_slowdown_p90", "90th percentile of bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"90th percentile of {_SLOWDOWN}", _KLUSACEK, Table.WAITS),
+            f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS),
     Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
             "share of attempts that another overtook: one which arrived later and started earlier",
             "Sabin & Sadayappan §2", Table.WAITS),
@@ -284,48 +266,6 @@ _FIDELITY: Final = (
         for limit, words in (("median", "median"), ("p90", "90th percentile"))
     ),
 )
-
-_NO_SIZE: Final = "where the size is unknown"
-_NO_FST: Final = "without a fair start time"
-OF_ATTEMPTS: Final = (
-    Column("wait_s", SECONDS, "start − arrival"),
-    Column("occupancy_s", SECONDS, "end − start"),
-    Column("runtime_s", SECONDS, "occupancy − suspended"),
-    Column("bounded_slowdown", ONE, f"{_SLOWDOWN}, τ = metrics.tau_s; ≥ 1"),
-    Column("fair_slowdown", ONE, "bounded slowdown with the strict fair start time as start; ≥ 1",
-           _NO_FST),
-    Column("overtaken_by", ATTEMPTS, "attempts that arrived later and started earlier"),
-    Column("overtook", ATTEMPTS, "attempts that arrived earlier and started later"),
-    Column("re_deserved", _AREA, "resource equality: ∫ size · used / active, as by "
-           "metrics.resource_equality_weights", _NO_SIZE),
-    Column("re_consumed", _AREA, "resource equality: occupancy · size", _NO_SIZE),
-    Column("re_unfairness", _AREA, "re_deserved − re_consumed, > 0 treated unfairly", _NO_SIZE),
-    Column("miss_strict_s", SECONDS, "max(start − fst_strict, 0)", _NO_FST),
-    Column("miss_relaxed_s", SECONDS, "max(start − fst_relaxed, 0)", _NO_FST),
-)
-"""What the view ``job_fairness`` measures of each attempt; NULL unless it started and ended."""
-
-_NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
-OF_OWNERS: Final = (
-    Column("jobs", JOBS, "jobs with an attempt that started and ended in the period"),
-    Column("attempts", ATTEMPTS, "attempts that started and ended in the period"),
-    Column("never_started", ATTEMPTS, "attempts that left the queue without starting"),
-    Column("gave_up_wait_s", SECONDS, "total time those waited"),
-    Column("tuwt_s", SECONDS, "total wait (TUWT)"),
-    Column("tusa", _AREA, "total runtime · size (TUSA)"),
-    Column("nuwt", NUWT, "tuwt_s / tusa", "where tusa is 0"),
-    Column("miss_strict_s", SECONDS, "total miss of the strict fair start time", _NONE_JUDGED),
-    Column("miss_relaxed_s", SECONDS, "total miss of the relaxed fair start time", _NONE_JUDGED),
-    Column("missed_strict", ATTEMPTS, "attempts that missed the strict fair start time by more "
-           "than metrics.tolerance_s", _NONE_JUDGED),
-    Column("missed_relaxed", ATTEMPTS, "attempts that missed the relaxed fair start time by more "
-           "than metrics.tolerance_s", _NONE_JUDGED),
-    Column("re_unfairness_positive", _AREA, "sum of max(re_unfairness, 0) over attempts whose size "
-           "is known", "where no size is known"),
-    Column("re_unfairness_net", _AREA, "sum of re_unfairness over attempts whose size is known",
-           "where no size is known"),
-)
-"""What the views ``user_fairness`` and ``account_fairness`` measure."""
 # fmt: on
 
 SUMMARY: Final[Mapping[str, Measure]] = {

@@ -96,8 +96,8 @@ def replay(
         SimulationError: an impossible search is asked for.
     """
     from audit.kernels.scheduling import space as kernels
-    from audit.kernels.scheduling import tabu
-    from audit.kernels.scheduling.pursue import prepare, pursue
+    from audit.kernels.scheduling.tabu import search as tabu
+    from audit.kernels.scheduling.tabu.pursue import prepare, pursue
 
     _refuse_impossible(search)
     count = len(work.arrival)

@@ -25,6 +25,22 @@ SELECT
     to_timestamp(start_time) AS start_time,
     to_timestamp(end_time) AS end_time,
     wait_s,
+    wait_room_s,
+    wait_shared_s,
+    wait_own_s,
+    wait_earlier_s,
+    wait_later_s,
+    wait_down_s,
+    peer_wait_s,
+    to_timestamp(ready_time) AS ready_time,
+    decision,
+    kept_s,
+    idle_s,
+    idle_because,
+    to_timestamp(start_modelled) AS start_modelled,
+    overtaken_s,
+    overtaken_own_s,
+    unmodelled_s,
     occupancy_s,
     runtime_s,
     walltime_s,
@@ -69,6 +85,22 @@ COMMENT ON COLUMN job_fairness.arrival_time IS 'min(eligible if known else submi
 COMMENT ON COLUMN job_fairness.start_time IS 'when it started';
 COMMENT ON COLUMN job_fairness.end_time IS 'when it ended; where it never started, when it left the queue';
 COMMENT ON COLUMN job_fairness.wait_s IS 'start − arrival; s';
+COMMENT ON COLUMN job_fairness.wait_room_s IS 'part of the wait in which there was room for it, even after all before it took theirs; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.wait_shared_s IS 'part of the wait in which there was room for it, but others before it could claim that; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.wait_own_s IS 'part of the wait in which what it lacked was in use by attempts of its own user; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.wait_earlier_s IS 'part of the wait in which what it lacked was in use by others that had arrived before it; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.wait_later_s IS 'part of the wait in which what it lacked was in use by others that arrived after it; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.wait_down_s IS 'part of the wait in which the pool had less than it asked for; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN job_fairness.peer_wait_s IS 'mean over its peer users of their mean wait; s; NULL with fewer than 20 peers of 3 users';
+COMMENT ON COLUMN job_fairness.ready_time IS 'the first instant of its wait at which the modelled policy would have started it; NULL unforeseen, or not judged';
+COMMENT ON COLUMN job_fairness.decision IS 'whether the modelled policy would have started it when the site did: on_time, late, unforeseen (never before its start), over_capacity; NULL where no decision was judged';
+COMMENT ON COLUMN job_fairness.kept_s IS 'part of wait_room_s in which the modelled policy kept the room for others; s; NULL where no decision was judged';
+COMMENT ON COLUMN job_fairness.idle_s IS 'part of wait_room_s in which the modelled policy would have started it; s; NULL where no decision was judged';
+COMMENT ON COLUMN job_fairness.idle_because IS 'the first that holds of idle_s: hold, limit, window, unexplained; NULL where idle_s is 0 or NULL';
+COMMENT ON COLUMN job_fairness.start_modelled IS 'when the modelled policy would have started it from its snapshot, with all later arrivals; NULL never, or not computed';
+COMMENT ON COLUMN job_fairness.overtaken_s IS 'start_modelled − fst_strict: what later arrivals cost it under the modelled policy, < 0 gained it; s; NULL without a forward start';
+COMMENT ON COLUMN job_fairness.overtaken_own_s IS 'part of overtaken_s by later arrivals of its own user; s; NULL without a forward start';
+COMMENT ON COLUMN job_fairness.unmodelled_s IS 'start − start_modelled: what the modelled policy does not explain, < 0 it started earlier; s; NULL without a forward start';
 COMMENT ON COLUMN job_fairness.occupancy_s IS 'end − start; s';
 COMMENT ON COLUMN job_fairness.runtime_s IS 'occupancy − suspended; s';
 COMMENT ON COLUMN job_fairness.walltime_s IS 'limit asked for; s, NULL unknown or unlimited';

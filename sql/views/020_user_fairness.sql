@@ -19,6 +19,16 @@ SELECT
     missed_relaxed,
     re_unfairness_positive,
     re_unfairness_net,
+    wait_room_s,
+    wait_shared_s,
+    wait_own_s,
+    wait_earlier_s,
+    wait_later_s,
+    wait_down_s,
+    peer_ratio,
+    excess_wait_s,
+    overtaken_s,
+    unmodelled_s,
     run_id
 FROM entity_result
 WHERE entity_kind = 'user';
@@ -42,4 +52,14 @@ COMMENT ON COLUMN user_fairness.missed_strict IS 'attempts that missed the stric
 COMMENT ON COLUMN user_fairness.missed_relaxed IS 'attempts that missed the relaxed fair start time by more than metrics.tolerance_s; NULL where no attempt has a fair start time that counts';
 COMMENT ON COLUMN user_fairness.re_unfairness_positive IS 'sum of max(re_unfairness, 0) over attempts whose size is known; resource·s; NULL where no size is known';
 COMMENT ON COLUMN user_fairness.re_unfairness_net IS 'sum of re_unfairness over attempts whose size is known; resource·s; NULL where no size is known';
+COMMENT ON COLUMN user_fairness.wait_room_s IS 'total of the part of waits in which there was room for it, even after all before it took theirs; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.wait_shared_s IS 'total of the part of waits in which there was room for it, but others before it could claim that; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.wait_own_s IS 'total of the part of waits in which what it lacked was in use by attempts of its own user; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.wait_earlier_s IS 'total of the part of waits in which what it lacked was in use by others that had arrived before it; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.wait_later_s IS 'total of the part of waits in which what it lacked was in use by others that arrived after it; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.wait_down_s IS 'total of the part of waits in which the pool had less than it asked for; s; NULL where no wait was taken apart';
+COMMENT ON COLUMN user_fairness.peer_ratio IS 'total wait / total peer_wait_s of the attempts that have peers; NULL where none has peers or these did not wait';
+COMMENT ON COLUMN user_fairness.excess_wait_s IS 'sum of wait − peer_wait_s over the attempts that have peers; s; NULL where none has peers';
+COMMENT ON COLUMN user_fairness.overtaken_s IS 'total of what later arrivals cost under the modelled policy; s; NULL where no attempt has a forward start that counts';
+COMMENT ON COLUMN user_fairness.unmodelled_s IS 'total of what the modelled policy does not explain; s; NULL where no attempt has a forward start that counts';
 COMMENT ON COLUMN user_fairness.run_id IS 'run that computed the row; see runs';

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from audit import resources
-from audit.metrics import measures
+from audit.metrics import columns, measures
 from audit.metrics.attempts import fidelity
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
-from audit.metrics.measures import Column
+from audit.metrics.columns import Column
 from audit.model import Period, Pool, Resource
 from tests.metrics.attempts.fair_starts import with_starts
 from tests.strategies import ended, frame
@@ -92,18 +92,16 @@ def test_shares_are_shown_as_such() -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "columns"),
+    ("view", "listed"),
     [
-        ("job_fairness", measures.OF_ATTEMPTS),
-        ("user_fairness", measures.OF_OWNERS),
-        ("account_fairness", measures.OF_OWNERS),
+        ("job_fairness", columns.OF_ATTEMPTS),
+        ("user_fairness", columns.OF_OWNERS),
+        ("account_fairness", columns.OF_OWNERS),
     ],
 )
-def test_columns_of_views_say_what_the_registry_says(
-    view: str, columns: tuple[Column, ...]
-) -> None:
+def test_columns_of_views_say_what_the_registry_says(view: str, listed: tuple[Column, ...]) -> None:
     comments = commented(view)
-    for column in columns:
+    for column in listed:
         assert comments[column.key] == column.comment
 
 

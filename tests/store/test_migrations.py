@@ -14,15 +14,22 @@ from audit.store.database import Connection, execute, fetch
 VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
-        start_time end_time wait_s occupancy_s runtime_s walltime_s bounded_slowdown fair_slowdown
-        width_class overtaken_by overtook re_deserved re_consumed re_unfairness fst_strict
+        start_time end_time wait_s wait_room_s wait_shared_s wait_own_s wait_earlier_s wait_later_s
+        wait_down_s peer_wait_s ready_time decision kept_s idle_s idle_because start_modelled
+        overtaken_s overtaken_own_s unmodelled_s occupancy_s runtime_s walltime_s
+        bounded_slowdown fair_slowdown width_class overtaken_by overtook re_deserved re_consumed
+        re_unfairness fst_strict
         fst_relaxed fst_status miss_strict_s miss_relaxed_s run_id""",
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
         tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net run_id""",
+        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
+        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
+        run_id""",
     "account_fairness": """cluster pool schedule period account jobs attempts never_started
         gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
-        re_unfairness_positive re_unfairness_net run_id""",
+        re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
+        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
+        run_id""",
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
         usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction
@@ -62,6 +69,11 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
     assert not columns["comment"].str.contains("''", literal=True).any()
 
 
+INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
+DIVIDED = ("wait_own_s", "wait_earlier_s", "wait_later_s", "peer_wait_s", "excess_wait_s")
+"""Seconds that are shared out among several: no whole ones."""
+
+
 def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> None:
     types = fetch(
         store,
@@ -69,10 +81,10 @@ def test_times_are_instants_and_durations_whole_seconds(store: Connection) -> No
         "(SELECT view_name FROM duckdb_views() WHERE NOT internal)",
     )
     for name, kind in types.rows():
-        if name.endswith(("_time", "_at")) or name in ("as_of", "fst_strict", "fst_relaxed"):
+        if name.endswith(("_time", "_at")) or name in INSTANTS:
             assert kind == "TIMESTAMP WITH TIME ZONE", name
         if name.endswith("_s"):
-            assert kind == "BIGINT", name
+            assert kind == ("DOUBLE" if name in DIVIDED else "BIGINT"), name
 
 
 def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Connection) -> None:

@@ -12,7 +12,7 @@ from audit.kernels.scheduling.books import open_books
 from audit.kernels.scheduling.loop import follow
 from audit.kernels.scheduling.order import arrange, rate
 from audit.kernels.scheduling.owners import compare
-from audit.kernels.scheduling.planned import foresee, plan_waiting
+from audit.kernels.scheduling.passes.planned import foresee, plan_waiting
 from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
 from audit.kernels.scheduling.queue import close_gaps, enqueue, leave
 from audit.kernels.scheduling.snapshot import (

@@ -2,9 +2,9 @@
 
 from audit.kernels.compiled import inner
 from audit.kernels.scheduling.books import enter_blocked, enter_ended
-from audit.kernels.scheduling.greedy import pass_greedy
 from audit.kernels.scheduling.order import arrange
-from audit.kernels.scheduling.planned import (
+from audit.kernels.scheduling.passes.greedy import pass_greedy
+from audit.kernels.scheduling.passes.planned import (
     next_plan,
     pass_conservative,
     pass_replan,

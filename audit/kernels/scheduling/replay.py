@@ -4,7 +4,7 @@ from audit.kernels.arrays import Bools, Ints
 from audit.kernels.compiled import kernel
 from audit.kernels.scheduling.books import open_books
 from audit.kernels.scheduling.loop import follow
-from audit.kernels.scheduling.planned import foresee
+from audit.kernels.scheduling.passes.planned import foresee
 from audit.kernels.scheduling.profile import NEVER
 from audit.kernels.scheduling.queue import enqueue
 from audit.kernels.scheduling.snapshot import Observed, run_on

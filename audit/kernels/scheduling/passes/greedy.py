@@ -1,7 +1,7 @@
 """Passes that go down the queue once: ``none``, ``no_guarantee`` and ``easy`` (SPEC §4)."""
 
 from audit.kernels.compiled import inner
-from audit.kernels.scheduling.expected import add_expected, next_expected, next_planned
+from audit.kernels.scheduling.passes.expected import add_expected, next_expected, next_planned
 from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
 from audit.kernels.scheduling.queue import begin, bound
 from audit.kernels.scheduling.space import (

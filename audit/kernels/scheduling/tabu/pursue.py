@@ -3,10 +3,10 @@
 from audit.kernels.arrays import Ints, Words
 from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.loop import arrive, end_due, happen, next_instant
-from audit.kernels.scheduling.planned import foresee, pass_conservative
+from audit.kernels.scheduling.passes.planned import foresee, pass_conservative
 from audit.kernels.scheduling.profile import NEVER, forget_past
 from audit.kernels.scheduling.space import ALIVE, ARRIVING, NOW, UNTIL, Jobs, Model, Space, reset
-from audit.kernels.scheduling.tabu import (
+from audit.kernels.scheduling.tabu.search import (
     INTERRUPTED,
     LACKING,
     MET,

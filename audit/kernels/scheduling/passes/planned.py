@@ -1,7 +1,7 @@
 """Passes that plan ahead: ``conservative`` and ``conservative_replan`` (SPEC §4)."""
 
 from audit.kernels.compiled import inner
-from audit.kernels.scheduling.expected import add_expected, next_expected, next_planned
+from audit.kernels.scheduling.passes.expected import add_expected, next_expected, next_planned
 from audit.kernels.scheduling.profile import (
     BEYOND,
     FIRST,
