@@ -6,7 +6,7 @@ epoch (UTC), durations int64 seconds, memory int64 bytes; what is unknown is nul
 """
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -26,14 +26,17 @@ __all__ = [
     "Backfill",
     "FstStatus",
     "JobState",
+    "Limit",
     "Order",
     "Period",
     "Policy",
     "Pool",
     "RecordKind",
     "Resource",
+    "Scope",
     "Standing",
     "Step",
+    "Window",
 ]
 
 
@@ -165,6 +168,42 @@ class Step(NamedTuple):
     """Whether schedulers knew of it beforehand."""
 
 
+class Scope(NamedTuple):
+    """Which attempts a limit or a window is about: those that match all that is given."""
+
+    user: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    partition: str | None = None
+    walltime_above_s: int | None = None
+    """Those that ask for more than so many seconds, or for no bound at all."""
+    size_above: int | None = None
+    """Those that ask for more than so much of the pool's counted resource."""
+
+
+Per = Literal["user", "account", "qos", "partition"]
+
+
+class Limit(NamedTuple):
+    """What may run at one time (SPEC §10, *Limits*)."""
+
+    most: int  # ≥ 0
+    resource: str | None = None
+    """Of which column of ``ATTEMPTS`` it is an amount; None: of attempts."""
+    per: Per | None = None
+    """Of whom each may have so much; None: all that are in the scope, together."""
+    scope: Scope = Scope()
+
+
+class Window(NamedTuple):
+    """When none of a scope is started."""
+
+    hours: tuple[int, ...]
+    """Hours of the week on the pool's clock, ascending: 0 begins on Monday at 00:00, 167 is the
+    last of Sunday."""
+    scope: Scope = Scope()
+
+
 class Policy(NamedTuple):
     """How a scheduler decides."""
 
@@ -174,12 +213,15 @@ class Policy(NamedTuple):
     """``easy`` and ``conservative_replan``: how many of the queue one pass looks at; None: all."""
     window_s: int | None = None
     """The same: none with a longer estimate starts, or is planned, past one that has to wait."""
+    interval_s: int | None = None
+    """Passes only at multiples of so many seconds since the first arrival; None: at each instant
+    at which something happens."""
 
     @property
     def name(self) -> str:
         """Such as ``fcfs-easy``; names the schedule that it makes."""
-        limits = (("depth", self.depth), ("window", self.window_s))
-        parts = (f"{word}{limit}" for word, limit in limits if limit is not None)
+        bounds = (("depth", self.depth), ("window", self.window_s), ("every", self.interval_s))
+        parts = (f"{word}{bound}" for word, bound in bounds if bound is not None)
         return "-".join([self.order.value, self.backfill.value, *parts])
 
     def changed(
@@ -189,15 +231,16 @@ class Policy(NamedTuple):
         backfill: Backfill | None = None,
         depth: int | None = None,
         window_s: int | None = None,
+        interval_s: int | None = None,
     ) -> "Policy":
-        """The same with what is given instead; limits stay only where the backfilling knows them.
+        """The same with what is given instead; depth and window stay only where they are known.
 
         Raises:
-            ValueError: a limit is given that the backfilling does not know; it begins with which.
+            ValueError: one is given that the backfilling does not know; it begins with which.
         """
         backfill = backfill or self.backfill
-        for name, limit in (("depth", depth), ("window", window_s)):
-            if limit is not None and backfill not in LIMITED:
+        for name, bound in (("depth", depth), ("window", window_s)):
+            if bound is not None and backfill not in LIMITED:
                 raise ValueError(f"{name}: only backfill {' and '.join(LIMITED)} have one")
         kept = self if backfill in LIMITED else Policy()
         return Policy(
@@ -205,6 +248,7 @@ class Policy(NamedTuple):
             backfill,
             kept.depth if depth is None else depth,
             kept.window_s if window_s is None else window_s,
+            self.interval_s if interval_s is None else interval_s,
         )
 
 
@@ -224,6 +268,12 @@ class Pool(NamedTuple):
     """The policy that its fair start times assume."""
     fair_order: Order = Order.fcfs
     """In which order it would be fair to be served: ``fcfs`` or one of ``BY_OWNER``."""
+    limits: tuple[Limit, ...] = ()
+    """What may run at one time."""
+    windows: tuple[Window, ...] = ()
+    """When which attempts are not started."""
+    zone: str = "UTC"
+    """The cluster's, in which the hours of windows are."""
 
     def capacity_at(self, instant: int) -> int:
         """Amount of the counted resource at ``instant``."""
@@ -255,6 +305,8 @@ class FstStatus(StrEnum):
     """The snapshot holds more than the capacity: they are no part of any total."""
     EXCEEDS_CAPACITY = "exceeds_capacity"
     """It asks for more than the pool has: it has none."""
+    EXCEEDS_LIMIT = "exceeds_limit"
+    """By itself it breaks a limit of the pool: it has none."""
     UNKNOWN_ESTIMATE = "unknown_estimate"
     """An open attempt without walltime is in the snapshot: it has none yet."""
     BLOCKED = "blocked"

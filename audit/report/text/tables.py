@@ -54,6 +54,10 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
         "larger than the pool",
         "It asks for more than the pool has: in the model it would never start.",
     ),
+    FstStatus.EXCEEDS_LIMIT: (
+        "beyond a limit",
+        "By itself it breaks a limit of the pool: in the model it would never start.",
+    ),
     FstStatus.UNKNOWN_ESTIMATE: (
         "end not known",
         "Something without a walltime ran or waited when it arrived and has not ended yet: there "
