@@ -38,6 +38,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "status",
         "init",
         "simulate",
+        "explain",
         "sshare",
         "experiment",
         "sql",

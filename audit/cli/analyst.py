@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from audit.cli.options import DEFAULT_OUT, ConfigFile, configuration
+from audit.cli.options import ConfigFile, configuration, published
 from audit.cli.output import say
 from audit.errors import UsageError
 from audit.words import Format
@@ -56,10 +56,7 @@ def sql(
         return
     settings = configuration(config)
     limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
-    published = DEFAULT_OUT / "audit.duckdb"
-    if config is not None and settings.clusters:
-        published = config.parent / settings.output.database
-    path = db or published
+    path = db or published(config, settings)
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         shown, history = rows or settings.sql.rows, None if private else repl.history_file()
         repl.converse(path, form, rows=shown, limits=limits, history=history, say=say)

@@ -38,6 +38,7 @@ for command in (
     nightly.status,
     nightly.deliver,
     setup.init,
+    oneoff.explain,
     oneoff.sshare,
     oneoff.simulate,
     studies.whatif,

@@ -28,12 +28,14 @@ from audit.cli.options import (
     Zone,
     configuration,
     folder_of,
+    published,
     reading,
 )
 from audit.cli.output import at_work, say, show, tell, warn
 from audit.words import Algorithm, Backfill, Order, Resource
 
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
+StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
 
 FromDay = Annotated[
     str | None, typer.Option("--from", metavar="DAY", help="First day of the period.")
@@ -228,6 +230,56 @@ def sshare(
     warn(outcome.warnings)
     write = psv if form is ShareFormat.psv else comma_separated
     sys.stdout.write(write(outcome))
+
+
+def explain(
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as the log writes it.")],
+    logs: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="LOG...", help="Accounting logs; else the database."),
+    ] = None,
+    attempt: Annotated[
+        int | None,
+        typer.Option(min=1, help="Which attempt; without it, the one that waited longest."),
+    ] = None,
+    db: Annotated[
+        Path | None,
+        typer.Option(help="A published database; else that of --config, or fairaudit-out's."),
+    ] = None,
+    form: Annotated[StoryFormat, typer.Option("--format", help="How to tell it.")] = (
+        StoryFormat.text
+    ),
+    pool_size: PoolSize = None,
+    resource: Counted = None,
+    zone: Zone = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    dialect: Dialect = None,
+    cluster: ClusterName = None,
+    config: ConfigFile = None,
+) -> None:
+    """Explain why one job waited: what ran, who went ahead, what a model makes of it."""
+    from audit.oneoff.explain import shown
+    from audit.oneoff.explain.explain import Request
+    from audit.oneoff.explain.explain import explain as explain_wait
+
+    settings = configuration(config)
+    request = Request(
+        job=job,
+        attempt=attempt,
+        logs=logs or (),
+        database=db or published(config, settings),
+        dialect=dialect,
+        reading=reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=resource,
+        zone=zone,
+    )
+    with at_work() as progress:
+        story = explain_wait(request, settings, progress.update, tell(progress), folder_of(config))
+    told = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}
+    sys.stdout.write(told[form](story))
 
 
 def verify(

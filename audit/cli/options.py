@@ -70,6 +70,13 @@ def folder_of(path: Path | None) -> Path:
     return path.parent if path else Path()
 
 
+def published(path: Path | None, settings: Config) -> Path:
+    """The database that a configuration publishes; without clusters, that of a one-off audit."""
+    if path is None or not settings.clusters:
+        return DEFAULT_OUT / "audit.duckdb"
+    return path.parent / settings.output.database
+
+
 def reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     """How the logs are to be read."""
     from audit.formats.dialects import Reading

@@ -19,10 +19,9 @@ from audit.cluster.setting import Setting, configured
 from audit.config import Cluster, Config, Threshold, places
 from audit.errors import UsageError
 from audit.files import privacy
-from audit.formats.dialects import Header
 from audit.model import Period
 from audit.nightly.stages import Night, Work
-from audit.pipeline import drawing
+from audit.pipeline import drawing, published
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.report.contents import Contents
 from audit.report.text.notices import notices
@@ -46,7 +45,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
     if attempts.is_empty():
         night.warnings.append(f"cluster {cluster.name!r}: no records yet, so nothing to report")
         return False
-    setting = configured(cluster, attempts, _headers(con, cluster.name))
+    setting = configured(cluster, attempts, published.headers(con, cluster.name))
     current = dict.fromkeys(_periods(attempts, cluster, setting))
     if only is not None and only not in {period.name for period in current}:
         names = [period.name for period in current]
@@ -178,17 +177,3 @@ def _periods(attempts: pl.DataFrame, cluster: Cluster, setting: Setting) -> list
         return []
     first, last = instants.sort().gather([0, -1]).to_list()
     return periods.covering(cluster.period, first, last, setting.zone)
-
-
-def _headers(con: Connection, cluster: str) -> dict[str, Header]:
-    """What the logs' own headers said, by name of the file."""
-    headers = {}
-    for file, _, text in queries.run(con, "headers", cluster=cluster).iter_rows():
-        header = json.loads(text)
-        headers[file] = Header(
-            zone=header["zone"],
-            capacity=header["capacity"],
-            entries=header["entries"],
-            problems=tuple(header["problems"]),
-        )
-    return headers

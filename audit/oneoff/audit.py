@@ -136,10 +136,13 @@ def _compute(
     if request.from_day or request.to_day:
         period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
     usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
-    asked = [
-        *(request.pool_size, request.resource.value, request.zone, usage.model_dump()),
-        request.policy,
-    ]
+    asked = {
+        "pool_size": request.pool_size,
+        "resource": request.resource.value,
+        "zone": request.zone,
+        "usage": usage.model_dump(),
+        "policy": request.policy._asdict(),
+    }
     # nothing on which no figure depends, and nothing that a secret might stand in
     chosen = config.model_dump(mode="json", include={"metrics", "uncertainty"})
     in_force = json.dumps({"config": chosen, "asked": asked})

@@ -4,6 +4,6 @@
 SELECT
     (config -> '$.config.metrics')::VARCHAR AS metrics,
     try_cast(config ->> '$.config.uncertainty.resamples' AS BIGINT) AS resamples,
-    coalesce(config -> '$.cluster.usage', config -> '$.asked[3]')::VARCHAR AS usage
+    coalesce(config -> '$.cluster.usage', config -> '$.asked.usage')::VARCHAR AS usage
 FROM run
 WHERE cluster = $cluster AND period = $period AND stage = 'compute'

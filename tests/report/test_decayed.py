@@ -148,7 +148,7 @@ def test_nobody_named_is_not_drawn(con: Connection) -> None:
     "config",
     [
         {"cluster": {"usage": {"method": "windows", "penalty": "cpu", "depth": 3}}},
-        {"asked": [None, "cpus", None, {"method": "windows", "penalty": "cpu", "depth": 3}]},
+        {"asked": {"usage": {"method": "windows", "penalty": "cpu", "depth": 3}}},
         {"cluster": {"usage": {"method": "half_life", "penalty": "cpu"}}},
         {"asked": 7},
         [],

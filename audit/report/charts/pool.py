@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from audit.report.charts import miss as miss_chart
 from audit.report.charts import series, style
-from audit.report.charts.style import BLUE, INK, RULE, VERMILION, Chart, Spec
+from audit.report.charts.style import BLUE, INK, RULE, SCHEMA, VERMILION, Chart, Spec
 from audit.report.contents import PoolPart
 from audit.report.text import wording
 
 _WIDTH: Final = series.PIXELS
-_SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 
 
 def of_pool(pool: PoolPart) -> dict[str, Chart]:
@@ -472,7 +471,7 @@ def _layered(key: str, title: str, alt_text: str, rows: list[Spec], layers: list
 
 
 def _frame(height: int) -> Spec:
-    return {"height": height, "width": _WIDTH, "$schema": _SCHEMA}
+    return {"height": height, "width": _WIDTH, "$schema": SCHEMA}
 
 
 def _config() -> Spec:

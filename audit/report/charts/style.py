@@ -7,6 +7,8 @@ apart; no chart relies on colour alone.
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+"""Of what a specification is written in."""
 FONT: Final = "DejaVu Sans"
 BLUE: Final = "#0072B2"
 VERMILION: Final = "#D55E00"

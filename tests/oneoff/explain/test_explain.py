@@ -1,0 +1,105 @@
+"""``fairaudit explain``, from logs and from databases."""
+
+import html
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Run
+from tests.cli.conftest import run as run  # noqa: PLC0414 (a fixture)
+from tests.logs import line, log, write
+from tests.oneoff.explain.scenes import HAND
+
+pytestmark = pytest.mark.usefixtures("one_chart", "short_paper")
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Path:
+    return write(tmp_path / "hand.swf", HAND)
+
+
+def test_a_wait_is_told_from_a_log_and_from_its_audit_alike(run: Run, hand: Path) -> None:
+    told = run("explain", "4", hand, "--pool-size", 4).stdout
+    assert told.startswith("Why job 4 waited\n")
+    assert "asked for 3 CPUs of 4 for up to 30 s" in told
+    assert "2 attempts (4 CPUs) ran and 1 attempt (3 CPUs) waited before it" in told
+    assert "2 attempts that came later started before it" in told
+    run("audit", hand, "--pool-size", 4, "--no-pdf")
+    assert run("explain", "4").stdout == told
+
+
+def test_the_configured_cluster_is_explained_as_it_is_audited(
+    run: Run, hand: Path, tmp_path: Path
+) -> None:
+    write(
+        tmp_path / "config.toml",
+        '[[clusters]]\nname = "site"\n[[clusters.pools]]\nname = "small"\n'
+        'capacity = { cpus = 4 }\nbackfill = "none"\n'
+        f'[[clusters.sources]]\nfiles = "{hand.name}"\n[report]\npdf = false\n',
+    )
+    run("run", "--config", "config.toml")
+    told = run("explain", "4", "--config", "config.toml", "--format", "json").stdout
+    assert json.loads(told)["subject"]["pool"]["policy"] == "fcfs-none"
+    assert json.loads(told)["subject"]["wait_s"] == 160
+    database = "fairaudit.duckdb"
+    assert run("explain", "4", "--db", database, "--format", "json").stdout == told
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("99",), "there is no job '99' among 8 attempts"),
+        (("4", "--attempt", "2"), "job '4' has no attempt 2: 1"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    run: Run, hand: Path, asked: tuple[str, ...], said: str
+) -> None:
+    done = run("explain", asked[0], hand, *asked[1:], check=2)
+    assert said in done.stderr
+    assert not done.stdout
+
+
+def test_without_logs_or_a_database_it_says_what_to_do(run: Run) -> None:
+    assert "make one with 'fairaudit audit LOG'" in run("explain", "4", check=2).stderr
+
+
+def test_one_that_never_started_is_told_without_a_model(run: Run, hand: Path) -> None:
+    told = run("explain", "7", hand).stdout
+    assert "left the queue without having started 8 min 20 s later" in told
+    assert "says nothing of it: it left the queue without having started" in told
+    assert "When it would have started" not in told
+
+
+def test_names_of_a_log_reach_page_and_terminal_harmless(run: Run, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\x1b[31m"
+    sacct = "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Timelimit|NNodes\n"
+    sacct += "".join(
+        f"{job}|{hostile}{job}|a|p|COMPLETED|2026-01-01T00:00:0{job}|2026-01-01T0{job}:00:00|"
+        f"2026-01-01T0{job + 1}:00:00|2|02:00:00|1\n"
+        for job in range(1, 5)
+    )
+    path = write(tmp_path / "log.psv", sacct)
+    page = run("explain", "3", path, "--pool-size", 2, "--format", "html").stdout
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in page
+    assert "\x1b" not in run("explain", "3", path, "--pool-size", 2).stdout
+
+
+def test_a_page_asks_for_nothing(run: Run, hand: Path) -> None:
+    page = run("explain", "4", hand, "--format", "html").stdout
+    assert "default-src 'none'" in html.unescape(page)
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
+    assert 'alt="CPUs in use from' in page
+
+
+def test_who_waited_longest_of_a_job_s_attempts_is_meant(run: Run, tmp_path: Path) -> None:
+    bursts = [
+        line(1, submit=0, wait=0, run=50, allocated=1, status=2),
+        line(1, submit=-1, wait=70, run=50, allocated=1, status=3),
+    ]
+    path = write(tmp_path / "bursts.swf", log(bursts, MaxProcs=1))
+    assert run("explain", "1", path).stdout.startswith("Why job 1, attempt 2 waited\n")
+    assert run("explain", "1", path, "--attempt", 1).stdout.startswith("Why job 1 waited\n")

@@ -1,0 +1,96 @@
+"""What a log tells of one wait, against its definition and by hand."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe
+from audit.model import Standing
+from audit.oneoff.explain import facts
+from audit.oneoff.explain.story import Crowd, Use
+from tests.oneoff.explain.scenes import ORIGIN, POOL, scene
+from tests.strategies import NOW, workloads
+
+
+def test_who_was_there_when_it_came() -> None:
+    found = scene("4")
+    assert facts.running(found) == Crowd(2, 4, 2 * 80 + 2 * 40, 0)
+    assert facts.queued(found) == Crowd(1, 3, 3 * 20, 0)
+    assert facts.queued(scene("3")) == Crowd(0, 0, 0, 0)
+    assert facts.running(scene("3")).own == 1
+
+
+def test_who_came_later_and_started_earlier() -> None:
+    named, number = facts.passers(scene("4"))
+    assert number == 2
+    assert [(one.job_id, one.user, one.size) for one in named] == [("5", "4", 2), ("6", "2", 2)]
+    assert [one.start - ORIGIN for one in named] == [60, 100]
+
+
+def test_what_was_in_use_meanwhile() -> None:
+    assert [_relative(use) for use in facts.uses(scene("4"))] == [
+        (20, 60, 0, 4, 0, 4),
+        (60, 100, 0, 2, 2, 4),
+        (100, 150, 0, 0, 4, 4),
+        (150, 160, 0, 0, 2, 4),
+        (160, 180, 0, 3, 0, 4),
+    ]
+
+
+def _relative(use: Use) -> tuple[int, ...]:
+    begin, end = use.begin - ORIGIN, use.end - ORIGIN
+    return (begin, end, use.own, use.earlier, use.later, use.capacity)
+
+
+def test_why_a_model_says_nothing() -> None:
+    assert facts.not_modelled(scene("4"), "final") == ""
+    assert "without having started" in facts.not_modelled(scene("7"), None)
+    assert "more than the pool has" in facts.not_modelled(scene("8"), "exceeds_capacity")
+    assert scene("7").subject.wait_s == 500
+
+
+@given(workloads(), st.data())
+def test_crowds_and_use_as_defined(attempts: pl.DataFrame, data: st.DataObject) -> None:
+    described = describe(attempts, [POOL])
+    known = described.with_row_index("row").filter(
+        pl.col("arrival_time").is_not_null(),
+        pl.col("standing").is_in([Standing.ENDED.value, Standing.PENDING.value]),
+    )
+    if known.is_empty():
+        return
+    row = data.draw(st.sampled_from(known["row"].to_list()))
+    one = described.row(row, named=True)
+    found = facts.scene(described, POOL, NOW, "UTC", row)
+    at, until = found.subject.arrival, found.subject.until
+    rows = [other for other in described.iter_rows(named=True) if other["start_time"] is not None]
+    runs = [
+        other
+        for other in rows
+        if other["start_time"] < at
+        and (other["end_time"] or _open_until(other)) > at
+        and other["occupancy_s"] != 0
+    ]
+    assert facts.running(found).attempts == len(runs)
+    assert facts.running(found).size == sum(other["size"] or 0 for other in runs)
+    uses = facts.uses(found)
+    assert (uses == ()) == (until <= at)
+    for use in uses:
+        there = [
+            other
+            for other in rows
+            if other["start_time"] <= use.begin
+            and (other["end_time"] or _open_until(other)) > use.begin
+        ]
+        assert use.own + use.earlier + use.later == sum(other["size"] or 0 for other in there)
+        assert use.own == sum(
+            other["size"] or 0
+            for other in there
+            if one["user"] is not None and other["user"] == one["user"]
+        )
+    assert sum(use.end - use.begin for use in uses) == max(until - at, 0)
+
+
+def _open_until(row: dict[str, object]) -> int:
+    """When an open attempt is taken to end: start + max(walltime, now − start + 1)."""
+    assert row["walltime_s"] is None
+    return NOW + 1

@@ -1,0 +1,39 @@
+"""The picture of a wait: on a terminal and as a chart."""
+
+from dataclasses import replace
+
+from audit.oneoff.explain import picture
+from audit.oneoff.explain.telling import story
+from tests.oneoff.explain.scenes import ORIGIN, POOL, scene
+
+
+def test_a_column_shows_what_was_in_use() -> None:
+    found = scene("4")
+    made = story(found.described, POOL, ORIGIN + 1_000, "UTC", 3)
+    assert made.subject.job_id == "4"
+    drawn = picture.lines(made)
+    bars = [line[11:] for line in drawn[: picture.ROWS]]
+    # 160 s in 60 columns: 40 s full of earlier ones; then half of later ones; at last 3 of 4
+    assert {bar[0] for bar in bars} == {"#"}
+    assert [bar[20] for bar in bars] == ["+"] * 4 + ["#"] * 4
+    assert [bar[-1] for bar in bars] == ["."] * 2 + ["#"] * 6
+    assert "o the same user" in drawn[-1]
+    assert drawn[0].startswith("        4 |")
+
+
+def test_the_chart_s_areas_are_the_use() -> None:
+    made = story(scene("4").described, POOL, ORIGIN + 1_000, "UTC", 3)
+    chart = picture.chart(made)
+    assert chart is not None
+    rows = chart.spec["layer"][0]["data"]["values"]
+    first = [row for row in rows if row["at"] == "2001-09-09T01:47:00Z"]
+    assert [(row["bottom"], row["top"]) for row in first] == [(0, 0), (0, 4), (4, 4)]
+    assert "it asked for 3, of 4" in chart.title
+    assert "by others who came after it" in chart.alt
+
+
+def test_who_did_not_wait_has_no_picture() -> None:
+    made = story(scene("1").described, POOL, ORIGIN + 1_000, "UTC", 0)
+    assert picture.lines(made) == []
+    assert picture.chart(made) is None
+    assert picture.chart(replace(made, uses=())) is None
