@@ -315,6 +315,19 @@ class FstStatus(StrEnum):
     """It ran in an advance reservation, outside the pool: it has none."""
 
 
+class Decision(StrEnum):
+    """Whether the modelled policy would have started an attempt when the site did (SPEC §10)."""
+
+    ON_TIME = "on_time"
+    """It would have, at most the tolerance before."""
+    LATE = "late"
+    """It would have started it earlier."""
+    UNFORESEEN = "unforeseen"
+    """It would not have started it by then."""
+    OVER_CAPACITY = "over_capacity"
+    """More was in use than there is once it had started: left out of shares, and counted."""
+
+
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
 )

@@ -52,6 +52,7 @@ TESTED_IN: Final = {
     "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "simulation/test_engine",
+    "kernels/scheduling/decisions": "simulation/test_decisions",
     "kernels/scheduling/passes/expected": "simulation/test_engine",
     "kernels/scheduling/fair_start": "simulation/test_fair_start",
     "kernels/scheduling/passes/greedy": "simulation/test_engine",

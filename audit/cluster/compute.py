@@ -18,6 +18,7 @@ from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
 from audit.simulation import ownership
+from audit.simulation.decisions import decision_times
 from audit.simulation.fair_start import Told, fair_start_times
 from audit.simulation.fidelity import model_fidelity
 
@@ -162,7 +163,7 @@ def _completed(
     shares = resource_equality(
         of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
-    return fair_start_times(
+    fair = fair_start_times(
         performance.overtakes(shares),
         pool,
         now,
@@ -172,6 +173,7 @@ def _completed(
         told=progress,
         fairshare=ranked,
     )
+    return decision_times(fair, pool, now, tolerance_s=metrics.tolerance_s, fairshare=ranked)
 
 
 def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

@@ -1,0 +1,147 @@
+"""Whom the modelled policy would have started, and when, on the observed schedule (SPEC §10).
+
+Conventions as in ``simulation.workload``. At each instant of the observed schedule one pass of the
+policy is made over what then ran and waited; what it says never reaches the next one, so a model's
+errors do not add up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.model import Backfill, Decision, Policy, Pool, Standing
+from audit.simulation import engine, snapshots
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
+
+
+class Decisions(NamedTuple):
+    """What the policy said, in the order of a workload."""
+
+    ready: Ints  # [n], in [arrival, start]; NEVER: it would not have started it by then
+    over_capacity: Bools  # [n], more was in use than there is once it had started
+
+
+def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) -> Decisions:
+    """The first instant at which ``policy`` would have started each attempt.
+
+    At each instant t of the observed schedule (arrivals, starts, ends, capacity steps) one pass
+    says whom it would start: running are those with start < t < end and their expected ends, the
+    queue is those with arrival ≤ t ≤ start. Blocked attempts take from what is free from their
+    start to their end, as steps that no planner sees. Owners are ranked by the observed history.
+    Who is put aside (see ``tolerance_s``) runs from its start on, not only after it: what it takes
+    then nobody else could have had.
+    ``conservative`` is judged as ``conservative_replan``: it keeps a plan, which no log tells.
+
+    Args:
+        work: the attempts of one pool.
+        policy: how it is assumed to decide.
+        tolerance_s: who would have started longer ago takes no part in passes for others, s, ≥ 0.
+
+    Returns:
+        ``ready`` NEVER too for those that are never queued. Who waits still when the log ends may
+        have one.
+
+    Source: SPEC §10, *Decisions*.
+    """
+    from audit.kernels.scheduling import decisions as kernels
+    from audit.kernels.scheduling.space import Model, space
+
+    count = len(work.arrival)
+    if policy.backfill is Backfill.conservative:
+        policy = policy._replace(backfill=Backfill.conservative_replan)
+    observed = engine.observation(work)
+    ranking = engine.kernel_ranking(work, policy.order)
+    queued = work.queued & observed.present
+    steps = engine.kernel_steps(work, work.blocked)
+    found = Decisions(np.full(count, NEVER), np.zeros(count, np.bool_))
+    if count == 0:
+        return found
+    crowd = snapshots.crowd(work, observed.present)
+    kernels.decide(
+        Model(
+            engine.kernel_jobs(work, policy, queued, ranking.owner),
+            steps,
+            engine.rules(policy),
+            ranking.owners,
+        ),
+        observed,
+        _by_start(work),
+        engine.contiguous(work.capacity),
+        tolerance_s,
+        _last(work),
+        space(
+            len(work.capacity),
+            crowd,
+            steps.number,
+            ranking.ledger(0, 0),
+            np.full(count, NEVER),
+            np.zeros(0, np.int64),
+        ),
+        kernels.Decided(found.ready, found.over_capacity, np.zeros(count, np.int64)),
+    )
+    return found
+
+
+def decision_times(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    *,
+    tolerance_s: int = TOLERANCE_S,
+    fairshare: Fairshare = EQUAL_SHARES,
+) -> pl.DataFrame:
+    """Adds when the pool's policy would have started each attempt that has ended.
+
+    - ready_time: epoch s, in [arrival, start]; null where it would not have by then
+    - decision: ``model.Decision``; null for attempts that have not ended or are never queued
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of one pool.
+        pool: see ``workload``; how it is assumed to decide.
+        now: when the log was taken, epoch s.
+        tolerance_s: what a start may differ from ``ready_time``, s, ≥ 0; see ``decisions``.
+        fairshare: how owners are ranked; see ``workload``.
+
+    Returns:
+        ``described`` with these columns, in its order.
+
+    Source: SPEC §10, *Decisions*.
+    """
+    work, rows = workload_of_rows(described, pool, now, fairshare)
+    found = decisions(work, pool.policy, tolerance_s)
+    judged = (described["standing"] == Standing.ENDED.value).to_numpy()[rows] & work.queued
+    ready = np.full(described.height, NEVER)
+    ready[rows] = np.where(judged, found.ready, NEVER)
+    over = np.zeros((2, described.height), np.bool_)
+    over[:, rows] = judged, found.over_capacity
+    added = described.with_columns(
+        ready_time=pl.Series(ready).replace(NEVER, None), _judged=over[0], _over=over[1]
+    )
+    late = pl.col("start_time") - pl.col("ready_time") > tolerance_s
+    decision = (
+        pl.when(pl.col("_over"))
+        .then(pl.lit(Decision.OVER_CAPACITY.value))
+        .when(pl.col("ready_time").is_null())
+        .then(pl.lit(Decision.UNFORESEEN.value))
+        .when(late)
+        .then(pl.lit(Decision.LATE.value))
+        .otherwise(pl.lit(Decision.ON_TIME.value))
+    )
+    return added.with_columns(decision=pl.when("_judged").then(decision)).drop("_judged", "_over")
+
+
+def _by_start(work: Workload) -> Ints:
+    """Those that started and were not blocked, by start; ties in their order."""
+    started = np.flatnonzero(work.has_started & ~work.blocked)
+    return started[np.argsort(work.start[started], kind="stable")]
+
+
+def _last(work: Workload) -> int:
+    """The last instant that the log tells of."""
+    told = (work.arrival, work.start[work.has_started], work.end[work.has_started & ~work.open])
+    return max(int(times.max(initial=-NEVER)) for times in told)

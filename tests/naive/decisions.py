@@ -1,0 +1,85 @@
+"""SPEC §10's decisions in slow, plain Python: one pass at each instant of the observed schedule.
+
+At every instant the state is put together anew from the log.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.naive.simulation import BACKFILLINGS, Job, Log, Pool, Rule
+
+
+class Judged(NamedTuple):
+    ready: dict[int, int]  # of all who would have been started by the time they were
+    over: set[int]  # who started where more was in use than there is
+
+
+class Seen(Pool):
+    """A pool as it was observed at an instant; owners are ranked by what was observed."""
+
+    def spans(self) -> Iterator[tuple[Job, int, int, bool]]:
+        for job in self.log.jobs:
+            if job.start is not None and job.end is not None and job.start < self.t:
+                yield job, job.start, job.end, job.end <= self.t
+
+
+def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
+    """Who would have started when, and who started beyond the capacity."""
+    if rule.backfill == "conservative":
+        rule = rule._replace(backfill="conservative_replan")
+    ready: dict[int, int] = {}
+    over: set[int] = set()
+    for t in instants(log):
+        aside = {k for k, first in ready.items() if t > first + tolerance}
+        pool = seen(log, rule, t, aside)
+        BACKFILLINGS[rule.backfill](pool)
+        for k in pool.started:
+            ready.setdefault(k, t)
+        if exceeded(log, t):
+            over |= {k for k, job in enumerate(log.jobs) if job.start == t and not job.blocked}
+    return Judged(ready, over)
+
+
+def instants(log: Log) -> list[int]:
+    """Arrivals of those that are queued, starts, ends, capacity steps; up to the log's last."""
+    met = [(k, job) for k, job in enumerate(log.jobs) if job.start is not None or job.open]
+    told = {job.arrival for job in log.jobs}
+    told |= {job.start for job in log.jobs if job.start is not None}
+    told |= {job.end for job in log.jobs if job.end is not None and not job.open}
+    found = {job.arrival for k, job in met if not job.blocked and not log.exceeds(k)}
+    found |= {job.start for _, job in met if job.start is not None}
+    found |= {job.end for _, job in met if job.end is not None}
+    found |= {step.time for step in log.steps}
+    return sorted(t for t in found if t <= max(told, default=t))
+
+
+def seen(log: Log, rule: Rule, t: int, aside: set[int]) -> Pool:
+    """running = those with start < t < end; queue = those with arrival ≤ t ≤ start.
+
+    Those ``aside`` are not queued, and run from their start on, not only after it.
+    """
+    pool = Seen(log, rule, t, range(len(log.jobs)))
+    for k, job in enumerate(log.jobs):
+        started = job.start is not None and (job.start < t or (job.start == t and k in aside))
+        if job.blocked:
+            continue
+        if started and job.start is not None and job.end is not None:
+            if t < job.end:
+                pool.running[k] = job.start
+        elif (
+            (job.start is not None or job.open)
+            and job.arrival <= t
+            and not log.exceeds(k)
+            and k not in aside
+        ):
+            pool.queue.append(k)
+    return pool
+
+
+def exceeded(log: Log, t: int) -> bool:
+    """Whether more is in use at t, by all with start ≤ t < end, than there is."""
+    left = list(log.capacity_at(t))
+    for job in log.jobs:
+        if job.start is not None and job.end is not None and job.start <= t < job.end:
+            left = [has - asked for has, asked in zip(left, job.request, strict=True)]
+    return any(has < 0 for has in left)
