@@ -13,7 +13,7 @@ from audit import config
 from audit.cluster import charges, decayed, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
-from audit.metrics.attempts import performance, population, users
+from audit.metrics.attempts import anatomy, performance, population, users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
@@ -29,7 +29,7 @@ _UNUSED: Final = (
 """Columns of ``DESCRIBED`` that the result of a job does not repeat."""
 
 
-_WRITTEN: Final = ("group", "qos", "re_deserved", "overtook", "fst_basis")
+_WRITTEN: Final = ("group", "re_deserved", "overtook", "fst_basis")
 """Columns of that result on which no figure of a period rests."""
 
 HISTORY: Final = "fairshare_history"
@@ -164,7 +164,7 @@ def _completed(
         of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
     fair = fair_start_times(
-        performance.overtakes(shares),
+        anatomy.anatomy(performance.overtakes(shares), pool, now),
         pool,
         now,
         known=None if known is None else known.filter(pl.col("pool") == pool.name),

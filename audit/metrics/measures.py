@@ -69,8 +69,10 @@ _WIDTHS: Final = ("all", "width_class")
 _ACCOUNTS: Final = (*_WIDTHS, "account")
 _OWNED: Final = (*_WIDTHS, "user", "account")
 _JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
+_PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
+_APART: Final = "where waits were taken apart"
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE: Final = "Sabin & Sadayappan §3.2"
 _KLUSACEK: Final = "Klusáček & Rudová §2.3"
@@ -146,6 +148,29 @@ _WAITS: Final = (
     Measure("overtaken_by_mean", "Mean number of later attempts that started earlier", ATTEMPTS,
             NUMBER, _WIDTHS, "how many overtook an attempt, in the mean",
             "Sabin & Sadayappan §2", Table.WAITS),
+)
+
+_ANATOMY: Final = (
+    *(
+        Measure(f"wait_{part}_share", label, ONE, SHARE, _PLACES, f"share of all waiting that was "
+                f"taken apart in which {words}", when=_APART)
+        for part, label, words in (
+            ("room", "There was room", "there was room for the attempt, even after all before it "
+             "in (arrival, submit, sequence) took theirs"),
+            ("shared", "There was room, but for others first", "there was room for it, but others "
+             "before it could claim that"),
+            ("own", "In use by its own user", "what it lacked most was in use by its own user, by "
+             "the share of that use"),
+            ("earlier", "In use by earlier arrivals", "what it lacked most was in use by others "
+             "that had arrived before it, likewise"),
+            ("later", "In use by later arrivals", "what it lacked most was in use by others that "
+             "arrived after it, likewise"),
+            ("down", "The pool had less", "the pool had less than it asked for"),
+        )
+    ),
+    Measure("idle_usable", "Idle amount that those who waited could have used", AREA,
+            RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, those who waited and "
+            "had room fitted side by side in what was idle", when=_APART),
 )
 
 _EQUALITY: Final = (
@@ -270,7 +295,15 @@ _FIDELITY: Final = (
 
 SUMMARY: Final[Mapping[str, Measure]] = {
     measure.key: measure
-    for measure in (*_POPULATION, *_WAITS, *_EQUALITY, *_MACHINE, *_FAIR_STARTS, *_OWNERS)
+    for measure in (
+        *_POPULATION,
+        *_WAITS,
+        *_ANATOMY,
+        *_EQUALITY,
+        *_MACHINE,
+        *_FAIR_STARTS,
+        *_OWNERS,
+    )
 }
 """Every measure of the view ``summary`` by key, in the order in which they are listed."""
 

@@ -18,9 +18,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.metrics.attempts.contention import counted_resources
 from audit.model import Pool
 from audit.simulation.engine import PLANNED
-from audit.simulation.workload import KEYS, NEVER, Workload, counted_resources, workload
+from audit.simulation.workload import KEYS, NEVER, Workload, workload
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]

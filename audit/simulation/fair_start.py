@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool, Standing
@@ -28,7 +29,6 @@ from audit.simulation.workload import (
     Bools,
     Ints,
     Workload,
-    reserved_rows,
     workload_of_rows,
 )
 

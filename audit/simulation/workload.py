@@ -11,8 +11,15 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from audit.metrics.attempts.contention import (
+    amounts,
+    blocked,
+    capacity_steps,
+    counted_resources,
+    reserved_rows,
+)
 from audit.metrics.attempts.population import ordered
-from audit.model import ATTEMPTS, SEQUENCE, Pool, Standing
+from audit.model import SEQUENCE, Pool, Standing
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 
 Ints = NDArray[np.int64]
@@ -21,10 +28,6 @@ Bools = NDArray[np.bool_]
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 KEYS: Final = ("cluster", "job_id", "attempt")
-
-BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
-"""Recorded reasons of attempts that waited for something other than their turn (SPEC §5)."""
-
 
 _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
@@ -123,7 +126,7 @@ def workload_of_rows(
     numbered = described.select(_READ).with_row_index("row")
     held = _met(numbered.filter(pl.col("pool") == pool.name), now)
     reserved = reserved_rows(held)
-    times, changes, planned = _steps(pool, resources, held.filter(reserved))
+    steps = capacity_steps(pool, held.filter(reserved))
     held = held.filter(~reserved)
     request = [held[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
     occupancy = _ints(held["occupancy"])
@@ -140,10 +143,10 @@ def workload_of_rows(
         open=held["open"].to_numpy(),
         no_estimate=(held["open"] & held["walltime_s"].is_null()).to_numpy(),
         preempted=(held["state"] == "PREEMPTED").fill_null(False).to_numpy(),
-        capacity=np.array([_amount(pool, name) for name in resources], np.int64),
-        step_time=times,
-        step_change=changes[:, 0] if one else changes,
-        step_planned=planned,
+        capacity=amounts(pool),
+        step_time=steps.time,
+        step_change=steps.change[:, 0] if one else steps.change,
+        step_planned=steps.planned,
         owners=owners_of(held, fairshare),
     )
     return work, _ints(held["row"])
@@ -172,63 +175,6 @@ def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
         .filter(pl.col("occupancy").is_not_null())
         .with_columns(end=start + pl.col("occupancy"))
     )
-
-
-def counted_resources(pool: Pool) -> list[str]:
-    """The columns of ``ATTEMPTS`` that limit who fits; the pool's counted resource first."""
-    further = [
-        name
-        for name, _ in pool.amounts
-        if name in ATTEMPTS and (name != "nodes" or pool.exclusive_nodes)
-    ]
-    return [pool.resource.value, *(name for name in further if name != pool.resource)]
-
-
-def blocked() -> pl.Expr:
-    """Whether an attempt waited for something other than its turn, by its recorded reason."""
-    return pl.col("reason").str.contains(BLOCKED).fill_null(False)
-
-
-def reserved_rows(held: pl.DataFrame) -> pl.Series:
-    """Whether each attempt ran in an advance reservation."""
-    return (held["reservation"].str.len_bytes() > 0).fill_null(False)
-
-
-def _steps(pool: Pool, resources: list[str], reserved: pl.DataFrame) -> tuple[Ints, Ints, Bools]:
-    """When the capacity changes, by how much of each resource, and whether that was planned."""
-    had = {name: _amount(pool, name) for name in resources}
-    steps: list[tuple[int, list[int], bool]] = []
-    for step in pool.steps:
-        changed = {name: amount for name, amount in step.amounts if name in had}
-        steps.append(
-            (step.since, [changed.get(x, had[x]) - had[x] for x in resources], step.planned)
-        )
-        had |= changed
-    for _, rows in sorted(reserved.group_by("reservation"), key=lambda group: str(group[0])):
-        started = rows.drop_nulls("start_time")
-        if started.is_empty():
-            continue
-        begin, end = int(started["start_time"].min()), int(started["end"].max())  # type: ignore[arg-type]
-        peaks = [_peak(started, name) for name in resources]
-        steps += [(begin, [-peak for peak in peaks], False), (end, peaks, False)]
-    steps.sort(key=lambda step: step[0])
-    return (
-        np.array([since for since, _, _ in steps], np.int64),
-        np.array([change for _, change, _ in steps], np.int64).reshape(-1, len(resources)),
-        np.array([known for _, _, known in steps], np.bool_),
-    )
-
-
-def _peak(started: pl.DataFrame, resource: str) -> int:
-    """The most of ``resource`` that was in use at one time."""
-    begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
-    ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
-    totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
-    return max(int(totals["change"].cum_sum().max() or 0), 0)  # type: ignore[arg-type]
-
-
-def _amount(pool: Pool, resource: str) -> int:
-    return pool.capacity if resource == pool.resource else dict(pool.amounts)[resource]
 
 
 def _ints(column: pl.Series) -> Ints:

@@ -22,7 +22,7 @@ COMMENT ON COLUMN summary.pool IS 'set of partitions that share hardware';
 COMMENT ON COLUMN summary.schedule IS 'observed, or the name of a simulated schedule';
 COMMENT ON COLUMN summary.period IS 'name of the period';
 COMMENT ON COLUMN summary.metric IS 'what is measured; docs/metrics.md';
-COMMENT ON COLUMN summary.dimension IS 'what the figure is of: all, account, width_class, hour_of_week, user, day, resource, partition, fst_status, entity_kind';
+COMMENT ON COLUMN summary.dimension IS 'what the figure is of: all, account, width_class, hour_of_week, user, day, resource, partition, qos, fst_status, entity_kind';
 COMMENT ON COLUMN summary.dimension_value IS 'value of the dimension';
 COMMENT ON COLUMN summary.value IS 'the figure, in unit';
 COMMENT ON COLUMN summary.lower IS 'lower end of its 95 % interval, where one is defined';

@@ -9,6 +9,7 @@ import pytest
 from audit import resources
 from audit.metrics import columns, measures
 from audit.metrics.attempts import fidelity
+from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
@@ -45,7 +46,7 @@ def complete(pool: Pool) -> pl.DataFrame:
 
 
 def judged(pool: Pool) -> pl.DataFrame:
-    described = complete(pool)
+    described = anatomy(complete(pool), pool, DAY_S)
     arrivals = described["arrival_time"].to_list()
     return with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
 

@@ -2,8 +2,8 @@
 
 Every figure here is of the attempts that ended in the period; those of resource equality only of
 those whose size is known, and those about fair start times (FST) only of those whose FST is part of
-totals (``miss.in_totals``). Where misses were not computed there
-are no rows about them.
+totals (``miss.in_totals``). Where misses were not computed, or waits not taken apart, there are no
+rows about them.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,19 +11,22 @@ from typing import Final
 
 import polars as pl
 
+from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
 from audit.metrics.attempts.miss import FSTS, Fst, in_totals, preference
-from audit.metrics.attempts.parts import Part, Ratio, Row, cut, evaluated, row
+from audit.metrics.attempts.parts import DIMENSIONS, Part, Ratio, Row, cut, evaluated, row
 from audit.metrics.quantiles import MEDIAN, P90, P99
 from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus
 
 READ: Final = (
-    *("standing", "user", "account", "partition", "width_class", "size", "arrival_time"),
+    *("standing", "user", "account", "partition", "qos", "width_class", "size", "arrival_time"),
     *("wait_s", "bounded_slowdown", "overtaken_by", "re_consumed", "re_unfairness"),
     *("start_time", "fst_status", "fair_slowdown"),
+    *WAIT_PARTS,
     *(f"{what}_{fst}{unit}" for what, unit in (("fst", ""), ("miss", "_s")) for fst in FSTS),
 )
-"""Columns that the figures below are made of; those about fair start times may be missing."""
+"""Columns that the figures below are made of; those about fair start times, and the parts of waits,
+may be missing."""
 
 
 def of_parts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
@@ -42,6 +45,27 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
         for dimension, measures in measured.items():
             for part in cut(counted, dimension, terms):
                 rows += [figure for measure in measures for figure in measure(part, resamples)]
+    return rows
+
+
+def of_anatomy(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
+    """Parts of waits as shares of all waiting that was taken apart; and the room in them as a sum.
+
+    Args:
+        attempts: as in ``of_parts``; with what ``anatomy`` adds.
+        resamples: of its users.
+    """
+    if not set(WAIT_PARTS) <= set(attempts.columns):
+        return []
+    terms = {name: pl.col(name) for name in ("wait_s", *WAIT_PARTS)}
+    terms["usable"] = pl.col("wait_room_s") * pl.col("size").fill_null(0)
+    counted = evaluated(attempts, terms, pl.col(WAIT_PARTS[0]).is_not_null())
+    shares = [Ratio(f"{name[:-2]}_share", name, "wait_s") for name in WAIT_PARTS]
+    rows = []
+    for dimension in ("all", *DIMENSIONS):
+        for part in cut(counted, dimension, terms):
+            rows += part.ratios(shares, resamples)
+            rows.append(part.total("idle_usable", "usable"))
     return rows
 
 

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
-DIMENSIONS: Final = ("user", "account", "partition", "width_class", "hour_of_week")
+DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour_of_week")
 """What attempts are cut along, beside ``all``; the columns that ``coded`` gives."""
 
 
@@ -111,6 +111,10 @@ class Part(NamedTuple):
             for one, interval in zip(figures, intervals, strict=True)
         ]
 
+    def total(self, metric: str, term: str) -> Row:
+        """A row of a sum, which has no interval."""
+        return self.row(metric, _total(self.terms[term]))
+
     def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
         """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
         order = np.argsort(self.terms[term], kind="stable")
@@ -134,7 +138,7 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     """Adds what attempts are cut along, as numbers that ascend with the values of a dimension.
 
     Args:
-        numbered: what ``number_users`` gave; of ``model.DESCRIBED`` user, account, partition,
+        numbered: what ``number_users`` gave; of ``model.DESCRIBED`` user, account, partition, qos,
             width_class, size and arrival_time.
         zone: the cluster's, for hours of the week.
 
@@ -142,9 +146,9 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
         ``numbered`` with ``DIMENSIONS``: enumerations, and the hour of the week of the arrival.
     """
     widths = numbered.group_by("width_class").agg(pl.col("size").min()).sort("size")
-    values = {name: numbered[name].unique().sort() for name in ("user", "account", "partition")} | {
-        "width_class": widths["width_class"]
-    }
+    named = ("user", "account", "partition", "qos")
+    values = {name: numbered[name].unique().sort() for name in named}
+    values["width_class"] = widths["width_class"]
     return numbered.with_columns(
         *(pl.col(name).cast(pl.Enum(known.drop_nulls())) for name, known in values.items()),
         hour_of_week=_hour_of_week(zone).cast(pl.UInt8),

@@ -82,8 +82,8 @@ def summarise(
 
     Args:
         described: *all* attempts of the pool, with the columns that ``resource_equality`` and
-            ``overtakes`` add; those of ``miss.misses`` and fst_status for figures about fair start
-            times, which are left out where they are missing.
+            ``overtakes`` add; those of ``anatomy`` for parts of waits, those of ``miss.misses``
+            and fst_status for figures about fair start times: left out where they are missing.
         pool: name and capacity.
         period: which attempts are subjects, and what time integrals cover.
         now: when the log was taken, epoch s.
@@ -106,6 +106,7 @@ def summarise(
         rows += _used_by(held, pool)
     attempts = coded(numbered, zone)
     rows += figures.of_parts(attempts, resamples)
+    rows += figures.of_anatomy(attempts, resamples)
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(row("re_conservation", "all", None, conserved, described.height))

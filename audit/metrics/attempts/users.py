@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
+from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
 from audit.metrics.attempts.population import gave_up_total
 from audit.metrics.quantiles import (
@@ -55,6 +56,12 @@ ENTITY_SCHEMA = pl.Schema(
         "missed_relaxed": pl.Int64,
         "re_unfairness_positive": pl.Float64,
         "re_unfairness_net": pl.Float64,
+        "wait_room_s": pl.Int64,
+        "wait_shared_s": pl.Int64,
+        "wait_own_s": pl.Float64,
+        "wait_earlier_s": pl.Float64,
+        "wait_later_s": pl.Float64,
+        "wait_down_s": pl.Int64,
     }
 )
 """Columns of ``entity_result`` that are the metrics' own."""
@@ -62,7 +69,7 @@ ENTITY_SCHEMA = pl.Schema(
 
 _READ: Final = (
     *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
-    *("re_unfairness", "fst_status", *(f"miss_{fst}_s" for fst in FSTS)),
+    *("re_unfairness", "fst_status", *(f"miss_{fst}_s" for fst in FSTS), *WAIT_PARTS),
 )
 """Columns that figures of users and accounts are made of."""
 
@@ -94,7 +101,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
 
     Args:
         with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
-            also with what ``miss.misses`` adds, and fst_status, where fair start times are known.
+            also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
+            and with what ``anatomy`` adds, where waits were taken apart.
         kind: the column that names the entity.
         tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
 
@@ -104,7 +112,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         ``re_unfairness_net`` = Σ unfairness, in resource·s, are over the attempts whose size is
         known, null where there are attempts and none of them is. ``miss_*_s`` are sums over the
         attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
-        ``tolerance_s``; null where there is none of them.
+        ``tolerance_s``; null where there is none of them. ``wait_*_s`` are sums over the attempts
+        whose waits were taken apart, likewise.
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
@@ -122,14 +131,12 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
             tuwt_s=pl.col("wait_s").filter(subject).sum(),
             tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
             **_missed(held, tolerance_s),
+            taken_apart=_taken_apart(held).sum(),
         )
         .sort("entity")
         .with_row_index("code")
     )
-    shares = held.filter(subject, pl.col("size").is_not_null()).select("entity", "re_unfairness")
-    shares = shares.join(
-        entities.select("entity", "code"), on="entity", nulls_equal=True, maintain_order="left"
-    )
+    shares = _coded(held.filter(subject, pl.col("size").is_not_null()), entities)
     codes = shares["code"].cast(pl.Int64).to_numpy()
     unfairness = shares["re_unfairness"].to_numpy()
     unsized = (pl.col("attempts") > 0) & ~pl.col("code").is_in(shares["code"].unique().implode())
@@ -146,6 +153,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
             ),
         )
         .with_columns(pl.when(~unsized).then(pl.col("^re_unfairness_.*$")).name.keep())
+        .with_columns(_wait_parts(held, entities))
         .select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
     )
 
@@ -160,6 +168,36 @@ def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
             some = miss.len() > 0
             sums[f"miss_{fst}_s"] = pl.when(some).then(miss.sum())
             sums[f"missed_{fst}"] = pl.when(some).then((miss > tolerance_s).sum())
+    return sums
+
+
+def _coded(held: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
+    """Adds ``code``, the number of each attempt's entity."""
+    codes = entities.select("entity", "code")
+    return held.join(codes, on="entity", nulls_equal=True, maintain_order="left")
+
+
+def _taken_apart(held: pl.DataFrame) -> pl.Expr:
+    """Whether a wait was that of an attempt that ended, and was taken apart."""
+    if not set(WAIT_PARTS) <= set(held.columns):
+        return pl.lit(False)
+    return (pl.col("standing") == Standing.ENDED) & pl.col(WAIT_PARTS[0]).is_not_null()
+
+
+def _wait_parts(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
+    """The sum of each part of an entity's waits; parts of seconds are added one by one, in order.
+
+    Null where no wait was taken apart.
+    """
+    if not set(WAIT_PARTS) <= set(held.columns):
+        return [pl.Series(name, [None] * entities.height, pl.Float64) for name in WAIT_PARTS]
+    parts = _coded(held.filter(_taken_apart(held)), entities)
+    codes = parts["code"].cast(pl.Int64).to_numpy()
+    none = entities["taken_apart"] == 0
+    sums = []
+    for name in WAIT_PARTS:
+        total = np.bincount(codes, parts[name].to_numpy(), minlength=entities.height)
+        sums.append(pl.Series(name, total).set(none, None))
     return sums
 
 

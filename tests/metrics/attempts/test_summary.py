@@ -7,13 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.attempts.summary import SUMMARY_SCHEMA, Options, summarise
 from audit.model import Period, Pool, Resource
 from tests.naive import attempts as naive
-from tests.strategies import EPOCH, NOW, ended, frame, workloads
+from tests.naive.anatomy import NAMES as PARTS
+from tests.naive.anatomy import anatomy as slow_anatomy
+from tests.strategies import EPOCH, NOW, Rows, ended, frame, rows, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -25,7 +28,7 @@ def summary(
     attempts: pl.DataFrame, period: Period | None = None, now: int = NOW, seed: int = 1
 ) -> pl.DataFrame:
     described = describe(attempts, [POOL])
-    complete = overtakes(resource_equality(described, now))
+    complete = anatomy(overtakes(resource_equality(described, now)), POOL, now)
     whole = Period("all", EPOCH, now)
     return summarise(complete, POOL, period or whole, now, BERLIN, seed, QUICK)
 
@@ -100,6 +103,32 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(sized), rel=1e-15)
 
 
+@given(rows(), st.sampled_from(["all", "user", "qos", "width_class"]))
+@settings(max_examples=20)
+def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: str) -> None:
+    attempts = frame(records)
+    got = summary(attempts).filter(dimension=dimension)
+    parts = slow_anatomy(attempts.to_dicts(), {"cpus": 4}, [], NOW)
+    held: dict[Any, list[tuple[Any, Any]]] = {None: []} if dimension == "all" else {}
+    for one in describe(attempts, [POOL]).to_dicts():
+        exact = parts.get((one["job_id"], one["attempt"]))
+        if exact is not None and one["standing"] == "ended":
+            held.setdefault(one.get(dimension), []).append((one, exact))
+    for value, theirs in held.items():
+        figures = {
+            row["metric"]: row["value"]
+            for row in got.filter(pl.col("dimension_value").eq_missing(value)).to_dicts()
+        }
+        waited = sum(one["wait_s"] for one, _ in theirs)
+        for name in PARTS:
+            share = (
+                sum((exact[name] for _, exact in theirs), Fraction()) / waited if waited else None
+            )
+            assert naive.close(figures[f"wait_{name}_share"], share)
+        usable = sum(exact["room"] * (one["size"] or 0) for one, exact in theirs)
+        assert figures["idle_usable"] == usable
+
+
 @given(workloads(most=12))
 @settings(max_examples=20)
 def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
@@ -136,7 +165,9 @@ def test_days_and_hours_are_the_clusters() -> None:
     period = Period("two days", EPOCH, EPOCH + 72_800 + 86_400)
     end = EPOCH + 72_800 + 21_600
     rows = summary(frame([ended(EPOCH, EPOCH + 60, end, 2)]), period, period.to_time)
-    assert values(rows, "hour_of_week") == {("wait_mean", "147"): 60.0}
+    by_hour = values(rows, "hour_of_week")
+    assert {hour for _, hour in by_hour} == {"147"}
+    assert by_hour["wait_mean", "147"] == 60.0
     days = values(rows, "day")
     assert days["utilization", "2001-09-09"] == 2 * (72_800 - 60) / (4 * 72_800)
     assert days["utilization", "2001-09-10"] == 0.125
@@ -234,5 +265,7 @@ def test_units_and_names() -> None:
             "s/(resource·s)",
         ),
         "nuwt_f": "(s/(resource·s))²",
+        **dict.fromkeys([f"wait_{part}_share" for part in PARTS], "1"),
+        "idle_usable": "resource·s",
         **dict.fromkeys(["nuwt_entities", "nuwt_single_job", "nuwt_no_usage"], "users"),
     }  # fmt: skip

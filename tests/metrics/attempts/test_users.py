@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.miss import FSTS
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
@@ -21,7 +22,9 @@ from audit.metrics.attempts.users import (
 from audit.model import Pool, Resource
 from tests.metrics.attempts.fair_starts import fair_workloads, fairs
 from tests.naive import attempts as naive
-from tests.strategies import NOW, ended, frame, workloads
+from tests.naive.anatomy import NAMES as PARTS
+from tests.naive.anatomy import anatomy as slow_anatomy
+from tests.strategies import NOW, Rows, ended, frame, rows, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 
@@ -61,6 +64,22 @@ def test_entities_as_defined(attempts: pl.DataFrame, kind: Kind) -> None:
         net, unfair = sum(unfairness, Fraction()), sum(max(u, Fraction()) for u in unfairness)
         assert naive.close(row["re_unfairness_net"], net, scale)
         assert naive.close(row["re_unfairness_positive"], unfair, scale)
+
+
+@given(rows(), st.sampled_from(["user", "account"]))
+def test_parts_of_waits_as_defined(records: Rows, kind: Kind) -> None:
+    attempts = frame(records)
+    described = anatomy(resource_equality(describe(attempts, [POOL]), NOW), POOL, NOW)
+    exact = slow_anatomy(attempts.to_dicts(), {"cpus": 4}, [], NOW)
+    for row in by_entity(described, kind).to_dicts():
+        theirs = [
+            exact[key]
+            for one in described.filter(standing="ended").to_dicts()
+            if one[kind] == row["entity"] and (key := (one["job_id"], one["attempt"])) in exact
+        ]
+        for name in PARTS:
+            total = sum((parts[name] for parts in theirs), Fraction()) if theirs else None
+            assert naive.close(row[f"wait_{name}_s"], total)
 
 
 @given(fair_workloads(25), st.sampled_from(["user", "account"]), st.sampled_from([0, 60]))

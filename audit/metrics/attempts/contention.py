@@ -1,0 +1,97 @@
+"""What the attempts of a pool compete for, and which of them do (SPEC §4, §5).
+
+Conventions: R resources, S capacity steps; amounts in the resources' own units, times in epoch s.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.model import ATTEMPTS, Pool
+
+Ints = NDArray[np.int64]
+
+BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
+"""Recorded reasons of attempts that waited for something other than their turn (SPEC §5)."""
+
+
+class CapacitySteps(NamedTuple):
+    """When a pool's amounts change; ascending."""
+
+    time: Ints  # [S]
+    change: Ints  # [S, R]: what is added
+    planned: NDArray[np.bool_]  # [S], known to planners beforehand
+
+
+def blocked() -> pl.Expr:
+    """Whether an attempt waited for something other than its turn, by its recorded reason."""
+    return pl.col("reason").str.contains(BLOCKED).fill_null(False)
+
+
+def reserved_rows(held: pl.DataFrame) -> pl.Series:
+    """Whether each attempt ran in an advance reservation."""
+    return (held["reservation"].str.len_bytes() > 0).fill_null(False)
+
+
+def counted_resources(pool: Pool) -> list[str]:
+    """The columns of ``ATTEMPTS`` that limit who fits; the pool's counted resource first."""
+    further = [
+        name
+        for name, _ in pool.amounts
+        if name in ATTEMPTS and (name != "nodes" or pool.exclusive_nodes)
+    ]
+    return [pool.resource.value, *(name for name in further if name != pool.resource)]
+
+
+def amounts(pool: Pool) -> Ints:
+    """What the pool has of each of ``counted_resources`` before any step, [R]."""
+    return np.array([_amount(pool, name) for name in counted_resources(pool)], np.int64)
+
+
+def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
+    """What changes in the amounts of ``counted_resources``: as declared, and by reservations.
+
+    A reservation takes from the capacity, while it lasts, as much as was ever in use in it: from
+    its first start to its last end.
+
+    Args:
+        pool: its amounts and declared steps.
+        reserved: of the attempts that ran in reservations, reservation, start_time, ``end`` (that
+            of open ones assumed) and the resources.
+    """
+    resources = counted_resources(pool)
+    had = {name: _amount(pool, name) for name in resources}
+    steps: list[tuple[int, list[int], bool]] = []
+    for step in pool.steps:
+        changed = {name: amount for name, amount in step.amounts if name in had}
+        steps.append(
+            (step.since, [changed.get(x, had[x]) - had[x] for x in resources], step.planned)
+        )
+        had |= changed
+    for _, rows in sorted(reserved.group_by("reservation"), key=lambda group: str(group[0])):
+        started = rows.drop_nulls("start_time")
+        if started.is_empty():
+            continue
+        begin, end = int(started["start_time"].min()), int(started["end"].max())  # type: ignore[arg-type]
+        peaks = [_peak(started, name) for name in resources]
+        steps += [(begin, [-peak for peak in peaks], False), (end, peaks, False)]
+    steps.sort(key=lambda step: step[0])
+    return CapacitySteps(
+        np.array([since for since, _, _ in steps], np.int64),
+        np.array([change for _, change, _ in steps], np.int64).reshape(-1, len(resources)),
+        np.array([known for _, _, known in steps], np.bool_),
+    )
+
+
+def _peak(started: pl.DataFrame, resource: str) -> int:
+    """The most of ``resource`` that was in use at one time."""
+    begins = started.select(at="start_time", change=pl.col(resource).fill_null(0))
+    ends = started.select(at="end", change=-pl.col(resource).fill_null(0))
+    totals = pl.concat([begins, ends]).group_by("at").agg(pl.col("change").sum()).sort("at")
+    return max(int(totals["change"].cum_sum().max() or 0), 0)  # type: ignore[arg-type]
+
+
+def _amount(pool: Pool, resource: str) -> int:
+    return pool.capacity if resource == pool.resource else dict(pool.amounts)[resource]
