@@ -10,11 +10,12 @@ from typing import Final, Literal, NamedTuple
 
 import polars as pl
 
-from audit.words import BY_OWNER, LIMITED, Backfill, Order, Resource
+from audit.words import BY_OWNER, BY_USAGE, LIMITED, Backfill, Order, Resource
 
 __all__ = [
     "ATTEMPTS",
     "BY_OWNER",
+    "BY_USAGE",
     "COUNTED",
     "DESCRIBED",
     "LIMITED",

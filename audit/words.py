@@ -25,10 +25,14 @@ class Order(StrEnum):
     recorded = "recorded"
     fairshare = "fairshare"
     nuwt = "nuwt"
+    multifactor = "multifactor"
 
 
 BY_OWNER: Final = (Order.fairshare, Order.nuwt)
 """Orders that go by what an attempt's owner used or waited."""
+
+BY_USAGE: Final = (*BY_OWNER, Order.multifactor)
+"""Orders that heed, among others, what was used or waited."""
 
 
 class Backfill(StrEnum):

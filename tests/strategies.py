@@ -2,18 +2,25 @@
 
 from collections.abc import Mapping
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.metrics.fairshare.trees import Tree
+from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
+from audit.metrics.slurm.multifactor import Scale
+from audit.metrics.slurm.shares import tree_of
+from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import ATTEMPTS, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
+from audit.simulation.multifactor import Multifactor, Priorities
 from audit.simulation.ownership import Fairshare, Ownership
 from audit.simulation.workload import NEVER, Workload
+from audit.words import Algorithm
+from tests.naive import multifactor
 from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, estimate_of
 
 EPOCH = 1_000_000_000
@@ -131,10 +138,20 @@ def charged(draw: st.DrawFn, unit: int = 1, begin: int = EPOCH, most: int = 14) 
 
 @st.composite
 def policies(
-    draw: st.DrawFn, order: Order | None = None, backfill: Backfill | None = None
+    draw: st.DrawFn,
+    order: Order | None = None,
+    backfill: Backfill | None = None,
+    slurm: bool = True,
 ) -> Policy:
-    """Any policy; half of those that can be have a depth or a window."""
-    order = draw(st.sampled_from(list(Order))) if order is None else order
+    """Any policy; half of those that can be have a depth or a window.
+
+    Args:
+        draw: Hypothesis's.
+        order, backfill: None: any.
+        slurm: whether it may be ``multifactor``, which needs to know how Slurm is configured.
+    """
+    orders = [one for one in Order if slurm or one is not Order.multifactor]
+    order = draw(st.sampled_from(orders)) if order is None else order
     backfill = draw(st.sampled_from(list(Backfill))) if backfill is None else backfill
     if backfill not in LIMITED:
         return Policy(order, backfill)
@@ -172,6 +189,37 @@ def rankings(draw: st.DrawFn) -> Ranking:
         operator,
         tree,
         draw(st.sampled_from([1, 5, 300])),
+        draw(slurms()),
+    )
+
+
+TIES = {"lab": ("", 1), "bob": ("lab", 3), "den": ("", 1), "ann": ("den", 3), "cem": ("den", 1)}
+"""A tree in which accounts and users tie; nobody knows of dot."""
+PARENTS = {
+    "lab": ("", None),
+    "bob": ("lab", 1),
+    "ann": ("lab", None),
+    "cem": ("", 1),
+    "dot": ("", 2),
+}
+"""One in which an account has no share of its own."""
+
+
+@st.composite
+def slurms(draw: st.DrawFn) -> multifactor.Slurm:
+    """How slurmctld is configured."""
+    reset = draw(st.sampled_from(["none", "none", "daily"]))
+    return multifactor.Slurm(
+        tree=draw(st.sampled_from([multifactor.EVEN, TREE, TIES, PARENTS])),
+        half_life=draw(st.sampled_from([2, 30, 1000] + [0] * (reset == "daily"))),
+        period=draw(st.sampled_from([1, 3, 5, 60])),
+        phase=draw(st.sampled_from([0, 1, 7])),
+        reset=reset,
+        age=draw(st.sampled_from([0.0, 10.0, 1000.0])),
+        max_age=draw(st.sampled_from([3.0, 40.0])),
+        fairshare=draw(st.sampled_from([0.0, 10.0, 1000.0])),
+        algorithm=draw(st.sampled_from(["fair_tree", "fair_tree", "classic"])),
+        dampening=draw(st.sampled_from([1.0, 3.0])),
     )
 
 
@@ -234,6 +282,8 @@ def logs(
                 owner=draw(st.sampled_from(["ann", "bob", "bob", "cem", "dot"])),
                 charge=draw(st.sampled_from([0, 1, 1, 2, 5])),
                 used=draw(st.sampled_from([0, 1, 2, 5])),
+                fixed=draw(st.sampled_from([0.0, 0.0, 3.5, 500.0, -20.0])),
+                tier=draw(st.sampled_from([1, 1, 1, 1, 2])),
             )
         )
     steps = () if plain else draw(_steps(capacity))
@@ -312,6 +362,7 @@ def ownership_of(log: Log, ranking: Ranking) -> Ownership:
         operator=ranking.operator,
         tree=tree if ranking.tree else None,
         recalculation_s=ranking.recalculation,
+        multifactor=slurm_of(ranking.slurm),
     )
     numbers = [names.index(job.owner) for job in log.jobs]
     return Ownership(
@@ -322,6 +373,44 @@ def ownership_of(log: Log, ranking: Ranking) -> Ownership:
         used=np.array([job.used for job in log.jobs], np.float64),
         tree=tree,
         fairshare=fairshare,
+        priorities=priorities_of(log, fairshare.multifactor),
+    )
+
+
+def slurm_of(slurm: multifactor.Slurm) -> Multifactor:
+    """How slurmctld is configured, as the package takes it."""
+    return Multifactor(
+        tree_of(
+            Node(
+                name,
+                "user" if name in multifactor.USERS else "account",
+                NO_SHARE if share is None else share,
+                parent or None,
+            )
+            for name, (parent, share) in slurm.tree.items()
+        ),
+        SlurmUsage(
+            half_life_s=slurm.half_life,
+            period_s=slurm.period,
+            phase_s=slurm.phase,
+            reset=slurm.reset,
+            zone=ZoneInfo("UTC"),
+        ),
+        {"age": slurm.age, "fairshare": slurm.fairshare},
+        Scale(cpus=1, nodes=1, max_age_s=slurm.max_age),
+        Algorithm(slurm.algorithm),
+        slurm.dampening,
+    )
+
+
+def priorities_of(log: Log, slurm: Multifactor | None) -> Priorities:
+    """What stays of the priorities of a log's attempts; whom the tree does not know is root's."""
+    assert slurm is not None
+    names = slurm.tree.names
+    return Priorities(
+        np.array([names.index(j.owner) if j.owner in names else 0 for j in log.jobs], np.int64),
+        np.array([job.fixed for job in log.jobs], np.float64),
+        np.array([job.tier for job in log.jobs], np.int64),
     )
 
 

@@ -60,6 +60,7 @@ TESTED_IN: Final = {
     "kernels/scheduling/loop": "simulation/test_engine",
     "kernels/scheduling/order": "simulation/test_engine",
     "kernels/scheduling/owners": "simulation/test_engine",
+    "kernels/scheduling/multifactor": "simulation/test_multifactor",
     "kernels/scheduling/passes/planned": "simulation/test_engine",
     "kernels/scheduling/profile": "simulation/test_engine",
     "kernels/scheduling/queue": "simulation/test_engine",
@@ -94,7 +95,6 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
-    "audit.metrics.slurm.multifactor": "for notebooks: what sprio prints",
     "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
 }
 """Modules that nothing in the package imports, and what they are for."""

@@ -55,7 +55,7 @@ ARRAYS: Final[dict[Any, Array]] = {
 }
 LINES: Final = {(each.element, each.dimensions): each for each in ARRAYS.values()}
 MATHS: Final = {
-    **dict.fromkeys(("copysign", "exp", "expm1", "floor", "sin", "sqrt"), FLOAT),
+    **dict.fromkeys(("copysign", "exp", "expm1", "floor", "log", "sin", "sqrt"), FLOAT),
     "isnan": BOOL,
 }
 """Functions of ``math`` that kernels may call, and what they give."""

@@ -41,7 +41,7 @@ HEADER: Final = """\
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 # cython: cdivision=True, cpow=True
 cimport cython
-from libc.math cimport NAN, copysign, exp, expm1, floor, isnan, pow, sin, sqrt
+from libc.math cimport NAN, copysign, exp, expm1, floor, isnan, log, pow, sin, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from numpy import ascontiguousarray
 

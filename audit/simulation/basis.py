@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import __version__
-from audit.model import BY_OWNER, Order, Policy
+from audit.model import BY_USAGE, Order, Policy
 from audit.simulation import ownership
 from audit.simulation.snapshots import gone, in_snapshots
 from audit.simulation.workload import Ints, Workload
@@ -39,16 +39,18 @@ class Bases:
             policy: how the pool decides.
             fair_order: see ``fair_start.fair_starts``.
         """
-        by_owner = policy.order in BY_OWNER or fair_order in BY_OWNER
+        by_usage = policy.order in BY_USAGE or fair_order in BY_USAGE
         columns = [*_properties(work), *_sequence(rows, described)]
         ranking = ""
-        if by_owner:
+        if by_usage:
             owners = work.owners
             columns += [
                 owners.fingerprint,
                 owners.charge.view(np.int64),
                 owners.used.view(np.int64),
             ]
+            if owners.priorities is not None:
+                columns += [owners.priorities.fixed.view(np.int64), owners.priorities.tier]
             # recalculations are counted from the first arrival
             ranking = f"{ownership.settings(owners)} {work.arrival.min(initial=0)}"
         attempts = _hashes(columns)
@@ -60,7 +62,7 @@ class Bases:
         constant = np.frombuffer(hashlib.sha256(settings.encode()).digest()[:8], np.uint64)[0]
         with np.errstate(over="ignore"):
             context = in_snapshots(work, attempts)
-            if by_owner:  # all that has ended before counts as well
+            if by_usage:  # all that has ended before counts as well
                 started = np.where(work.has_started, attempts, np.uint64(0))
                 context = context + gone(work, started)
             self._fixed = _hashes([context.view(np.int64), attempts.view(np.int64)]) + constant

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import TAU_S, describe
-from audit.model import ATTEMPTS, BY_OWNER, Backfill, Order, Policy, Pool
+from audit.model import ATTEMPTS, BY_OWNER, BY_USAGE, Backfill, Order, Policy, Pool
 from audit.simulation import ownership
+from audit.simulation.multifactor import Clock
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
@@ -162,6 +163,7 @@ class Ranking(NamedTuple):
     path: Ints
     siblings: Ints
     half_life: float
+    clock: Clock
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
@@ -170,17 +172,18 @@ class Ranking(NamedTuple):
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
         bounds = len(self.owners.weights) + 1
-        return ledger(self.path, self.siblings, bounds, changes, self.half_life)
+        books = self.clock.books()
+        return ledger(self.path, self.siblings, bounds, changes, self.half_life, books)
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
     """What an order needs to know of owners."""
     counted = (work.start != NEVER) & ~(work.end == NEVER)
-    owner, owners, path, siblings = ownership.kernel_owners(
+    owner, owners, path, siblings, clock = ownership.kernel_owners(
         order, work.owners, work.arrival, work.start, work.end, counted
     )
     decay = ownership.half_life(order, work.owners)
-    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay)
+    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay, clock)
 
 
 def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
@@ -195,11 +198,12 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
         Order.lxf: kernels.EXPANSION,
         Order.fairshare: kernels.FAIRSHARE,
         Order.nuwt: kernels.NUWT,
+        Order.multifactor: kernels.MULTIFACTOR,
     }
     fair = goes_by.get(fair_order, kernels.RANK)
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
-    if fair_order in BY_OWNER and policy.order in BY_OWNER and fair_order is not policy.order:
+    if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
         raise SimulationError(
             f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
             "one of them by something else than owners"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
-from audit.model import BY_OWNER, Backfill, FstStatus, Order, Policy, Pool, Standing
+from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
@@ -134,7 +134,7 @@ def _computation(
     asked = np.zeros(len(work.arrival), np.bool_)
     asked[subjects] = True
     observed = engine.observation(work)
-    ranking = engine.kernel_ranking(work, policy.order if policy.order in BY_OWNER else fair_order)
+    ranking = engine.kernel_ranking(work, policy.order if policy.order in BY_USAGE else fair_order)
     model = Model(
         engine.kernel_jobs(work, policy, work.queued, ranking.owner),
         engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_)),

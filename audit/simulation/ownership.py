@@ -28,8 +28,11 @@ from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
 from audit.model import Order
+from audit.simulation import multifactor
+from audit.simulation.multifactor import NO_CLOCK, Clock, Multifactor, Priorities
 
 if TYPE_CHECKING:
+    from audit.kernels.scheduling.multifactor import Slurm
     from audit.kernels.scheduling.owners import Owners
 
 Ints = NDArray[np.int64]
@@ -49,6 +52,8 @@ class Fairshare(NamedTuple):
     tree: Tree | None = None
     """Without one, all have the same share, and only ``absolute`` has a meaning."""
     recalculation_s: int = 300
+    multifactor: Multifactor | None = None
+    """How slurmctld is configured, for the order of that name."""
 
 
 EQUAL_SHARES: Final = Fairshare()
@@ -64,6 +69,8 @@ class Ownership(NamedTuple):
     used: Floats  # [n] ≥ 0, runtime · size
     tree: Tree
     fairshare: Fairshare
+    priorities: Priorities | None = None
+    """For the order ``multifactor``."""
 
     def first(self, count: int) -> Ownership:
         """Those of the first ``count`` attempts."""
@@ -75,6 +82,7 @@ class Ownership(NamedTuple):
             self.used[:count],
             self.tree,
             self.fairshare,
+            None if self.priorities is None else self.priorities.first(count),
         )
 
 
@@ -99,6 +107,7 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
         )
     if isinstance(fairshare.method, Windows) and fairshare.method.alignment != "trailing":
         raise SimulationError("the order fairshare knows trailing windows only")
+    slurm = fairshare.multifactor
     named = held[fairshare.kind]
     names = named.unique().sort()
     number = pl.DataFrame({"name": names}).with_row_index("number")
@@ -130,6 +139,7 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
         (runtime.clip(0) * size).to_numpy().astype(np.float64),
         tree,
         fairshare,
+        None if slurm is None else multifactor.priorities(held, slurm),
     )
 
 
@@ -146,24 +156,28 @@ def unowned(count: int) -> Ownership:
 
 def kernel_owners(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> tuple[Ints, Owners, Ints, Ints]:
+) -> tuple[Ints, Owners, Ints, Ints, Clock]:
     """Owners as the kernels take them.
 
     Args:
-        order: what goes by them; another than ``fairshare`` and ``nuwt`` needs none.
+        order: what goes by them; what is not among ``model.BY_USAGE`` needs none.
         ownership: the owners of n attempts.
         arrival, start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
 
     Returns:
-        Each attempt's owner; all that is known of them; the way to each, nodes × levels; and the
-        account of each and its siblings.
+        Each attempt's owner; all that is known of them; the way to each, nodes × levels; the
+        account of each and its siblings; and when Slurm recalculates.
+
+    Raises:
+        SimulationError: the order is ``multifactor``, and nothing says how Slurm is configured.
     """
     from audit.kernels.scheduling.owners import NOTHING
     from audit.kernels.scheduling.owners import Owners as Known
 
     fairshare = ownership.fairshare
     method = fairshare.method
+    slurm, clock = _slurm(order, ownership, start, end, counted)
     windows = isinstance(method, Windows) and order is Order.fairshare
     weights = [method.decay**i for i in range(method.depth)] if isinstance(method, Windows) else []
     if order is Order.fairshare:
@@ -179,6 +193,8 @@ def kernel_owners(
         target, siblings = np.zeros(count), np.zeros(count, np.int64)
     else:
         owner = np.zeros(len(start), np.int64)
+        if order is Order.multifactor and ownership.priorities is not None:
+            owner = ownership.priorities.node
         path = np.full((1, 1), NOTHING)
         history = (np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         target, siblings = np.zeros(1), np.zeros(1, np.int64)
@@ -192,10 +208,23 @@ def kernel_owners(
             int(arrival.min(initial=2**62)) if len(arrival) else 0,
             fairshare.recalculation_s,
             *history,
+            slurm,
         ),
         path,
         siblings,
+        clock,
     )
+
+
+def _slurm(
+    order: Order, ownership: Ownership, start: Ints, end: Ints, counted: Bools
+) -> tuple[Slurm, Clock]:
+    if order is not Order.multifactor:
+        return multifactor.no_slurm(), NO_CLOCK
+    settings, own = ownership.fairshare.multifactor, ownership.priorities
+    if settings is None or own is None:
+        raise SimulationError("order multifactor: nothing says how Slurm is configured")
+    return multifactor.kernel_slurm(settings, own, ownership.charge, start, end, counted)
 
 
 def half_life(order: Order, ownership: Ownership) -> float:
@@ -205,13 +234,10 @@ def half_life(order: Order, ownership: Ownership) -> float:
 
 def settings(ownership: Ownership) -> str:
     """All that two rankings must have in common, owners aside, to rank alike."""
-    fairshare = ownership.fairshare._replace(tree=None)
-    tree = ownership.fairshare.tree
-    if tree is None:
-        return str(fairshare)
-    return (
-        f"{fairshare} {[*zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)]}"
-    )
+    fairshare, tree = ownership.fairshare, ownership.fairshare.tree
+    slurm = "" if fairshare.multifactor is None else multifactor.described(fairshare.multifactor)
+    nodes = "" if tree is None else trees.written(tree)
+    return f"{fairshare._replace(tree=None, multifactor=None)} {nodes} {slurm}"
 
 
 def paths(tree: Tree) -> Ints:

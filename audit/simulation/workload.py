@@ -32,7 +32,7 @@ KEYS: Final = ("cluster", "job_id", "attempt")
 _READ: Final = cs.by_name(
     *("pool", "standing", "arrival_time", "submit_time", "start_time", "occupancy_s", "walltime_s"),
     *("cpus", "nodes", "gpus", "mem_bytes", "priority", "state", "reason", "reservation"),
-    *("user", "account", "partition", "size", "suspended_s", "penalty", *SEQUENCE),
+    *("user", "account", "partition", "qos", "size", "suspended_s", "penalty", *SEQUENCE),
     require_all=False,
 )
 """Columns that a workload is made of; there may be many more."""

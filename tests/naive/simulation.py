@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tests.naive import attempts as naive
+from tests.naive import multifactor
 
 Amounts = tuple[int, ...]
 """One amount per resource."""
@@ -34,6 +35,8 @@ class Job(NamedTuple):
     owner: str = "ann"
     charge: int = 1  # usage per second
     used: int = 1  # runtime · size
+    fixed: float = 0.0  # Slurm's priority without age and fairshare
+    tier: int = 1
 
 
 class Step(NamedTuple):
@@ -70,6 +73,7 @@ class Ranking(NamedTuple):
     tree: Mapping[str, tuple[str, int | None]] | None = None
     """Parent ("": the root) and share of each node; share None: fairshare=parent."""
     recalculation: int = 5
+    slurm: multifactor.Slurm = multifactor.Slurm()
 
 
 class Rule(NamedTuple):
@@ -311,6 +315,22 @@ class Pool:
                     return float("inf") if job.priority is None else -job.priority
             raise ValueError(self.rule.order)
 
+        if self.rule.order == "multifactor":
+            slurm = self.rule.ranking.slurm
+            ran = [
+                multifactor.Ran(job.owner, start, end, job.charge)
+                for job, start, end, _ in self.spans()
+            ]
+            factor = multifactor.factors(slurm, ran, self.t)
+
+            def place(k: int) -> tuple[int, int]:
+                job = jobs[k]
+                owned = factor.get(job.owner, 0.0)
+                return -job.tier, -multifactor.priority(
+                    slurm, job.fixed, job.arrival, owned, self.t
+                )
+
+            return sorted(sorted(self.queue), key=place)
         if self.rule.order in TURNS:
             owner = {k: self.log.jobs[k].owner for k in self.queue}
             turns = {name: TURNS[self.rule.order](self, name) for name in set(owner.values())}

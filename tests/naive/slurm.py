@@ -115,7 +115,8 @@ def rivals(account: Node) -> list[Node]:
     return found
 
 
-def fair_tree(root: Node, *, merged: bool) -> dict[str, Seen]:
+def fair_tree(root: Node, *, merged: bool, grid: bool = False) -> dict[str, Seen]:
+    """What sshare says; ``grid``: logarithms of LevelFS are rounded to multiples of 2^−32."""
     seen: dict[str, Seen] = {}
 
     def level(account: Node, own_norm: float) -> None:
@@ -126,6 +127,8 @@ def fair_tree(root: Node, *, merged: bool) -> dict[str, Seen]:
             norm = own_norm if one.share is None else part
             used = one.usage / account.usage if account.usage else 0.0
             fs = 0.0 if norm == 0 else norm / used if used else math.inf
+            if grid and 0 < fs < math.inf:
+                fs = math.exp(math.floor(math.log(fs) * 2**32 + 0.5) / 2**32)
             norm_usage = one.usage / root.usage if root.usage else 0.0
             seen[one.name] = Seen(norm, norm_usage, used, None if one.share is None else fs)
         for one in among:

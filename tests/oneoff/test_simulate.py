@@ -176,7 +176,7 @@ def test_the_same_again_gives_the_same_bytes_and_nothing_beside(
 
 
 @settings(max_examples=25)
-@given(workloads(), policies())
+@given(workloads(), policies(slurm=False))
 def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> None:
     pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
     now = EPOCH + 200

@@ -41,7 +41,14 @@ STEPS = (
 
 
 @settings(max_examples=30)
-@given(rows(), rows(4), st.sampled_from(STEPS), st.sampled_from(STEPS), policies(), st.data())
+@given(
+    rows(),
+    rows(4),
+    st.sampled_from(STEPS),
+    st.sampled_from(STEPS),
+    policies(slurm=False),
+    st.data(),
+)
 def test_from_night_to_night_as_from_scratch(
     before: Rows,
     news: Rows,

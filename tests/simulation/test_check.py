@@ -510,7 +510,7 @@ def test_every_replay_passes_and_hardly_one_with_a_start_moved_does(
         assert ("lost", str(k)) in lost.select("check", "job_id").rows()
 
 
-@given(workloads(), policies(), st.integers(1, 4), st.booleans())
+@given(workloads(), policies(slurm=False), st.integers(1, 4), st.booleans())
 def test_every_simulated_schedule_passes(
     attempts: pl.DataFrame, policy: Policy, capacity: int, smaller: bool
 ) -> None:

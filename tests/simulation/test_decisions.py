@@ -167,7 +167,7 @@ def test_open_attempts_that_wait_are_told_when_they_would_have_started() -> None
 
 
 @settings(max_examples=30)
-@given(rows(), st.sampled_from(POOLS), policies(), st.sampled_from([0, 2, 60]))
+@given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.sampled_from([0, 2, 60]))
 def test_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy, tolerance: int
 ) -> None:

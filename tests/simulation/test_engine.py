@@ -416,7 +416,7 @@ def test_larger_than_the_pool_is_never_queued_and_holds_up_nobody() -> None:
 
 
 @settings(max_examples=30)
-@given(rows(), st.sampled_from(POOLS), policies())
+@given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_simulated_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy
 ) -> None:

@@ -310,7 +310,7 @@ def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFram
 
 
 @settings(max_examples=30)
-@given(rows(), st.sampled_from(POOLS), policies())
+@given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     made = table(records, pool, policy)
     log, keys = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
@@ -339,7 +339,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
 
 
 @settings(max_examples=20)
-@given(rows(), st.sampled_from(POOLS), policies(), st.randoms(use_true_random=False))
+@given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_names_matter(
     records: Rows, pool: Pool, policy: Policy, chance: Any
 ) -> None:

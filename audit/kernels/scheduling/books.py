@@ -1,15 +1,20 @@
 """What a simulation enters in the ledger of owners, for the orders that go by them."""
 
 from audit.kernels.compiled import inner
+from audit.kernels.scheduling.multifactor import book_end, book_start, open_accounts
 from audit.kernels.scheduling.owners import SINCE, USED, WAITED, charge_owner, open_ledger
 from audit.kernels.scheduling.space import (
     ARRANGED,
+    BOOKED,
     BY_OWNER,
+    CHARGED,
     CHARGING,
     END,
     FAIRSHARE,
     JOB,
+    MULTIFACTOR,
     NOBODY,
+    NOTHING_CHARGED,
     NOW,
     OUT_OF_ORDER,
     RUNNING,
@@ -29,13 +34,20 @@ def open_books(space: Space, model: Model, since: int) -> None:
     Steps that have been taken by then are those that planners were shown (``foresee``): what
     blocked attempts hold since, or gave back, is entered too.
     """
-    jobs, steps, rules, _ = model
+    jobs, steps, rules, owners = model
     state = space.state
     open_ledger(space.ledger, since)
     state[ARRANGED] = OUT_OF_ORDER
-    state[CHARGING] = 0
+    state[CHARGING] = NOTHING_CHARGED
+    if rules.order == MULTIFACTOR:
+        state[CHARGING] = BOOKED
+        open_accounts(owners.slurm, space.ledger.books, since)
+        for i in range(state[RUNNING]):
+            job = space.run[JOB, i]
+            start = space.run[END, i] - jobs.occupancy[job]
+            book_start(space.ledger.books, jobs.owner[job], jobs.charge[job], start)
     if rules.order == FAIRSHARE:
-        state[CHARGING] = 1
+        state[CHARGING] = CHARGED
         for i in range(state[RUNNING]):
             job = space.run[JOB, i]
             charge_owner(space.ledger, jobs.owner[job], jobs.charge[job], since)
@@ -55,6 +67,8 @@ def enter_ended(space: Space, jobs: Jobs, rules: Rules) -> None:
             job = run[JOB, i]
             if rules.order == FAIRSHARE:
                 charge_owner(space.ledger, jobs.owner[job], -jobs.charge[job], now)
+            elif rules.order == MULTIFACTOR:
+                book_ended(space, job, run[END, i], jobs)
             else:
                 count_ended(space, job, run[END, i], jobs)
 
@@ -68,11 +82,25 @@ def enter_blocked(space: Space, step_job: int, time: int, jobs: Jobs, rules: Rul
         job = step_job if step_job >= 0 else ending(step_job)
         charge = jobs.charge[job] if step_job >= 0 else -jobs.charge[job]
         charge_owner(space.ledger, jobs.owner[job], charge, space.state[NOW])
+    elif rules.order == MULTIFACTOR:
+        if step_job < NOBODY:
+            book_ended(space, ending(step_job), time, jobs)
+        elif jobs.occupancy[step_job] > 0:
+            book_start(space.ledger.books, jobs.owner[step_job], jobs.charge[step_job], time)
     elif step_job < NOBODY:
         job = ending(step_job)
         gone = time + 1 if jobs.occupancy[job] == 0 else time
         if gone > space.ledger.state[SINCE]:  # else the observed schedule has counted it
             count_ended(space, job, time, jobs)
+
+
+@inner
+def book_ended(space: Space, job: int, end: int, jobs: Jobs) -> None:
+    """Books what an attempt used until it ended; the observed schedule has what ended before."""
+    if jobs.occupancy[job] > 0:
+        start = end - jobs.occupancy[job]
+        counts = end > space.ledger.state[SINCE]
+        book_end(space.ledger.books, jobs.owner[job], jobs.charge[job], start, end, counts)
 
 
 @inner

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from audit.kernels.arrays import Bools, Ints
 from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.loop import arrive
+from audit.kernels.scheduling.multifactor import open_accounts, tick_of
 from audit.kernels.scheduling.order import arrange, comes_first
 from audit.kernels.scheduling.owners import AFTER_ALL, SERIAL, SINCE, open_ledger
 from audit.kernels.scheduling.passes.greedy import pass_greedy
@@ -25,6 +26,7 @@ from audit.kernels.scheduling.space import (
     GAP,
     HEAD,
     JOB,
+    MULTIFACTOR,
     NEXT_END,
     NOW,
     NUWT,
@@ -139,6 +141,10 @@ def pass_once(space: Space, model: Model) -> None:
         space.ledger.state[SINCE] = state[NOW]
         space.ledger.state[SERIAL] += 1
         state[ARRANGED] = OUT_OF_ORDER
+    elif rules.order == MULTIFACTOR:
+        books = space.ledger.books
+        if books.rated[0] != tick_of(books, state[NOW]):
+            open_accounts(model.owners.slurm, books, state[NOW])
     arrange(space, model)
     if rules.backfill == REPLAN:
         pass_replan(space, model)
@@ -212,7 +218,7 @@ def put_back(space: Space, job: int, model: Model) -> None:
             if rules.order == RANK:
                 comes_after = jobs.rank[other] > jobs.rank[job]
             else:
-                comes_after = comes_first(job, other, space, jobs, rules)
+                comes_after = comes_first(job, other, space, model)
             if comes_after:
                 break
         i += 1

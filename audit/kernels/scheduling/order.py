@@ -6,6 +6,7 @@ others one by one where they are few; else the queue is dealt out by owner, or m
 
 from audit.kernels.arrays import Ints
 from audit.kernels.compiled import inner
+from audit.kernels.scheduling.multifactor import priority_of, rate_users, tick_of
 from audit.kernels.scheduling.owners import (
     DEALT,
     SEEN,
@@ -22,6 +23,7 @@ from audit.kernels.scheduling.space import (
     EXPANSION,
     FAIRSHARE,
     HEAD,
+    MULTIFACTOR,
     NOW,
     NUWT,
     QUEUE_ROWS,
@@ -30,7 +32,6 @@ from audit.kernels.scheduling.space import (
     WAITING,
     Jobs,
     Model,
-    Rules,
     Space,
 )
 
@@ -51,6 +52,8 @@ def arrange(space: Space, model: Model) -> None:
         arranged = (now - owners.origin) // owners.recalculation
     elif rules.order == NUWT:
         arranged = 0
+    elif rules.order == MULTIFACTOR:
+        arranged = tick_of(space.ledger.books, now)
     if state[ARRANGED] == arranged:
         return
     state[ARRANGED] = arranged
@@ -59,7 +62,9 @@ def arrange(space: Space, model: Model) -> None:
     head = state[HEAD]
     count = state[TAIL] - head
     waiting = space.queue[WAITING]
-    if rules.order != EXPANSION:
+    if rules.order == MULTIFACTOR:
+        rate_users(owners.slurm, space.ledger.books, now)
+    elif rules.order != EXPANSION:
         for i in range(head, state[TAIL]):
             rate(rules.order, owners, space.ledger, jobs.owner[waiting[i]], now)
     order = space.spare[0]
@@ -67,16 +72,17 @@ def arrange(space: Space, model: Model) -> None:
         order[i] = head + i
     ordered = 1
     while ordered < count and comes_first(
-        waiting[head + ordered - 1], waiting[head + ordered], space, jobs, rules
+        waiting[head + ordered - 1], waiting[head + ordered], space, model
     ):
         ordered += 1
     if ordered == count:
         return
     first = 0
+    by_attempt = rules.order == EXPANSION or rules.order >= MULTIFACTOR
     if count - ordered <= FEW:
-        first = insert(space, ordered, count, jobs, rules)
-    elif rules.order == EXPANSION or not deal(space, count, jobs):
-        merge(space, count, jobs, rules)
+        first = insert(space, ordered, count, model)
+    elif by_attempt or not deal(space, count, jobs):
+        merge(space, count, model)
     for row in range(QUEUE_ROWS):
         rearrange(space.queue[row], order, space.spare[1], head, first, count)
     for x in range(space.resources):
@@ -96,7 +102,7 @@ def rate(by: int, owners: Owners, ledger: Ledger, owner: int, now: int) -> None:
 
 
 @inner
-def insert(space: Space, ordered: int, count: int, jobs: Jobs, rules: Rules) -> int:
+def insert(space: Space, ordered: int, count: int, model: Model) -> int:
     """Puts the last few of ``spare[0]`` among the first ``ordered``; gives the first new place."""
     order = space.spare[0]
     waiting = space.queue[WAITING]
@@ -107,7 +113,7 @@ def insert(space: Space, ordered: int, count: int, jobs: Jobs, rules: Rules) -> 
         high = i
         while low < high:
             middle = (low + high) // 2
-            if comes_first(waiting[order[middle]], waiting[moving], space, jobs, rules):
+            if comes_first(waiting[order[middle]], waiting[moving], space, model):
                 low = middle + 1
             else:
                 high = middle
@@ -163,7 +169,7 @@ def deal(space: Space, count: int, jobs: Jobs) -> bool:
 
 
 @inner
-def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
+def merge(space: Space, count: int, model: Model) -> None:
     """Sorts ``spare[0]`` by merging, which leaves alone what is in order already."""
     order = space.spare[0]
     merged = space.spare[1]
@@ -177,14 +183,14 @@ def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
             left = low
             right = middle
             if middle == high or comes_first(
-                waiting[order[middle - 1]], waiting[order[middle]], space, jobs, rules
+                waiting[order[middle - 1]], waiting[order[middle]], space, model
             ):
                 low = high
                 continue
             for k in range(low, high):
                 if right == high or (
                     left < middle
-                    and comes_first(waiting[order[left]], waiting[order[right]], space, jobs, rules)
+                    and comes_first(waiting[order[left]], waiting[order[right]], space, model)
                 ):
                     merged[k] = order[left]
                     left += 1
@@ -198,12 +204,27 @@ def merge(space: Space, count: int, jobs: Jobs, rules: Rules) -> None:
 
 
 @inner
-def comes_first(one: int, other: int, space: Space, jobs: Jobs, rules: Rules) -> bool:
+def comes_first(one: int, other: int, space: Space, model: Model) -> bool:
     """Whether attempt ``one`` is served before ``other``."""
-    if rules.order == EXPANSION:
+    jobs = model.jobs
+    if model.rules.order == EXPANSION:
         return expands_more(one, other, space.state[NOW], jobs)
+    if model.rules.order == MULTIFACTOR:
+        return has_priority(one, other, space, model)
     turn = compare(space.ledger, jobs.owner[one], jobs.owner[other])
     return turn > 0 or (turn == 0 and one < other)
+
+
+@inner
+def has_priority(one: int, other: int, space: Space, model: Model) -> bool:
+    """Whether Slurm puts attempt ``one`` before ``other``: tier, then priority; ties by index."""
+    jobs, slurm, books = model.jobs, model.owners.slurm, space.ledger.books
+    if slurm.tier[one] != slurm.tier[other]:
+        higher: bool = slurm.tier[one] > slurm.tier[other]
+        return higher
+    left = priority_of(slurm, books, one, jobs.owner[one], jobs.arrival[one])
+    right = priority_of(slurm, books, other, jobs.owner[other], jobs.arrival[other])
+    return left > right or (left == right and one < other)
 
 
 @inner

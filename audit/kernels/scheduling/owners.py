@@ -8,7 +8,8 @@ time. What the simulation adds is entered in the ``Ledger`` as it happens, as a 
 each account. Either is found again by an index that moves little: how far each bound of each
 account's windows had got.
 
-Under ``nuwt`` an owner's account is what its attempts waited and used that have ended.
+Under ``nuwt`` an owner's account is what its attempts waited and used that have ended. Of
+``multifactor`` all is in ``multifactor.py``.
 """
 
 import math
@@ -19,6 +20,7 @@ import numpy as np
 from audit.kernels.arrays import Floats, FloatTable, IntCube, Ints, IntTable
 from audit.kernels.compiled import inner, kernel
 from audit.kernels.operators import priority
+from audit.kernels.scheduling.multifactor import Books, Slurm
 
 # Registers: elements of Ledger.state.
 SINCE = 0  # until when the observed schedule says who used what; then the simulation does
@@ -76,6 +78,7 @@ class Owners(NamedTuple):
     time: Ints  # [entries], ascending for each account
     value: Floats  # what had been used (nuwt: waited) by then
     rate: Floats  # what is used per second from then on (nuwt: what had been used by then)
+    slurm: Slurm  # all that ``multifactor`` goes by, instead of the others
 
 
 class Ledger(NamedTuple):
@@ -91,9 +94,12 @@ class Ledger(NamedTuple):
     marks: IntCube  # 2 × accounts × bounds: the entry that each had got to, simulated and observed
     keys: FloatTable  # levels × nodes: what owners are compared by
     half_life: float  # > 0: instead of windows
+    books: Books  # of ``multifactor``
 
 
-def ledger(path: IntTable, siblings: Ints, bounds: int, changes: int, half_life: float) -> Ledger:
+def ledger(
+    path: IntTable, siblings: Ints, bounds: int, changes: int, half_life: float, books: Books
+) -> Ledger:
     """Room for ``changes`` starts and ends, under windows of so many bounds."""
     nodes, levels = path.shape
     accounts = 2 * nodes
@@ -109,6 +115,7 @@ def ledger(path: IntTable, siblings: Ints, bounds: int, changes: int, half_life:
         marks=np.zeros((2, accounts, bounds), np.int64),
         keys=np.zeros((levels, nodes), np.float64),
         half_life=half_life,
+        books=books,
     )
 
 

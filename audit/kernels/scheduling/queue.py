@@ -1,6 +1,7 @@
 """Those that wait: joining the queue, starting, and bounds that say where nothing can start."""
 
 from audit.kernels.compiled import inner
+from audit.kernels.scheduling.multifactor import book_start
 from audit.kernels.scheduling.owners import charge_owner
 from audit.kernels.scheduling.profile import copy_amounts
 from audit.kernels.scheduling.space import (
@@ -8,6 +9,8 @@ from audit.kernels.scheduling.space import (
     ARRANGED,
     BLOCK,
     BLOCK_BITS,
+    BOOKED,
+    CHARGED,
     CHARGING,
     ESTIMATE,
     GAP,
@@ -97,8 +100,10 @@ def begin(space: Space, i: int, jobs: Jobs) -> bool:
     leave(space, i)
     if job == state[GHOST]:
         return False
-    if state[CHARGING] > 0:
+    if state[CHARGING] == CHARGED:
         charge_owner(space.ledger, jobs.owner[job], jobs.charge[job], now)
+    elif state[CHARGING] == BOOKED and jobs.occupancy[job] > 0:
+        book_start(space.ledger.books, jobs.owner[job], jobs.charge[job], now)
     end: int = now + jobs.occupancy[job]
     hold(space, job, now + jobs.estimate[job], end, jobs)
     return end == now

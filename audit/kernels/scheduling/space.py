@@ -19,7 +19,7 @@ from audit.kernels.scheduling.profile import NEVER, Profile, add_amounts, copy_a
 NONE, NO_GUARANTEE, EASY, CONSERVATIVE, REPLAN = range(5)
 
 # Codes of Rules.order and Rules.fair: what the order of the queue goes by.
-RANK, EXPANSION, FAIRSHARE, NUWT = range(4)
+RANK, EXPANSION, FAIRSHARE, NUWT, MULTIFACTOR = range(5)
 BY_OWNER = FAIRSHARE  # this and those after it
 
 # Registers: elements of Space.state. Of all that happens:
@@ -39,7 +39,7 @@ FREED = 10  # conservative: until when what has been freed since the last compre
 # of this simulation:
 TARGET = 11  # it stops when this attempt has started; NOBODY: it does not
 GHOST = 12  # this attempt leaves the queue when it would start, and occupies nothing; or NOBODY
-CHARGING = 13  # 1: the ledger is told of what starts
+CHARGING = 13  # what the ledger is told of what starts: NOTHING_CHARGED, …
 REGISTERS = 14
 
 # Rows of Space.run.
@@ -52,6 +52,9 @@ WAITING = 0  # the attempt, or GAP
 ESTIMATE = 1
 WIDTH = 2  # see Jobs.width
 QUEUE_ROWS = 3
+
+# Values of state[CHARGING].
+NOTHING_CHARGED, CHARGED, BOOKED = range(3)
 
 NOBODY = -1
 GAP = -1
@@ -78,9 +81,9 @@ class Jobs(NamedTuple):
     """Bits of the request of the first resource, at most WIDTHS − 1."""
     request: IntTable  # resources × attempts
     owner: Ints
-    """A node of the share tree (``fairshare``), or a number (``nuwt``)."""
+    """A node of the share tree (``fairshare``, ``multifactor``), or a number (``nuwt``)."""
     charge: Floats
-    """What it uses per second (``fairshare``) or in all (``nuwt``)."""
+    """What it uses per second (``fairshare``, ``multifactor``) or in all (``nuwt``)."""
 
 
 class Steps(NamedTuple):

@@ -127,6 +127,11 @@ def build(nodes: Iterable[Node], *, root: str = ROOT, all_zero: bool = False) ->
     )
 
 
+def written(tree: Tree) -> str:
+    """All of a tree in a text: equal where trees are."""
+    return str([*zip(*tree[:3], tree.parents.tolist(), tree.shares.tolist(), strict=True)])
+
+
 def flat(
     entities: Iterable[str], shares: Mapping[str, float] | None = None, *, kind: Kind = "user"
 ) -> Tree:

@@ -107,6 +107,20 @@ class SlurmUsage:
         """The last tick at or before ``instant``, epoch s."""
         return instant - (instant - self.phase_s) % self.period_s
 
+    def resets(self, begin: int, end: int) -> Ints:
+        """Numbers of the ticks from ``begin`` to ``end`` (epoch s) that drop all usage, ascending.
+
+        The tick of number 0 is at ``phase_s``.
+        """
+        if self.reset in ("none", "now"):
+            return np.zeros(0, np.int64)
+        assert self.zone is not None  # seen to above
+        first, last = day_of(begin, self.zone), day_of(end, self.zone)
+        days = (first + timedelta(days=k) for k in range((last - first).days + 1))
+        bounds = (day_start(day, self.zone) for day in days if _begin(day, self.reset) == day)
+        ticks = np.array([-((self.phase_s - bound) // self.period_s) for bound in bounds], np.int64)
+        return np.unique(ticks)
+
     def sweep(self, grouped: Grouped, instants: Ints) -> tuple[Floats, Floats]:
         """Each owner's usage, a row per instant, a column per owner; and that of all.
 

@@ -22,6 +22,7 @@ _ORDERS: Final = {
     "recorded": "by the priorities in the log",
     "fairshare": "by fairshare",
     "nuwt": "who waited longest for what they used first",
+    "multifactor": "by the priorities that Slurm makes (age, fairshare, size, partition, QOS)",
 }
 _BACKFILLS: Final = {
     "none": "no backfilling",
