@@ -169,20 +169,24 @@ class Step(NamedTuple):
     """Whether schedulers knew of it beforehand."""
 
 
+Names = str | tuple[str, ...] | None
+"""One, any of several, or any at all."""
+
+
 class Scope(NamedTuple):
     """Which attempts a limit or a window is about: those that match all that is given."""
 
-    user: str | None = None
-    account: str | None = None
-    qos: str | None = None
-    partition: str | None = None
+    user: Names = None
+    account: Names = None
+    qos: Names = None
+    partition: Names = None
     walltime_above_s: int | None = None
-    """Those that ask for more than so many seconds, or for no bound at all."""
+    """Those that ask for more than so many seconds, or, where the log does not say, took more."""
     size_above: int | None = None
     """Those that ask for more than so much of the pool's counted resource."""
 
 
-Per = Literal["user", "account", "qos", "partition"]
+Per = Literal["user", "account", "qos", "partition", "job"]
 
 
 class Limit(NamedTuple):
@@ -194,6 +198,8 @@ class Limit(NamedTuple):
     per: Per | None = None
     """Of whom each may have so much; None: all that are in the scope, together."""
     scope: Scope = Scope()
+    exempt_qos: tuple[str, ...] = ()
+    """Attempts of the scope with these QOS count, but are not held."""
 
 
 class Window(NamedTuple):

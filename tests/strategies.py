@@ -16,12 +16,13 @@ from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import ATTEMPTS, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
+from audit.simulation.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
 from audit.simulation.multifactor import Multifactor, Priorities
 from audit.simulation.ownership import Fairshare, Ownership
 from audit.simulation.workload import NEVER, Workload
 from audit.words import Algorithm
 from tests.naive import multifactor
-from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, estimate_of
+from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, Window, estimate_of
 
 EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""
@@ -142,6 +143,7 @@ def policies(
     order: Order | None = None,
     backfill: Backfill | None = None,
     slurm: bool = True,
+    intervals: bool = False,
 ) -> Policy:
     """Any policy; half of those that can be have a depth or a window.
 
@@ -149,19 +151,25 @@ def policies(
         draw: Hypothesis's.
         order, backfill: None: any.
         slurm: whether it may be ``multifactor``, which needs to know how Slurm is configured.
+        intervals: whether there may be passes only every so often.
     """
     orders = [one for one in Order if slurm or one is not Order.multifactor]
     order = draw(st.sampled_from(orders)) if order is None else order
     backfill = draw(st.sampled_from(list(Backfill))) if backfill is None else backfill
+    every = draw(st.sampled_from([None, None, 1, 2, 5])) if intervals else None
     if backfill not in LIMITED:
-        return Policy(order, backfill)
+        return Policy(order, backfill, interval_s=every)
     depth = draw(st.sampled_from([None, None, None, 1, 2, 3]))
-    return Policy(order, backfill, depth, draw(st.sampled_from([None, None, None, 1, 3, 8])))
+    window = draw(st.sampled_from([None, None, None, 1, 3, 8]))
+    return Policy(order, backfill, depth, window, every)
 
 
 def rule(policy: Policy) -> Rule:
     """The same policy for the slow twin."""
-    return Rule(policy.order.value, policy.backfill.value, policy.depth, policy.window_s)
+    return Rule(
+        *(policy.order.value, policy.backfill.value, policy.depth, policy.window_s),
+        interval=policy.interval_s,
+    )
 
 
 TREE = {
@@ -240,6 +248,7 @@ def logs(
     blocked: bool = True,
     exact: bool = False,
     zero: bool = True,
+    limited: bool = False,
 ) -> Log:
     """The attempts of a pool with an observed schedule that no policy need have made.
 
@@ -250,6 +259,7 @@ def logs(
         blocked: whether some waited for something other than their turn.
         exact: each takes as long as was estimated.
         zero: whether some take no time.
+        limited: whether there may be limits and windows.
     """
     count = draw(st.sampled_from([1, 1, 2, 3])) if resources is None else resources
     capacity = tuple(draw(st.integers(1, 5)) for _ in range(count))
@@ -287,7 +297,39 @@ def logs(
             )
         )
     steps = () if plain else draw(_steps(capacity))
-    return Log(tuple(jobs), capacity, steps)
+    log = Log(tuple(jobs), capacity, steps)
+    return draw(_limited(log)) if limited else log
+
+
+@st.composite
+def _limited(draw: st.DrawFn, log: Log) -> Log:
+    """The same with at most two limits, per owner or for all, and at most two windows."""
+    kinds = draw(st.lists(st.sampled_from(["owner", "owner", "all"]), max_size=2))
+    owners = sorted({job.owner for job in log.jobs})
+    most = tuple(
+        (f"{k} {name}", draw(st.integers(0, 4)) if kind == "all" else bound)
+        for k, kind in enumerate(kinds)
+        for bound in [draw(st.integers(1, 3))]
+        for name in (owners if kind == "owner" else [""])
+    )
+    period = draw(st.sampled_from([2, 7, 12]))
+    hours = st.frozensets(st.integers(0, period - 1), max_size=period)
+    shut = draw(st.lists(hours, max_size=2))
+    jobs = []
+    for job in log.jobs:
+        counts = []
+        for k, kind in enumerate(kinds):
+            amount = draw(st.sampled_from([0, 1, 1, 1, 2]))
+            if amount:
+                name = f"{k} {job.owner if kind == 'owner' else ''}"
+                counts.append((name, amount, draw(st.sampled_from([True] * 5 + [False]))))
+        windows = [k for k in range(len(shut)) if draw(st.booleans())]
+        jobs.append(job._replace(counts=tuple(counts), windows=tuple(windows)))
+    return log._replace(
+        jobs=tuple(jobs),
+        most=most,
+        windows=tuple(Window(each, 1, period, EPOCH) for each in shut),
+    )
 
 
 def _requests(amount: int) -> st.SearchStrategy[int]:
@@ -339,7 +381,51 @@ def arrays(log: Log, ranking: Ranking = Ranking()) -> Workload:  # noqa: B008 (a
         step_change=amounts([step.change for step in steps]),
         step_planned=np.array([step.planned for step in steps], np.bool_),
         owners=ownership_of(log, ranking),
+        limits=limits_of(log),
     )
+
+
+def limits_of(log: Log) -> Limits:
+    """The limits and windows of a log's attempts."""
+    if not log.most and not log.windows:
+        return UNLIMITED
+    names = [name for name, _ in log.most]
+    touches = [
+        [(names.index(name), amount, binds) for name, amount, binds in job.counts]
+        + [(len(names) + w, 1, True) for w in job.windows]
+        for job in log.jobs
+    ]
+    flat = [touch for each in touches for touch in each]
+    counter, amount, binding = zip(*flat, strict=True) if flat else ((), (), ())
+    return Limits(
+        np.cumsum([0, *map(len, touches)]),
+        np.array(counter, np.int64),
+        np.array(amount, np.int64),
+        np.array(binding, np.bool_),
+        np.array([*(bound for _, bound in log.most), *[ROOM] * len(log.windows)], np.int64),
+        _edges(log),
+        np.array([log.breaks(k) for k in range(len(log.jobs))], np.bool_),
+        (),
+        "",
+    )
+
+
+def _edges(log: Log) -> Edges:
+    """Known one by one until some time after the first attempt, then by their period."""
+    if not log.windows:
+        return NO_EDGES
+    since = min((job.arrival for job in log.jobs), default=0)
+    since = min([since, *(job.start for job in log.jobs if job.start is not None)])
+    period = log.windows[0].units
+    until = since + 3
+    edges = []
+    for t in range(since, until + period + 1):
+        for k, window in enumerate(log.windows, len(log.most)):
+            before = t > since and window.closed(t - 1)
+            if window.closed(t) != before:
+                edges.append((t, k, SHUT if window.closed(t) else -SHUT))
+    time, counter, change = np.array(edges, np.int64).reshape(-1, 3).T.copy()
+    return Edges(time, counter, change, int((time > until).sum()), period)
 
 
 def ownership_of(log: Log, ranking: Ranking) -> Ownership:

@@ -53,12 +53,15 @@ class Bases:
                 columns += [owners.priorities.fixed.view(np.int64), owners.priorities.tier]
             # recalculations are counted from the first arrival
             ranking = f"{ownership.settings(owners)} {work.arrival.min(initial=0)}"
+        columns += work.limits.marks
         attempts = _hashes(columns)
         # planners look at planned steps however far ahead they are
         foreseen = np.flatnonzero(work.step_planned)
         ahead = (work.step_time[foreseen].tolist(), work.step_change[foreseen].tolist())
         settings = f"{__version__} {policy} {work.capacity.tolist()} {ahead}"
-        settings += f" {fair_order.value} {ranking}"
+        settings += f" {fair_order.value} {ranking} {work.limits.settings}"
+        if policy.interval_s:  # passes are counted from the first arrival
+            settings += f" {work.arrival.min(initial=0)}"
         constant = np.frombuffer(hashlib.sha256(settings.encode()).digest()[:8], np.uint64)[0]
         with np.errstate(over="ignore"):
             context = in_snapshots(work, attempts)

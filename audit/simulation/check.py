@@ -2,7 +2,8 @@
 
 A schedule is sound where nothing starts before it arrives or ends before it starts, no start
 overfills the pool, every attempt that was asked for is there once with the occupancy it really
-had, and, under ``conservative``, none starts later than first planned.
+had, no start is one that limits and windows forbid, and, under ``conservative``, none starts later
+than first planned, but for those whose plan a limit did not allow: these have none.
 
 Conventions: times are epoch seconds, an attempt holds what it asks for over ``[start, end)``. What
 is found is data, one row of ``FINDINGS`` each, in a fixed order; ``require_sound`` makes it an
@@ -21,6 +22,8 @@ from audit.errors import SimulationError
 from audit.metrics.attempts.contention import counted_resources
 from audit.model import Pool
 from audit.simulation.engine import PLANNED
+from audit.simulation.limit_check import beyond, hindered
+from audit.simulation.limits import UNLIMITED, Limits
 from audit.simulation.workload import KEYS, NEVER, Workload, workload
 
 IntArray = NDArray[np.int64]
@@ -45,6 +48,9 @@ class Check(StrEnum):
     OVER_CAPACITY = "over_capacity"
     """It starts at an instant after which more than there is is in use of something that it asks
     for [resource: the first of which it is so]."""
+    BEYOND_LIMIT = "beyond_limit"
+    """It starts where a limit or a window does not allow it [what there is then too much of: an
+    amount or attempts; a window that is closed: 1 or more]."""
     LATER_THAN_PLANNED = "later_than_planned"
     """It starts after the start it was first promised, and the pool kept what it had [seconds]."""
 
@@ -105,6 +111,7 @@ def check_schedule(
     capacity: int | Capacity,
     *,
     snapshot_time: int | None = None,
+    limits: Limits = UNLIMITED,
 ) -> pl.DataFrame:
     """Everything that makes ``schedule`` impossible for ``attempts`` on a pool of ``capacity``.
 
@@ -123,6 +130,7 @@ def check_schedule(
         snapshot_time: what started before it was running in the snapshot that the simulation
             began from, and may hold more than the capacity. What starts from then on may not add
             to that: free amounts may be negative, but then nothing starts (SPEC §4, *fits*).
+        limits: of the ``attempts``, row for row; whom they let never start need not.
 
     Where a step takes away what is in use, nothing is wrong; from then on what starts must fit. A
     start may be later than planned where the pool lost something unforeseen between the promise
@@ -144,9 +152,10 @@ def check_schedule(
     placed = rows.join(asked, on=KEYS, how="inner", nulls_equal=True, maintain_order="left")
     own = placed.filter(~pl.col("blocked"))
     findings = [
-        *_presence(rows, asked, placed, has),
+        *_presence(rows, asked, placed, has, limits),
         *_times(own),
         _over_capacity(placed, has, snapshot_time),
+        _beyond_limit(placed, limits, snapshot_time),
         _later_than_planned(placed, has, snapshot_time),
     ]
     return (
@@ -185,6 +194,7 @@ def check_simulated(
         ended.with_columns(end_time=end),
         _attempts(work, keys, resources),
         _capacity(work, resources),
+        limits=work.limits,
     )
 
 
@@ -225,6 +235,7 @@ def check_replay(
         _attempts(work, keys, resources).filter(pl.Series(taking_part, dtype=pl.Boolean)),
         _capacity(work, resources),
         snapshot_time=from_time,
+        limits=work.limits.of_those(taking_part),
     )
 
 
@@ -288,7 +299,11 @@ def _asked(attempts: pl.DataFrame, resources: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _presence(
-    rows: pl.DataFrame, asked: pl.DataFrame, placed: pl.DataFrame, capacity: Capacity
+    rows: pl.DataFrame,
+    asked: pl.DataFrame,
+    placed: pl.DataFrame,
+    capacity: Capacity,
+    limits: Limits,
 ) -> list[pl.DataFrame]:
     """Attempts lost, strangers, attempts with more than one row."""
     counts = rows.group_by(KEYS, maintain_order=True).agg(
@@ -302,6 +317,10 @@ def _presence(
     runs_on = placed.filter(pl.col("start_time").is_not_null(), pl.col("end_time").is_null())
     left = capacity.last - _requests(runs_on, capacity).sum(axis=0)
     stuck = queued & ((request > 0) & (request > left)).any(axis=1)
+    if limits.some:
+        waiting = waits["position"].to_numpy().astype(np.int64)
+        on = runs_on["position"].to_numpy().astype(np.int64)
+        queued &= ~limits.exceeded[waiting] & ~hindered(limits, waiting, on)
     if stuck.any():  # it may be the head of the queue for ever, and nobody get past it
         queued &= waits["rows"].is_null().to_numpy()
     return [
@@ -366,6 +385,19 @@ def _over_capacity(
     given = blocked if snapshot_time is None else blocked | (start < snapshot_time)
     faults = rows.with_columns(pl.Series("excess", excess)).filter(pl.Series((excess > 0) & ~given))
     return _finding(Check.OVER_CAPACITY, faults, at="start_time", amount=pl.col("excess"))
+
+
+def _beyond_limit(placed: pl.DataFrame, limits: Limits, snapshot_time: int | None) -> pl.DataFrame:
+    """Attempts that start where limits or windows do not allow it."""
+    rows = placed.filter(pl.col("start_time").is_not_null())
+    start = rows["start_time"].to_numpy()
+    end = np.maximum(rows["end_time"].fill_null(NEVER).to_numpy(), start)
+    position = rows["position"].to_numpy().astype(np.int64)
+    blocked = rows["blocked"].to_numpy()
+    excess = beyond(limits, position, start, end, blocked)
+    given = blocked if snapshot_time is None else blocked | (start < snapshot_time)
+    faults = rows.with_columns(pl.Series("excess", excess)).filter(pl.Series((excess > 0) & ~given))
+    return _finding(Check.BEYOND_LIMIT, faults, at="start_time", amount=pl.col("excess"))
 
 
 def _later_than_planned(

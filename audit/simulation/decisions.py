@@ -29,12 +29,13 @@ class Decisions(NamedTuple):
 def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) -> Decisions:
     """The first instant at which ``policy`` would have started each attempt.
 
-    At each instant t of the observed schedule (arrivals, starts, ends, capacity steps) one pass
-    says whom it would start: running are those with start < t < end and their expected ends, the
-    queue is those with arrival ≤ t ≤ start. Blocked attempts take from what is free from their
-    start to their end, as steps that no planner sees. Owners are ranked by the observed history.
-    Who is put aside (see ``tolerance_s``) runs from its start on, not only after it: what it takes
-    then nobody else could have had.
+    At each instant t of the observed schedule (arrivals, starts, ends, capacity steps, edges of
+    windows; with an interval, at the next multiple) one pass says whom it would start: running are
+    those with start < t < end and their expected ends, the queue is those with arrival ≤ t ≤ start.
+    Blocked attempts take from what is free, and count towards limits, from their start to their
+    end, as steps that no planner sees. Owners are ranked by the observed history. Who is put aside
+    (see ``tolerance_s``) runs from its start on, not only after it: what it takes then nobody else
+    could have had.
     ``conservative`` is judged as ``conservative_replan``: it keeps a plan, which no log tells.
 
     Args:
@@ -49,7 +50,7 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
     Source: SPEC §10, *Decisions*.
     """
     from audit.kernels.scheduling import decisions as kernels
-    from audit.kernels.scheduling.space import Model, space
+    from audit.kernels.scheduling.space import Model
 
     count = len(work.arrival)
     if policy.backfill is Backfill.conservative:
@@ -66,7 +67,7 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
         Model(
             engine.kernel_jobs(work, policy, queued, ranking.owner),
             steps,
-            engine.rules(policy),
+            engine.rules(policy, work),
             ranking.owners,
         ),
         observed,
@@ -74,8 +75,8 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
         engine.contiguous(work.capacity),
         tolerance_s,
         _last(work),
-        space(
-            len(work.capacity),
+        engine.room(
+            work,
             crowd,
             steps.number,
             ranking.ledger(0, 0),

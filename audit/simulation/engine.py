@@ -12,14 +12,16 @@ from audit.errors import SimulationError
 from audit.metrics.attempts.population import TAU_S, describe
 from audit.model import ATTEMPTS, BY_OWNER, BY_USAGE, Backfill, Order, Policy, Pool
 from audit.simulation import ownership
+from audit.simulation.limits import Limits
 from audit.simulation.multifactor import Clock
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
 if TYPE_CHECKING:
+    from audit.kernels.scheduling.limits import Limits as KernelLimits
     from audit.kernels.scheduling.owners import Ledger, Owners
     from audit.kernels.scheduling.snapshot import Observed
-    from audit.kernels.scheduling.space import Jobs, Rules, Steps
+    from audit.kernels.scheduling.space import Jobs, Rules, Space, Steps
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -46,12 +48,13 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             the observed ones.
 
     Returns:
-        Each attempt's start, ≥ its arrival. Who asks for more than there ever is never starts.
+        Each attempt's start, ≥ its arrival. Who asks for more than there ever is, or than a limit
+        allows, never starts.
 
     Source: SPEC §4.
     """
     from audit.kernels.scheduling.replay import replay as replay_kernel
-    from audit.kernels.scheduling.space import Model, space
+    from audit.kernels.scheduling.space import Model
 
     count = len(work.arrival)
     begun = np.full(count, NEVER)
@@ -67,13 +70,13 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     if count:
         ledger = ranking.ledger(count, steps.number)
         replay_kernel(
-            Model(jobs, steps, rules(policy), ranking.owners),
+            Model(jobs, steps, rules(policy, work), ranking.owners),
             observation(work),
             taking_part & ~work.blocked,
             contiguous(work.capacity),
             since,
             from_time is not None,
-            space(len(work.capacity), count, steps.number, ledger, begun, planned),
+            room(work, count, steps.number, ledger, begun, planned),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -186,8 +189,8 @@ def kernel_ranking(work: Workload, order: Order) -> Ranking:
     return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay, clock)
 
 
-def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
-    """A policy, and the order that would be fair, as the kernels take them.
+def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rules:
+    """A policy for a workload, and the order that would be fair, as the kernels take them.
 
     Raises:
         SimulationError: they do not go together.
@@ -228,6 +231,8 @@ def rules(policy: Policy, fair_order: Order = Order.fcfs) -> Rules:
         backfilling[policy.backfill],
         NEVER if policy.depth is None else policy.depth,
         NEVER if policy.window_s is None else policy.window_s,
+        policy.interval_s or 0,
+        int(work.arrival.min(initial=NEVER)),
     )
 
 
@@ -252,7 +257,32 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
         request,
         owner,
         contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
+        kernel_limits(work.limits),
     )
+
+
+def kernel_limits(limits: Limits) -> KernelLimits:
+    """Limits and windows as the kernels take them."""
+    from audit.kernels.scheduling import limits as kernels
+
+    return kernels.Limits(
+        contiguous(limits.first),
+        contiguous(limits.counter),
+        contiguous(limits.amount),
+        contiguous(limits.binding),
+        limits.most,
+        kernels.Edges(*limits.edges),
+    )
+
+
+def room(
+    work: Workload, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
+) -> Space:
+    """A space for so many attempts of a workload at one time; see ``scheduling.space``."""
+    from audit.kernels.scheduling.space import space
+
+    counters = len(work.limits.most)
+    return space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
 
 
 def kernel_steps(work: Workload, taken: Bools) -> Steps:

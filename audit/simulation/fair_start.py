@@ -138,11 +138,13 @@ def _computation(
     model = Model(
         engine.kernel_jobs(work, policy, work.queued, ranking.owner),
         engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_)),
-        engine.rules(policy, fair_order),
+        engine.rules(policy, work, fair_order),
         ranking.owners,
     )
     plans_ahead = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
-    steps_foreseen = bool(plans_ahead and work.step_planned.any())
+    at_once = not (
+        (plans_ahead and work.step_planned.any()) or work.limits.some or policy.interval_s
+    )
     capacity = engine.contiguous(work.capacity)
     crowd = snapshots.crowd(work, observed.present)
 
@@ -151,7 +153,7 @@ def _computation(
             model,
             observed,
             capacity,
-            steps_foreseen,
+            at_once,
             asked,
             low,
             high,
@@ -166,14 +168,14 @@ def _computation(
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of at most ``crowd`` attempts and so many capacity steps."""
     from audit.kernels.scheduling.fair_start import Trials
-    from audit.kernels.scheduling.space import Steps, space
+    from audit.kernels.scheduling.space import Steps
 
     resources = len(work.capacity)
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
     snapshot, start, trial = (
-        space(resources, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
+        engine.room(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
     )
     own_steps = Steps(
         np.zeros(most_steps, np.int64),
@@ -200,8 +202,8 @@ def fair_start_times(
 
     - fst_strict, fst_relaxed: epoch s, ≥ arrival; null: it has none
     - fst_status: ``model.FstStatus``, the first that applies of reserved, blocked,
-      exceeds_capacity, unknown_estimate (all of which have no fair start time), over_capacity,
-      provisional, preempted_context, final; null for attempts that have not ended
+      exceeds_capacity, exceeds_limit, unknown_estimate (all of which have no fair start time),
+      over_capacity, provisional, preempted_context, final; null for attempts that have not ended
     - fst_basis: int64; equal bases have equal fair start times
     - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
@@ -292,7 +294,8 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
     ):
         if holds.any():
             status[snapshots.in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
-    status[~work.queued] = _code(FstStatus.EXCEEDS_CAPACITY)
+    status[work.exceeding] = _code(FstStatus.EXCEEDS_LIMIT)
+    status[~work.fitting] = _code(FstStatus.EXCEEDS_CAPACITY)
     status[work.blocked] = _code(FstStatus.BLOCKED)
     return status
 

@@ -93,13 +93,15 @@ def replay(
         told: told of simulated instants, epoch s, now and then.
 
     Raises:
-        SimulationError: an impossible search is asked for.
+        SimulationError: an impossible search is asked for, or the pool has limits or windows.
     """
     from audit.kernels.scheduling import space as kernels
     from audit.kernels.scheduling.tabu import search as tabu
     from audit.kernels.scheduling.tabu.pursue import prepare, pursue
 
     _refuse_impossible(search)
+    if work.limits.some:
+        raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")
     count = len(work.arrival)
     begun = np.where(work.blocked, work.start, NEVER)
     planned = np.full(count, NEVER)
@@ -110,9 +112,9 @@ def replay(
     jobs = engine.kernel_jobs(work, POLICY, work.queued, engine.contiguous(work.owners.name))
     jobs = jobs._replace(charge=engine.contiguous(work.owners.used))
     ranking = engine.kernel_ranking(work, Order.fcfs)
-    model = kernels.Model(jobs, steps, engine.rules(POLICY), ranking.owners)
+    model = kernels.Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
     ledger = ranking.ledger(count, steps.number)
-    space = kernels.space(len(work.capacity), count, steps.number, ledger, begun, planned)
+    space = engine.room(work, count, steps.number, ledger, begun, planned)
     room = tabu.room(space, count, int(work.owners.name.max()) + 1, search.tabu)
     prepare(space, model, engine.contiguous(work.capacity), since)
     bits = np.random.PCG64(search.seed)
@@ -145,7 +147,7 @@ def simulate(
     planned starts is null: TS keeps none of its promises for certain.
 
     Raises:
-        SimulationError: an impossible search is asked for.
+        SimulationError: an impossible search is asked for, or ``pool`` has limits or windows.
 
     Source: SPEC §8, [K] §4.
     """

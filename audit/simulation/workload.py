@@ -20,6 +20,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.population import ordered
 from audit.model import SEQUENCE, Pool, Standing
+from audit.simulation.limits import UNLIMITED, Limits, covered, limits_of
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 
 Ints = NDArray[np.int64]
@@ -57,6 +58,7 @@ class Workload(NamedTuple):
     step_change: Ints  # [S] or [S, R]: what is added to what is free
     step_planned: Bools  # [S], known to planners beforehand
     owners: Ownership  # of the n attempts
+    limits: Limits = UNLIMITED  # of the n attempts
 
     @property
     def largest(self) -> Ints:
@@ -74,18 +76,29 @@ class Workload(NamedTuple):
 
     @property
     def queued(self) -> Bools:
-        """Who is queued at all: neither blocked nor larger than the pool ever is, [n]."""
+        """Who is queued at all: not blocked, not larger than the pool ever is or a limit, [n]."""
+        return ~self.blocked & self.fitting & ~self.exceeding
+
+    @property
+    def fitting(self) -> Bools:
+        """Who is not larger than the pool ever is, [n]."""
         request = self.request.reshape(len(self.arrival), len(self.capacity))
         fitting: Bools = ((request <= self.largest) | (request == 0)).all(1)
-        return ~self.blocked & fitting
+        return fitting
+
+    @property
+    def exceeding(self) -> Bools:
+        """Who by itself breaks a limit, [n]."""
+        return self.limits.exceeded if self.limits.some else np.zeros(len(self.arrival), np.bool_)
 
     def first(self, count: int) -> "Workload":
         """The first ``count`` attempts."""
         columns = self._asdict()
         for name in columns:
-            if name not in ("capacity", "owners") and not name.startswith("step_"):
+            if name not in ("capacity", "owners", "limits") and not name.startswith("step_"):
                 columns[name] = columns[name][:count]
-        return Workload(**columns | {"owners": self.owners.first(count)})
+        own = {"owners": self.owners.first(count), "limits": self.limits.of_first(count)}
+        return Workload(**columns | own)
 
 
 def workload(
@@ -130,6 +143,9 @@ def workload_of_rows(
     held = held.filter(~reserved)
     request = [held[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
     occupancy = _ints(held["occupancy"])
+    held_up = held.select(blocked()).to_series().to_numpy()
+    if pool.limits:
+        held_up = held_up & ~covered(held, pool.limits)
     one = len(resources) == 1
     work = Workload(
         arrival=_ints(held["arrival_time"]),
@@ -139,7 +155,7 @@ def workload_of_rows(
         estimate=np.maximum(np.maximum(_ints(held["walltime_s"].fill_null(0)), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=held["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
-        blocked=held.select(blocked()).to_series().to_numpy(),
+        blocked=held_up,
         open=held["open"].to_numpy(),
         no_estimate=(held["open"] & held["walltime_s"].is_null()).to_numpy(),
         preempted=(held["state"] == "PREEMPTED").fill_null(False).to_numpy(),
@@ -148,6 +164,7 @@ def workload_of_rows(
         step_change=steps.change[:, 0] if one else steps.change,
         step_planned=steps.planned,
         owners=owners_of(held, fairshare),
+        limits=limits_of(held, pool, _known_to(held, now)),
     )
     return work, _ints(held["row"])
 
@@ -175,6 +192,12 @@ def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
         .filter(pl.col("occupancy").is_not_null())
         .with_columns(end=start + pl.col("occupancy"))
     )
+
+
+def _known_to(held: pl.DataFrame, now: int) -> int:
+    """The last instant that anything is known of."""
+    last = held.select(pl.max_horizontal("arrival_time", "end").max()).item()
+    return max(now, last or now)
 
 
 def _ints(column: pl.Series) -> Ints:

@@ -6,7 +6,7 @@ At every instant the state is put together anew from the log.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.naive.simulation import BACKFILLINGS, Job, Log, Pool, Rule
+from tests.naive.simulation import BACKFILLINGS, Job, Log, Pool, Rule, queues
 
 
 class Judged(NamedTuple):
@@ -29,27 +29,42 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
         rule = rule._replace(backfill="conservative_replan")
     ready: dict[int, int] = {}
     over: set[int] = set()
-    for t in instants(log):
+    for t in passes(log, rule):
         aside = {k for k, first in ready.items() if t > first + tolerance}
         pool = seen(log, rule, t, aside)
         BACKFILLINGS[rule.backfill](pool)
         for k in pool.started:
             ready.setdefault(k, t)
+    for t in instants(log):
         if exceeded(log, t):
             over |= {k for k, job in enumerate(log.jobs) if job.start == t and not job.blocked}
     return Judged(ready, over)
 
 
+def passes(log: Log, rule: Rule) -> list[int]:
+    """Instants at which there is a pass: those where something happens, or the next multiples."""
+    at = instants(log)
+    if rule.interval is None or not log.jobs:
+        return at
+    origin = min(job.arrival for job in log.jobs)
+    return sorted({t for each in at if (t := each + -(each - origin) % rule.interval) <= at[-1]})
+
+
 def instants(log: Log) -> list[int]:
-    """Arrivals of those that are queued, starts, ends, capacity steps; up to the log's last."""
+    """Arrivals of who is queued, starts, ends, steps, edges of windows; up to the log's last."""
     met = [(k, job) for k, job in enumerate(log.jobs) if job.start is not None or job.open]
     told = {job.arrival for job in log.jobs}
     told |= {job.start for job in log.jobs if job.start is not None}
     told |= {job.end for job in log.jobs if job.end is not None and not job.open}
-    found = {job.arrival for k, job in met if not job.blocked and not log.exceeds(k)}
+    found = {job.arrival for k, job in met if queues(log, k)}
     found |= {job.start for _, job in met if job.start is not None}
     found |= {job.end for _, job in met if job.end is not None}
     found |= {step.time for step in log.steps}
+    for window in log.windows:
+        edge = window.next_edge(min(told, default=0) - 1)
+        while edge is not None and edge <= max(told, default=0):
+            found.add(edge)
+            edge = window.next_edge(edge)
     return sorted(t for t in found if t <= max(told, default=t))
 
 
@@ -69,7 +84,7 @@ def seen(log: Log, rule: Rule, t: int, aside: set[int]) -> Pool:
         elif (
             (job.start is not None or job.open)
             and job.arrival <= t
-            and not log.exceeds(k)
+            and queues(log, k)
             and k not in aside
         ):
             pool.queue.append(k)

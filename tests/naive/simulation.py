@@ -37,6 +37,10 @@ class Job(NamedTuple):
     used: int = 1  # runtime · size
     fixed: float = 0.0  # Slurm's priority without age and fairshare
     tier: int = 1
+    counts: tuple[tuple[str, int, bool], ...] = ()
+    """What it adds to which counters while it runs, and whether each must have room for it."""
+    windows: tuple[int, ...] = ()
+    """In the scope of which windows of the log it is."""
 
 
 class Step(NamedTuple):
@@ -45,12 +49,33 @@ class Step(NamedTuple):
     planned: bool
 
 
+class Window(NamedTuple):
+    """When none of its scope is started: in these units (hours) of each period (week)."""
+
+    shut: frozenset[int]
+    unit: int
+    units: int  # of a period
+    origin: int
+
+    def closed(self, t: int) -> bool:
+        return (t - self.origin) // self.unit % self.units in self.shut
+
+    def next_edge(self, t: int) -> int | None:
+        """When it next opens or closes."""
+        begin = self.origin + (t - self.origin) // self.unit * self.unit
+        later = [begin + k * self.unit for k in range(1, self.units + 1)]
+        return next((at for at in later if self.closed(at) != self.closed(at - 1)), None)
+
+
 class Log(NamedTuple):
     """The attempts of one pool in the order (arrival, submit, sequence), and what the pool has."""
 
     jobs: tuple[Job, ...]
     capacity: Amounts
     steps: tuple[Step, ...] = ()
+    most: tuple[tuple[str, int], ...] = ()
+    """How much each counter holds."""
+    windows: tuple[Window, ...] = ()  # all of one period
 
     def capacity_at(self, t: int) -> Amounts:
         return plus(self.capacity, *(step.change for step in self.steps if step.time <= t))
@@ -60,6 +85,18 @@ class Log(NamedTuple):
         ever = [self.capacity, *(self.capacity_at(step.time) for step in self.steps)]
         most = tuple(max(amounts) for amounts in zip(*ever, strict=True))
         return not fits(self.jobs[k].request, most)
+
+    def breaks(self, k: int) -> bool:
+        """Whether it alone breaks a limit, or may never start for windows."""
+        job, most = self.jobs[k], dict(self.most)
+        mine = [self.windows[w] for w in job.windows]
+        return any(binds and amount > most[name] for name, amount, binds in job.counts) or (
+            bool(mine)
+            and all(
+                any(window.closed(window.origin + unit * window.unit) for window in mine)
+                for unit in range(mine[0].units)
+            )
+        )
 
 
 class Ranking(NamedTuple):
@@ -85,6 +122,7 @@ class Rule(NamedTuple):
     window: int | None = None
     fair: str = "fcfs"
     ranking: Ranking = Ranking()
+    interval: int | None = None
 
 
 class Had(NamedTuple):
@@ -230,12 +268,15 @@ class Pool:
         self.running: dict[int, int] = {}  # when it started
         self.arriving: set[int] = set()
         self.queue: list[int] = []
-        self.unplanned: list[int] = []  # those of the queue that have no plan, in this order
+        self.unplanned: set[int] = set()  # those of the queue that have had no plan yet
+        self.last: int | None = None  # who is planned after all others of them
         self.plan: dict[int, int | None] = {}  # one start per queued attempt; None: nowhere
         self.first_plan: dict[int, int | None] = {}
         self.started: dict[int, int] = {}
         self.disturbed = False  # something ended early or capacity stepped since the last pass
         self.since: int | None = None  # until when the observed schedule says who used what
+        self.due: int | None = None  # the next pass
+        self.quiet: int | None = None  # until when edges are waited for
 
     # What is free
 
@@ -291,6 +332,20 @@ class Pool:
         changes = self.changes()
         job = self.log.jobs[k]
         for s in [after, *(instant for instant in changes if instant > after)]:
+            looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
+            if all(fits(job.request, self.beside_plans(t)) for t in looked_at):
+                return s
+        return None
+
+    def earliest_pass(self, k: int, after: int) -> int | None:
+        """The same of starts at which there is a pass."""
+        every = self.rule.interval
+        if every is None:
+            return self.earliest(k, after)
+        origin = min(job.arrival for job in self.log.jobs)
+        job, changes = self.log.jobs[k], self.changes()
+        for change in [after, *(instant for instant in changes if instant > after)]:
+            s = change + -(change - origin) % every
             looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
             if all(fits(job.request, self.beside_plans(t)) for t in looked_at):
                 return s
@@ -428,7 +483,7 @@ class Pool:
         arrived = sorted(k for k in self.arriving if self.log.jobs[k].arrival == self.t)
         self.arriving -= set(arrived)
         self.queue += arrived
-        self.unplanned += [k for k in self.in_order() if k in arrived]
+        self.unplanned |= set(arrived)
 
     def edges_of_blocked(self) -> set[int]:
         edges = set()
@@ -447,8 +502,38 @@ class Pool:
                 self.disturbed = True
             del self.running[k]
 
+    def next_pass(self) -> int:
+        """Passes are at multiples of an interval since the first arrival, or at all instants."""
+        t = self.t
+        if self.rule.interval is not None:
+            origin = min(job.arrival for job in self.log.jobs)
+            while (t - origin) % self.rule.interval != 0:
+                t += 1
+        return t
+
+    def allowed(self, k: int) -> bool:
+        """Whether k breaks no limit by starting now, and is in no window that is closed."""
+        job, most = self.log.jobs[k], dict(self.log.most)
+        if any(self.log.windows[w].closed(self.t) for w in job.windows):
+            return False
+        runs = [self.log.jobs[other] for other in self.running]
+        for one in self.blocked:
+            if one.start is not None and one.end is not None and one.start <= self.t < one.end:
+                runs.append(one)
+        for counter, amount, binds in job.counts:
+            used = sum(more for one in runs for name, more, _ in one.counts if name == counter)
+            if binds and used + amount > most[counter]:
+                return False
+        return True
+
     def passes(self) -> None:
         """(3) scheduling passes, until one starts nothing that ends at t."""
+        if not self.log.jobs:
+            return
+        self.due = self.next_pass()
+        if self.due != self.t:
+            return
+        self.due = None
         while True:
             before = set(self.started)
             BACKFILLINGS[self.rule.backfill](self)
@@ -462,13 +547,27 @@ class Pool:
         self.running[k] = self.started[k] = self.t
 
     def next_instant(self) -> int | None:
-        """Ends, arrivals, capacity steps and, under ``conservative``, planned starts."""
+        """Ends, arrivals, steps, edges of windows and, under ``conservative``, planned starts."""
         instants = {self.end_of(k) for k in self.running}
         instants |= {self.log.jobs[k].arrival for k in self.arriving}
         instants |= {step.time for step in self.log.steps}
         instants |= self.edges_of_blocked()
         instants |= {start for start in self.plan.values() if start is not None}
-        return min((instant for instant in instants if instant > self.t), default=None)
+        instants = {instant for instant in instants if instant > self.t}
+        if self.log.windows and (self.queue or self.arriving):
+            edge = min(
+                (at for window in self.log.windows if (at := window.next_edge(self.t)) is not None),
+                default=None,
+            )
+            if instants:
+                self.quiet = None
+            elif edge is not None and self.quiet is None:  # after three periods nothing else comes
+                self.quiet = self.t + 3 * self.log.windows[0].unit * self.log.windows[0].units
+            if edge is not None and (self.quiet is None or edge <= self.quiet):
+                instants.add(edge)
+        if self.due is not None:
+            instants.add(self.due)
+        return min(instants, default=None)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> bool:
         """From the passes at t on, until it has come so far; whether it ever did."""
@@ -525,6 +624,8 @@ def operator(  # noqa: PLR0911 (one for each)
 def _none(pool: Pool) -> None:
     """Start from the front; stop at the first that does not fit."""
     for k in pool.in_order():
+        if not pool.allowed(k):
+            continue
         if not fits(pool.log.jobs[k].request, pool.free()):
             return
         pool.start(k)
@@ -533,25 +634,33 @@ def _none(pool: Pool) -> None:
 def _no_guarantee(pool: Pool) -> None:
     """Start every one that fits."""
     for k in pool.in_order():
-        if fits(pool.log.jobs[k].request, pool.free()):
+        if fits(pool.log.jobs[k].request, pool.free()) and pool.allowed(k):
             pool.start(k)
 
 
 def _easy(pool: Pool) -> None:
-    looked_at = pool.in_order()[: pool.rule.depth]
-    # Start from the front until one (the head) does not fit.
-    while looked_at and fits(pool.log.jobs[looked_at[0]].request, pool.free()):
-        pool.start(looked_at.pop(0))
-    if not looked_at:
-        return
-    head = pool.log.jobs[looked_at.pop(0)].request
-    # Shadow: the first change at which the head fits (∞ where never).
-    shadow = next((s for s in pool.changes() if fits(head, pool.expected(s))), None)
-    # Extra: free at the shadow − the head's request.
-    extra = None if shadow is None else minus(pool.expected(shadow), head)
-    # Down the queue: start k if it fits now and (it ends by the shadow, or it fits in extra).
-    for k in looked_at:
+    head: Amounts | None = None
+    shadow = extra = None
+    looked_at = 0
+    for k in pool.in_order():
+        if not pool.allowed(k):  # passed over: it is no candidate
+            continue
+        if looked_at == pool.rule.depth:
+            return
+        looked_at += 1
         job = pool.log.jobs[k]
+        if head is None:
+            # Start from the front until one (the head) does not fit.
+            if fits(job.request, pool.free()):
+                pool.start(k)
+                continue
+            head = job.request
+            # Shadow: the first change at which the head fits (∞ where never).
+            shadow = next((s for s in pool.changes() if fits(head, pool.expected(s))), None)
+            # Extra: free at the shadow − the head's request.
+            extra = None if shadow is None else minus(pool.expected(shadow), head)
+            continue
+        # Down the queue: start k if it fits now and (it ends by the shadow, or fits in extra).
         if pool.rule.window is not None and job.estimate > pool.rule.window:
             continue
         if not fits(job.request, pool.free()):
@@ -564,32 +673,46 @@ def _easy(pool: Pool) -> None:
 
 
 def _conservative(pool: Pool) -> None:
-    # If something ended before its expected end (or capacity stepped): compress.
-    if pool.disturbed:
+    while True:
+        # If something ended before its expected end (or capacity stepped): compress.
+        if pool.disturbed:
+            for k in pool.in_order():
+                if k in pool.plan:
+                    _compress(pool, k)
+        pool.disturbed = False
+        # Then new arrivals get the earliest start that is left, and who lost its plan, if allowed.
+        without = [k for k in pool.in_order() if k not in pool.plan]
+        if pool.last in pool.unplanned:
+            without.remove(pool.last)
+            without.append(pool.last)
+        for k in without:
+            if k in pool.unplanned:
+                pool.plan[k] = pool.first_plan[k] = pool.earliest_pass(k, pool.t)
+            elif pool.allowed(k):
+                pool.plan[k] = pool.earliest_pass(k, pool.t)
+        pool.unplanned = set()
+        # Then those with planned start ≤ t start; what no longer fits is put back.
         for k in pool.in_order():
-            if k in pool.plan:
-                _compress(pool, k)
-    pool.disturbed = False
-    # Then new arrivals get the earliest start that is left.
-    for k in pool.unplanned:
-        pool.plan[k] = pool.first_plan[k] = pool.earliest(k, pool.t)
-    pool.unplanned = []
-    # Then those with planned start ≤ t start; what no longer fits is put back.
-    for k in pool.in_order():
-        planned = pool.plan[k]
-        if planned is None or planned > pool.t:
-            continue
-        if fits(pool.log.jobs[k].request, pool.free()):
-            pool.start(k)
-        else:
-            del pool.plan[k]
-            pool.plan[k] = pool.earliest(k, pool.t + 1)
+            planned = pool.plan.get(k)
+            if planned is None or planned > pool.t:
+                continue
+            if not pool.allowed(k):
+                del pool.plan[k]
+                pool.first_plan[k] = None
+                pool.disturbed = True  # what it leaves is news to the others
+            elif fits(pool.log.jobs[k].request, pool.free()):
+                pool.start(k)
+            else:
+                del pool.plan[k]
+                pool.plan[k] = pool.earliest_pass(k, pool.t + 1)
+        if not pool.disturbed:
+            return
 
 
 def _compress(pool: Pool, k: int) -> None:
     """Taken out and put back at the earliest start ≥ t at which it fits; it never moves later."""
     had = pool.plan.pop(k)
-    found = pool.earliest(k, pool.t)
+    found = pool.earliest_pass(k, pool.t)
     if found is None or (had is not None and found > had):
         found = had
     pool.plan[k] = found
@@ -599,7 +722,13 @@ def _conservative_replan(pool: Pool) -> None:
     """Plan the whole queue afresh, in queue order, and start those whose start is t."""
     pool.plan = {}
     one_waits = False
-    for k in pool.in_order()[: pool.rule.depth]:
+    looked_at = 0
+    for k in pool.in_order():
+        if not pool.allowed(k):  # passed over: a plan for it would hold up others
+            continue
+        if looked_at == pool.rule.depth:
+            break
+        looked_at += 1
         estimate = pool.log.jobs[k].estimate
         if one_waits and pool.rule.window is not None and estimate > pool.rule.window:
             continue
@@ -632,7 +761,7 @@ class Replay(NamedTuple):
 def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
     """All of a log under a policy: from an empty pool, or from what the log had at an instant."""
     everyone = range(len(log.jobs))
-    arriving = {k for k in everyone if _queues(log, k)}
+    arriving = {k for k in everyone if queues(log, k)}
     if from_time is None:
         instants = [log.jobs[k].arrival for k in everyone]
         instants += [step.time for step in log.steps]
@@ -644,15 +773,15 @@ def replay(log: Log, rule: Rule, from_time: int | None = None) -> Replay:
         pool.queue = [k for k in pool.queue if log.jobs[k].arrival < from_time]
         pool.arriving = {k for k in arriving if log.jobs[k].arrival >= from_time}
         pool.arrive()
-        pool.unplanned = pool.in_order()  # nobody has a plan yet
+        pool.unplanned = set(pool.queue)  # nobody has a plan yet
         pool.disturbed = False  # nothing was planned before
     pool.run()
     return Replay(pool.started, pool.first_plan)
 
 
-def _queues(log: Log, k: int) -> bool:
-    """Neither blocked nor larger than the pool ever is."""
-    return not log.jobs[k].blocked and not log.exceeds(k)
+def queues(log: Log, k: int) -> bool:
+    """Neither blocked nor larger than the pool ever is, or than a limit."""
+    return not log.jobs[k].blocked and not log.exceeds(k) and not log.breaks(k)
 
 
 def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
@@ -665,7 +794,7 @@ def _snapshot(log: Log, rule: Rule, t: int, exist: Sequence[int]) -> Pool:
             continue
         if job.start is not None and job.end is not None and job.start < t < job.end:
             pool.running[k] = job.start
-        elif (job.open if job.start is None else job.start >= t) and not log.exceeds(k):
+        elif (job.open if job.start is None else job.start >= t) and queues(log, k):
             pool.queue.append(k)
     return pool
 
@@ -680,30 +809,31 @@ def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
         turn = TURNS[rule.fair]
         own = turn(pool, log.jobs[j].owner)
         pool.queue = [k for k in pool.queue if turn(pool, log.jobs[k].owner) >= own]
-    pool.unplanned = pool.in_order()
+    pool.unplanned = set(pool.queue)
     return pool
 
 
 def strict(log: Log, rule: Rule, j: int) -> int | None:
     """j is in the queue; simulate from its arrival; FST = when j starts."""
-    if not _queues(log, j):
+    if not queues(log, j):
         return None
     pool = _at_arrival(log, rule, j)
     pool.queue.append(j)
-    pool.unplanned.append(j)  # planned last
+    pool.unplanned.add(j)
+    pool.last = j  # planned last
     pool.run(until=lambda: j in pool.started)
     return pool.started.get(j)
 
 
 def relaxed(log: Log, rule: Rule, j: int) -> int | None:
     """Simulate without j until everything queued has started; add j at the last of those starts."""
-    if not _queues(log, j):
+    if not queues(log, j):
         return None
     pool = _at_arrival(log, rule, j)
     if pool.queue and not pool.run(until=lambda: not pool.queue):
         return None
     pool.queue.append(j)
-    pool.unplanned.append(j)
+    pool.unplanned.add(j)
     pool.run(until=lambda: j in pool.started)
     return pool.started.get(j)
 
@@ -718,6 +848,7 @@ def status(log: Log, j: int) -> str:
     applies = {
         "blocked": log.jobs[j].blocked,
         "exceeds_capacity": log.exceeds(j),
+        "exceeds_limit": log.breaks(j),
         "unknown_estimate": any(job.open and job.no_estimate for job in context),
         "over_capacity": any(left < 0 for left in pool.free()),
         "provisional": any(job.open for job in context),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.naive.simulation import Log, Pool, Replay, Rule, _queues
+from tests.naive.simulation import Log, Pool, Replay, Rule, queues
 
 Plan = dict[int, int]
 """A start for each of those that wait with a planned start."""
@@ -156,6 +156,6 @@ def replay(log: Log, search: Search, heard: Heard = lambda *_: None) -> Replay:
     instants = [job.arrival for job in log.jobs] + [step.time for step in log.steps]
     instants += [job.start for job in log.jobs if job.start is not None]
     pool = Tabu(log, search, min(instants, default=0) - 1, heard)
-    pool.arriving = {k for k in range(len(log.jobs)) if _queues(log, k)}
+    pool.arriving = {k for k in range(len(log.jobs)) if queues(log, k)}
     pool.run()
     return Replay(pool.started, pool.first_plan)

@@ -480,7 +480,7 @@ def test_a_start_is_faultless_where_some_order_of_the_instant_lets_all_start(
     assert not set(faults["job_id"]) & set(frame.filter("blocked")["job_id"])
 
 
-@given(logs(), policies(), st.none() | st.integers(-1, 14), st.data())
+@given(logs(limited=True), policies(), st.none() | st.integers(-1, 14), st.data())
 def test_every_replay_passes_and_hardly_one_with_a_start_moved_does(
     log: Log, policy: Policy, since: int | None, data: st.DataObject
 ) -> None:

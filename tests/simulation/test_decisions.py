@@ -49,7 +49,13 @@ def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking = Ranking
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=15)
-    @given(logs(), policies(order, backfill), st.booleans(), TOLERANCES, rankings())
+    @given(
+        logs(limited=True),
+        policies(order, backfill, intervals=True),
+        st.booleans(),
+        TOLERANCES,
+        rankings(),
+    )
     def check(log: Log, policy: Policy, of_its_own: bool, tolerance: int, ranking: Ranking) -> None:
         if of_its_own:
             log = own(log, policy)
@@ -59,7 +65,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
 
 
 @settings(max_examples=20)
-@given(logs(), policies(), TOLERANCES, rankings())
+@given(logs(limited=True), policies(intervals=True), TOLERANCES, rankings())
 def test_python_as_defined(log: Log, policy: Policy, tolerance: int, ranking: Ranking) -> None:
     """Which notices an index out of range."""
     with in_python():

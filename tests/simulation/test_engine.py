@@ -45,7 +45,7 @@ def known(instants: np.ndarray) -> list[int | None]:
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
-    @given(logs(), policies(order, backfill), rankings())
+    @given(logs(limited=True), policies(order, backfill, intervals=True), rankings())
     def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         want = slow.replay(log, rule(policy)._replace(ranking=ranking))
         made = replay(arrays(log, ranking), policy)
@@ -103,7 +103,12 @@ def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: 
 @pytest.mark.parametrize("backfill", list(Backfill))
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
-    @given(logs(), policies(order, backfill), st.integers(0, 20), rankings())
+    @given(
+        logs(limited=True),
+        policies(order, backfill, intervals=True),
+        st.integers(0, 20),
+        rankings(),
+    )
     def compare(log: Log, policy: Policy, after: int, ranking: Ranking) -> None:
         instant = EPOCH + after
         want = slow.replay(log, rule(policy)._replace(ranking=ranking), instant)

@@ -9,23 +9,27 @@ from typing import NamedTuple
 
 from audit.kernels.arrays import Bools, Ints
 from audit.kernels.compiled import inner, kernel
+from audit.kernels.scheduling.limits import count, edge_at
 from audit.kernels.scheduling.loop import arrive
 from audit.kernels.scheduling.multifactor import open_accounts, tick_of
 from audit.kernels.scheduling.order import arrange, comes_first
 from audit.kernels.scheduling.owners import AFTER_ALL, SERIAL, SINCE, open_ledger
 from audit.kernels.scheduling.passes.greedy import pass_greedy
 from audit.kernels.scheduling.passes.planned import pass_replan
-from audit.kernels.scheduling.profile import NEVER, add_amounts
-from audit.kernels.scheduling.queue import any_fits, leave, make_stale, move, place
+from audit.kernels.scheduling.profile import NEVER, add_amounts, next_multiple
+from audit.kernels.scheduling.queue import any_can_start, leave, make_stale, move, place
 from audit.kernels.scheduling.snapshot import Observed, run_on
 from audit.kernels.scheduling.space import (
     ALIVE,
     ARRANGED,
     ARRIVING,
+    DUE,
+    EDGE,
     END,
     GAP,
     HEAD,
     JOB,
+    LATER,
     MULTIFACTOR,
     NEXT_END,
     NOW,
@@ -39,11 +43,13 @@ from audit.kernels.scheduling.space import (
     TAIL,
     UNTIL,
     WAITING,
+    Jobs,
     Model,
     Space,
-    add_steps,
+    let_edges_pass,
     release,
     reset,
+    take_steps,
 )
 
 
@@ -95,9 +101,10 @@ def decide(
         if now > until:
             return
         state[NOW] = now
-        state[STEP] = add_steps(model.steps, state[STEP], now, space.free, space.resources)
+        take_steps(space, model.steps, model.jobs)
+        let_edges_pass(space, model.jobs)
         if state[NEXT_END] <= now:
-            release(space)
+            release(space, model.jobs)
         arrive(space, model)
         while aside < ready and is_aside(out.told[aside], now, tolerance, out):
             if observed.start[out.told[aside]] >= now:
@@ -106,8 +113,11 @@ def decide(
         start_aside(space, model, observed, by_start, started, tolerance, out)
         waiting = state[ALIVE]
         next_end = state[NEXT_END]
-        if waiting > 0:
-            pass_once(space, model)
+        state[DUE] = next_multiple(now, model.rules.every, model.rules.origin)
+        if state[DUE] == now:
+            state[DUE] = NEVER
+            if waiting > 0:
+                pass_once(space, model)
         if state[ALIVE] < waiting:
             ready = take_back(space, model, observed, waiting - state[ALIVE], next_end, ready, out)
         started = start_observed(space, model, observed, by_start, started, tolerance, out)
@@ -128,14 +138,16 @@ def next_observed(
         instant = min(instant, observed.start[by_start[started]])
     if state[STEP] < model.steps.number:
         instant = min(instant, model.steps.time[state[STEP]])
-    return instant
+    instant = min(instant, edge_at(jobs.limits.edges, state[EDGE], state[LATER]))
+    due: int = min(instant, state[DUE])
+    return due
 
 
 @inner
 def pass_once(space: Space, model: Model) -> None:
     """One pass over the observed state; owners are ranked by what was observed."""
     rules, state = model.rules, space.state
-    if (rules.order != RANK or rules.backfill == REPLAN) and not any_fits(space):
+    if (rules.order != RANK or rules.backfill == REPLAN) and not any_can_start(space, model.jobs):
         return
     if rules.order == NUWT:
         space.ledger.state[SINCE] = state[NOW]
@@ -183,17 +195,18 @@ def take_back(
         if observed.start[job] == now:
             next_end = min(next_end, run[END, i])
         else:
-            take_out(space, i)
+            take_out(space, i, model.jobs)
             put_back(space, job, model)
     state[NEXT_END] = next_end
     return ready
 
 
 @inner
-def take_out(space: Space, i: int) -> None:
+def take_out(space: Space, i: int, jobs: Jobs) -> None:
     """Takes what runs at place ``i`` of ``run`` from there, and gives back what it holds."""
     run, held, state, resources = space.run, space.held, space.state, space.resources
     add_amounts(space.free, 0, held, i, 1, resources)
+    count(jobs.limits, space.used, run[JOB, i], -1)
     state[RUNNING] -= 1
     for row in range(RUN_ROWS):
         for k in range(i, state[RUNNING]):
@@ -293,7 +306,7 @@ def start_observed(
         if observed.end[job] > now:
             run_on(space, job, jobs, observed)
     if state[NEXT_END] <= now:  # what takes no time
-        release(space)
+        release(space, model.jobs)
     over = False
     for x in range(space.resources):
         over |= space.free[x, 0] < 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from audit.kernels.arrays import Bools, Ints, IntTable
 from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.books import open_books
-from audit.kernels.scheduling.loop import follow
+from audit.kernels.scheduling.loop import await_pass, follow
 from audit.kernels.scheduling.order import arrange, rate
 from audit.kernels.scheduling.owners import compare
 from audit.kernels.scheduling.passes.planned import foresee, plan_waiting
@@ -30,8 +30,10 @@ from audit.kernels.scheduling.space import (
     BY_OWNER,
     CONSERVATIVE,
     END,
+    FREED,
     GHOST,
     HEAD,
+    NEWS,
     NOBODY,
     NOW,
     RANK,
@@ -77,7 +79,7 @@ def fair_starts(
     model: Model,
     observed: Observed,
     capacity: Ints,
-    steps_foreseen: bool,
+    at_once: bool,
     subject: Bools,
     low: int,
     high: int,
@@ -90,7 +92,8 @@ def fair_starts(
         model: the attempts and how the pool decides; see ``follow``.
         observed: their schedule.
         capacity: before any step.
-        steps_foreseen: whether the policy plans ahead, and planned steps may lie ahead.
+        at_once: whether who waits alone starts as soon as it fits: nothing is limited, passes are
+            at all instants, and no policy that plans ahead sees steps that are planned.
         subject: whose fair start times are asked for.
         low, high: the range of indices; ``low`` < ``high``.
         trials: where they are worked out.
@@ -121,7 +124,7 @@ def fair_starts(
                 here = Model(jobs, here_steps, model.rules, model.owners)
                 state[STEP] = 0
             out.over[j] = holds_too_much(snapshot, here.steps)
-            out.strict[j], out.relaxed[j] = fair_start(trials, j, here, steps_foreseen)
+            out.strict[j], out.relaxed[j] = fair_start(trials, j, here, at_once)
             state[STEP] = taken
         enter(snapshot, j, now, model, observed, aside)
         if observed.present[j]:
@@ -138,7 +141,7 @@ def any_held(aside: Ints, observed: Observed) -> bool:
 
 
 @inner
-def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> tuple[int, int]:
+def fair_start(trials: Trials, job: int, model: Model, at_once: bool) -> tuple[int, int]:
     """The strict and relaxed fair start time of ``job`` from its snapshot; NEVER: none.
 
     Where the last to arrive stands last, it touches nobody before it starts: as a ghost it shows
@@ -146,7 +149,7 @@ def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> 
     where passes look at few, a ghost may not be looked at though it is the only one left.
     """
     source, space, rules = trials.snapshot, trials.space, model.rules
-    if source.state[ALIVE] == 0 and not steps_foreseen:
+    if source.state[ALIVE] == 0 and at_once:
         alone = earliest_alone(source, job, model.jobs, model.steps)
         return alone, alone
     conservative = rules.backfill == CONSERVATIVE
@@ -159,7 +162,7 @@ def fair_start(trials: Trials, job: int, model: Model, steps_foreseen: bool) -> 
         space.state[GHOST] = job
     follow(space, model)
     strict = space.begun[job]
-    relaxed = joined_last(space, job, model, steps_foreseen)
+    relaxed = joined_last(space, job, model, at_once)
     if not with_ghost:
         begin_again(source, space, job, model, True)
         space.state[TARGET] = job
@@ -173,22 +176,32 @@ def prepare(snapshot: Space, start: Space, job: int, model: Model) -> None:
     """Makes of a snapshot what the simulations for ``job`` begin with.
 
     Under a fair order those behind ``job`` are left out; under ``conservative`` the others are
-    planned, for their plans are the same with and without it.
+    planned, for their plans are the same with and without it, if there is a pass at once.
     """
-    jobs, steps, rules, _ = model
+    rules = model.rules
     copy_state(snapshot, start)
     if rules.fair != RANK:
         open_books(start, model, start.state[NOW])
         leave_those_behind(start, job, model)
-    if rules.backfill == CONSERVATIVE:
-        foresee(start, steps)
+    if rules.backfill == CONSERVATIVE and rules.every == 0:
+        foresee(start, model)
         if rules.order >= BY_OWNER:
             open_books(start, model, start.state[NOW])
-        arrange(start, model)
-        for i in range(start.state[TAIL]):
-            start.plan[i] = UNPLANNED
-            start.freed[i] = 0
-        plan_waiting(start, jobs)
+        plan_afresh(start, model)
+
+
+@inner
+def plan_afresh(space: Space, model: Model) -> None:
+    """Plans all that wait at the first pass, as if none had been planned before."""
+    state = space.state
+    for i in range(state[TAIL]):
+        space.plan[i] = UNPLANNED
+        space.freed[i] = 0
+    await_pass(space, model)
+    arrange(space, model)
+    plan_waiting(space, model)
+    state[FREED] = 0
+    state[NEWS] = 0
 
 
 @inner
@@ -208,26 +221,35 @@ def leave_those_behind(space: Space, job: int, model: Model) -> None:
 
 @inner
 def begin_again(source: Space, space: Space, job: int, model: Model, joins: bool) -> None:
-    """Lets a simulation begin from ``source``, where ``job`` has not joined; whether it does."""
+    """Lets a simulation begin from ``source``, where ``job`` has not joined; whether it does.
+
+    Where passes are not at all instants, plans are made at the first one, which is still to come.
+    """
     space.begun[job] = NEVER
     copy_state(source, space)
-    if model.rules.backfill == CONSERVATIVE:
+    conservative = model.rules.backfill == CONSERVATIVE
+    planned = model.rules.every == 0
+    if conservative and planned:
         copy_plans(source, space)
+    elif conservative:
+        foresee(space, model)
     if model.rules.order >= BY_OWNER:
         open_books(space, model, space.state[NOW])
+    if conservative and not planned:
+        plan_afresh(space, model)
     if joins:
         enqueue(space, job, model.jobs, model.rules)
 
 
 @inner
-def joined_last(space: Space, job: int, model: Model, steps_foreseen: bool) -> int:
+def joined_last(space: Space, job: int, model: Model, at_once: bool) -> int:
     """When ``job`` starts that joins a simulation once all others have started; NEVER: they do not.
 
     The simulation has come to that instant, if there is one.
     """
     if space.state[ALIVE] > 0:
         return NEVER
-    if not steps_foreseen:
+    if at_once:
         return earliest_alone(space, job, model.jobs, model.steps)
     space.begun[job] = NEVER
     space.state[GHOST] = NOBODY

@@ -2,6 +2,7 @@
 
 from audit.kernels.compiled import inner
 from audit.kernels.scheduling.books import enter_blocked, enter_ended
+from audit.kernels.scheduling.limits import edge_at
 from audit.kernels.scheduling.order import arrange
 from audit.kernels.scheduling.passes.greedy import pass_greedy
 from audit.kernels.scheduling.passes.planned import (
@@ -10,17 +11,22 @@ from audit.kernels.scheduling.passes.planned import (
     pass_replan,
     release_early,
 )
-from audit.kernels.scheduling.profile import NEVER, add_between, forget_past
-from audit.kernels.scheduling.queue import any_fits, enqueue
+from audit.kernels.scheduling.profile import NEVER, add_between, forget_past, next_multiple
+from audit.kernels.scheduling.queue import any_can_start, enqueue
 from audit.kernels.scheduling.space import (
     ALIVE,
     ARRIVING,
     BY_OWNER,
     CONSERVATIVE,
+    DUE,
+    EDGE,
     FREED,
+    LATER,
+    NEWS,
     NEXT_END,
     NOBODY,
     NOW,
+    QUIET,
     RANK,
     REPLAN,
     STEP,
@@ -29,9 +35,12 @@ from audit.kernels.scheduling.space import (
     Model,
     Space,
     Steps,
-    add_steps,
+    let_edges_pass,
     release,
+    take_steps,
 )
+
+PATIENCE = 3  # of the periods of edges
 
 
 @inner
@@ -48,9 +57,13 @@ def follow(space: Space, model: Model) -> None:
     """
     state = space.state
     while True:
-        news = happen(space, model)
+        state[NEWS] |= happen(space, model)
         arrive(space, model)
-        run_passes(space, model, news)
+        state[DUE] = next_multiple(state[NOW], model.rules.every, model.rules.origin)
+        if state[DUE] == state[NOW]:
+            run_passes(space, model, state[NEWS] > 0)
+            state[NEWS] = 0
+            state[DUE] = NEVER
         if state[TARGET] != NOBODY and space.begun[state[TARGET]] != NEVER:
             return
         instant = next_instant(space, model)
@@ -61,7 +74,7 @@ def follow(space: Space, model: Model) -> None:
 
 @inner
 def happen(space: Space, model: Model) -> bool:
-    """What comes before arrivals at an instant: (0) steps of the capacity, (1) ends.
+    """What comes before arrivals at an instant: (0) steps of the capacity and edges, (1) ends.
 
     Returns:
         Whether a step was taken or something ended before it was expected to: where a plan is kept,
@@ -70,7 +83,8 @@ def happen(space: Space, model: Model) -> bool:
     jobs, steps, rules, _ = model
     state = space.state
     first = state[STEP]
-    state[STEP] = add_steps(steps, first, state[NOW], space.free, space.resources)
+    take_steps(space, steps, jobs)
+    let_edges_pass(space, jobs)
     for step in range(first, state[STEP]):
         if rules.order >= BY_OWNER:
             enter_blocked(space, steps.job[step], steps.time[step], jobs, rules)
@@ -103,7 +117,7 @@ def end_due(space: Space, model: Model) -> bool:
         early = release_early(space, model.jobs)
     if model.rules.order >= BY_OWNER:
         enter_ended(space, model.jobs, model.rules)
-    release(space)
+    release(space, model.jobs)
     return early
 
 
@@ -129,12 +143,12 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
     in_question = not conservative and (rules.order != RANK or rules.backfill == REPLAN)
     again = space.state[ALIVE] > 0
     while again:
-        if in_question and not any_fits(space):
+        if in_question and not any_can_start(space, model.jobs):
             break
         if rules.order != RANK:
             arrange(space, model)
         if conservative:
-            again = pass_conservative(space, model.jobs, news)
+            again = pass_conservative(space, model, news)
         elif rules.backfill == REPLAN:
             again = pass_replan(space, model)
         else:
@@ -145,7 +159,10 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
 
 @inner
 def next_instant(space: Space, model: Model) -> int:
-    """The next instant, or NEVER: nothing waits and nobody arrives any more, or it is the last."""
+    """The next instant, or NEVER: nothing waits and nobody arrives any more, or it is the last.
+
+    Edges of windows never end. Where nothing else is to come, a few of their periods decide.
+    """
     state = space.state
     some_arrive = state[ARRIVING] < state[UNTIL]
     if state[ALIVE] == 0 and not some_arrive:
@@ -157,4 +174,24 @@ def next_instant(space: Space, model: Model) -> int:
         instant = min(instant, model.steps.time[state[STEP]])
     if model.rules.backfill == CONSERVATIVE:
         instant = min(instant, next_plan(space))
-    return instant
+    edges = model.jobs.limits.edges
+    edge = edge_at(edges, state[EDGE], state[LATER])
+    if instant != NEVER:
+        state[QUIET] = NEVER
+    elif edge != NEVER and state[QUIET] == NEVER:
+        state[QUIET] = state[NOW] + PATIENCE * edges.period
+    if edge <= state[QUIET]:
+        instant = min(instant, edge)
+    soonest: int = min(instant, state[DUE])
+    return soonest
+
+
+@inner
+def await_pass(space: Space, model: Model) -> None:
+    """Goes on to the next pass, which is still to come, where anybody waits for it."""
+    state, rules = space.state, model.rules
+    state[DUE] = next_multiple(state[NOW], rules.every, rules.origin)
+    while state[ALIVE] > 0 and state[NOW] < state[DUE]:
+        state[NOW] = next_instant(space, model)
+        happen(space, model)
+    state[DUE] = NEVER

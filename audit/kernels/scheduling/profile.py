@@ -149,19 +149,48 @@ def add_between(
 
 
 @inner
-def earliest(profile: Profile, begin: int, duration: int, request: IntTable, k: int) -> int:
-    """The first instant from ``begin`` on where attempt ``k`` fits for ``duration``, or NEVER."""
+def level_at(profile: Profile, i: int, instant: int) -> int:
+    """The index, from ``i`` on, of the level at an instant that is not before ``times[i]``."""
+    while i + 1 < profile.bounds[BEYOND] and profile.times[i + 1] <= instant:
+        i += 1
+    return i
+
+
+@inner
+def next_multiple(instant: int, every: int, origin: int) -> int:
+    """The first multiple of ``every`` since ``origin`` from ``instant`` on; of 0: ``instant``."""
+    return instant + (origin - instant) % every if every > 0 else instant
+
+
+@inner
+def earliest(
+    profile: Profile,
+    begin: int,
+    duration: int,
+    request: IntTable,
+    k: int,
+    every: int,
+    origin: int,
+) -> int:
+    """The first instant from ``begin`` on where attempt ``k`` fits for ``duration``, or NEVER.
+
+    One that is a multiple of ``every`` since ``origin``; 0: any.
+    """
     times, levels, bounds, resources = profile
     beyond = bounds[BEYOND]
-    i = bounds[FIRST]
-    while i + 1 < beyond and times[i + 1] <= begin:
-        i += 1
+    i = level_at(profile, bounds[FIRST], begin)
     while True:
         while i < beyond and not fits(request, k, levels, i, False, resources):
             i += 1
         if i == beyond:
             return NEVER
         start: int = max(begin, times[i])
+        if every > 0:
+            start = next_multiple(start, every, origin)
+            if i + 1 < beyond and times[i + 1] <= start:  # perhaps it does not fit there any more
+                begin = start
+                i = level_at(profile, i, start)
+                continue
         until = start + duration
         i += 1
         while i < beyond and times[i] < until and fits(request, k, levels, i, False, resources):
@@ -179,11 +208,13 @@ def earlier(
     duration: int,
     request: IntTable,
     k: int,
+    every: int,
+    origin: int,
 ) -> int:
     """The first instant before ``plan``, and before ``before``, at which attempt ``k`` fits.
 
     It is planned from ``plan`` on for ``duration``, which the profile holds and which is free for
-    itself. Gives ``plan`` where there is none.
+    itself. Gives ``plan`` where there is none. For ``every`` and ``origin`` see ``earliest``.
     """
     times, levels, bounds, resources = profile
     own_end = plan if plan == NEVER else plan + duration
@@ -196,8 +227,14 @@ def earlier(
         if i == beyond:
             return plan
         start: int = max(now, times[i])
+        if every > 0:
+            start = next_multiple(start, every, origin)
         if start >= limit:
             return plan
+        if every > 0 and i + 1 < beyond and times[i + 1] <= start:
+            now = start
+            i = level_at(profile, i, start)
+            continue
         until = start + duration
         i += 1
         while i < beyond and times[i] < until:

@@ -31,6 +31,7 @@ from audit.kernels.scheduling.space import (
     Space,
     fits_free,
     hold,
+    may_start,
 )
 
 
@@ -137,10 +138,10 @@ def move(space: Space, source: int, target: int) -> None:
 
 
 @inner
-def any_fits(space: Space) -> bool:
-    """Whether any of those that wait fits in what is free now."""
-    for i in range(space.state[HEAD], space.state[TAIL]):  # noqa: SIM110 (kernels know no any)
-        if fits_free(space, i):
+def any_can_start(space: Space, jobs: Jobs) -> bool:
+    """Whether any of those that wait fits in what is free now, and may start."""
+    for i in range(space.state[HEAD], space.state[TAIL]):
+        if fits_free(space, i) and may_start(space, i, jobs):
             return True
     return False
 

@@ -64,7 +64,7 @@ def replay(
         elif jobs.rank[j] >= 0:
             enqueue(space, j, jobs, rules)
     if rules.backfill == CONSERVATIVE:
-        foresee(space, model.steps)
+        foresee(space, model)
     if rules.order >= BY_OWNER:
         open_books(space, model, since if goes_on else since - 1)
     follow(space, model)

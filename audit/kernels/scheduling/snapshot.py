@@ -29,6 +29,7 @@ from audit.kernels.scheduling.space import (
     add_steps,
     ending,
     hold,
+    let_edges_pass,
     release,
 )
 
@@ -79,13 +80,14 @@ def move_on(
     state[NOW] = now
     steps = model.steps
     state[STEP] = add_steps(steps, state[STEP], now, snapshot.free, snapshot.resources)
+    let_edges_pass(snapshot, model.jobs)
     if next_change < now:
         next_change = min(
             start_queued(snapshot, model.jobs, observed),
             start_aside(snapshot, model.jobs, observed, aside),
         )
     if state[NEXT_END] <= now:
-        release(snapshot)
+        release(snapshot, model.jobs)
     return next_change
 
 
@@ -204,6 +206,8 @@ def copy_state(source: Space, target: Space) -> None:
     for register in range(REGISTERS):
         target.state[register] = state[register]
     copy_amounts(target.free, 0, source.free, 0, resources)
+    for counter in range(len(source.used)):
+        target.used[counter] = source.used[counter]
     for row in range(RUN_ROWS):
         for i in range(state[RUNNING]):
             target.run[row, i] = source.run[row, i]

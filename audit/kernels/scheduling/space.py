@@ -12,6 +12,7 @@ import numpy as np
 
 from audit.kernels.arrays import Bools, Floats, Ints, IntTable
 from audit.kernels.compiled import inner
+from audit.kernels.scheduling.limits import Limits, allowed, count, pass_edges
 from audit.kernels.scheduling.owners import Ledger, Owners
 from audit.kernels.scheduling.profile import NEVER, Profile, add_amounts, copy_amounts, fits
 
@@ -40,7 +41,13 @@ FREED = 10  # conservative: until when what has been freed since the last compre
 TARGET = 11  # it stops when this attempt has started; NOBODY: it does not
 GHOST = 12  # this attempt leaves the queue when it would start, and occupies nothing; or NOBODY
 CHARGING = 13  # what the ledger is told of what starts: NOTHING_CHARGED, …
-REGISTERS = 14
+# of its passes and windows:
+DUE = 14  # when the next pass is, where something has happened since the last one; or NEVER
+NEWS = 15  # 1: something ended early, or capacity stepped, since the last pass
+EDGE = 16  # index of the next edge of a window
+LATER = 17  # by how much it is later than it says
+QUIET = 18  # until when edges are waited for where nothing else is to come; NEVER: it is
+REGISTERS = 19
 
 # Rows of Space.run.
 EXPECTED = 0  # the expected end
@@ -60,6 +67,7 @@ NOBODY = -1
 GAP = -1
 HUGE = 1 << 62  # what a gap asks for
 UNPLANNED = -1
+LOST = -2
 OUT_OF_ORDER = -(1 << 62)
 
 # The queue is bounded in blocks of places: see Space.shortest.
@@ -84,6 +92,7 @@ class Jobs(NamedTuple):
     """A node of the share tree (``fairshare``, ``multifactor``), or a number (``nuwt``)."""
     charge: Floats
     """What it uses per second (``fairshare``, ``multifactor``) or in all (``nuwt``)."""
+    limits: Limits
 
 
 class Steps(NamedTuple):
@@ -108,6 +117,9 @@ class Rules(NamedTuple):
     backfill: int
     depth: int
     window: int
+    every: int
+    """Passes are at multiples of so many seconds since ``origin``; 0: whenever something is."""
+    origin: int
 
 
 class Model(NamedTuple):
@@ -128,6 +140,8 @@ class Space(NamedTuple):
     """What is free now; may be negative."""
     extra: IntTable  # resources × 1
     """Under ``easy``: what the head of the queue leaves at the shadow; else working space."""
+    used: Ints  # [counters]
+    """What counts in each, see ``limits``."""
     run: IntTable  # EXPECTED, END, JOB × those that run, ascending by EXPECTED
     held: IntTable  # resources × those that run
     queue: IntTable  # WAITING, ESTIMATE, WIDTH × places
@@ -138,7 +152,8 @@ class Space(NamedTuple):
     least: IntTable  # resources × blocks
     """Of the same places: the least request of each resource."""
     plan: Ints  # [places]
-    """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet."""
+    """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet; LOST: a limit
+    did not allow it. The latter two are below 0."""
     freed: Ints  # [places]
     """As ``state[FREED]``, for one place: what those behind it in the queue gave up."""
     spare: IntTable  # 2 × places: working space
@@ -147,13 +162,19 @@ class Space(NamedTuple):
     begun: Ints  # [attempts]
     """Gets the start of each attempt that starts."""
     planned: Ints  # [attempts] or none
-    """Gets the first plan of each attempt under ``conservative``."""
+    """Gets the first plan of each attempt under ``conservative``, unless that is lost."""
     resources: int
     """How many there are."""
 
 
 def space(
-    resources: int, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
+    resources: int,
+    attempts: int,
+    steps: int,
+    counters: int,
+    ledger: Ledger,
+    begun: Ints,
+    planned: Ints,
 ) -> Space:
     """Room for ``attempts`` at one time, and for ``steps`` planned steps."""
     places = attempts + 2
@@ -163,6 +184,7 @@ def space(
         state=np.zeros(REGISTERS, np.int64),
         free=np.zeros((resources, 1), np.int64),
         extra=np.zeros((resources, 1), np.int64),
+        used=np.zeros(counters, np.int64),
         run=np.zeros((RUN_ROWS, places), np.int64),
         held=np.zeros((resources, places), np.int64),
         queue=np.zeros((QUEUE_ROWS, places), np.int64),
@@ -200,6 +222,9 @@ def reset(space: Space, capacity: Ints) -> None:
     state[NEXT_END] = NEVER
     state[TARGET] = NOBODY
     state[GHOST] = NOBODY
+    state[DUE] = NEVER
+    state[QUIET] = NEVER
+    space.used[:] = 0
     for x in range(space.resources):
         space.free[x, 0] = capacity[x]
 
@@ -220,6 +245,34 @@ def fits_free(space: Space, i: int) -> bool:
 
 
 @inner
+def may_start(space: Space, i: int, jobs: Jobs) -> bool:
+    """Whether limits and windows allow what waits at place ``i``, which is no gap, to start now."""
+    return allowed(jobs.limits, space.used, space.queue[WAITING, i])
+
+
+@inner
+def take_steps(space: Space, steps: Steps, jobs: Jobs) -> None:
+    """Takes the steps up to now; what begins or ends with them counts, or does no longer."""
+    state = space.state
+    first = state[STEP]
+    state[STEP] = add_steps(steps, first, state[NOW], space.free, space.resources)
+    for step in range(first, state[STEP]):
+        if steps.job[step] > NOBODY:
+            count(jobs.limits, space.used, steps.job[step], 1)
+        elif steps.job[step] < NOBODY:
+            count(jobs.limits, space.used, ending(steps.job[step]), -1)
+
+
+@inner
+def let_edges_pass(space: Space, jobs: Jobs) -> None:
+    """Opens and closes windows up to now."""
+    state = space.state
+    state[EDGE], state[LATER] = pass_edges(
+        jobs.limits.edges, state[EDGE], state[LATER], state[NOW], space.used
+    )
+
+
+@inner
 def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
     """Enters an attempt among those that run, and takes its request from what is free."""
     run, held, state, resources = space.run, space.held, space.state, space.resources
@@ -237,10 +290,11 @@ def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
     copy_amounts(held, i, jobs.request, job, resources)
     state[RUNNING] += 1
     state[NEXT_END] = min(state[NEXT_END], end)
+    count(jobs.limits, space.used, job, 1)
 
 
 @inner
-def release(space: Space) -> None:
+def release(space: Space, jobs: Jobs) -> None:
     """Frees what has ended by now."""
     run, held, state, resources = space.run, space.held, space.state, space.resources
     now = state[NOW]
@@ -249,6 +303,7 @@ def release(space: Space) -> None:
     for i in range(state[RUNNING]):
         if run[END, i] <= now:
             add_amounts(space.free, 0, held, i, 1, resources)
+            count(jobs.limits, space.used, run[JOB, i], -1)
             continue
         next_end = min(next_end, run[END, i])
         if kept != i:

@@ -5,7 +5,6 @@ from audit.kernels.scheduling.passes.expected import add_expected, next_expected
 from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
 from audit.kernels.scheduling.queue import begin, bound
 from audit.kernels.scheduling.space import (
-    ALIVE,
     BLOCK_BITS,
     EASY,
     ESTIMATE,
@@ -22,6 +21,7 @@ from audit.kernels.scheduling.space import (
     Space,
     Steps,
     fits_free,
+    may_start,
 )
 
 FEW = 16  # places that it takes no longer to look at than to bound
@@ -35,21 +35,26 @@ def pass_greedy(space: Space, model: Model) -> bool:
     rules = model.rules
     again = False
     looked = 0
-    while state[ALIVE] > 0 and looked < rules.depth and fits_free(space, state[HEAD]):
-        again |= begin(space, state[HEAD], model.jobs)
-        looked += 1
+    head = state[HEAD]
+    while head < state[TAIL] and looked < rules.depth:
+        if space.queue[WAITING, head] != GAP and may_start(space, head, model.jobs):
+            if not fits_free(space, head):
+                break
+            again |= begin(space, head, model.jobs)
+            looked += 1
+        head += 1
     looked += 1  # at the head, which does not fit
-    if rules.backfill != NONE and state[ALIVE] >= 2 and looked < rules.depth:
-        again |= fill_behind_head(space, model, looked)
+    if rules.backfill != NONE and head + 1 < state[TAIL] and looked < rules.depth:
+        again |= fill_behind(space, model, head, looked)
     return again
 
 
 @inner
-def fill_behind_head(space: Space, model: Model, looked: int) -> bool:
-    """Starts those behind the head of the queue that may; whether any of them ends at once.
+def fill_behind(space: Space, model: Model, head: int, looked: int) -> bool:
+    """Starts those behind place ``head`` that may; whether any of them ends at once.
 
-    ``looked``: at how many this pass has looked already. Blocks of places where nothing can start
-    are passed over; where ``depth`` counts places, each is looked at.
+    ``looked``: at how many this pass has looked already; whom a limit holds is none of them. Blocks
+    of places where nothing fits are passed over; where ``depth`` counts, each place is looked at.
     """
     state = space.state
     rules = model.rules
@@ -58,8 +63,9 @@ def fill_behind_head(space: Space, model: Model, looked: int) -> bool:
     width = 0  # the bits of what is free
     while width < WIDTHS - 1 and space.free[0, 0] >> width > 0:
         width += 1
+    limited = len(space.used) > 0
     again = False
-    i = state[HEAD] + 1
+    i = head + 1
     tail = state[TAIL]
     while i < tail and looked < rules.depth:
         block = i >> BLOCK_BITS
@@ -72,11 +78,11 @@ def fill_behind_head(space: Space, model: Model, looked: int) -> bool:
                 continue
         started = False
         while i < stop and looked < rules.depth:
-            if space.queue[WAITING, i] != GAP:
+            if space.queue[WAITING, i] != GAP and (not limited or may_start(space, i, model.jobs)):
                 looked += 1
                 if fits_free(space, i) and space.queue[ESTIMATE, i] <= longest:
                     if left == UNKNOWN:
-                        left = left_to_shadow(space, model)
+                        left = left_to_shadow(space, model, head)
                     if spares_head(space, i, left):
                         again |= begin(space, i, model.jobs)
                         started = True
@@ -122,18 +128,17 @@ def spares_head(space: Space, i: int, left: int) -> bool:
 
 
 @inner
-def left_to_shadow(space: Space, model: Model) -> int:
+def left_to_shadow(space: Space, model: Model, head: int) -> int:
     """The seconds left to the shadow under ``easy``; NEVER: there is none."""
     shadow = NEVER
     if model.rules.backfill == EASY:
-        shadow = shadow_of_head(space, model.steps)
+        shadow = shadow_of(head, space, model.steps)
     return NEVER if shadow == NEVER else shadow - space.state[NOW]
 
 
 @inner
-def shadow_of_head(space: Space, steps: Steps) -> int:
-    """When the head of the queue is expected to fit, or NEVER; ``extra`` is what it leaves then."""
-    head = space.state[HEAD]
+def shadow_of(head: int, space: Space, steps: Steps) -> int:
+    """When the head, a place, is expected to fit, or NEVER; ``extra`` is what it leaves then."""
     extra, resources = space.extra, space.resources
     copy_amounts(extra, 0, space.free, 0, resources)
     ended = 0

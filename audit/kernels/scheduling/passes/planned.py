@@ -21,6 +21,7 @@ from audit.kernels.scheduling.space import (
     GAP,
     HEAD,
     JOB,
+    LOST,
     NOW,
     RUNNING,
     STEP,
@@ -31,8 +32,9 @@ from audit.kernels.scheduling.space import (
     Model,
     Space,
     Steps,
-    add_steps,
     fits_free,
+    may_start,
+    take_steps,
 )
 
 
@@ -59,12 +61,11 @@ def expect(space: Space, steps: Steps) -> None:
 
 
 @inner
-def foresee(space: Space, steps: Steps) -> None:
+def foresee(space: Space, model: Model) -> None:
     """Makes the first profile of a simulation under ``conservative``, with the steps up to now."""
-    state = space.state
-    state[STEP] = add_steps(steps, state[STEP], state[NOW], space.free, space.resources)
-    state[FREED] = 0
-    expect(space, steps)
+    take_steps(space, model.steps, model.jobs)
+    space.state[FREED] = 0
+    expect(space, model.steps)
 
 
 @inner
@@ -87,45 +88,67 @@ def release_early(space: Space, jobs: Jobs) -> bool:
 
 
 @inner
-def pass_conservative(space: Space, jobs: Jobs, news: bool) -> bool:
+def pass_conservative(space: Space, model: Model, news: bool) -> bool:
     """A pass of ``conservative``; whether what it starts ends at once.
 
-    ``news``: whether something ended early, or capacity stepped, since the last pass.
+    ``news``: whether something ended early, or capacity stepped, since the last pass. What those
+    leave whose plans are lost, the others get at once.
     """
-    state = space.state
-    now = state[NOW]
-    forget_past(space.profile, now)
-    if news:
-        compress(space, jobs)
-    plan_waiting(space, jobs)
+    forget_past(space.profile, space.state[NOW])
     again = False
-    for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] == GAP or space.plan[i] > now:
-            continue
-        if fits_free(space, i):
-            again |= begin(space, i, jobs)
-        else:  # the capacity has dropped since it was planned
-            end = retract(space, i, jobs)
-            promise(space, i, now + 1, jobs)
-            for k in range(state[HEAD], state[TAIL]):
-                space.freed[k] = max(space.freed[k], end)
+    lost = True
+    while lost:
+        if news:
+            compress(space, model)
+        plan_waiting(space, model)
+        ends, lost = start_planned(space, model)
+        again |= ends
+        news = lost
     return again
 
 
 @inner
-def compress(space: Space, jobs: Jobs) -> None:
+def start_planned(space: Space, model: Model) -> tuple[bool, bool]:
+    """Starts those planned for now; whether any ends at once, and whether any lost its plan.
+
+    That is lost where limits or windows do not allow the start.
+    """
+    state, jobs = space.state, model.jobs
+    now = state[NOW]
+    again, lost = False, False
+    for i in range(state[HEAD], state[TAIL]):
+        if space.queue[WAITING, i] == GAP or space.plan[i] > now or space.plan[i] < 0:
+            continue
+        if not may_start(space, i, jobs):
+            state[FREED] = max(state[FREED], retract(space, i, jobs))
+            space.plan[i] = LOST
+            if len(space.planned) > 0:
+                space.planned[space.queue[WAITING, i]] = NEVER
+            lost = True
+        elif fits_free(space, i):
+            again |= begin(space, i, jobs)
+        else:  # the capacity has dropped since it was planned
+            end = retract(space, i, jobs)
+            promise(space, i, now + 1, model)
+            for k in range(state[HEAD], state[TAIL]):
+                space.freed[k] = max(space.freed[k], end)
+    return again, lost
+
+
+@inner
+def compress(space: Space, model: Model) -> None:
     """Moves plans to earlier starts, in the order of the queue (SPEC §4, *conservative*).
 
     Only what has been freed since an attempt was last looked at can let it move, so only starts
     before the end of that are tried: ``state[FREED]`` for all, ``freed`` for one.
     """
-    state = space.state
+    state, jobs, rules = space.state, model.jobs, model.rules
     now = state[NOW]
     given_up = space.spare[0]  # until when each that moved had been planned
     freed = state[FREED]
     moved = False
     for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] == GAP or space.plan[i] == UNPLANNED:
+        if space.queue[WAITING, i] == GAP or space.plan[i] < 0:
             continue
         until = max(freed, space.freed[i])
         space.freed[i] = 0
@@ -134,7 +157,10 @@ def compress(space: Space, jobs: Jobs) -> None:
         if until <= now or plan <= now:
             continue
         job = space.queue[WAITING, i]
-        start = earlier(space.profile, now, plan, until, jobs.estimate[job], jobs.request, job)
+        estimate = jobs.estimate[job]
+        start = earlier(
+            space.profile, now, plan, until, estimate, jobs.request, job, rules.every, rules.origin
+        )
         if start < plan:
             end = retract(space, i, jobs)
             occupy(space, i, start, jobs)
@@ -145,28 +171,38 @@ def compress(space: Space, jobs: Jobs) -> None:
     if moved:  # what later ones gave up is news to those before them
         later = 0
         for i in range(state[TAIL] - 1, state[HEAD] - 1, -1):
-            if space.queue[WAITING, i] != GAP and space.plan[i] != UNPLANNED:
+            if space.queue[WAITING, i] != GAP and space.plan[i] >= 0:
                 space.freed[i] = max(space.freed[i], later)
                 later = max(later, given_up[i])
     state[FREED] = 0
 
 
 @inner
-def plan_waiting(space: Space, jobs: Jobs) -> None:
-    """Plans all that wait without a plan, in the order of the queue."""
+def plan_waiting(space: Space, model: Model) -> None:
+    """Plans all that wait without a plan, in the order of the queue; who lost it, if allowed."""
     state = space.state
     for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] != GAP and space.plan[i] == UNPLANNED:
-            start = promise(space, i, state[NOW], jobs)
+        if space.queue[WAITING, i] == GAP or space.plan[i] >= 0:
+            continue
+        if space.plan[i] == UNPLANNED:
+            start = promise(space, i, state[NOW], model)
             if len(space.planned) > 0:
                 space.planned[space.queue[WAITING, i]] = start
+        elif may_start(space, i, model.jobs):
+            promise(space, i, state[NOW], model)
 
 
 @inner
-def promise(space: Space, i: int, since: int, jobs: Jobs) -> int:
-    """Plans what waits at place ``i`` for the earliest start from ``since`` on that is left."""
+def promise(space: Space, i: int, since: int, model: Model) -> int:
+    """Plans what waits at place ``i`` for the earliest start from ``since`` on that is left.
+
+    It begins at an instant of a pass.
+    """
+    jobs, rules = model.jobs, model.rules
     job = space.queue[WAITING, i]
-    start = earliest(space.profile, since, jobs.estimate[job], jobs.request, job)
+    start = earliest(
+        space.profile, since, jobs.estimate[job], jobs.request, job, rules.every, rules.origin
+    )
     occupy(space, i, start, jobs)
     return start
 
@@ -197,7 +233,7 @@ def next_plan(space: Space) -> int:
     """The first planned start, or NEVER."""
     first = NEVER
     for i in range(space.state[HEAD], space.state[TAIL]):
-        if space.queue[WAITING, i] != GAP and space.plan[i] != UNPLANNED:
+        if space.queue[WAITING, i] != GAP and space.plan[i] >= 0:
             first = min(first, space.plan[i])
     return first
 
@@ -207,7 +243,10 @@ def next_plan(space: Space) -> int:
 
 @inner
 def pass_replan(space: Space, model: Model) -> bool:
-    """A pass of ``conservative_replan``; whether what it starts ends at once."""
+    """A pass of ``conservative_replan``; whether what it starts ends at once.
+
+    Whom a limit holds is not looked at: a plan for it would hold up others.
+    """
     jobs, steps, rules, _ = model
     state = space.state
     now = state[NOW]
@@ -218,12 +257,17 @@ def pass_replan(space: Space, model: Model) -> bool:
     for i in range(state[HEAD], state[TAIL]):
         if space.queue[WAITING, i] == GAP:
             continue
+        if not may_start(space, i, jobs):
+            continue
         if looked == rules.depth:
             break
         looked += 1
         if left_behind and space.queue[ESTIMATE, i] > rules.window:
             continue
-        if promise(space, i, now, jobs) == now:
+        job = space.queue[WAITING, i]
+        start = earliest(space.profile, now, jobs.estimate[job], jobs.request, job, 0, 0)
+        occupy(space, i, start, jobs)
+        if start == now:
             again |= begin(space, i, jobs)
         else:
             left_behind = True

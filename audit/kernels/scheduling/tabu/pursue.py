@@ -25,7 +25,7 @@ def prepare(space: Space, model: Model, capacity: Ints, since: int) -> None:
     reset(space, capacity)
     space.state[NOW] = since
     space.state[UNTIL] = len(model.jobs.arrival)
-    foresee(space, model.steps)
+    foresee(space, model)
 
 
 @kernel
@@ -87,7 +87,7 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
     """Passes of ``conservative``, until one starts nothing that ends at once."""
     again = space.state[ALIVE] > 0
     while again:
-        again = pass_conservative(space, model.jobs, news)
+        again = pass_conservative(space, model, news)
         if again:
             news = end_due(space, model)
 

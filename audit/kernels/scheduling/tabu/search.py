@@ -295,7 +295,9 @@ def tighten(space: Space, room: Room, leaving: int, jobs: Jobs) -> bool:
         if slot == leaving or planned <= now:
             continue
         job = slots[JOB, slot]
-        start = earlier(space.profile, now, planned, NEVER, jobs.estimate[job], jobs.request, job)
+        start = earlier(
+            space.profile, now, planned, NEVER, jobs.estimate[job], jobs.request, job, 0, 0
+        )
         if start < planned:
             plan(space, slot, room, planned, 1, jobs)
             plan(space, slot, room, start, -1, jobs)
@@ -315,7 +317,7 @@ def try_out(space: Space, room: Room, slot: int, jobs: Jobs) -> bool:
     plan(space, slot, room, planned, 1, jobs)
     moved = tighten(space, room, slot, jobs)
     now = space.state[NOW]
-    start = earliest(space.profile, now, jobs.estimate[job], jobs.request, job)
+    start = earliest(space.profile, now, jobs.estimate[job], jobs.request, job, 0, 0)
     room.slots[START, slot] = start
     if start != NEVER:
         plan(space, slot, room, start, -1, jobs)

@@ -95,6 +95,8 @@ def _judged(
     fair = fair_starts(as_observed, pool.policy, fair_order=pool.fair_order)
     none = fair.strict == NEVER
     status = np.where(none, FstStatus.EXCEEDS_CAPACITY.value, FstStatus.FINAL.value).astype(object)
+    status[work.exceeding] = FstStatus.EXCEEDS_LIMIT.value
+    status[~work.fitting] = FstStatus.EXCEEDS_CAPACITY.value
     status[fair.over_capacity & ~none] = FstStatus.OVER_CAPACITY.value
     status[work.blocked] = FstStatus.BLOCKED.value
     fair_times = keys.with_columns(
