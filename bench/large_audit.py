@@ -42,6 +42,7 @@ STAGES = {
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
     "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
+    "audit.cluster.compute.peers.peer_waits": "peers",
     "audit.cluster.compute.fair_start_times": "fair start times",
     "audit.cluster.compute.model_fidelity": "model fidelity",
     "audit.cluster.compute.users.by_entity": "users and accounts",

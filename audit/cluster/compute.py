@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from audit import config
 from audit.cluster import charges, decayed, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
-from audit.metrics.attempts import anatomy, performance, population, users
+from audit.metrics.attempts import anatomy, peers, performance, population, users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
@@ -52,6 +52,7 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
+    kept: Collection[Period] = (),
     progress: Told = lambda done, of: None,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
@@ -63,6 +64,7 @@ def compute(
         chosen: the configuration in force.
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
+        kept: the other current periods, whose figures stay.
         progress: told of how many attempts the fair start times are computed.
 
     Yields:
@@ -70,7 +72,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, spans, chosen, fairshare, known, progress)
+    tables = _tables(attempts, setting, spans, chosen, fairshare, known, kept, progress)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -85,6 +87,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
+    kept: Collection[Period],
     progress: Told,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
@@ -106,6 +109,7 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
+        jobs = peers.peer_waits(jobs, [*spans, *kept])
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
         jobs = jobs.drop(_WRITTEN)

@@ -73,6 +73,9 @@ _PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
 _APART: Final = "where waits were taken apart"
+_PEERED: Final = "of who has attempts with peers"
+_PEERED_DAYS: Final = "of who has attempts with peers on 10 days or more"
+_NAMED: Final = ("user", "account")
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE: Final = "Sabin & Sadayappan §3.2"
 _KLUSACEK: Final = "Klusáček & Rudová §2.3"
@@ -171,6 +174,24 @@ _ANATOMY: Final = (
     Measure("idle_usable", "Idle amount that those who waited could have used", AREA,
             RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, those who waited and "
             "had room fitted side by side in what was idle", when=_APART),
+)
+
+_PEERS: Final = (
+    Measure("peer_ratio", "Wait beside that of peers", ONE, NUMBER, _NAMED,
+            "Σ wait / Σ peer_wait_s over the attempts that have peers; the interval is over days, "
+            "with 10 or more", when=_PEERED),
+    Measure("peer_ratio_alone", "… with nothing else active", ONE, NUMBER, _NAMED,
+            "the same over those that arrived when the user (or account) had nothing waiting or "
+            "running", when=_PEERED),
+    Measure("excess_wait", "Wait beyond that of peers", SECONDS, DURATION, _NAMED,
+            "Σ (wait − peer_wait_s) over the attempts that have peers", when=_PEERED),
+    Measure("peer_named", "May be named as waiting longer than peers", ONE, COUNT, _NAMED,
+            "1 where the ratio is above 1 beyond chance (Benjamini-Yekutieli at 5 % over 20,000 "
+            "resamples of days), over all its attempts and over those that arrived when it had "
+            "nothing active; else 0", when=_PEERED_DAYS),
+    Measure("peer_flood", "Waits longer than peers, as its own floods do", ONE, COUNT,
+            _NAMED, "1 where it is so over all its attempts only; else 0",
+            when=_PEERED_DAYS),
 )
 
 _EQUALITY: Final = (
@@ -299,6 +320,7 @@ SUMMARY: Final[Mapping[str, Measure]] = {
         *_POPULATION,
         *_WAITS,
         *_ANATOMY,
+        *_PEERS,
         *_EQUALITY,
         *_MACHINE,
         *_FAIR_STARTS,

@@ -54,6 +54,10 @@ class Resamples:
         resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 
+    def sum(self, units: Ints, values: Floats) -> Interval:
+        """Interval of a sum of values, one of which belongs to each of the distinct ``units``."""
+        return NONE if len(units) < 2 else _interval(self.sums(units, values)[0])
+
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
         """Interval of Σ above / Σ below; a mean where ``below`` counts.
 

@@ -60,6 +60,7 @@ def compute_and_keep(
         config,
         task.fairshare,
         queries.run(con, "known_fair_starts", cluster=setting.cluster),
+        task.kept.keys(),
         lambda done, of: progress("fair start times", done, of),
     )
     results.replace(con, setting, computed, task.due, task.kept, now)

@@ -27,17 +27,18 @@ SEVERAL = Pool("main", Resource.cpus, 4, amounts=AMOUNTS)
 
 
 def log() -> pl.DataFrame:
-    """Attempts of two users, one after another."""
+    """Attempts of two users, one after another; then one a day for ten days."""
     return frame(
         [
             ended(k * 60, k * 120, k * 120 + 90, 1 + k % 3, "ann" if k % 2 else "bob")
             for k in range(9)
         ]
+        + [ended(day * DAY_S, day * DAY_S, day * DAY_S + 1, 1, account="x") for day in range(10)]
     )
 
 
 def summary(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    period = Period("all", 0, DAY_S)
+    period = Period("all", 0, 10 * DAY_S)
     return summarise(described, pool, period, DAY_S, ZoneInfo("UTC"), 1, Options(resamples=20))
 
 
@@ -46,7 +47,7 @@ def complete(pool: Pool) -> pl.DataFrame:
 
 
 def judged(pool: Pool) -> pl.DataFrame:
-    described = anatomy(complete(pool), pool, DAY_S)
+    described = anatomy(complete(pool), pool, DAY_S).with_columns(peer_wait_s=pl.lit(1.0))
     arrivals = described["arrival_time"].to_list()
     return with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
 

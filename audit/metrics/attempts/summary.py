@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, performance, users
+from audit.metrics.attempts.excess import NAMING, of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
@@ -60,6 +61,8 @@ class Options(NamedTuple):
     """Count attempts that never started as active while they were queued (resource equality)."""
     resamples: int = uncertainty.RESAMPLES
     """Resamples of the bootstrap."""
+    naming_resamples: int = NAMING
+    """Those for who may be named as waiting longer than peers; a multiple of 1,000."""
     tolerance_s: int = TOLERANCE_S
     """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
 
@@ -82,8 +85,9 @@ def summarise(
 
     Args:
         described: *all* attempts of the pool, with the columns that ``resource_equality`` and
-            ``overtakes`` add; those of ``anatomy`` for parts of waits, those of ``miss.misses``
-            and fst_status for figures about fair start times: left out where they are missing.
+            ``overtakes`` add; those of ``anatomy`` for parts of waits, that of ``peer_waits`` for
+            who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
+            fair start times: left out where they are missing.
         pool: name and capacity.
         period: which attempts are subjects, and what time integrals cover.
         now: when the log was taken, epoch s.
@@ -111,6 +115,9 @@ def summarise(
     conserved = conservation(described, now, options.count_never_started)
     rows.append(row("re_conservation", "all", None, conserved, described.height))
     for kind in KINDS:
+        rows += of_peers(
+            described, kind, period, zone, seed, options.resamples, options.naming_resamples
+        )
         of_kind = users.by_entity(held, kind) if entities is None else entities[kind]
         rows += _nuwt(of_kind, kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")

@@ -62,6 +62,8 @@ ENTITY_SCHEMA = pl.Schema(
         "wait_earlier_s": pl.Float64,
         "wait_later_s": pl.Float64,
         "wait_down_s": pl.Int64,
+        "peer_ratio": pl.Float64,
+        "excess_wait_s": pl.Float64,
     }
 )
 """Columns of ``entity_result`` that are the metrics' own."""
@@ -69,7 +71,13 @@ ENTITY_SCHEMA = pl.Schema(
 
 _READ: Final = (
     *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
-    *("re_unfairness", "fst_status", *(f"miss_{fst}_s" for fst in FSTS), *WAIT_PARTS),
+    *(
+        "re_unfairness",
+        "fst_status",
+        *(f"miss_{fst}_s" for fst in FSTS),
+        *WAIT_PARTS,
+        "peer_wait_s",
+    ),
 )
 """Columns that figures of users and accounts are made of."""
 
@@ -102,7 +110,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     Args:
         with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
             also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
-            and with what ``anatomy`` adds, where waits were taken apart.
+            and with what ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
         kind: the column that names the entity.
         tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
 
@@ -113,7 +121,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         known, null where there are attempts and none of them is. ``miss_*_s`` are sums over the
         attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
         ``tolerance_s``; null where there is none of them. ``wait_*_s`` are sums over the attempts
-        whose waits were taken apart, likewise.
+        whose waits were taken apart, and ``peer_ratio`` and ``excess_wait_s`` are over those that
+        have peers, likewise; the ratio is also null where the peers did not wait.
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
@@ -136,26 +145,31 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         .sort("entity")
         .with_row_index("code")
     )
-    shares = _coded(held.filter(subject, pl.col("size").is_not_null()), entities)
+    return entities.with_columns(
+        *_unfairness(held, entities),
+        *_wait_parts(held, entities),
+        *_beside_peers(held, entities),
+        entity_kind=pl.lit(kind),
+        tusa=pl.col("tusa").cast(pl.Float64),
+        nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
+    ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
+
+
+def _unfairness(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
+    """An entity's sums of unfairness; null where it has attempts, and the size of none is known."""
+    sized = (pl.col("standing") == Standing.ENDED) & pl.col("size").is_not_null()
+    shares = _coded(held.filter(sized).select("entity", "re_unfairness"), entities)
     codes = shares["code"].cast(pl.Int64).to_numpy()
     unfairness = shares["re_unfairness"].to_numpy()
-    unsized = (pl.col("attempts") > 0) & ~pl.col("code").is_in(shares["code"].unique().implode())
-    return (
-        entities.with_columns(
-            entity_kind=pl.lit(kind),
-            tusa=pl.col("tusa").cast(pl.Float64),
-            nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
-            re_unfairness_positive=pl.Series(
-                grouped_sums(codes, np.maximum(unfairness, 0.0), entities.height), dtype=pl.Float64
-            ),
-            re_unfairness_net=pl.Series(
-                grouped_sums(codes, unfairness, entities.height), dtype=pl.Float64
-            ),
+    known = np.bincount(codes, minlength=entities.height)
+    unsized = (entities["attempts"] > 0) & pl.Series(known == 0)
+    return [
+        pl.Series(name, grouped_sums(codes, values, entities.height), pl.Float64).set(unsized, None)
+        for name, values in (
+            ("re_unfairness_positive", np.maximum(unfairness, 0.0)),
+            ("re_unfairness_net", unfairness),
         )
-        .with_columns(pl.when(~unsized).then(pl.col("^re_unfairness_.*$")).name.keep())
-        .with_columns(_wait_parts(held, entities))
-        .select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
-    )
+    ]
 
 
 def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
@@ -199,6 +213,22 @@ def _wait_parts(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
         total = np.bincount(codes, parts[name].to_numpy(), minlength=entities.height)
         sums.append(pl.Series(name, total).set(none, None))
     return sums
+
+
+def _beside_peers(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
+    """Σ wait / Σ peer_wait and Σ (wait − peer_wait) of each entity; see ``excess``."""
+    if "peer_wait_s" not in held.columns:
+        nothing = [None] * entities.height
+        return [pl.Series(name, nothing, pl.Float64) for name in ("peer_ratio", "excess_wait_s")]
+    has_peers = (pl.col("standing") == Standing.ENDED) & pl.col("peer_wait_s").is_not_null()
+    compared = _coded(held.filter(has_peers), entities)
+    codes = compared["code"].cast(pl.Int64).to_numpy()
+    wait, peers, number = (
+        pl.Series(np.bincount(codes, weights, entities.height).astype(np.float64))
+        for weights in (compared["wait_s"].to_numpy(), compared["peer_wait_s"].to_numpy(), None)
+    )
+    ratio = (wait / peers).set(peers == 0, None).alias("peer_ratio")
+    return [ratio, (wait - peers).set(number == 0, None).alias("excess_wait_s")]
 
 
 def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:

@@ -1,0 +1,183 @@
+"""Peers: by hand, against the slow twin, and what must not change them."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.peers import peer_waits
+from audit.metrics.attempts.population import describe
+from audit.model import Period, Pool, Resource
+from tests.kernels.forms import in_python
+from tests.naive import peers as naive
+from tests.naive.attempts import close
+from tests.strategies import Rows, ended, frame
+
+DAY = 86_400
+HOUR = 3_600
+POOL = Pool("main", Resource.cpus, 4)
+ALL = [Period("all", 0, 400 * DAY)]
+
+
+def measured(records: list[dict[str, Any]], periods: list[Period] = ALL) -> pl.DataFrame:
+    described = describe(frame(records), [POOL])
+    return peer_waits(anatomy(described, POOL, 400 * DAY), periods).sort("line")
+
+
+def waits(records: list[dict[str, Any]], periods: list[Period] = ALL) -> list[float | None]:
+    return measured(records, periods)["peer_wait_s"].to_list()
+
+
+def crowd(day: float = 0, users: int = 3, each: int = 7, **more: Any) -> list[dict[str, Any]]:
+    """Attempts of users u0, u1, …, of which the k-th waits 60·k seconds."""
+    at = int(day * DAY)
+    return [
+        ended(at, at + 60 * k, at + 60 * k + 100, 1, f"u{k}", walltime_s=HOUR, **more)
+        for k in range(users)
+        for _ in range(each)
+    ]
+
+
+MINE = ended(0, 500, 600, 1, "ann", walltime_s=HOUR)
+
+
+def test_the_mean_of_users_means() -> None:
+    assert waits([MINE, *crowd()])[0] == 60.0  # of 0, 60 and 120
+    one_more_often = [MINE, *crowd(), *crowd(users=1, each=50)]
+    assert waits(one_more_often)[0] == 60.0
+    assert waits([MINE, *crowd(users=4)])[0] == 90.0
+
+
+def test_too_few_or_of_too_few_users() -> None:
+    assert waits([MINE, *crowd(each=6)])[0] is None  # 18
+    assert waits([MINE, *crowd(users=2, each=50)])[0] is None
+    assert waits([MINE, *crowd(users=2, each=50), *crowd(users=3, each=1)])[0] == 60.0
+
+
+def test_own_attempts_are_no_peers() -> None:
+    own = [ended(0, 5_000, 5_100, 1, "ann", walltime_s=HOUR) for _ in range(30)]
+    assert waits([MINE, *own, *crowd()])[0] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("other", "peer_wait"),
+    [
+        ({"partition": "long"}, 60.0),  # none of its own place: any
+        ({"qos": "high"}, 60.0),
+        ({"walltime_s": HOUR + 1}, None),
+        ({"walltime_s": None}, None),
+        ({"cpus": 2}, None),
+        ({"reason": "JobHeldUser"}, None),
+        ({"reservation": "course"}, None),
+        ({"user": None}, None),
+    ],
+)
+def test_who_is_alike(other: dict[str, Any], peer_wait: float | None) -> None:
+    assert waits([MINE, *({**one, **other} for one in crowd())])[0] == peer_wait
+
+
+def test_its_own_place_comes_first_and_then_what_is_near() -> None:
+    near = [{**one, "partition": "long", "start_time": 4 * DAY} for one in crowd()]
+    for one in near:
+        one["end_time"] = 4 * DAY + 1
+    assert waits([MINE, *crowd(), *near])[0] == 60.0
+    assert waits([MINE, *crowd(each=6), *near])[0] == pytest.approx(
+        (18 * 60 + 21 * 4 * DAY) / 39, rel=0.2
+    )
+    for day in (1, 7, 30):
+        assert waits([MINE, *crowd(day)])[0] == 60.0
+        later = crowd(day + 1 / DAY)
+        assert waits([MINE, *later])[0] == (60.0 if day < 30 else None)
+    assert waits([MINE, *crowd(1), *crowd(2, users=9)])[0] == 60.0
+
+
+def test_peers_ended_before_the_period_did() -> None:
+    months = [Period("one", 0, 10 * DAY), Period("two", 10 * DAY, 20 * DAY)]
+    early, late = crowd(9), crowd(11, users=4)
+    mine = {**MINE, "submit_time": 9 * DAY, "start_time": 9 * DAY, "end_time": 9 * DAY + 1}
+    assert waits([mine, *early, *late], months)[0] == 60.0
+    assert waits([mine, *late], months)[0] is None
+    assert waits([mine, *late])[0] == 90.0
+    next_month = {**mine, "end_time": 10 * DAY}
+    assert waits([next_month, *late], months)[0] == 90.0
+    long_after = {**mine, "end_time": 30 * DAY}  # in no current period
+    assert waits([long_after, *late], months)[0] == 90.0
+
+
+def test_open_and_never_started_ones_have_peers_but_are_none() -> None:
+    gone = {"submit_time": 0, "end_time": 900, "cpus": 1, "user": "bob", "walltime_s": HOUR}
+    waiting = {"submit_time": 0, "cpus": 1, "user": "cem", "state": "PENDING", "walltime_s": HOUR}
+    assert waits([gone, waiting, *crowd()])[:2] == [60.0, 60.0]
+    assert waits([MINE, *crowd(each=6), gone, waiting])[0] is None
+    assert waits([{**MINE, "user": None}, *crowd()])[0] is None
+
+
+@st.composite
+def _record(draw: st.DrawFn) -> dict[str, Any]:
+    arrival = draw(st.sampled_from([0, 0, 1, 5, 9, 33])) * DAY + draw(st.integers(0, 3)) * HOUR
+    start = arrival + draw(st.sampled_from([0, 0, 7, 100, 3 * DAY]))
+    record = ended(arrival, start, start + draw(st.sampled_from([0, 1, DAY])), 1)
+    record |= {
+        "user": draw(st.sampled_from(["ann", "bob", "cem", "dot", "eve", None])),
+        "cpus": draw(st.sampled_from([1, 1, 1, 1, 2, None])),
+        "walltime_s": draw(st.sampled_from([HOUR, HOUR, HOUR, 60, None, 2 * DAY])),
+        "partition": draw(st.sampled_from(["short", "short", None])),
+        "qos": draw(st.sampled_from([None, None, "high"])),
+    }
+    if draw(st.integers(0, 9)) == 0:
+        record |= {"start_time": None, "state": "CANCELLED"}
+    return record
+
+
+logs = st.lists(st.tuples(_record(), st.sampled_from([1, 1, 4, 9])), min_size=6, max_size=24).map(
+    lambda drawn: [dict(record) for record, times in drawn for _ in range(times)]
+)
+_MONTHS = [Period("one", 0, 6 * DAY), Period("two", 6 * DAY, 34 * DAY)]
+
+
+def as_defined(records: Rows, periods: list[Period]) -> None:
+    got = measured(records, periods).to_dicts()
+    held = [
+        {**row, "arrival": row["arrival_time"], "wait": row["wait_s"], "end": row["end_time"]}
+        for row in got
+    ]
+    for row, j in zip(got, held, strict=True):
+        before = [p.to_time for p in periods if p.from_time <= j["end"] < p.to_time]
+        peers = naive.peers_of(j, held, before[0] if before and periods != ALL else None)
+        known = peers is not None and j["user"] is not None
+        assert close(row["peer_wait_s"], naive.mean_wait(peers) if known and peers else None)
+
+
+@given(logs, st.sampled_from([ALL, _MONTHS]))
+@settings(max_examples=40)
+def test_as_defined(records: Rows, periods: list[Period]) -> None:
+    as_defined(records, periods)
+
+
+@given(logs)
+@settings(max_examples=20)
+def test_as_defined_in_python(records: Rows) -> None:
+    with in_python():
+        as_defined(records, ALL)
+
+
+@given(logs, st.randoms(use_true_random=False))
+@settings(max_examples=20)
+def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.DataObject) -> None:
+    parts = anatomy(describe(frame(records), [POOL]), POOL, 400 * DAY)
+    before = peer_waits(parts, ALL).sort("line")
+    order = list(range(parts.height))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    got = peer_waits(parts[order], ALL).sort("line")
+    for one, other in zip(got["peer_wait_s"], before["peer_wait_s"], strict=True):
+        assert close(one, other)
+    moved = parts.with_columns(pl.col("^.*_time$") + 1_000, "x" + pl.col("user"))
+    again = peer_waits(moved, ALL).sort("line")
+    assert again["peer_wait_s"].equals(before["peer_wait_s"])
+
+
+def test_none_at_all() -> None:
+    assert measured([])["peer_wait_s"].to_list() == []

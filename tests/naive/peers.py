@@ -1,0 +1,59 @@
+"""SPEC §10, *Peers*, in slow, plain, exact Python; nothing is shared with the package."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tests.naive.attempts import Record, width_class
+
+DAY = 86_400
+HOUR = 3_600
+
+
+def walltime_class(walltime: int | None) -> str:
+    if walltime is None:
+        return "unknown"
+    for end in (HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR):
+        if walltime <= end:
+            return f"up to {end}"
+    return "longer"
+
+
+def peers_of(j: Record, others: Iterable[Record], before: int | None) -> list[Record] | None:
+    """Those whose waits are compared with that of j; None where they are not enough.
+
+    Args:
+        j: with user, partition, qos, size, walltime_s, arrival, wait and end (None: has none yet).
+        others: those of the same pool; what j is may be among them.
+        before: when j's period ends; None: never.
+    """
+    known = [
+        k
+        for k in others
+        if k["user"] is not None
+        and k["user"] != j["user"]
+        and k["wait"] is not None
+        and k["end"] is not None
+        and (before is None or k["end"] < before)
+        and width_class(k["size"]) == width_class(j["size"])
+        and walltime_class(k["walltime_s"]) == walltime_class(j["walltime_s"])
+    ]
+    for same_place, days in ((True, 1), (False, 1), (False, 7), (False, 30)):
+        found = [
+            k
+            for k in known
+            if abs(k["arrival"] - j["arrival"]) <= days * DAY
+            and (not same_place or (k["partition"], k["qos"]) == (j["partition"], j["qos"]))
+        ]
+        if len(found) >= 20 and len({k["user"] for k in found}) >= 3:
+            return found
+    return None
+
+
+def mean_wait(peers: Sequence[Record]) -> Fraction:
+    """Of the users' mean waits."""
+    waits: dict[Any, list[int]] = {}
+    for one in peers:
+        waits.setdefault(one["user"], []).append(one["wait"])
+    means = [Fraction(sum(of_user), len(of_user)) for of_user in waits.values()]
+    return sum(means, Fraction()) / len(means)
