@@ -47,6 +47,12 @@ experiment = typer.Typer(
 
 GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
 
+Weight = Annotated[
+    list[str] | None, typer.Option(metavar="FACTOR=N", help="Another weight of Slurm's priority.")
+]
+WithoutUser = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="This user's jobs never come.")
+]
 Out = Annotated[Path, typer.Option(help="Folder for the page and its tables.")]
 
 
@@ -166,6 +172,7 @@ def whatif(
         str | None,
         typer.Option(metavar="NAME=SHARE,…", help="Other shares of users or accounts."),
     ] = None,
+    weight: Weight = None,
     half_life: Annotated[
         float | None, typer.Option(min=0.001, metavar="DAYS", help="Usage is halved in so long.")
     ] = None,
@@ -187,9 +194,7 @@ def whatif(
         list[str] | None,
         typer.Option(metavar="PARTITION=D-HH:MM:SS", help="Nobody runs longer in the partition."),
     ] = None,
-    without_user: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="This user's jobs never come.")
-    ] = None,
+    without_user: WithoutUser = None,
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
     from audit.studies.whatif import plan as study_plan
@@ -201,6 +206,7 @@ def whatif(
         depth=depth,
         window_s=window,
         targets=study_plan.shares(targets),
+        weights=study_plan.weights(weight or []),
         half_life_s=None if half_life is None else half_life * 86_400,
         walltimes=study_plan.walltimes(walltimes),
         capacity=study_plan.amount(capacity, "--capacity"),

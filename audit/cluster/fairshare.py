@@ -17,6 +17,7 @@ from audit import config
 from audit.errors import ConfigError
 from audit.formats.slurm import sacctmgr, scontrol, slurm_conf
 from audit.formats.slurm.sacctmgr import ROOT, Association, Fault
+from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.fairshare.trees import Node, Tree
 from audit.metrics.slurm.shares import tree_of
@@ -42,6 +43,10 @@ class Fairshare:
     """UsageFactor by QOS."""
     conf: SlurmConf | None = None
     """What slurm.conf says."""
+    hardware: tuple[Partition, ...] = ()
+    """Partitions with their nodes, factors and tiers."""
+    qos: Mapping[str, int] = field(default_factory=dict)
+    """Priority by QOS."""
 
     @cached_property
     def tree(self) -> Tree | None:
@@ -92,6 +97,13 @@ class Fairshare:
                 *(self.half_life_s, self.period_s, self.reset, self.dampening),
                 sorted(self.conf.flags),
             ]
+            conf = self.conf
+            if conf.multifactor:
+                by_file["priorities"] = [
+                    *(dict(conf.weights), dict(conf.tres_weights), conf.max_age_s, self.qos),
+                    conf.favor_small,
+                    [[each.name, each.job_factor, each.tier] for each in self.hardware],
+                ]
         return by_file
 
 
@@ -125,7 +137,8 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     named = partial(_named, chosen, folder, cluster, wrong)
     rows = named("associations", lambda content: associations(content, cluster))
     qos = named("qos", sacctmgr.qualities)
-    weights = named("partitions", partition_weights)
+    listed = named("partitions", partitions)
+    weights = None if listed is None else billing_weights(listed)
     conf = named("slurm_conf", slurm_settings)
     billed = chosen.penalty == "billing" and not chosen.billing_weights.given
     if billed and chosen.partitions is None and conf is not None:
@@ -151,6 +164,8 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
         weights or {},
         {quality.name: quality.usage_factor for quality in qos or ()},
         conf,
+        tuple(listed or ()),
+        {quality.name: quality.priority for quality in qos or ()},
     )
 
 
@@ -207,13 +222,18 @@ def associations(
     return rows, faults
 
 
-def partition_weights(content: str) -> tuple[Mapping[str, Mapping[str, float]], Sequence[Fault]]:
-    """TRESBillingWeights by partition, as ``scontrol show partition`` prints them."""
+def partitions(content: str) -> tuple[Sequence[Partition], Sequence[Fault]]:
+    """Partitions as ``scontrol show partition`` prints them, and what is wrong with their bills."""
     listing = scontrol.read(content)
     faults = [Fault(0, problem) for problem in listing.problems if "TRESBillingWeights" in problem]
     if not listing.partitions:
         faults.append(Fault(0, "no partition in it: is it what 'scontrol show partition' prints?"))
-    return {one.name: dict(one.billing_weights) for one in listing.partitions}, faults
+    return listing.partitions, faults
+
+
+def billing_weights(listed: Iterable[Partition]) -> dict[str, dict[str, float]]:
+    """TRESBillingWeights by partition."""
+    return {each.name: dict(each.billing_weights) for each in listed}
 
 
 def slurm_settings(content: str) -> tuple[SlurmConf, Sequence[Fault]]:

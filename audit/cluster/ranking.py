@@ -1,4 +1,4 @@
-"""How the orders ``fairshare`` and ``nuwt`` rank the owners of a cluster's attempts."""
+"""How the orders that go by usage rank the attempts of a cluster, as it is configured."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from audit.cluster import decayed
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.errors import ConfigError
+from audit.formats.slurm import scontrol
+from audit.formats.slurm.slurm_conf import SlurmConf
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
+from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.usage import SlurmUsage
-from audit.model import BY_OWNER, Policy
+from audit.model import BY_OWNER, Order, Policy
 from audit.simulation import ownership
+from audit.simulation.multifactor import Multifactor
+from audit.words import Algorithm
 
 _LIKE: Final = {"fair_tree": "slurm"}
 """Operators that put the leaves of a tree into the same order: LevelFS = t/s, and 2^(1 − s/t) − 1
@@ -37,7 +42,7 @@ def of(
     *,
     nearest_decay: bool = False,
 ) -> ownership.Fairshare:
-    """How owners are ranked where any of the policies, or a fair order, goes by them.
+    """How attempts are ranked where any of the policies, or a fair order, goes by usage.
 
     Args:
         fairshare: how usage is charged and compared.
@@ -48,12 +53,64 @@ def of(
             one window as long as the time between two resets.
 
     Raises:
-        ConfigError: one goes by owners, and the simulation does not know what is configured.
+        ConfigError: one goes by usage, and the simulation does not know what is configured.
     """
     orders = {policy.order for policy in policies} | {pool.fair_order for pool in setting.pools}
-    if not orders & {*BY_OWNER}:
-        return ownership.EQUAL_SHARES
-    return _configured(fairshare, setting, nearest_decay)
+    ranked = ownership.EQUAL_SHARES
+    if orders & {*BY_OWNER}:
+        ranked = _configured(fairshare, setting, nearest_decay)
+    if Order.multifactor in orders:
+        ranked = ranked._replace(multifactor=_multifactor(fairshare, setting))
+    return ranked
+
+
+def _multifactor(fairshare: Fairshare, setting: Setting) -> Multifactor:
+    """How slurmctld makes priorities, by the files that ``[clusters.usage]`` names.
+
+    Raises:
+        ConfigError: a file is missing, or says something that the simulation does not know.
+    """
+    chosen, conf, tree = fairshare.chosen, fairshare.conf, fairshare.tree
+    where = f"clusters.usage of cluster {setting.cluster!r}"
+    if chosen.method != "slurm":
+        raise ConfigError(f'{where}: order "multifactor" goes by usage of method "slurm"')
+    if conf is None or tree is None or not fairshare.hardware or chosen.qos is None:
+        raise ConfigError(
+            f'{where}: order "multifactor" needs four files: slurm_conf, associations, qos and '
+            "partitions"
+        )
+    if not conf.fair_tree and "DEPTH_OBLIVIOUS" in conf.flags:
+        raise ConfigError(f'{where}: order "multifactor" does not know the flag DEPTH_OBLIVIOUS')
+    usage = decayed.method(fairshare, setting)
+    assert isinstance(usage, SlurmUsage)
+    amounts = scontrol.capacity(fairshare.hardware)
+    greatest = max(fairshare.qos.values(), default=0)
+    return Multifactor(
+        tree,
+        usage,
+        {**conf.weights, **chosen.priority_weights.given},
+        Scale(
+            cpus=amounts.get("cpus", 1),
+            nodes=amounts.get("nodes", 1),
+            max_age_s=conf.max_age_s,
+            job_factor=_unit(conf, "PART", max(each.job_factor for each in fairshare.hardware)),
+            qos_priority=_unit(conf, "QOS", greatest),
+            favor_small=conf.favor_small,
+            relative_to_time="SMALL_RELATIVE_TO_TIME" in conf.flags,
+        ),
+        Algorithm.fair_tree if conf.fair_tree else Algorithm.classic,
+        fairshare.dampening,
+        {each.name: each.job_factor for each in fairshare.hardware},
+        {each.name: each.tier for each in fairshare.hardware},
+        fairshare.qos,
+        conf.tres_weights,
+        {each.name: each.total for each in fairshare.hardware},
+    )
+
+
+def _unit(conf: SlurmConf, what: str, greatest: int) -> int:
+    """What a factor is relative to: the greatest one, unless slurmctld is not to normalise it."""
+    return 1 if f"NO_NORMAL_{what}" in conf.flags else greatest
 
 
 def _configured(fairshare: Fairshare, setting: Setting, nearest_decay: bool) -> ownership.Fairshare:

@@ -43,6 +43,21 @@ class Weights(ByResource):
     nodes: float | None = Field(default=None, gt=0.0)
 
 
+class PriorityWeights(Section):
+    """How much each factor of Slurm's multifactor priority counts."""
+
+    age: float | None = Field(default=None, ge=0.0)
+    fairshare: float | None = Field(default=None, ge=0.0)
+    jobsize: float | None = Field(default=None, ge=0.0)
+    partition: float | None = Field(default=None, ge=0.0)
+    qos: float | None = Field(default=None, ge=0.0)
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Those that are given, by factor."""
+        return {name: weight for name, weight in self if weight is not None}
+
+
 class Share(Section):
     """The part of an account, or of a user below its account, relative to its siblings."""
 
@@ -112,6 +127,7 @@ class Usage(Section):
     qos: str | None = Field(default=None, min_length=1)
     partitions: str | None = Field(default=None, min_length=1)
     slurm_conf: str | None = Field(default=None, min_length=1)
+    priority_weights: PriorityWeights = PriorityWeights()
 
     @property
     def has_tree(self) -> bool:

@@ -35,6 +35,13 @@ _UNNAMED = "cluster"
 _TARGETS = "To fill in where there are targets, like {{ {0} = 0.6, {1} = 0.4 }}."
 _PEAK = "each run takes the peak in use"
 
+_AS_SLURM = {
+    "order": "From slurm.conf (PriorityType); weights and factors are those of its files.",
+    "backfill": "From slurm.conf (SchedulerType).",
+    "depth": "From slurm.conf (bf_max_job_test; Slurm's default where it is not there).",
+}
+"""What to say above the keys of a pool that ``slurm.policy`` fills."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -120,6 +127,7 @@ def infer(
         pools = _pools_of(content.listing, files.partitions, seen, facts, notes)
     else:
         pools = (_whole(seen, headers, facts, notes),)
+    pools = _deciding(pools, content, facts, notes)
     usage = _usage(content, folder, facts, notes)
     for source, logs_of_source in by_source:
         dialect = ", ".join(sorted({log.dialect.title for log in logs_of_source}))
@@ -351,6 +359,16 @@ def _pools_of(
             f"To add, from the log: {annotated.value(tuple(strays))}"
         )
     return tuple(pools) or (config.Pool(name=inference.POOL),)
+
+
+def _deciding(
+    pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
+) -> tuple[config.Pool, ...]:
+    """The pools with the policy that Slurm's files tell of."""
+    policy = slurm.policy(content, facts)
+    for index in range(len(pools)):
+        notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in policy}
+    return tuple(pool.model_copy(update=policy) for pool in pools)
 
 
 def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:

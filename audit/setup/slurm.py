@@ -14,7 +14,7 @@ from audit.errors import UsageError
 from audit.formats.slurm import sacctmgr, scontrol
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
-from audit.words import Algorithm
+from audit.words import Algorithm, Backfill, Order
 
 _FLAGS: Final = {
     "partitions": "--partitions",
@@ -158,7 +158,7 @@ def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[
     if not listing.partitions:
         remedy = "--partitions takes what 'scontrol show partition' prints"
         return listing, [Fault(0, f"no list of partitions; {remedy}")]
-    return listing, fairshare.partition_weights(text)[1] if billed else ()
+    return listing, fairshare.partitions(text)[1] if billed else ()
 
 
 def usage(content: Content, paths: Mapping[str, str]) -> UsageDraft:
@@ -241,6 +241,36 @@ def _shares(content: Content, draft: UsageDraft) -> None:
     if not conf.fair_tree and "DEPTH_OBLIVIOUS" in conf.flags:
         warning = f"{source}: DEPTH_OBLIVIOUS is heeded by 'fairaudit sshare' alone"
     draft.facts.append(Fact("fairshare", algorithm.value, source, warning))
+
+
+def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
+    """How Slurm decides, by keys of ``[[clusters.pools]]``; empty where the files do not say it.
+
+    ``bf_window`` bounds how far ahead Slurm plans, not how long who overtakes may run, so it is no
+    ``window_s``.
+    """
+    conf, files = content.conf, content.files
+    if conf is None or files.slurm_conf is None or not conf.multifactor:
+        return {}
+    source, missing = files.slurm_conf.name, _FLAGS.keys() - files.given.keys()
+    if missing:
+        flags = " and ".join(sorted(_FLAGS[key] for key in missing))
+        why = f"Slurm orders its queue by priorities, which {flags} would tell: fcfs is assumed"
+        facts.append(Fact("order of the queue", "fcfs", source, why))
+        return {}
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in conf.weights.items())
+    facts.append(Fact("order of the queue", f"multifactor: {weights or 'no weight'}", source))
+    if conf.scheduler != "sched/backfill":
+        facts.append(Fact("backfilling", "none", f"{source} (SchedulerType)"))
+        return {"order": Order.multifactor, "backfill": Backfill.none}
+    depth = conf.parameter("bf_max_job_test", 500)
+    said = f"conservative_replan, of {depth} jobs"
+    facts.append(Fact("backfilling", said, f"{source} (SchedulerParameters)"))
+    return {
+        "order": Order.multifactor,
+        "backfill": Backfill.conservative_replan,
+        "depth": max(depth, 1),
+    }
 
 
 def _from_conf(path: Path | None, setting: str) -> str:

@@ -26,7 +26,7 @@ from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
 from audit.metrics.slurm.shares import level_shares, places, printed
-from audit.metrics.slurm.usage import SlurmUsage
+from audit.metrics.slurm.usage import COUNTED, SlurmUsage
 from audit.words import Algorithm
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class Multifactor(NamedTuple):
     """PriorityTier by partition; what is missing is 1."""
     qos: Mapping[str, int] = {}
     """Priority by QOS; what is missing is 0."""
+    tres: Mapping[str, float] = {}
+    """PriorityWeightTRES by Slurm's name; of those that ``metrics.slurm.usage.COUNTED`` has."""
+    totals: Mapping[str, Mapping[str, int]] = {}
+    """What each partition has, by column of ``model.ATTEMPTS``; what ``tres`` is relative to."""
 
 
 class Priorities(NamedTuple):
@@ -94,8 +98,9 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
     """What stays of the priorities of attempts.
 
     Args:
-        held: user, account, partition, qos, start_time, cpus, nodes, walltime_s. Null amounts
-            count 0; whom no association names is charged to its account, or to root.
+        held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
+            gpus and mem_bytes where they have a weight). Null amounts count 0; whom no association
+            names is charged to its account, or to root.
         settings: how slurmctld is configured.
 
     Raises:
@@ -116,6 +121,12 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
     fixed = np.zeros(held.height)
     for name in ("assoc", "jobsize", "partition", "qos"):
         fixed += settings.weights.get(name, 0.0) * parts[name].to_numpy()
+    for name, weight in settings.tres.items():
+        if name in COUNTED:
+            column, _ = COUNTED[name]
+            has = {of: total[column] for of, total in settings.totals.items() if total.get(column)}
+            share = held[column].fill_null(0) / held.select(_looked_up("partition", has, 0))[:, 0]
+            fixed += weight * np.nan_to_num(share.to_numpy(), nan=0.0, posinf=0.0)
     return Priorities(
         np.maximum(places(settings.tree, held).nodes, 0),
         fixed,

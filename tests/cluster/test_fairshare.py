@@ -47,7 +47,7 @@ def test_files_are_read_as_slurm_prints_them() -> None:
     assert (found.half_life_s, found.period_s, found.reset) == (300.0, 60, "none")
     assert found.factors["normal"] == 1.0
     assert found.partitions["batch"]["gres/gpu"] > 0
-    assert set(found.in_force) == set(FILES)
+    assert set(found.in_force) == {*FILES, "priorities"}
     alone = fairshare.read(usage(), SLURM, "lab")
     assert (alone.tree, alone.in_force) == (None, {})
 

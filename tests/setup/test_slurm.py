@@ -77,6 +77,11 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
         "half-life 0.00347222 days, reset none, recalculated every 60 s"
     )
     assert fact(draft, "fairshare").value == "fair_tree"
+    (pool,) = cluster.pools
+    assert (pool.order, pool.backfill, pool.depth) == ("multifactor", "conservative_replan", 500)
+    assert fact(draft, "order of the queue").value == (
+        "multifactor: age 1000, fairshare 10000, jobsize 1000, partition 1000, qos 2000"
+    )
     assert [one.warning for one in draft.facts if one.warning] == []
     text = Path("config.toml").read_text(encoding="utf-8")
     for key in ("half_life_days", "reset", "recalculation_s", "max_tres", "operator"):
@@ -95,6 +100,24 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
         assert history["method"].to_list() == ["slurm:billing:fair_tree"]
     finally:
         con.close()
+
+
+def test_the_order_of_slurm_is_proposed_where_all_files_tell_it() -> None:
+    draft = infer([], replace(FILES, qos=None), name="lab", zone="UTC")
+    assert {pool.order for pool in draft.cluster.pools} == {"fcfs"}
+    assert fact(draft, "order of the queue").warning == (
+        "Slurm orders its queue by priorities, which --qos would tell: fcfs is assumed"
+    )
+    path = Path("slurm.conf")
+    path.write_text(
+        "PriorityType=priority/multifactor\nSchedulerType=sched/builtin\nPriorityWeightAge=1\n"
+    )
+    (pool,) = infer([], replace(FILES, slurm_conf=path), name="lab", zone="UTC").cluster.pools
+    assert (pool.order, pool.backfill, pool.depth) == ("multifactor", "none", None)
+    path.write_text("PriorityType=priority/basic\n")
+    draft = infer([], replace(FILES, slurm_conf=path), name="lab", zone="UTC")
+    assert draft.cluster.pools[0].order == "fcfs"
+    assert all(one.what != "order of the queue" for one in draft.facts)
 
 
 def test_paths_are_as_seen_from_the_configuration() -> None:

@@ -6,10 +6,10 @@
        TRES=cpu=96,mem=375G,node=6,gres/gpu=4,gres/gpu:a100=4
        TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=8.0
 
-Read are the name, the nodes, how much all of them have together, what a job is billed there and the
-factor of its priority; every other key is passed over. The text may come from anyone: what cannot
-be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``. Sources:
-scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
+Read are the name, the nodes, how much all of them have together, what a job is billed there, the
+factor of its priority and the tier; every other key is passed over. The text may come from anyone:
+what cannot be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``.
+Sources: scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
 "TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
 
@@ -42,7 +42,8 @@ RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
-    r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor)=(\S*)"
+    r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor|PriorityTier)"
+    r"=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -63,6 +64,8 @@ class Partition:
     """TRESBillingWeights, see ``formats.slurm.tres``; empty: jobs are billed their CPUs."""
     job_factor: int = 1
     """PriorityJobFactor."""
+    tier: int = 1
+    """PriorityTier: jobs of a greater one come first, whatever their priority."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def read(text: str) -> Listing:
             nodes[name],
             totals[name],
             _billing_weights(name, entries[name], problems),
-            _job_factor(entries[name]),
+            _whole(entries[name], "PriorityJobFactor"),
+            _whole(entries[name], "PriorityTier"),
         )
         for name in entries
     )
@@ -256,9 +260,9 @@ def _billing_weights(
         return {}
 
 
-def _job_factor(values: Mapping[str, str]) -> int:
-    factor = values.get("PriorityJobFactor", "")
-    return int(factor) if re.fullmatch(r"[0-9]{1,9}", factor) else 1
+def _whole(values: Mapping[str, str], key: str) -> int:
+    number = values.get(key, "")
+    return int(number) if re.fullmatch(r"[0-9]{1,9}", number) else 1
 
 
 def _totals(entries: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, int]]:

@@ -48,6 +48,12 @@ class SlurmConf:
     """PriorityWeightTRES."""
     tres: tuple[str, ...] = tres.ALWAYS
     """What is tracked (AccountingStorageTRES), in Slurm's order."""
+    priority_type: str = "priority/basic"
+    """PriorityType, in small letters; ``priority/multifactor`` since Slurm 23.11 by default."""
+    scheduler: str = "sched/backfill"
+    """SchedulerType, in small letters."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """SchedulerParameters, by name; of a flag the value is empty."""
     enforce: frozenset[str] = frozenset()
     """AccountingStorageEnforce, in small letters."""
     partitions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -63,6 +69,16 @@ class SlurmConf:
     def fair_tree(self) -> bool:
         """Whether fairshare is Fair Tree rather than classic."""
         return "NO_FAIR_TREE" not in self.flags
+
+    @property
+    def multifactor(self) -> bool:
+        """Whether queues are served by multifactor priorities."""
+        return self.priority_type == "priority/multifactor"
+
+    def parameter(self, name: str, default: int) -> int:
+        """A whole number ≥ 0 among SchedulerParameters; the default where it is none."""
+        given = self.parameters.get(name, "")
+        return int(given) if re.fullmatch(r"[0-9]{1,9}", given) else default
 
     @property
     def limits_enforced(self) -> bool:
@@ -104,6 +120,7 @@ def read(text: str) -> SlurmConf:
     flags = settings.words("priorityflags")
     extra = settings.words("accountingstoragetres")
     named = tuple(dict.fromkeys((*tres.ALWAYS, *(name.lower() for name in extra))))
+    parts = (word.partition("=") for word in settings.words("schedulerparameters"))
     weights = {name: settings.number(f"priorityweight{name}") for name in _WEIGHTS}
     return SlurmConf(
         cluster=settings.text("clustername"),
@@ -116,6 +133,9 @@ def read(text: str) -> SlurmConf:
         max_age_s=settings.duration("prioritymaxage", 7.0 * DAY, unlimited=True, above=0),
         weights={name: weight for name, weight in weights.items() if weight},
         tres_weights=settings.tres_weights("priorityweighttres"),
+        priority_type=(settings.text("prioritytype") or "priority/basic").lower(),
+        scheduler=(settings.text("schedulertype") or "sched/backfill").lower(),
+        parameters={name.strip(): value.strip() for name, _, value in parts},
         tres=named,
         enforce=frozenset(word.lower() for word in settings.words("accountingstorageenforce")),
         partitions=partitions,

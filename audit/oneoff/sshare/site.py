@@ -126,7 +126,8 @@ def _given(request: Request, configured: str | None) -> _Given:
     name = request.cluster or configured or (conf.cluster if conf else None)
     rows = content(request.associations, lambda text: sacctmgr.associations(text, name))
     qos = content(request.qos, sacctmgr.qualities)
-    weights = content(request.partitions, fairshare.partition_weights)
+    listed = content(request.partitions, fairshare.partitions)
+    weights = None if listed is None else fairshare.billing_weights(listed)
     if faults:
         more = f"\n  and {len(faults) - _MOST} more" if len(faults) > _MOST else ""
         raise UsageError("sshare:\n  " + "\n  ".join(faults[:_MOST]) + more)

@@ -18,7 +18,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
 from audit.metrics.fairshare.usage import Windows
-from audit.model import Order, Pool
+from audit.model import BY_USAGE, Order, Pool
 from audit.pipeline.opening import Log, pools
 from audit.report.text import wording
 from audit.simulation.ownership import EQUAL_SHARES
@@ -44,13 +44,20 @@ def shares(text: str | None) -> Mapping[str, float]:
     """
     by_name: dict[str, float] = {}
     for name, value in _pairs(text, "--targets", "NAME=SHARE"):
-        try:
-            share = float(value)
-        except ValueError:
-            share = math.nan
-        if not (share >= 0 and math.isfinite(share)):
-            raise UsageError(f"--targets {name}={value}: a share is a number from 0 on")
-        by_name[name] = share
+        by_name[name] = _number(value, f"--targets {name}={value}: a share")
+    return by_name
+
+
+def weights(texts: Sequence[str]) -> Mapping[str, float]:
+    """What each ``--weight FACTOR=N`` says.
+
+    Raises:
+        UsageError: it is not of that form, or a weight is below 0.
+    """
+    by_name: dict[str, float] = {}
+    for text in texts:
+        for name, value in _pairs(text, "--weight", "FACTOR=N"):
+            by_name[name.lower()] = _number(value, f"--weight {name}={value}: a weight")
     return by_name
 
 
@@ -95,6 +102,16 @@ def _pairs(text: str | None, flag: str, form: str) -> list[tuple[str, str]]:
     if len(set(names)) < len(names):
         raise UsageError(f"{flag} {text}: a name stands there twice")
     return [(name, value.strip()) for name, (_, _, value) in zip(names, pairs, strict=True)]
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (number >= 0 and math.isfinite(number)):
+        raise UsageError(f"{what} is a number from 0 on")
+    return number
 
 
 def amount(text: str | None, flag: str) -> Amount | None:
@@ -192,6 +209,7 @@ def plan(
 
         asked = change._replace(
             targets=dict(change.targets),
+            weights=dict(change.weights),
             limits=dict(change.limits),
             walltime_limits=dict(change.walltime_limits),
         )
@@ -211,16 +229,16 @@ def _configured(log: Log, folder: Path) -> Fairshare:
 def _pair(log: Log, pool: Pool, change: Change, configured: Fairshare) -> _Pair:
     """A pool today and after the change."""
     described = log.described
-    by_owner = {Order.fairshare, Order.nuwt} & {
+    by_usage = {*BY_USAGE} & {
         pool.policy.order,
         change.order or pool.policy.order,
         pool.fair_order,
     }
     ranked = EQUAL_SHARES
-    if by_owner:
-        policy = pool.policy._replace(order=min(by_owner))
+    if by_usage:
+        policies = [pool.policy._replace(order=order) for order in sorted(by_usage)]
         other_decay = change.half_life_s is not None
-        ranked = ranking.of(configured, log.setting, [policy], nearest_decay=other_decay)
+        ranked = ranking.of(configured, log.setting, policies, nearest_decay=other_decay)
         described = charges.charged(described, log.setting, configured)
     today = Scenario(described.filter(pl.col("pool") == pool.name), pool, ranked)
     return _Pair(today, changed(today, change))
@@ -299,6 +317,7 @@ def describe(change: Change, pool: Pool) -> str:
     """A change in words."""
     kind = wording.resources(pool.resource.value)
     targets = [f"{wording.name(name)} {share:g}" for name, share in change.targets.items()]
+    weights = [f"{name} {weight:g}" for name, weight in change.weights.items()]
     limits = [
         *((name, f"{wording.count(most)} {kind}") for name, most in change.limits.items()),
         *((name, wording.duration(limit)) for name, limit in change.walltime_limits.items()),
@@ -309,6 +328,7 @@ def describe(change: Change, pool: Pool) -> str:
         change.depth is not None and f"depth {change.depth}",
         change.window_s is not None and f"window {wording.duration(change.window_s)}",
         targets and f"targets {', '.join(targets)}",
+        weights and f"weights {', '.join(weights)}",
         change.half_life_s is not None and f"half-life {wording.duration(change.half_life_s)}",
         change.walltimes is not None and _walltimes(float(change.walltimes)),
         change.capacity and _amount(change.capacity, kind),

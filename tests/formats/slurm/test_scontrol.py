@@ -61,6 +61,13 @@ def test_the_long_form() -> None:
     )
 
 
+def test_factors_of_priorities() -> None:
+    keys = "PriorityJobFactor=50 PriorityTier=3"
+    one, other = read(f"PartitionName=a {keys}\nPartitionName=b PriorityTier=x\n").partitions
+    assert (one.job_factor, one.tier) == (50, 3)
+    assert (other.job_factor, other.tier) == (1, 1)
+
+
 def test_one_line_each_says_the_same() -> None:
     lines = [" ".join(block.split()) for block in LAB.split("\n\n")]
     assert read("\n".join(lines)) == read(LAB)

@@ -27,6 +27,12 @@ def test_what_scontrol_shows() -> None:
     }  # fmt: skip
     assert conf.tres[-2:] == ("gres/gpu", "gres/gpu:a100")
     assert conf.limits_enforced
+    assert (conf.multifactor, conf.scheduler) == (True, "sched/backfill")
+    conf = read("SchedulerParameters = bf_interval=5, bf_window=1440,defer")
+    assert conf.parameters == {"bf_interval": "5", "bf_window": "1440", "defer": ""}
+    assert (conf.parameter("bf_interval", 30), conf.parameter("bf_max_job_test", 500)) == (5, 500)
+    assert read("SchedulerParameters=bf_interval=-1,defer").parameter("bf_interval", 30) == 30
+    assert not read("PriorityType=priority/basic").multifactor
 
 
 def test_slurm_conf() -> None:

@@ -43,6 +43,11 @@ def test_options() -> None:
     assert whatif.shares("a=2, b=0.5") == {"a": 2.0, "b": 0.5}
     assert whatif.shares("x=y=3") == {"x=y": 3.0}
     assert whatif.shares(None) == {}
+    assert whatif.weights(["fairshare=20000,AGE=0", "qos=2.5"]) == {
+        "fairshare": 20_000.0,
+        "age": 0.0,
+        "qos": 2.5,
+    }
     assert whatif.limits(["long=8", "a=1,b=2"]) == {"long": 8, "a": 1, "b": 2}
     assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
         "a": 129_600,
@@ -54,6 +59,12 @@ def test_options() -> None:
     assert whatif.amount("30", "--nodes") == Amount(30, False)
     assert whatif.walltimes("exact") == 1
     assert whatif.walltimes("1.5") == Fraction(3, 2)
+
+
+@pytest.mark.parametrize("text", ["age", "age=-1", "age=x", "age=1,age=2"])
+def test_weights_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--weight"):
+        whatif.weights([text])
 
 
 @pytest.mark.parametrize(
@@ -94,6 +105,7 @@ def test_a_change_in_words() -> None:
         order=Order.sjf,
         backfill=Backfill.easy,
         targets={"a": 2.0},
+        weights={"fairshare": 20_000.0, "age": 0.0},
         half_life_s=86_400.0,
         walltimes=Fraction(3, 2),
         capacity=Amount(-2, True),
@@ -103,8 +115,9 @@ def test_a_change_in_words() -> None:
         without=("u",),
     )
     assert whatif.describe(everything, pool) == (
-        "order sjf, backfilling easy, targets a 2, half-life 24 h, walltimes at most 1.5 times the "
-        "run time, 2 fewer CPUs, 5 nodes, long limited to 8 CPUs, long limited to 10 h, without u"
+        "order sjf, backfilling easy, targets a 2, weights fairshare 20000, age 0, half-life 24 h, "
+        "walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, long limited to "
+        "8 CPUs, long limited to 10 h, without u"
     )
     assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
 

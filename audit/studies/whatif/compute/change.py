@@ -16,6 +16,7 @@ from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind
+from audit.metrics.slurm.multifactor import FACTORS
 from audit.model import Backfill, Order, Policy, Pool
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 
@@ -41,6 +42,8 @@ class Change(NamedTuple):
     targets: Mapping[str, float] = {}
     """Shares of users or accounts, in the unit of those of today; without any today, all have 1."""
     half_life_s: float | None = None
+    weights: Mapping[str, float] = {}
+    """Of factors of Slurm's priority (``metrics.slurm.multifactor.FACTORS``)."""
     walltimes: Fraction | None = None
     """Nobody asks for more than so many times what the attempt takes; ≥ 1."""
     capacity: Amount | None = None
@@ -80,6 +83,11 @@ def changed(today: Scenario, change: Change) -> Scenario:
             f"{flag}: only the order fairshare heeds it, and pool {today.pool.name!r} has "
             f"{policy.order.value}; add --order fairshare"
         )
+    if change.weights and policy.order is not Order.multifactor:
+        raise UsageError(
+            f"--weight: only the order multifactor heeds it, and pool {today.pool.name!r} has "
+            f"{policy.order.value}; add --order multifactor"
+        )
     attempts = _without(today, change.without)
     if change.walltimes is not None:
         attempts = asking_for(attempts, change.walltimes)
@@ -92,6 +100,8 @@ def changed(today: Scenario, change: Change) -> Scenario:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
     if change.half_life_s is not None:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
+    if change.weights:
+        fairshare = reweighted(fairshare, change.weights)
     return Scenario(
         attempts,
         resized(today.pool._replace(policy=policy), change.capacity, change.nodes),
@@ -230,6 +240,19 @@ def _resized(pool: Pool, flag: str, size: Callable[[str, int], int]) -> Pool:
     if after.capacity < 1 or least < 0:
         raise UsageError(f"{flag}: pool {pool.name!r} would be left with less than nothing")
     return after
+
+
+def reweighted(fairshare: Fairshare, weights: Mapping[str, float]) -> Fairshare:
+    """Slurm's priorities with other weights; what is not named keeps its own.
+
+    Raises:
+        UsageError: there is no such factor.
+    """
+    slurm = fairshare.multifactor
+    assert slurm is not None  # the order is multifactor
+    if strange := sorted({*weights} - {*FACTORS}):
+        raise UsageError(f"--weight: {strange[0]}: one of {', '.join(FACTORS)}")
+    return fairshare._replace(multifactor=slurm._replace(weights={**slurm.weights, **weights}))
 
 
 def retargeted(

@@ -12,11 +12,12 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
 from audit.model import Backfill, Order, Policy, Pool, Resource, Step
-from audit.simulation.ownership import Fairshare
+from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.studies.whatif.compute import change as whatif
 from audit.studies.whatif.compute.change import Amount, Change, changed
 from tests.naive import whatif as naive
-from tests.strategies import workloads
+from tests.naive.multifactor import Slurm
+from tests.strategies import slurm_of, workloads
 from tests.studies.whatif.compute.scenarios import POOL, scenario
 
 
@@ -65,6 +66,7 @@ def test_another_size() -> None:
         (Change(limits={"x": 3}), "no such partition"),
         (Change(targets={"ann": 2.0}), "add --order fairshare"),
         (Change(half_life_s=60.0, order=Order.nuwt), "pool 'all' has nuwt"),
+        (Change(weights={"age": 2.0}), "--weight: only the order multifactor heeds it"),
         (Change(targets={"cem": 2.0}, order=Order.fairshare), "cem: not in the log"),
         (Change(targets={"ann": 2.0, "of bob": 1.0}, order=Order.fairshare), "not both"),
         (Change(depth=3, backfill=Backfill.none), "--depth: only"),
@@ -94,6 +96,17 @@ def test_other_targets() -> None:
     assert (other.operator, other.tree.shares.tolist()[1:]) == ("relative", [60.0, 70.0])
     with pytest.raises(UsageError, match="cem: not in the configured shares"):
         whatif.retargeted(given, attempts, {"cem": 1.0})
+
+
+def test_other_weights_of_slurm_s_priority() -> None:
+    slurm = slurm_of(Slurm(age=1.0, fairshare=2.0))
+    today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
+    owned = today._replace(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
+    after = changed(owned, Change(order=Order.multifactor, weights={"fairshare": 5.0, "qos": 7.0}))
+    assert after.fairshare.multifactor is not None
+    assert after.fairshare.multifactor.weights == {"age": 1.0, "fairshare": 5.0, "qos": 7.0}
+    with pytest.raises(UsageError, match="--weight: size: one of age, assoc"):
+        changed(owned, Change(order=Order.multifactor, weights={"size": 1.0}))
 
 
 def test_policy_half_life_and_who_comes() -> None:
