@@ -19,8 +19,10 @@ from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
 from audit.simulation import ownership
 from audit.simulation.decisions import decision_times
-from audit.simulation.fair_start import Told, fair_start_times
+from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
+from audit.simulation.forward import forward_start_times
+from audit.simulation.parts import Told
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -29,7 +31,7 @@ _UNUSED: Final = (
 """Columns of ``DESCRIBED`` that the result of a job does not repeat."""
 
 
-_WRITTEN: Final = ("group", "re_deserved", "overtook", "fst_basis")
+_WRITTEN: Final = ("group", "re_deserved", "overtook", "fst_basis", "forward_basis")
 """Columns of that result on which no figure of a period rests."""
 
 HISTORY: Final = "fairshare_history"
@@ -167,17 +169,22 @@ def _completed(
     shares = resource_equality(
         of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
+    known = None if known is None else known.filter(pl.col("pool") == pool.name)
+    threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
     fair = fair_start_times(
         anatomy.anatomy(performance.overtakes(shares), pool, now),
         pool,
         now,
-        known=None if known is None else known.filter(pl.col("pool") == pool.name),
-        threads=chosen.simulation.threads or len(os.sched_getaffinity(0)),
+        known=known,
+        threads=threads,
         tau_s=metrics.tau_s,
         told=progress,
         fairshare=ranked,
     )
-    return decision_times(fair, pool, now, tolerance_s=metrics.tolerance_s, fairshare=ranked)
+    forward = forward_start_times(
+        fair, pool, now, known=known, threads=threads, told=progress, fairshare=ranked
+    )
+    return decision_times(forward, pool, now, tolerance_s=metrics.tolerance_s, fairshare=ranked)
 
 
 def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

@@ -1,8 +1,9 @@
 """What fair start times depend on, as fingerprints: while these stay the same, so do they.
 
 A *basis* sums up the policy, every attempt in the snapshot of the attempt in question, that attempt
-itself, and the capacity until its fair start times are reached. Hashes of 64 bits are added, so a
-snapshot costs no more than running sums.
+itself, and the capacity until its fair start times are reached; for forward starts also all that
+arrives until these are reached. Hashes of 64 bits are added, so a snapshot costs no more than
+running sums.
 """
 
 import hashlib
@@ -70,6 +71,10 @@ class Bases:
                 context = context + gone(work, started)
             self._fixed = _hashes([context.view(np.int64), attempts.view(np.int64)]) + constant
         changes = work.step_change.reshape(len(work.step_time), len(work.capacity)).T
+        later = _hashes([attempts.view(np.int64), work.owners.fingerprint])
+        comes = work.blocked | (work.queued & (work.has_started | work.open))
+        self._later = np.append(np.uint64(0), np.cumsum(np.where(comes, later, np.uint64(0))))
+        self._arrival, self._whose = work.arrival, work.owners.fingerprint
         self._steps = _hashes([work.step_time, *changes, work.step_planned.astype(np.int64)])
         self._step_time = work.step_time
 
@@ -79,6 +84,16 @@ class Bases:
         steps_taken = np.searchsorted(self._step_time, instants, side="right")
         bases: Ints = (self._fixed + totals[steps_taken]).view(np.int64)
         return bases
+
+    def forward(self, instants: Ints) -> Ints:
+        """The bases where forward starts lie at ``instants``: nothing later matters.
+
+        Whose an attempt is matters to its forward start without what its user brought later.
+        """
+        arrived = np.searchsorted(self._arrival, instants, side="right")
+        later = self._later[arrived] - self._later[1:]  # those up to each, itself included
+        rest = self.until(instants)
+        return _hashes([rest, later.view(np.int64), self._whose]).view(np.int64)
 
 
 def _properties(work: Workload) -> list[Ints]:

@@ -8,8 +8,6 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +21,7 @@ from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Stan
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.simulation.parts import Told, in_parts
 from audit.simulation.workload import (
     KEYS,
     NEVER,
@@ -34,12 +33,6 @@ from audit.simulation.workload import (
 
 if TYPE_CHECKING:
     from audit.kernels.scheduling.fair_start import Trials
-
-Told = Callable[[int, int], None]
-"""Told how many of how many attempts are done."""
-
-PARTS: Final = 64
-"""Ranges that the attempts are cut into, to be shared among threads."""
 
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
@@ -106,18 +99,7 @@ def fair_starts(
     if len(subjects) == 0:
         return times
     compute = _computation(work, policy, fair_order, subjects, times)
-    cuts = _cuts(subjects, PARTS)
-    total = sum(high - low for low, high in cuts)
-    done = 0
-    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-        if pool is None:
-            parts = (compute(low, high) for low, high in cuts)
-        else:
-            running = [pool.submit(compute, low, high) for low, high in cuts]
-            parts = (part.result() for part in as_completed(running))
-        for part in parts:
-            done += part
-            told(done, total)
+    in_parts(compute, subjects, threads, told)
     return times
 
 
@@ -298,15 +280,6 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
     status[~work.fitting] = _code(FstStatus.EXCEEDS_CAPACITY)
     status[work.blocked] = _code(FstStatus.BLOCKED)
     return status
-
-
-def _cuts(subjects: Ints, parts: int) -> list[tuple[int, int]]:
-    """Ranges of indices that hold all subjects, about as many of them in each."""
-    each = -(-len(subjects) // parts)
-    return [
-        (int(subjects[low]), int(subjects[min(low + each, len(subjects)) - 1]) + 1)
-        for low in range(0, len(subjects), each)
-    ]
 
 
 def _ints(column: pl.Series) -> Ints:

@@ -1,6 +1,8 @@
--- Fair start times of the observed schedule that were computed before, and what they rest on.
+-- Fair start times and forward starts of the observed schedule that were computed before, and what
+-- they rest on.
 -- parameters: cluster VARCHAR
-SELECT pool, cluster, job_id, attempt, fst_strict, fst_relaxed, fst_status, fst_basis
+SELECT pool, cluster, job_id, attempt, fst_strict, fst_relaxed, fst_status, fst_basis, start_modelled,
+    overtaken_own_s, forward_basis
 FROM job_result
 WHERE cluster = $cluster AND schedule = 'observed' AND fst_basis IS NOT NULL
 ORDER BY pool, job_id, attempt

@@ -269,7 +269,7 @@ class Pool:
         self.arriving: set[int] = set()
         self.queue: list[int] = []
         self.unplanned: set[int] = set()  # those of the queue that have had no plan yet
-        self.last: int | None = None  # who is planned after all others of them
+        self.last: int | None = None  # who is planned after those of them that came before it
         self.plan: dict[int, int | None] = {}  # one start per queued attempt; None: nowhere
         self.first_plan: dict[int, int | None] = {}
         self.started: dict[int, int] = {}
@@ -683,8 +683,8 @@ def _conservative(pool: Pool) -> None:
         # Then new arrivals get the earliest start that is left, and who lost its plan, if allowed.
         without = [k for k in pool.in_order() if k not in pool.plan]
         if pool.last in pool.unplanned:
-            without.remove(pool.last)
-            without.append(pool.last)
+            last = pool.last
+            without.sort(key=lambda k: (k >= last) + (k > last))
         for k in without:
             if k in pool.unplanned:
                 pool.plan[k] = pool.first_plan[k] = pool.earliest_pass(k, pool.t)

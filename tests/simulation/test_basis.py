@@ -67,13 +67,14 @@ def test_from_night_to_night_as_from_scratch(
     after = list(before)
     for k in range(len(after)):
         if data.draw(st.integers(0, 4)) == 0:
-            after[k] = {**data.draw(rows(1).filter(bool))[0], **_named(after[k])}
-    after += [{**new, **_named({"job_number": 100 + k})} for k, new in enumerate(news)]
+            after[k] = {**data.draw(rows(1).filter(bool))[0], **renamed(after[k])}
+    after += [{**new, **renamed({"job_number": 100 + k})} for k, new in enumerate(news)]
     changed = pool._replace(steps=steps)
     assert table(after, changed, policy, known=tonight).equals(table(after, changed, policy))
 
 
-def _named(record: dict[str, Any]) -> dict[str, Any]:
+def renamed(record: dict[str, Any]) -> dict[str, Any]:
+    """What names a record."""
     return {"job_number": record["job_number"], "job_id": str(record["job_number"])}
 
 

@@ -73,7 +73,7 @@ def test_python_as_defined(log: Log, policy: Policy, tolerance: int, ranking: Ra
 
 
 @pytest.mark.parametrize("order", [Order.fcfs, Order.lxf, Order.fairshare, Order.nuwt])
-@pytest.mark.parametrize("backfill", [Backfill.easy, Backfill.conservative_replan])
+@pytest.mark.parametrize("backfill", [Backfill.easy, Backfill.no_guarantee])
 def test_long_queues_as_defined(order: Order, backfill: Backfill) -> None:
     # Passes look over blocks of places by their bounds, and queues are sorted by owner, only where
     # many wait; and many are put back at once.
