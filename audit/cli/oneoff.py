@@ -12,12 +12,15 @@ import typer
 from audit.cli.options import (
     DEFAULT_OUT,
     Associations,
+    Bounds,
     ClusterName,
     Columns,
     ConfigFile,
     Counted,
     Depth,
     Dialect,
+    Interval,
+    Lift,
     Logs,
     Partitions,
     PoolSize,
@@ -132,6 +135,9 @@ def simulate(
     ] = None,
     depth: Depth = None,
     window: Window = None,
+    interval: Interval = None,
+    limit: Bounds = None,
+    lift: Lift = None,
     pool_size: PoolSize = None,
     resource: Counted = None,
     zone: Zone = None,
@@ -146,6 +152,7 @@ def simulate(
     config: ConfigFile = None,
 ) -> None:
     """Simulate a scheduling policy on logs: how would they have waited?"""
+    from audit.cluster import limits
     from audit.oneoff import simulate as simulation
 
     settings = configuration(config)
@@ -156,6 +163,9 @@ def simulate(
         backfill=backfill,
         depth=depth,
         window_s=window,
+        interval_s=interval,
+        lift=tuple(lift or ()),
+        limits=limits.asked(limit or []),
         dialect=dialect,
         reading=reading(columns, separator, zone),
         cluster=cluster,

@@ -35,6 +35,22 @@ Depth = Annotated[int | None, typer.Option(min=1, help="Look at so many of the q
 Window = Annotated[
     int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
 ]
+Interval = Annotated[
+    int | None,
+    typer.Option(min=1, max=3_600, help="Look at the queue every so many seconds only."),
+]
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHO=N", help="So much may run at one time: PARTITION=64, user:*=4jobs, …"
+    ),
+]
+Lift = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="N|limits|windows|all", help="Without a limit of config.toml, or all of them."
+    ),
+]
 
 # What Slurm's programs print.
 Associations = Annotated[

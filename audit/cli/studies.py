@@ -11,12 +11,15 @@ import typer
 
 from audit.cli.options import (
     DEFAULT_OUT,
+    Bounds,
     ClusterName,
     Columns,
     ConfigFile,
     Counted,
     Depth,
     Dialect,
+    Interval,
+    Lift,
     Logs,
     PoolSize,
     Separator,
@@ -186,10 +189,9 @@ def whatif(
     nodes: Annotated[
         str | None, typer.Option(metavar="N|+N|-N", help="Other nodes, and all that they hold.")
     ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PARTITION=N", help="The partition may hold so much at one time."),
-    ] = None,
+    limit: Bounds = None,
+    lift: Lift = None,
+    interval: Interval = None,
     max_walltime: Annotated[
         list[str] | None,
         typer.Option(metavar="PARTITION=D-HH:MM:SS", help="Nobody runs longer in the partition."),
@@ -197,6 +199,7 @@ def whatif(
     without_user: WithoutUser = None,
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
+    from audit.cluster import limits
     from audit.studies.whatif import plan as study_plan
     from audit.studies.whatif.compute.change import Change
 
@@ -211,7 +214,9 @@ def whatif(
         walltimes=study_plan.walltimes(walltimes),
         capacity=study_plan.amount(capacity, "--capacity"),
         nodes=study_plan.amount(nodes, "--nodes"),
-        limits=study_plan.limits(limit or []),
+        limits=limits.asked(limit or []),
+        lift=tuple(lift or ()),
+        interval_s=interval,
         walltime_limits=study_plan.walltime_limits(max_walltime or []),
         without=tuple(without_user or ()),
     )

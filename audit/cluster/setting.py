@@ -11,6 +11,7 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import inference, spans
 from audit.cluster.inference import Fact
+from audit.cluster.limits import limits, windows
 from audit.formats.dialects import Header
 from audit.model import Policy, Pool, Resource, Step
 
@@ -153,7 +154,7 @@ def _pool(
         for step in asked.steps
     )
     amounts = {**given, asked.resource: capacity}
-    policy = Policy(asked.order, asked.backfill, asked.depth, asked.window_s)
+    policy = Policy(asked.order, asked.backfill, asked.depth, asked.window_s, asked.interval_s)
     pool = Pool(
         asked.name,
         resource,
@@ -163,6 +164,9 @@ def _pool(
         asked.exclusive_nodes,
         policy,
         asked.fair_order,
+        limits(asked),
+        windows(asked),
+        str(zone),
     )
     return pool, fact
 

@@ -7,6 +7,7 @@ defaults here. Time in seconds, memory as DuckDB writes it (``4GB``).
 from audit.config.clusters import Cluster
 from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty
 from audit.config.file import Config, load
+from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
 from audit.config.pools import Amounts, Pool, Step
@@ -22,6 +23,7 @@ __all__ = [
     "Cluster",
     "Config",
     "Ingest",
+    "Limit",
     "Mail",
     "Metrics",
     "Output",
@@ -40,6 +42,7 @@ __all__ = [
     "Uncertainty",
     "Usage",
     "Weights",
+    "Window",
     "allowed",
     "in_bytes",
     "load",

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from audit.config.limits import Limit, Window
 from audit.config.sections import Section, one_of
 from audit.words import BY_OWNER, Backfill, Order, Resource
 
@@ -44,6 +45,9 @@ class Pool(Section):
     backfill: Annotated[Backfill, Field(strict=False)] = Backfill.easy
     depth: int | None = Field(default=None, ge=1)
     window_s: int | None = Field(default=None, ge=1)
+    interval_s: int | None = Field(default=None, ge=1, le=3_600)
+    limits: tuple[Limit, ...] = ()
+    windows: tuple[Window, ...] = ()
 
     @model_validator(mode="after")
     def _in_order(self) -> Pool:

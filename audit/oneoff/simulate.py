@@ -15,6 +15,7 @@ from audit import __version__, config
 from audit.cluster import charges, fairshare, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
+from audit.cluster.limits import Bound, lifted
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
 from audit.files import replace
@@ -44,6 +45,11 @@ class Request(Asked):
     backfill: Backfill | None = None
     depth: int | None = None
     window_s: int | None = None
+    interval_s: int | None = None
+    lift: tuple[str, ...] = ()
+    """Which limits and windows do not hold; see ``cluster.limits.lifted``."""
+    limits: tuple[Bound, ...] = ()
+    """What may run at one time besides."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +126,9 @@ def simulate(
     if ranked is not EQUAL_SHARES:
         described = charges.charged(described, setting, shares)
     schedules, comparisons = [], []
-    for done, pool in enumerate(setting.pools):
+    for done, known in enumerate(setting.pools):
         progress("simulating", done, len(setting.pools))
-        policy = policies[pool.name]
+        pool, policy = _limited(known, request), policies[known.name]
         observed = described.filter(pl.col("pool") == pool.name)
         simulated = engine.simulate(observed, pool, setting.now, policy, tau_s, ranked)
         unsound = check_simulated(simulated, observed, pool, setting.now)
@@ -271,9 +277,16 @@ def _policy(pool: Pool, request: Request) -> Policy:
             backfill=request.backfill,
             depth=request.depth,
             window_s=request.window_s,
+            interval_s=request.interval_s,
         )
     except ValueError as error:
         raise UsageError(f"--{error}") from error
+
+
+def _limited(pool: Pool, request: Request) -> Pool:
+    """The pool, without what was asked to be lifted, and with the limits that were asked for."""
+    kept = lifted(pool, request.lift)
+    return kept._replace(limits=(*kept.limits, *(each.of(pool) for each in request.limits)))
 
 
 def _policy_facts(
@@ -285,6 +298,7 @@ def _policy_facts(
         ("--backfill", request.backfill),
         ("--depth", request.depth),
         ("--window", request.window_s),
+        ("--interval", request.interval_s),
     )
     sources = [flag for flag, value in flags if value is not None]
     if request.order is None or request.backfill is None:

@@ -208,7 +208,7 @@ def _in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
 
 def _any_of(column: pl.Series, names: Sequence[str]) -> Bools:
     """Which elements are one of these names."""
-    found: Bools = column.is_in(pl.Series(names, dtype=pl.String)).fill_null(False).to_numpy()
+    found: Bools = column.is_in(list(names)).fill_null(False).to_numpy()
     return found
 
 

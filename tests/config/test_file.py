@@ -49,6 +49,8 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
         for name in (*by_resource, "clusters.usage.billing_weights")
         for key in ("nodes", "gpus", "mem_bytes", "cpus")
     } | {f"clusters.usage.shares.{name}" for name in config.Share.model_fields}
+    told_together |= {f"clusters.pools.limits.{key}" for key in config.Limit.model_fields}
+    told_together |= {f"clusters.pools.windows.{key}" for key in config.Window.model_fields}
     assert keys(config.Config) - shown <= told_together  # named together in a comment
     assert shown <= keys(config.Config)
 

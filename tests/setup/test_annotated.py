@@ -65,6 +65,17 @@ _sources = st.one_of(
 )
 
 
+_several = st.none() | st.lists(_names, min_size=1, max_size=3).map(tuple)
+_scopes = {"user": _several, "partition": _several, "size_above": _counts}
+_limits = st.builds(
+    config.Limit, most=st.integers(0, 9), per=st.sampled_from([None, "user", "job"]), **_scopes
+)
+_hours = st.sampled_from(["Mon-Fri 08-18", "Sun", "Fri-Mon 22-06"])
+_windows = st.builds(
+    config.Window, hours=st.lists(_hours, min_size=1, max_size=2).map(tuple), **_scopes
+)
+
+
 @st.composite
 def clusters(draw: st.DrawFn) -> config.Cluster:
     """Any cluster that config.toml can hold."""
@@ -91,6 +102,9 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                 backfill=draw(st.sampled_from(Backfill)),
                 depth=draw(_counts),
                 window_s=draw(_counts),
+                interval_s=draw(st.none() | st.integers(1, 3_600)),
+                limits=tuple(draw(st.lists(_limits, max_size=2))),
+                windows=tuple(draw(st.lists(_windows, max_size=2))),
             )
         )
     # a partition may not be in two pools

@@ -15,6 +15,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.decayed import DAY_S
 from audit.cluster.fairshare import Fairshare
+from audit.cluster.limits import Bound
 from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
 from audit.metrics.fairshare.usage import Windows
@@ -58,19 +59,6 @@ def weights(texts: Sequence[str]) -> Mapping[str, float]:
     for text in texts:
         for name, value in _pairs(text, "--weight", "FACTOR=N"):
             by_name[name.lower()] = _number(value, f"--weight {name}={value}: a weight")
-    return by_name
-
-
-def limits(texts: Sequence[str]) -> Mapping[str, int]:
-    """What each ``--limit PARTITION=N`` says.
-
-    Raises:
-        UsageError: it is not of that form.
-    """
-    by_name: dict[str, int] = {}
-    for text in texts:
-        for name, value in _pairs(text, "--limit", "PARTITION=N"):
-            by_name[name] = _whole(value, f"--limit {name}={value}", least=1)
     return by_name
 
 
@@ -210,7 +198,6 @@ def plan(
         asked = change._replace(
             targets=dict(change.targets),
             weights=dict(change.weights),
-            limits=dict(change.limits),
             walltime_limits=dict(change.walltime_limits),
         )
         settings = f"{asked} {only} {configured.chosen} {configured.in_force}"
@@ -319,8 +306,11 @@ def describe(change: Change, pool: Pool) -> str:
     targets = [f"{wording.name(name)} {share:g}" for name, share in change.targets.items()]
     weights = [f"{name} {weight:g}" for name, weight in change.weights.items()]
     limits = [
-        *((name, f"{wording.count(most)} {kind}") for name, most in change.limits.items()),
-        *((name, wording.duration(limit)) for name, limit in change.walltime_limits.items()),
+        *((_whom(bound), _most(bound, kind)) for bound in change.limits),
+        *(
+            (wording.name(name), wording.duration(limit))
+            for name, limit in change.walltime_limits.items()
+        ),
     ]
     parts = (
         change.order and f"order {change.order.value}",
@@ -333,10 +323,24 @@ def describe(change: Change, pool: Pool) -> str:
         change.walltimes is not None and _walltimes(float(change.walltimes)),
         change.capacity and _amount(change.capacity, kind),
         change.nodes and _amount(change.nodes, "nodes"),
-        *(f"{wording.name(partition)} limited to {limit}" for partition, limit in limits),
+        change.interval_s is not None and f"passes every {wording.duration(change.interval_s)}",
+        change.lift and f"without limits: {', '.join(change.lift)}",
+        *(f"{whom} limited to {limit}" for whom, limit in limits),
         change.without and f"without {', '.join(map(wording.name, change.without))}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _whom(bound: Bound) -> str:
+    if bound.name is None:
+        return f"each {bound.kind}"
+    name = wording.name(bound.name)
+    return name if bound.kind == "partition" else f"{bound.kind} {name}"
+
+
+def _most(bound: Bound, counted: str) -> str:
+    unit = {None: counted, "jobs": "jobs"}.get(bound.unit) or wording.resources(bound.unit or "")
+    return f"{wording.count(bound.most)} {unit}"
 
 
 def _walltimes(factor: float) -> str:

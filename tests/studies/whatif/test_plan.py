@@ -6,6 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from audit.cluster.limits import asked
 from audit.errors import UsageError
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies.whatif import plan as whatif
@@ -48,7 +49,6 @@ def test_options() -> None:
         "age": 0.0,
         "qos": 2.5,
     }
-    assert whatif.limits(["long=8", "a=1,b=2"]) == {"long": 8, "a": 1, "b": 2}
     assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
         "a": 129_600,
         "b": 1_800,
@@ -73,12 +73,6 @@ def test_weights_that_are_none(text: str) -> None:
 def test_targets_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="--targets"):
         whatif.shares(text)
-
-
-@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-2", "a=1.5"])
-def test_limits_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--limit"):
-        whatif.limits([text])
 
 
 @pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-1", "a=UNLIMITED", "a=1h", "=5", "a=0:00"])
@@ -110,14 +104,17 @@ def test_a_change_in_words() -> None:
         walltimes=Fraction(3, 2),
         capacity=Amount(-2, True),
         nodes=Amount(5, False),
-        limits={"long": 8},
+        interval_s=60,
+        lift=("1", "windows"),
+        limits=asked(["long=8", "user:*=4jobs"]),
         walltime_limits={"long": 36_000},
         without=("u",),
     )
     assert whatif.describe(everything, pool) == (
         "order sjf, backfilling easy, targets a 2, weights fairshare 20000, age 0, half-life 24 h, "
-        "walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, long limited to "
-        "8 CPUs, long limited to 10 h, without u"
+        "walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, passes every 1 min, "
+        "without limits: 1, windows, long limited to 8 CPUs, each user limited to 4 jobs, long "
+        "limited to 10 h, without u"
     )
     assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
 

@@ -5,13 +5,14 @@ What cannot be made is refused here, with the option of the command that asked f
 Sources: SPEC §4; DESIGN, ``fairaudit whatif``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from audit.cluster.limits import Bound, lifted
 from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree
@@ -50,8 +51,11 @@ class Change(NamedTuple):
     """Of the counted resource."""
     nodes: Amount | None = None
     """Everything that the pool has grows with them."""
-    limits: Mapping[str, int] = {}
-    """The most of the counted resource that a partition's attempts may hold at one time."""
+    interval_s: int | None = None
+    lift: tuple[str, ...] = ()
+    """Which limits and windows of today are no more; see ``cluster.limits.lifted``."""
+    limits: tuple[Bound, ...] = ()
+    """What may run at one time, beside what is limited today."""
     walltime_limits: Mapping[str, int] = {}
     """The longest that a partition's attempts may ask for, and run, s ≥ 1."""
     without: tuple[str, ...] = ()
@@ -66,7 +70,6 @@ class Scenario(NamedTuple):
     pool: Pool
     """With the policy in force."""
     fairshare: Fairshare = EQUAL_SHARES
-    limits: tuple[tuple[str, int], ...] = ()
 
 
 def changed(today: Scenario, change: Change) -> Scenario:
@@ -94,7 +97,10 @@ def changed(today: Scenario, change: Change) -> Scenario:
     if change.walltime_limits:
         _refuse_strange(change.walltime_limits, today, "--max-walltime")
         attempts = cut_short(attempts, change.walltime_limits)
-    _refuse_strange(change.limits, today, "--limit")
+    named = [each.name for each in change.limits if each.kind == "partition" and each.name]
+    _refuse_strange(named, today, "--limit")
+    pool = lifted(today.pool._replace(policy=policy), change.lift)
+    pool = pool._replace(limits=(*pool.limits, *(each.of(pool) for each in change.limits)))
     fairshare = today.fairshare
     if change.targets:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
@@ -104,9 +110,8 @@ def changed(today: Scenario, change: Change) -> Scenario:
         fairshare = reweighted(fairshare, change.weights)
     return Scenario(
         attempts,
-        resized(today.pool._replace(policy=policy), change.capacity, change.nodes),
+        resized(pool, change.capacity, change.nodes),
         fairshare,
-        tuple(sorted({**dict(today.limits), **change.limits}.items())),
     )
 
 
@@ -125,7 +130,7 @@ def _without(today: Scenario, users: Sequence[str]) -> pl.DataFrame:
     return attempts
 
 
-def _refuse_strange(limits: Mapping[str, int], today: Scenario, flag: str) -> None:
+def _refuse_strange(limits: Iterable[str], today: Scenario, flag: str) -> None:
     known = today.attempts["partition"].drop_nulls().unique().sort().to_list()
     strange = next((partition for partition in limits if partition not in known), None)
     if strange is not None:
@@ -143,6 +148,7 @@ def _policy(today: Policy, change: Change) -> Policy:
             backfill=change.backfill,
             depth=change.depth,
             window_s=change.window_s,
+            interval_s=change.interval_s,
         )
     except ValueError as error:
         raise UsageError(f"--{error}") from error

@@ -44,8 +44,7 @@ def played(scenario: Scenario, now: int, tau_s: int = TAU_S) -> Played:
         SimulationError: the schedule is impossible.
     """
     pool = scenario.pool
-    whole, keys = workload(scenario.attempts, pool, now, scenario.fairshare)
-    work = limited(whole, keys, scenario)
+    work, keys = workload(scenario.attempts, pool, now, scenario.fairshare)
     replayed = replay(work, pool.policy)
     require_sound(check_replay(work, *replayed), f"schedule {pool.policy.name!r}")
     schedule = as_schedule(scenario.attempts, pool, work, keys, replayed, pool.policy.name, tau_s)
@@ -55,28 +54,6 @@ def played(scenario: Scenario, now: int, tau_s: int = TAU_S) -> Played:
         replayed_start_time=_instants(np.where(work.queued, replayed.start, NEVER))
     )
     return Played(_judged(measured, work, keys, replayed, pool, tau_s), starts)
-
-
-def limited(work: Workload, keys: pl.DataFrame, scenario: Scenario) -> Workload:
-    """The attempts, with what partitions may hold at one time as resources of their own.
-
-    A limit is a resource of which there is as much as the limit, and of which the partition's
-    attempts ask for their size. So who waits for its partition's limit keeps its place in the
-    queue, and what is backfilled before it may not delay it.
-    """
-    for partition, most in scenario.limits:
-        partitions = scenario.attempts.select(*KEYS, "partition")
-        row = keys.join(partitions, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
-        member = (row["partition"] == partition).fill_null(False).to_numpy()
-        count = len(work.capacity)
-        request = work.request.reshape(len(member), count)
-        change = work.step_change.reshape(len(work.step_time), count)
-        work = work._replace(
-            request=np.column_stack([request, np.where(member, request[:, 0], 0)]),
-            capacity=np.append(work.capacity, most),
-            step_change=np.column_stack([change, np.zeros(len(change), np.int64)]),
-        )
-    return work
 
 
 def _judged(

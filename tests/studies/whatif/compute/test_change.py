@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.cluster.limits import asked
 from audit.errors import UsageError
 from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
@@ -63,7 +64,7 @@ def test_another_size() -> None:
         (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
         (Change(without=("nobody",)), "no attempt of pool 'all' is of it"),
         (Change(without=("ann", "bob")), "nobody would be left"),
-        (Change(limits={"x": 3}), "no such partition"),
+        (Change(limits=asked(["x=3"])), "no such partition"),
         (Change(targets={"ann": 2.0}), "add --order fairshare"),
         (Change(half_life_s=60.0, order=Order.nuwt), "pool 'all' has nuwt"),
         (Change(weights={"age": 2.0}), "--weight: only the order multifactor heeds it"),

@@ -2,9 +2,10 @@
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from audit.cluster.limits import asked
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy
 from audit.simulation import engine, fair_start
@@ -42,7 +43,7 @@ def limited(most: int) -> tuple[Played, Played]:
         partition=pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
     )
     today = today._replace(attempts=attempts)
-    after = changed(today, Change(limits={"long": most}))
+    after = changed(today, Change(limits=asked([f"long={most}"])))
     return played(today, EPOCH), played(after, EPOCH)
 
 
@@ -66,10 +67,12 @@ def test_a_partition_s_limit_is_never_exceeded(
     attempts: pl.DataFrame, most: int, backfill: Backfill, order: Order
 ) -> None:
     pool = POOL._replace(policy=Policy(order, backfill))
+    assume(attempts.height > 1)
     named = attempts.with_columns(
-        partition=pl.when(pl.col("job_number") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+        partition=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
-    today = Scenario(describe(named, [pool]), pool, limits=(("a", most),))
+    today = Scenario(describe(named, [pool]), pool)
+    today = changed(today, Change(limits=asked([f"a={most}"])))
     rows = played(today, NOW).schedule.to_dicts()
     own = [row for row in rows if row["partition"] == "a"]
     for row in own:
