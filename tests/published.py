@@ -43,6 +43,7 @@ def full(folder: Path) -> Path:
     run(settings, folder, NOW)
     odd = (
         line(9001, submit=6 * DAY, wait=500, run=-1, status=5),  # gave up
+        line(9003, submit=6 * DAY, wait=50_000, run=-1, allocated=3, status=5, user=4),  # was stuck
         line(9002, submit=6 * DAY, wait=20_000, run=60),  # was overtaken
     )
     late = month(0, jobs=3, first=50) + "".join(f"{record}\n" for record in odd)

@@ -42,6 +42,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "sshare",
         "experiment",
         "sql",
+        "stuck",
         "doctor",
         "verify",
         "whatif",

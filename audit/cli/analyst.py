@@ -1,18 +1,21 @@
-"""The command for analysts: ``sql``."""
+"""The commands for analysts: ``sql``, and ``stuck``, which asks one question for them."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audit.cli.options import ConfigFile, configuration, published
+from audit.cli.options import ClusterName, ConfigFile, configuration, published
 from audit.cli.output import say
 from audit.errors import UsageError
 from audit.words import Format
+
+if TYPE_CHECKING:
+    from audit.analyst.sql import Limits, Question
 
 Query = Annotated[
     str | None,
@@ -24,6 +27,13 @@ Parameters = Annotated[
 ]
 
 
+Published = Annotated[
+    Path | None,
+    typer.Option("--db", help="A published database; else that of --config, or fairaudit-out's."),
+]
+Written = Annotated[Format, typer.Option("--format", help="How to write rows.")]
+
+
 def sql(
     query: Query = None,
     file: Annotated[
@@ -33,11 +43,8 @@ def sql(
     show_saved: Annotated[
         bool, typer.Option("--list", help="List the saved queries and their parameters.")
     ] = False,
-    db: Annotated[
-        Path | None,
-        typer.Option(help="A published database; else that of --config, or fairaudit-out's."),
-    ] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to write rows.")] = Format.table,
+    db: Published = None,
+    form: Written = Format.table,
     rows: Annotated[int | None, typer.Option(min=1, help="Write at most so many rows.")] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="csv: leave cells that look like formulas as they are.")
@@ -49,7 +56,7 @@ def sql(
 ) -> None:
     """Query a published database, read-only and locked down; without a query, interactively."""
     from audit.analyst import repl
-    from audit.analyst.sql import Limits, Question, answer, describe_saved, typed_values
+    from audit.analyst.sql import Limits, Question, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
@@ -63,6 +70,35 @@ def sql(
         return
     most = rows or (settings.sql.rows if form is Format.table else None)
     question = Question(_statement(query, file), typed_values(param or []), form, most, raw)
+    _answer(path, question, limits)
+
+
+def stuck(
+    user: Annotated[str | None, typer.Option(help="Only this user's.")] = None,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="Only those that still wait, none that gave up.")
+    ] = False,
+    top: Annotated[int, typer.Option(min=1, help="List at most so many.")] = 50,
+    cluster: ClusterName = None,
+    db: Published = None,
+    form: Written = Format.table,
+    config: ConfigFile = None,
+) -> None:
+    """List who waits, or gave up, longer than 95 % of their peers, and the probable cause."""
+    from audit.analyst.sql import Limits, Question
+
+    settings = configuration(config)
+    chosen = {"user": user, "cluster": cluster, "only": "waiting" if waiting else None}
+    parameters = {name: value for name, value in chosen.items() if value is not None}
+    question = Question("stuck", {**parameters, "top": str(top)}, form)
+    limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
+    _answer(db or published(config, settings), question, limits)
+
+
+def _answer(path: Path, question: Question, limits: Limits) -> None:
+    """Writes the answer to stdout."""
+    from audit.analyst.sql import answer
+
     try:
         answer(path, question, sys.stdout.buffer, limits, say)
     except BrokenPipeError:  # "fairaudit sql … | head" has seen enough

@@ -43,6 +43,7 @@ for command in (
     oneoff.simulate,
     studies.whatif,
     analyst.sql,
+    analyst.stuck,
     oneoff.verify,
     setup.doctor,
 ):

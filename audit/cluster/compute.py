@@ -13,7 +13,8 @@ from audit import config
 from audit.cluster import charges, decayed, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
-from audit.metrics.attempts import anatomy, peers, performance, population, users
+from audit.metrics.attempts import anatomy, performance, population, users
+from audit.metrics.attempts.peers import stuck, waits
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
@@ -111,7 +112,9 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
-        jobs = peers.peer_waits(jobs, [*spans, *kept])
+        jobs = waits.peer_waits(jobs, [*spans, *kept])
+        beyond = stuck.stuck(jobs, pool, setting.now, [*spans, *kept], chosen.metrics.tolerance_s)
+        yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
         jobs = jobs.drop(_WRITTEN)

@@ -24,7 +24,7 @@ BY_PERIOD: Final = (
     *("penalty_result", "charge_result"),
     *("run_note", "run"),
 )
-WHOLE: Final = ("clusters", "pools", "job_result", "coverage_result")
+WHOLE: Final = ("clusters", "pools", "job_result", "stuck_result", "coverage_result")
 
 
 def replace(

@@ -15,19 +15,24 @@ MEDIAN: Final = 500
 LOWER_QUARTILE: Final = 250
 UPPER_QUARTILE: Final = 750
 P90: Final = 900
+P95: Final = 950
 P99: Final = 990
+
+
+def rank(count: int, thousandths: int) -> int:
+    """max(1, ⌈count · q⌉), in whole numbers, since 0.07 · 100 exceeds 7 in floating point."""
+    return max(1, -(-count * thousandths // 1000))
 
 
 def nearest_rank(ascending: NDArray[np.float64], thousandths: int) -> float | None:
     """The least value that at least ``thousandths``/1000 of all values do not exceed.
 
-    That is the value of rank max(1, ⌈n · q⌉); in whole numbers, since 0.07 · 100 exceeds 7 in
-    floating point. Null where there are no values.
+    That is the value of ``rank``. Null where there are no values.
     """
     count = len(ascending)
     if count == 0:
         return None
-    return float(ascending[max(1, -(-count * thousandths // 1000)) - 1])
+    return float(ascending[rank(count, thousandths) - 1])
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:

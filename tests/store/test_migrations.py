@@ -20,6 +20,8 @@ VIEWS = {
         bounded_slowdown fair_slowdown width_class overtaken_by overtook re_deserved re_consumed
         re_unfairness fst_strict
         fst_relaxed fst_status miss_strict_s miss_relaxed_s run_id""",
+    "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
+        arrival_time left_time waited_s peer_p95_s peers room_share cause run_id""",
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
         tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s

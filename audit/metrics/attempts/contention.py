@@ -50,6 +50,16 @@ def amounts(pool: Pool) -> Ints:
     return np.array([_amount(pool, name) for name in counted_resources(pool)], np.int64)
 
 
+def largest_amounts(pool: Pool) -> dict[str, int]:
+    """The most that the pool ever has of each of ``counted_resources``, as declared."""
+    had = {name: [_amount(pool, name)] for name in counted_resources(pool)}
+    for step in pool.steps:
+        for name, amount in step.amounts:
+            if name in had:
+                had[name].append(amount)
+    return {name: max(of_name) for name, of_name in had.items()}
+
+
 def capacity_steps(pool: Pool, reserved: pl.DataFrame) -> CapacitySteps:
     """What changes in the amounts of ``counted_resources``: as declared, and by reservations.
 

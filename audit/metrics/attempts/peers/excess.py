@@ -84,7 +84,7 @@ def of_peers(
     """Rows of the summary about each user, or account, whose attempts have peers.
 
     Args:
-        with_peers: *all* attempts of one pool, with what ``peers`` adds.
+        with_peers: *all* attempts of one pool, with what ``peer_waits`` adds.
         kind: ``user`` or ``account``.
         period: whose attempts are subjects.
         zone: the cluster's, for days.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.excess import by_yekutieli, of_peers
+from audit.metrics.attempts.peers.excess import by_yekutieli, of_peers
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
 from audit.model import Period, Pool, Resource

@@ -39,8 +39,8 @@ LEVELS: Final = ((True, 1), (False, 1), (False, 7), (False, 30))
 WALLTIMES_S: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 """Upper ends of the bounded walltime classes."""
 
-_READ: Final = (
-    *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
+READ: Final = (
+    *("standing", "user", COLUMNS[0], "partition", "qos", "width_class", "walltime_s"),
     *("arrival_time", "end_time", "wait_s"),
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
@@ -61,11 +61,11 @@ def peer_waits(with_parts: pl.DataFrame, periods: Sequence[Period]) -> pl.DataFr
     Source: SPEC §10, *Peers*.
     """
     judged = with_parts[COLUMNS[0]].is_not_null() & with_parts["user"].is_not_null()
-    numbered = with_parts.select(_READ).with_row_index("row")
+    numbered = with_parts.select(READ).with_row_index("row")
     held = numbered.filter(judged).pipe(ordered, "arrival_time")
     alike = Alike(held)
     out = np.full(held.height, np.nan)
-    for cut, mine in _by_period(held, periods):
+    for cut, mine in by_period(held, periods):
         out[mine] = alike.means(mine, cut)
     column = np.full(with_parts.height, np.nan)
     column[held["row"].to_numpy()] = out
@@ -76,7 +76,10 @@ class Alike:
     """The attempts of a pool, and which of them are alike."""
 
     def __init__(self, held: pl.DataFrame) -> None:
-        """Of attempts that waited for their turn, whose user is known, by arrival."""
+        """Of attempts whose user is known, by arrival; those whose wait was taken apart are peers.
+
+        ``held`` has the columns of ``READ``.
+        """
         width, walltime = _codes(held["width_class"]), _walltime_class(held["walltime_s"])
         alike = width * (len(WALLTIMES_S) + 2) + walltime
         place = _codes(held["partition"]), _codes(held["qos"])
@@ -88,9 +91,10 @@ class Alike:
         }
         self.arrival = _ints(held["arrival_time"])
         self.user = _codes(held["user"])
-        ended = (held["standing"] == Standing.ENDED.value).to_numpy()
+        ended = (held["standing"] == Standing.ENDED.value) & held[COLUMNS[0]].is_not_null()
         self.wait = _ints(held["wait_s"].fill_null(0))
-        self.ended = np.where(ended, _ints(held["end_time"].fill_null(0)), _NEVER)
+        self._orders: dict[bool, tuple[Ints, Ints, Ints]] = {}
+        self.ended = np.where(ended.to_numpy(), _ints(held["end_time"].fill_null(0)), _NEVER)
 
     def means(self, mine: Ints, cut: int) -> Floats:
         """What the peers of some attempts, ascending, waited, of those that ended before ``cut``.
@@ -125,8 +129,37 @@ class Alike:
         means: Floats = got[mine - begin]
         return means
 
+    def waits(self, i: int, cut: int) -> Ints | None:
+        """How long the peers of one attempt waited, of those that ended before ``cut``.
 
-def _by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int, Ints]]:
+        None without enough peers. For some attempts; for all of them see ``means``.
+        """
+        for same_place, days in LEVELS:
+            order, kind, arrival = self._ordered(same_place)
+            own = self.kinds[same_place][i]
+            begin, end = np.searchsorted(kind, [own, own + 1])
+            around = [self.arrival[i] - days * DAY_S, self.arrival[i] + days * DAY_S + 1]
+            first, last = begin + np.searchsorted(arrival[begin:end], around)
+            near = order[first:last]
+            peers = near[(self.ended[near] < cut) & (self.user[near] != self.user[i])]
+            if len(peers) >= LEAST[0] and len(np.unique(self.user[peers])) >= LEAST[1]:
+                waits: Ints = self.wait[peers]
+                return waits
+        return None
+
+    def _ordered(self, same_place: bool) -> tuple[Ints, Ints, Ints]:
+        """Attempts, their kinds and arrivals, by these."""
+        if same_place not in self._orders:
+            order = time_order(self.kinds[same_place])
+            self._orders[same_place] = (
+                order,
+                self.kinds[same_place][order],
+                self.arrival[order],
+            )
+        return self._orders[same_place]
+
+
+def by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int, Ints]]:
     """Before when peers ended, and whose peers these are; each attempt is in one of them."""
     instant = _ints(held.select(pl.coalesce("end_time", "arrival_time")).to_series())
     number = np.full(held.height, len(periods))

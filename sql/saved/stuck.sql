@@ -1,0 +1,29 @@
+-- Attempts that wait, or gave up, longer than 95 % of their peers; those that still wait first.
+-- $user VARCHAR = NULL: only this user
+-- $cluster VARCHAR = NULL: only this cluster
+-- $only VARCHAR = NULL: waiting, only those that still wait; gave_up, only the others
+-- $top BIGINT = 50: how many attempts
+SELECT
+    cluster,
+    pool,
+    job_id,
+    attempt,
+    "user",
+    account,
+    partition,
+    size,
+    arrival_time,
+    left_time,
+    waited_s,
+    peer_p95_s,
+    round(room_share, 3) AS room_share,
+    cause,
+    reason
+FROM stuck
+WHERE
+    ($user IS NULL OR "user" = $user)
+    AND ($cluster IS NULL OR cluster = $cluster)
+    AND ($only IS NULL OR $only = if(left_time IS NULL, 'waiting', 'gave_up'))
+ORDER BY
+    left_time IS NULL DESC, waited_s - peer_p95_s DESC, cluster, pool, job_id, attempt
+LIMIT $top

@@ -1,0 +1,49 @@
+-- Attempts that still wait, or left the queue without starting, after more than 95 % of their peers waited.
+CREATE OR REPLACE VIEW stuck AS
+SELECT
+    stuck.cluster,
+    stuck.pool,
+    stuck.job_id,
+    stuck.attempt,
+    "user",
+    account,
+    partition,
+    qos,
+    size,
+    walltime_s,
+    state,
+    reason,
+    to_timestamp(arrival_time) AS arrival_time,
+    to_timestamp(end_time) AS left_time,
+    waited_s,
+    peer_p95_s,
+    peers,
+    wait_room_s / nullif(waited_s, 0) AS room_share,
+    cause,
+    run_id
+FROM stuck_result AS stuck
+JOIN job_result AS job
+    ON job.cluster = stuck.cluster AND job.pool = stuck.pool AND job.schedule = 'observed'
+    AND job.job_id = stuck.job_id AND job.attempt = stuck.attempt;
+
+COMMENT ON VIEW stuck IS 'Attempts that still wait, or left the queue without starting, after more than 95 % of their peers waited.';
+COMMENT ON COLUMN stuck.cluster IS 'name of the cluster';
+COMMENT ON COLUMN stuck.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN stuck.job_id IS 'job as the log names it';
+COMMENT ON COLUMN stuck.attempt IS '1, 2, …: executions of the job in order';
+COMMENT ON COLUMN stuck."user" IS 'owner';
+COMMENT ON COLUMN stuck.account IS 'account charged; in SWF the group';
+COMMENT ON COLUMN stuck.partition IS 'partition (queue) in which it is';
+COMMENT ON COLUMN stuck.qos IS 'quality of service';
+COMMENT ON COLUMN stuck.size IS 'amount of the pool''s counted resource';
+COMMENT ON COLUMN stuck.walltime_s IS 'limit asked for; s, NULL unknown or unlimited';
+COMMENT ON COLUMN stuck.state IS 'state as the log says it';
+COMMENT ON COLUMN stuck.reason IS 'why it was pending, where the log says so';
+COMMENT ON COLUMN stuck.arrival_time IS 'when it arrived';
+COMMENT ON COLUMN stuck.left_time IS 'when it left the queue without having started; NULL: it still waits';
+COMMENT ON COLUMN stuck.waited_s IS 'how long it waited until then, or until the log was taken; s';
+COMMENT ON COLUMN stuck.peer_p95_s IS '95th percentile of the waits of its peers; s';
+COMMENT ON COLUMN stuck.peers IS 'how many these are';
+COMMENT ON COLUMN stuck.room_share IS 'share of the wait in which there was room for it; 0 to 1, NULL where it did not wait for its turn';
+COMMENT ON COLUMN stuck.cause IS 'probable cause: reason (see there), exceeds_capacity, or where it spent most of its wait: room, own (its own user''s use), others (had it or came first), down (the pool had less)';
+COMMENT ON COLUMN stuck.run_id IS 'run that computed the row; see runs';
