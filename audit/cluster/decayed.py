@@ -34,6 +34,7 @@ def method(fairshare: Fairshare, setting: Setting) -> Method:
             return SlurmUsage(
                 half_life_s=fairshare.half_life_s,
                 period_s=fairshare.period_s,
+                phase_s=usage.phase_s,
                 reset=fairshare.reset,
                 zone=setting.zone,
             )

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from audit.config.limits import Limit, Window
 from audit.config.sections import Section, one_of
-from audit.words import BY_OWNER, Backfill, Order, Resource
+from audit.words import BY_OWNER, BY_USAGE, Backfill, Order, Resource
 
 _Order = Annotated[Order, Field(strict=False)]
 
@@ -58,7 +58,8 @@ class Pool(Section):
 
     @model_validator(mode="after")
     def _orders_together(self) -> Pool:
-        if {self.order, self.fair_order} == set(BY_OWNER):
+        by_usage = self.fair_order in BY_OWNER and self.order in BY_USAGE
+        if by_usage and self.fair_order is not self.order:
             raise ValueError(
                 f'order = "{self.order}" with fair_order = "{self.fair_order}": take the same, or '
                 'one of them "fcfs"'

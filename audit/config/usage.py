@@ -119,6 +119,7 @@ class Usage(Section):
     half_life_days: float = Field(default=7.0, ge=0.0)
     reset: Literal["none", "daily", "weekly", "monthly", "quarterly", "yearly"] = "none"
     recalculation_s: int = Field(default=300, ge=1)
+    phase_s: int = Field(default=0, ge=0)
     operator: Operator = "absolute"
     users: dict[str, float] = Field(default={})
     accounts: dict[str, float] = Field(default={})

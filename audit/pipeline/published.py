@@ -17,7 +17,7 @@ from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import population
-from audit.model import BY_OWNER, Policy
+from audit.model import BY_USAGE, Policy
 from audit.pipeline.opening import Log
 from audit.store import database, queries
 from audit.store.attempts import read_attempts
@@ -108,7 +108,7 @@ def _setting(
 def _refuse_owners(site: config.Cluster) -> None:
     """Raises UsageError where a queue goes by usage: files beside config.toml say how."""
     for pool in site.pools:
-        if {pool.order, pool.fair_order} & {*BY_OWNER}:
+        if {pool.order, pool.fair_order} & {*BY_USAGE}:
             raise UsageError(
                 f"pool {pool.name!r} of cluster {site.name!r} is ordered by {pool.order.value}, "
                 "and how usage is charged stands in its config.toml: give --config"

@@ -39,6 +39,7 @@ _AS_SLURM = {
     "order": "From slurm.conf (PriorityType); weights and factors are those of its files.",
     "backfill": "From slurm.conf (SchedulerType).",
     "depth": "From slurm.conf (bf_max_job_test; Slurm's default where it is not there).",
+    "interval_s": "From slurm.conf (bf_interval; Slurm's default where it is not there).",
 }
 """What to say above the keys of a pool that ``slurm.policy`` fills."""
 

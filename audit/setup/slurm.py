@@ -264,12 +264,14 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
         facts.append(Fact("backfilling", "none", f"{source} (SchedulerType)"))
         return {"order": Order.multifactor, "backfill": Backfill.none}
     depth = conf.parameter("bf_max_job_test", 500)
-    said = f"conservative_replan, of {depth} jobs"
+    every = conf.parameter("bf_interval", 30)
+    said = f"conservative_replan, of {depth} jobs, every {every} s"
     facts.append(Fact("backfilling", said, f"{source} (SchedulerParameters)"))
     return {
         "order": Order.multifactor,
         "backfill": Backfill.conservative_replan,
         "depth": max(depth, 1),
+        "interval_s": min(max(every, 1), 3_600),
     }
 
 

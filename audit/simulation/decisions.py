@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.model import Backfill, Decision, Policy, Pool, Standing
+from audit.model import Backfill, Decision, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
@@ -37,6 +37,7 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
     (see ``tolerance_s``) runs from its start on, not only after it: what it takes then nobody else
     could have had.
     ``conservative`` is judged as ``conservative_replan``: it keeps a plan, which no log tells.
+    Under ``multifactor`` passes are at all instants: no log tells when slurmctld's backfill runs.
 
     Args:
         work: the attempts of one pool.
@@ -53,8 +54,7 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
     from audit.kernels.scheduling.space import Model
 
     count = len(work.arrival)
-    if policy.backfill is Backfill.conservative:
-        policy = policy._replace(backfill=Backfill.conservative_replan)
+    policy = _judged(policy)
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order)
     queued = work.queued & observed.present
@@ -134,6 +134,15 @@ def decision_times(
         .otherwise(pl.lit(Decision.ON_TIME.value))
     )
     return added.with_columns(decision=pl.when("_judged").then(decision)).drop("_judged", "_over")
+
+
+def _judged(policy: Policy) -> Policy:
+    """What takes the place of a policy of which no log tells enough."""
+    if policy.backfill is Backfill.conservative:
+        policy = policy._replace(backfill=Backfill.conservative_replan)
+    if policy.order is Order.multifactor:
+        policy = policy._replace(interval_s=None)
+    return policy
 
 
 def _by_start(work: Workload) -> Ints:

@@ -233,6 +233,7 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         NEVER if policy.window_s is None else policy.window_s,
         policy.interval_s or 0,
         int(work.arrival.min(initial=NEVER)),
+        policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
     )
 
 

@@ -27,6 +27,8 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
     """Who would have started when, and who started beyond the capacity."""
     if rule.backfill == "conservative":
         rule = rule._replace(backfill="conservative_replan")
+    if rule.order == "multifactor":
+        rule = rule._replace(interval=None)
     ready: dict[int, int] = {}
     over: set[int] = set()
     for t in passes(log, rule):

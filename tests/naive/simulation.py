@@ -124,6 +124,11 @@ class Rule(NamedTuple):
     ranking: Ranking = Ranking()
     interval: int | None = None
 
+    @property
+    def between(self) -> bool:
+        """Whether a main scheduler starts from the front of the queue at all other instants."""
+        return self.order == "multifactor" and self.backfill != "conservative"
+
 
 class Had(NamedTuple):
     """What a pool had from when on, by resource; what is not named stayed."""
@@ -531,12 +536,16 @@ class Pool:
         if not self.log.jobs:
             return
         self.due = self.next_pass()
+        backfill = self.rule.backfill
         if self.due != self.t:
-            return
-        self.due = None
+            if not self.rule.between:
+                return
+            backfill = "none"
+        else:
+            self.due = None
         while True:
             before = set(self.started)
-            BACKFILLINGS[self.rule.backfill](self)
+            BACKFILLINGS[backfill](self)
             if all(self.log.jobs[k].occupancy > 0 for k in set(self.started) - before):
                 return
             self.end_what_ends()

@@ -78,7 +78,8 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
     )
     assert fact(draft, "fairshare").value == "fair_tree"
     (pool,) = cluster.pools
-    assert (pool.order, pool.backfill, pool.depth) == ("multifactor", "conservative_replan", 500)
+    assert (pool.order, pool.backfill) == ("multifactor", "conservative_replan")
+    assert (pool.depth, pool.window_s, pool.interval_s) == (500, None, 30)
     assert fact(draft, "order of the queue").value == (
         "multifactor: age 1000, fairshare 10000, jobsize 1000, partition 1000, qos 2000"
     )

@@ -4,7 +4,7 @@ from audit.kernels.compiled import inner
 from audit.kernels.scheduling.books import enter_blocked, enter_ended
 from audit.kernels.scheduling.limits import edge_at
 from audit.kernels.scheduling.order import arrange
-from audit.kernels.scheduling.passes.greedy import pass_greedy
+from audit.kernels.scheduling.passes.greedy import pass_front, pass_greedy
 from audit.kernels.scheduling.passes.planned import (
     next_plan,
     pass_conservative,
@@ -61,9 +61,11 @@ def follow(space: Space, model: Model) -> None:
         arrive(space, model)
         state[DUE] = next_multiple(state[NOW], model.rules.every, model.rules.origin)
         if state[DUE] == state[NOW]:
-            run_passes(space, model, state[NEWS] > 0)
+            run_passes(space, model, state[NEWS] > 0, False)
             state[NEWS] = 0
             state[DUE] = NEVER
+        elif model.rules.between:
+            run_passes(space, model, False, True)
         if state[TARGET] != NOBODY and space.begun[state[TARGET]] != NEVER:
             return
         instant = next_instant(space, model)
@@ -135,8 +137,8 @@ def arrive(space: Space, model: Model) -> None:
 
 
 @inner
-def run_passes(space: Space, model: Model, news: bool) -> None:
-    """(3) Passes, until one starts nothing that ends at once."""
+def run_passes(space: Space, model: Model, news: bool, front: bool) -> None:
+    """(3) Passes, until one starts nothing that ends at once; ``front``: of those in between."""
     rules = model.rules
     conservative = rules.backfill == CONSERVATIVE
     # Whether it is worth asking first if anything can start: the order or a plan would cost more.
@@ -147,7 +149,9 @@ def run_passes(space: Space, model: Model, news: bool) -> None:
             break
         if rules.order != RANK:
             arrange(space, model)
-        if conservative:
+        if front:
+            again = pass_front(space, model)
+        elif conservative:
             again = pass_conservative(space, model, news)
         elif rules.backfill == REPLAN:
             again = pass_replan(space, model)

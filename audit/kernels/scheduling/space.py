@@ -120,6 +120,8 @@ class Rules(NamedTuple):
     every: int
     """Passes are at multiples of so many seconds since ``origin``; 0: whenever something is."""
     origin: int
+    between: bool
+    """Whether passes from the front of the queue are at all other instants."""
 
 
 class Model(NamedTuple):

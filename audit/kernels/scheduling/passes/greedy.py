@@ -50,6 +50,19 @@ def pass_greedy(space: Space, model: Model) -> bool:
 
 
 @inner
+def pass_front(space: Space, model: Model) -> bool:
+    """A pass of ``none``, whatever the backfilling; whether what it starts ends at once."""
+    state = space.state
+    again = False
+    for i in range(state[HEAD], state[TAIL]):
+        if space.queue[WAITING, i] != GAP and may_start(space, i, model.jobs):
+            if not fits_free(space, i):
+                break
+            again |= begin(space, i, model.jobs)
+    return again
+
+
+@inner
 def fill_behind(space: Space, model: Model, head: int, looked: int) -> bool:
     """Starts those behind place ``head`` that may; whether any of them ends at once.
 
