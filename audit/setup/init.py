@@ -38,6 +38,7 @@ _PEAK = "each run takes the peak in use"
 _AS_SLURM = {
     "order": "From slurm.conf (PriorityType); weights and factors are those of its files.",
     "backfill": "From slurm.conf (SchedulerType).",
+    "limits": "As sacctmgr and scontrol say them (Max…, Grp…, MaxTime).",
     "depth": "From slurm.conf (bf_max_job_test; Slurm's default where it is not there).",
     "interval_s": "From slurm.conf (bf_interval; Slurm's default where it is not there).",
 }
@@ -365,11 +366,15 @@ def _pools_of(
 def _deciding(
     pools: Sequence[config.Pool], content: slurm.Content, facts: list[Fact], notes: dict[str, str]
 ) -> tuple[config.Pool, ...]:
-    """The pools with the policy that Slurm's files tell of."""
+    """The pools with the policy and the limits that Slurm's files tell of."""
     policy = slurm.policy(content, facts)
-    for index in range(len(pools)):
-        notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in policy}
-    return tuple(pool.model_copy(update=policy) for pool in pools)
+    limits = slurm.limits(content, pools, facts)
+    decided = []
+    for index, pool in enumerate(pools):
+        keys = [*policy, *(["limits"] if limits[index] else [])]
+        notes |= {f"clusters.pools[{index}].{key}": _AS_SLURM[key] for key in keys}
+        decided.append(pool.model_copy(update=policy | {"limits": limits[index]}))
+    return tuple(decided)
 
 
 def _pool_name(group: Sequence[scontrol.Partition], *, alone: bool) -> str:

@@ -12,8 +12,10 @@ from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.formats.slurm import sacctmgr, scontrol
+from audit.formats.slurm.limits import told
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
+from audit.model import Limit
 from audit.words import Algorithm, Backfill, Order
 
 _FLAGS: Final = {
@@ -273,6 +275,55 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
         "depth": max(depth, 1),
         "interval_s": min(max(every, 1), 3_600),
     }
+
+
+def limits(
+    content: Content, pools: Sequence[config.Pool], facts: list[Fact]
+) -> tuple[tuple[config.Limit, ...], ...]:
+    """What may run at one time in each pool, by the files with associations, QOS and partitions.
+
+    What is limited of a cluster as a whole is limited in each of its pools, which is said.
+    """
+    listed = content.listing.partitions if content.listing is not None else ()
+    found = told(content.associations, content.qos, listed)
+    names = [path.name for key, path in content.files.given.items() if key != "slurm_conf"]
+    source = ", ".join(names)
+    if found.left_out:
+        facts.append(Fact("limits left out", _listed(found.left_out), source))
+    if found.limits:
+        warning = None
+        shared = [limit for limit in found.limits if limit.scope.partition is None]
+        if len(pools) > 1 and any(limit.per != "job" and limit.most for limit in shared):
+            warning = "limits of accounts, users and QOS hold over all pools; here each has its own"
+        facts.append(Fact("limits", f"{len(found.limits):,}", source, warning))
+    return tuple(
+        tuple(
+            _configured(limit)
+            for limit in found.limits
+            if not pool.partitions
+            or limit.scope.partition is None
+            or limit.scope.partition in pool.partitions
+        )
+        for pool in pools
+    )
+
+
+def _configured(limit: Limit) -> config.Limit:
+    """A limit as config.toml has it."""
+    scope = {name: given for name, given in limit.scope._asdict().items() if given is not None}
+    return config.Limit.model_validate(
+        scope
+        | {"most": limit.most}
+        | {
+            name: given
+            for name, given in (
+                ("resource", limit.resource),
+                ("per", limit.per),
+                ("exempt_qos", limit.exempt_qos),
+            )
+            if given
+        }
+    )
 
 
 def _from_conf(path: Path | None, setting: str) -> str:

@@ -80,6 +80,8 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
     (pool,) = cluster.pools
     assert (pool.order, pool.backfill) == ("multifactor", "conservative_replan")
     assert (pool.depth, pool.window_s, pool.interval_s) == (500, None, 30)
+    assert config.Limit(most=0, partition=("short",), walltime_above_s=600) in pool.limits
+    assert fact(draft, "limits").value == str(len(pool.limits))
     assert fact(draft, "order of the queue").value == (
         "multifactor: age 1000, fairshare 10000, jobsize 1000, partition 1000, qos 2000"
     )
@@ -206,3 +208,17 @@ def test_associations_of_several_clusters_need_a_name() -> None:
     with pytest.raises(UsageError, match="associations of several clusters"):
         infer([], files)
     assert infer([], files, name="sea").usage.operator == "fair_tree"
+
+
+def test_limits_of_the_whole_cluster_hold_in_each_pool_which_is_said() -> None:
+    Path("partitions.txt").write_text(
+        "PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\nPartitionName=b Nodes=n2 TotalCPUs=4\n"
+    )
+    Path("qos.psv").write_text("Name|UsageFactor|MaxJobsPU|MaxTRESPU\nq|1|3|fs/disk=2\n")
+    files = SlurmFiles(partitions=Path("partitions.txt"), qos=Path("qos.psv"))
+    draft = infer([], files, name="lab", zone="UTC")
+    of_all = config.Limit(most=3, per="user", qos=("q",))
+    of_one = config.Limit(most=0, partition=("a",), walltime_above_s=3_600)
+    assert [pool.limits for pool in written(draft).pools] == [(of_all, of_one), (of_all,)]
+    assert fact(draft, "limits").warning
+    assert fact(draft, "limits left out").value == "maxtrespu of fs/disk"

@@ -4,6 +4,8 @@
     sacctmgr dump CLUSTER file=FILE
     sacctmgr -P show qos format=Name,Priority,UsageFactor
 
+Limits are read where they are among the columns (``LIMITS``), see ``formats.slurm.limits``.
+
 Of ``show assoc`` any columns in any order are read, with any delimiter; needed are Account, User,
 Share and what tells each account's parent: ParentName, or ParentID and ID, or LFT and RGT, or
 Lineage, or the indentation that ``tree`` prints. (The default columns tell none of these.) A share
@@ -28,6 +30,17 @@ FORMAT: Final = "Cluster,Account,User,Partition,Share,ParentName,GrpTRESMins"
 """Columns that hold all that is read here."""
 
 LARGEST_SHARE: Final = 1 << 31
+LIMITS: Final = {
+    **{name: name for name in ("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall")},
+    **{name: name for name in ("maxtrespu", "maxjobspu", "maxtrespa", "maxjobspa")},
+    "maxtresperjob": "maxtres",
+    "maxtresperuser": "maxtrespu",
+    "maxtresperaccount": "maxtrespa",
+    "maxjobsperuser": "maxjobspu",
+    "maxjobsperaccount": "maxjobspa",
+    "maxwalldurationperjob": "maxwall",
+}
+"""Columns and options with limits (lower case), and one name for each limit."""
 _SHOWN: Final = 60
 
 
@@ -55,6 +68,8 @@ class Association(NamedTuple):
     """The limit of that name, as it is written."""
     cluster: str | None
     line: int
+    limits: Mapping[str, str] = {}
+    """Limits that are set, by ``LIMITS``, as they are written."""
 
 
 class Associations(NamedTuple):
@@ -72,6 +87,8 @@ class Qos(NamedTuple):
     """What usage is multiplied by, ≥ 0."""
     priority: int
     line: int
+    limits: Mapping[str, str] = {}
+    """As of an association."""
 
 
 class QosList(NamedTuple):
@@ -139,7 +156,7 @@ def qualities(text: str) -> QosList:
             continue
         if row["name"] in known:
             faults.append(Fault(line, f"QOS {_short(row['name'])} stands there more than once"))
-        known[row["name"]] = Qos(row["name"], factor, priority, line)
+        known[row["name"]] = Qos(row["name"], factor, priority, line, _limits(row))
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
     return QosList(tuple(known.values()), tuple(sorted(faults)))
@@ -239,9 +256,19 @@ def _listed(text: str) -> tuple[list[Association], list[Fault]]:
                 row.get("grptresmins", ""),
                 row.get("cluster", "").strip() or None,
                 line,
+                _limits(row),
             )
         )
     return rows, faults
+
+
+def _limits(cells: Mapping[str, str]) -> dict[str, str]:
+    """The limits that a row or a line sets."""
+    return {
+        LIMITS[name]: text.strip()
+        for name, text in cells.items()
+        if name in LIMITS and text.strip()
+    }
 
 
 _ParentOf = Callable[[int, Mapping[str, str]], str | None]
@@ -353,15 +380,19 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
             shown = _short(options["fairshare"])
             faults.append(Fault(number, f"Fairshare={shown}: a number ≥ 0, or 'parent'"))
             continue
-        limit = options.get("grptresmins", "")
+        limit, limits = options.get("grptresmins", ""), _limits(options)
         if kind == "Cluster":
             cluster, parent = name, ROOT
-            rows.append(Association(ROOT, None, None, None, share, limit, cluster, number))
+            rows.append(Association(ROOT, None, None, None, share, limit, cluster, number, limits))
         elif kind == "Account":
-            rows.append(Association(name, None, None, parent, share, limit, cluster, number))
+            rows.append(
+                Association(name, None, None, parent, share, limit, cluster, number, limits)
+            )
         else:
             partition = options.get("partition") or None
-            rows.append(Association(parent, name, partition, None, share, limit, cluster, number))
+            rows.append(
+                Association(parent, name, partition, None, share, limit, cluster, number, limits)
+            )
     return rows, faults
 
 

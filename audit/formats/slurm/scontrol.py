@@ -42,8 +42,8 @@ RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
-    r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor|PriorityTier)"
-    r"=(\S*)"
+    r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor|PriorityTier"
+    r"|MaxTime|QoS)=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -66,6 +66,10 @@ class Partition:
     """PriorityJobFactor."""
     tier: int = 1
     """PriorityTier: jobs of a greater one come first, whatever their priority."""
+    max_time: str = ""
+    """MaxTime, as it is written; empty: none."""
+    qos: str | None = None
+    """The QOS whose limits hold for all its jobs."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ def read(text: str) -> Listing:
             _billing_weights(name, entries[name], problems),
             _whole(entries[name], "PriorityJobFactor"),
             _whole(entries[name], "PriorityTier"),
+            entries[name].get("MaxTime", ""),
+            entries[name].get("QoS"),
         )
         for name in entries
     )

@@ -52,6 +52,7 @@ def test_the_long_form() -> None:
             numbered(1, 4),
             {"cpus": 64, "nodes": 4, "gpus": 16, "mem_bytes": 250 * GIB},
             {"cpu": 1.0, "mem": 0.25 / 1024, "gres/gpu": 8.0},
+            max_time="1-00:00:00",
         ),
         Partition(
             "cpuonly",

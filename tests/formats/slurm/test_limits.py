@@ -1,0 +1,97 @@
+"""Slurm's limits as those of the model: of whom, what goes before what, and what is left out."""
+
+from audit.formats.slurm import sacctmgr, scontrol
+from audit.formats.slurm.limits import told
+from audit.model import Limit, Scope
+
+ASSOC = """Account|User|Partition|Share|ParentName|GrpJobs|GrpTRES|MaxJobs|MaxTRES|MaxWall
+root|||1||||||
+physics|||1|root||cpu=64,mem=1G|4||
+theory|||1|physics|10|||node=2|1-00:00:00
+theory|ann||1||||||
+theory|bob||1||||9||
+"""
+QOS = """Name|UsageFactor|GrpTRES|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MaxJobsPA
+normal|1|||||||
+high|1|cpu=8|gres/gpu=1|00:10:00|cpu=4,license/x=3|2|
+"""
+PARTITIONS = """PartitionName=short
+   QoS=N/A MaxTime=02:00:00 MaxNodes=UNLIMITED
+PartitionName=long
+   QoS=high MaxTime=UNLIMITED
+"""
+
+
+def limits(assoc: str = "", qos: str = "", partitions: str = "") -> list[Limit]:
+    rows = sacctmgr.associations(assoc).rows if assoc else ()
+    qualities = sacctmgr.qualities(qos).rows if qos else ()
+    return list(told(rows, qualities, scontrol.read(partitions).partitions).limits)
+
+
+def test_associations() -> None:
+    below = ("physics", "theory")
+    assert limits(ASSOC) == [
+        Limit(10, None, None, Scope(account="theory")),
+        Limit(64, "cpus", None, Scope(account=below)),
+        Limit(1 << 30, "mem_bytes", None, Scope(account=below)),
+        Limit(4, None, "user", Scope(account="physics")),
+        # who has one of its own does not inherit it, so each user is named
+        Limit(4, None, "user", Scope("ann", "theory")),
+        Limit(9, None, "user", Scope("bob", "theory")),
+        Limit(2, "nodes", "job", Scope(account="theory")),
+        Limit(0, scope=Scope(account="theory", walltime_above_s=86_400)),
+    ]
+
+
+def test_a_dump_says_the_same() -> None:
+    dump = """Cluster - 'lab':Fairshare=1
+Parent - 'root'
+Account - 'physics':Fairshare=1:GrpTRES=cpu=64,mem=1G:MaxJobs=4
+Parent - 'physics'
+Account - 'theory':Fairshare=1:GrpJobs=10:MaxTRESPerJob=node=2:MaxWallDurationPerJob=1440
+Parent - 'theory'
+User - 'ann':Fairshare=1
+User - 'bob':Fairshare=1:MaxJobs=9
+"""
+    assert limits(dump) == limits(ASSOC)
+
+
+def test_qualities() -> None:
+    of = Scope(qos="high")
+    assert limits(qos=QOS) == [
+        Limit(8, "cpus", None, of),
+        Limit(2, None, "user", of),
+        Limit(1, "gpus", "job", of),
+        Limit(4, "cpus", "user", of),
+        Limit(0, scope=of._replace(walltime_above_s=600)),
+    ]
+    assert told((), sacctmgr.qualities(QOS).rows, ()).left_out == ("maxtrespu of license/x",)
+
+
+def test_a_limit_of_a_qos_goes_before_that_of_an_association() -> None:
+    found = limits(ASSOC, QOS)[:8]
+    assert [limit.exempt_qos for limit in found] == [
+        *((), ("high",), ()),  # of cpus, not of memory
+        *(("high",), ("high",), ("high",)),
+        *((), ("high",)),  # of gpus, not of nodes
+    ]
+
+
+def test_partitions() -> None:
+    assert limits(partitions=PARTITIONS) == [
+        Limit(0, scope=Scope(partition="short", walltime_above_s=7_200))
+    ]
+    own = [limit for limit in limits(qos=QOS, partitions=PARTITIONS) if limit.scope.partition]
+    assert len(own) == 1 + 5
+    assert own[1] == Limit(8, "cpus", None, Scope(partition="long"))
+
+
+def test_nothing_is_limited_where_nothing_is_set() -> None:
+    assert (
+        limits(
+            ASSOC.replace("cpu=64,mem=1G|4", "|")
+            .replace("10|||node=2|1-00:00:00", "||||")
+            .replace("|9|", "||")
+        )
+        == []
+    )
