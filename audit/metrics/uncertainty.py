@@ -54,10 +54,6 @@ class Resamples:
         resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 
-    def sum(self, units: Ints, values: Floats) -> Interval:
-        """Interval of a sum of values, one of which belongs to each of the distinct ``units``."""
-        return NONE if len(units) < 2 else _interval(self.sums(units, values)[0])
-
     def ratio(self, units: Ints, above: Floats, below: Floats) -> Interval:
         """Interval of Σ above / Σ below; a mean where ``below`` counts.
 
@@ -82,7 +78,7 @@ class Resamples:
         sums = dict(zip(terms, self.sums(units, *terms.values()), strict=True))
         drawn = {name: sums[name] > 0 for name in dict.fromkeys(below for _, below in pairs)}
         return [
-            _interval(sums[above][drawn[below]] / sums[below][drawn[below]])
+            interval(sums[above][drawn[below]] / sums[below][drawn[below]])
             for above, below in pairs
         ]
 
@@ -111,7 +107,7 @@ class Resamples:
             self.weights, blocks.astype(np.int64), length, units, values, asked, out
         )
         drawn = out[~np.isnan(out[:, 0])]
-        return [_interval(column) for column in drawn.T]
+        return [interval(column) for column in drawn.T]
 
     def spread(self, units: Ints, values: Floats) -> tuple[Interval, Interval]:
         """Intervals of F = Σ (mean − value)² and of the population standard deviation.
@@ -128,10 +124,10 @@ class Resamples:
         number = number[drawn]
         mean = sums[drawn] / number
         f = np.maximum(squares[drawn] - number * mean**2, 0.0)
-        return _interval(f), _interval(np.sqrt(f / number))
+        return interval(f), interval(np.sqrt(f / number))
 
 
-def _interval(figures: Floats) -> Interval:
-    """The middle 95 % of the resamples' figures."""
+def interval(figures: Floats) -> Interval:
+    """The middle 95 % of the resamples' figures; none of none."""
     ascending = np.sort(figures)
     return nearest_rank(ascending, LOWER), nearest_rank(ascending, UPPER)

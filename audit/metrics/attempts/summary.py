@@ -114,10 +114,8 @@ def summarise(
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(row("re_conservation", "all", None, conserved, described.height))
+    rows += of_peers(described, period, zone, seed, options.resamples, options.naming_resamples)
     for kind in KINDS:
-        rows += of_peers(
-            described, kind, period, zone, seed, options.resamples, options.naming_resamples
-        )
         of_kind = users.by_entity(held, kind) if entities is None else entities[kind]
         rows += _nuwt(of_kind, kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")

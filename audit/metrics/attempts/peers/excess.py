@@ -15,13 +15,15 @@ it had nothing active (waiting or running in the pool); else it is shown as a *f
 at once make their own waits.
 
 Conventions: all of a kind are computed on the same resamples of days, of which each takes those on
-which it has attempts; a resample without any counts as ratio ≤ 1. Resampling for one that cannot
-become significant any more is given up, which changes no decision.
+which it has attempts; a resample without any counts as ratio ≤ 1. No resample is drawn for who is
+above 1 in all of them but for a chance of one in a million (``surely_above``), and no more for who
+cannot become significant any more, which changes no decision.
 
 Source: Y. Benjamini, D. Yekutieli, The Control of the False Discovery Rate in Multiple Testing
 under Dependency, Annals of Statistics 29 (2001), theorem 1.3.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -32,19 +34,21 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import ended, in_period, ordered
-from audit.metrics.uncertainty import NONE, Interval, Resamples
+from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
 from audit.model import SEQUENCE, Period, Standing
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+KINDS: Final = ("user", "account")
 LEAST_DAYS: Final = 10
 NAMING: Final = 20_000
 """Resamples for a p."""
 LEVEL: Final = 0.05
 _CHUNK: Final = 1_000
 """Resamples held at one time."""
+_SURE: Final = 1e-6
 
 
 class Days(NamedTuple):
@@ -74,18 +78,16 @@ Owners = Mapping[str, Days]
 
 def of_peers(
     with_peers: pl.DataFrame,
-    kind: str,
     period: Period,
     zone: ZoneInfo,
     seed: int,
     resamples: int,
     naming: int = NAMING,
 ) -> list[Row]:
-    """Rows of the summary about each user, or account, whose attempts have peers.
+    """Rows of the summary about each user and account whose attempts have peers.
 
     Args:
         with_peers: *all* attempts of one pool, with what ``peer_waits`` adds.
-        kind: ``user`` or ``account``.
         period: whose attempts are subjects.
         zone: the cluster's, for days.
         seed: of the bootstrap.
@@ -94,28 +96,30 @@ def of_peers(
     """
     if "peer_wait_s" not in with_peers.columns:
         return []
-    subjects = _subjects(with_peers, kind, period, zone)
-    days = int(subjects["day"].max() or 0) + 1  # type: ignore[arg-type]
-    everyone = dict(_by_owner(subjects, kind))
-    alone = dict(_by_owner(subjects.filter("alone"), kind))
-    drawn = Resamples(days, seed, resamples)
-    beyond, beyond_alone = (_beyond_chance(each, days, seed, naming) for each in (everyone, alone))
+    compared = {kind: _subjects(with_peers, kind, period, zone) for kind in KINDS}
+    days = 1 + max(int(each["day"].max() or 0) for each in compared.values())  # type: ignore[arg-type]
+    everyone = {kind: dict(_by_owner(each, kind)) for kind, each in compared.items()}
+    alone = {kind: dict(_by_owner(each.filter("alone"), kind)) for kind, each in compared.items()}
     rows = []
-    for owner, of_owner in everyone.items():
-        ratio, excess = _intervals(of_owner, drawn)
-        rows += [
-            row("peer_ratio", kind, owner, of_owner.ratio, of_owner.attempts, ratio),
-            row("excess_wait", kind, owner, of_owner.excess, of_owner.attempts, excess),
-        ]
-        if owner in alone:
-            ratio, _ = _intervals(alone[owner], drawn)
-            number = alone[owner].attempts
-            rows.append(row("peer_ratio_alone", kind, owner, alone[owner].ratio, number, ratio))
-        if owner in beyond:
-            named = beyond[owner] and beyond_alone.get(owner, False)
-            flood = beyond[owner] and not named
-            for metric, holds in (("peer_named", named), ("peer_flood", flood)):
-                rows.append(row(metric, kind, owner, float(holds), of_owner.attempts))
+    drawn = Resamples(days, seed, resamples)
+    for kind in KINDS:
+        for owner, mine in everyone[kind].items():
+            ratio, excess = _intervals(mine, drawn)
+            rows += [
+                row("peer_ratio", kind, owner, mine.ratio, mine.attempts, ratio),
+                row("excess_wait", kind, owner, mine.excess, mine.attempts, excess),
+            ]
+            if first := alone[kind].get(owner):
+                rows.append(row("peer_ratio_alone", kind, owner, first.ratio, first.attempts))
+    del drawn  # before more is drawn
+    families = [*everyone.values(), *alone.values()]
+    beyond = _beyond_chance(families, days, seed, naming)
+    for kind, of_all, of_alone in zip(KINDS, beyond, beyond[len(KINDS) :], strict=False):
+        for owner, longer in of_all.items():
+            named = longer and of_alone.get(owner, False)
+            for metric, holds in (("peer_named", named), ("peer_flood", longer and not named)):
+                number = everyone[kind][owner].attempts
+                rows.append(row(metric, kind, owner, float(holds), number))
     return rows
 
 
@@ -156,7 +160,8 @@ def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInf
         .cast(pl.Int64)
     )
     held = ended(in_period(marked, period)).filter(pl.col("peer_wait_s").is_not_null())
-    return held.with_columns(day=local - local.min())
+    origin = with_peers.select(local.min()).item()
+    return held.with_columns(day=local - origin)
 
 
 def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
@@ -191,29 +196,71 @@ def _intervals(of_owner: Days, drawn: Resamples) -> tuple[Interval, Interval]:
     """Of the ratio and the excess."""
     if len(of_owner.day) < LEAST_DAYS:
         return NONE, NONE
-    terms = {"wait": of_owner.wait, "peers": of_owner.peer_wait}
-    (ratio,) = drawn.ratios(of_owner.day, terms, [("wait", "peers")])
-    return ratio, drawn.sum(of_owner.day, of_owner.wait - of_owner.peer_wait)
+    waits, peer_waits = drawn.sums(of_owner.day, of_owner.wait, of_owner.peer_wait)
+    waited = peer_waits > 0
+    return interval(waits[waited] / peer_waits[waited]), interval(waits - peer_waits)
 
 
-def _beyond_chance(owners: Owners, days: int, seed: int, naming: int) -> dict[str, bool]:
-    """Of each owner with enough days, whether its ratio is greater than 1 beyond chance."""
-    differences = {
-        owner: (one.day, one.wait - one.peer_wait)
-        for owner, one in owners.items()
-        if len(one.day) >= LEAST_DAYS
-    }
-    below = dict.fromkeys(differences, 0)
-    hopeful = list(differences)
-    harmonic = sum(1 / i for i in range(1, len(hopeful) + 1))
+class _Trial(NamedTuple):
+    """An owner whose ratio may be above 1 beyond chance."""
+
+    family: int
+    owner: str
+    day: Ints
+    difference: Floats  # wait − peer_wait of each day
+    most: float
+    """Resamples that may be at most 0 where it is still to be significant."""
+
+
+def _beyond_chance(
+    families: Sequence[Owners], days: int, seed: int, naming: int
+) -> list[dict[str, bool]]:
+    """Of each owner with enough days, whether its ratio is above 1 beyond chance; by family.
+
+    All are judged on the same resamples, each within its family.
+    """
+    hopeful = []
+    below: list[dict[str, int]] = []
+    for number, family in enumerate(families):
+        judged = {owner: one for owner, one in family.items() if len(one.day) >= LEAST_DAYS}
+        below.append(dict.fromkeys(judged, 0))
+        harmonic = sum(1 / i for i in range(1, len(judged) + 1))
+        for owner, one in judged.items():
+            difference = one.wait - one.peer_wait
+            if not surely_above(difference, days, naming):
+                most = (1 + naming) * LEVEL / harmonic - 1  # no greater p is ever rejected
+                hopeful.append(_Trial(number, owner, one.day, difference, most))
     for chunk in range(naming // _CHUNK):
         if not hopeful:
             break
         drawn = Resamples(days, seed + chunk, _CHUNK)
-        for owner in hopeful:
-            (sums,) = drawn.sums(differences[owner][0], differences[owner][1])
-            below[owner] += int((sums <= 0).sum())
-        # no p above level / Σ 1/i is ever rejected
-        hopeful = [o for o in hopeful if (1 + below[o]) / (1 + naming) <= LEVEL / harmonic]
-    p = [(1 + below[owner]) / (1 + naming) for owner in differences]
-    return dict(zip(differences, by_yekutieli(p), strict=True))
+        for trial in hopeful:
+            (sums,) = drawn.sums(trial.day, trial.difference)
+            below[trial.family][trial.owner] += int((sums <= 0).sum())
+        hopeful = [one for one in hopeful if below[one.family][one.owner] <= one.most]
+    return [
+        dict(zip(of, by_yekutieli([(1 + n) / (1 + naming) for n in of.values()]), strict=True))
+        for of in below
+    ]
+
+
+def surely_above(difference: Floats, days: int, naming: int) -> bool:
+    """Whether all of ``naming`` resampled sums are above 0, but for a chance of one in a million.
+
+    Chernoff's bound: a sum of n draws is at most 0 with a chance of at most (mean of e^(−t·x))^n,
+    whatever t > 0; here n days are drawn of n, those without attempts being 0.
+
+    Args:
+        difference: of the days with attempts.
+        days: how many there are in all, n.
+        naming: how many resamples.
+    """
+    scale = float(np.abs(difference).mean())
+    if float(difference.sum()) <= 0:
+        return False
+    with np.errstate(over="ignore"):
+        means = [
+            1 + float(np.expm1(-(2.0**k) / scale * difference).sum()) / days for k in range(-8, 9)
+        ]
+    least = min(means)
+    return least <= 0 or naming * math.exp(days * math.log(least)) < _SURE

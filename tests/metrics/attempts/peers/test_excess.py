@@ -7,12 +7,13 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.peers.excess import by_yekutieli, of_peers
+from audit.metrics.attempts.peers.excess import by_yekutieli, of_peers, surely_above
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
+from audit.metrics.uncertainty import Resamples
 from audit.model import Period, Pool, Resource
 from tests.strategies import ended, frame
 
@@ -39,9 +40,10 @@ def figures(
 ) -> Figures:
     """(metric, owner) → value, lower and upper."""
     held = compared(records, peer_waits)
-    rows = of_peers(held, kind, period, zone, 1, 200, 2_000)
     return {
-        (row.metric, row.dimension_value or ""): (row.value, row.lower, row.upper) for row in rows
+        (row.metric, row.dimension_value or ""): (row.value, row.lower, row.upper)
+        for row in of_peers(held, period, zone, 1, 200, 2_000)
+        if row.dimension == kind
     }
 
 
@@ -75,7 +77,7 @@ def test_who_waits_longer_day_after_day_is_named() -> None:
     assert (got["peer_named", "ann"][0], got["peer_flood", "ann"][0]) == (1.0, 0.0)
     assert (got["peer_named", "bob"][0], got["peer_flood", "bob"][0]) == (0.0, 0.0)
     assert got["peer_ratio", "ann"] == (6.5, 6.5, 6.5)
-    assert got["peer_ratio_alone", "ann"] == (6.5, 6.5, 6.5)
+    assert got["peer_ratio_alone", "ann"][0] == 6.5
 
 
 def test_nine_days_are_too_few() -> None:
@@ -181,8 +183,8 @@ def _equal(held: pl.DataFrame) -> pl.DataFrame:
 
 def test_without_peers_there_are_no_rows() -> None:
     held = compared(days("ann", [5], 2), [None, None])
-    assert of_peers(held, "user", ALL, UTC, 1, 20, 1_000) == []
-    assert of_peers(held.drop("peer_wait_s"), "user", ALL, UTC, 1, 20, 1_000) == []
+    assert of_peers(held, ALL, UTC, 1, 20, 1_000) == []
+    assert of_peers(held.drop("peer_wait_s"), ALL, UTC, 1, 20, 1_000) == []
 
 
 @pytest.mark.parametrize("peers", [None, 5.0])
@@ -190,3 +192,49 @@ def test_who_has_no_peers_has_no_ratio(peers: float | None) -> None:
     held = _equal(compared([ended(0, 10, 11, 1)], [peers]))
     (row,) = by_entity(held, "user").to_dicts()
     assert (row["peer_ratio"], row["excess_wait_s"]) == ((2.0, 5.0) if peers else (None, None))
+
+
+@given(
+    st.lists(st.floats(-5, 50, width=32), min_size=10, max_size=30),
+    st.integers(0, 40),
+    st.integers(0, 99),
+)
+def test_who_is_surely_above_is_so_in_all_resamples(
+    differences: list[float], others: int, seed: int
+) -> None:
+    days = len(differences) + others
+    values = np.array(differences)
+    if surely_above(values, days, 2_000):
+        (sums,) = Resamples(days, seed, 2_000).sums(np.arange(len(values)), values)
+        assert (sums > 0).all()
+
+
+def test_who_is_sure_and_who_is_not() -> None:
+    assert surely_above(np.full(40, 3.0), 40, 20_000)
+    assert not surely_above(np.full(10, 3.0), 400, 20_000)  # none of its days may be drawn
+    assert not surely_above(np.array([-1.0, 2.0] * 10), 20, 20_000)
+    assert not surely_above(np.full(40, -3.0), 40, 20_000)
+    assert not surely_above(np.zeros(40), 40, 20_000)
+
+
+@given(st.lists(st.lists(st.integers(-9, 20), min_size=10, max_size=14), min_size=1, max_size=5))
+@settings(max_examples=30)
+def test_short_ways_decide_as_all_resamples_do(owners: list[list[int]]) -> None:
+    records: list[Record] = []
+    peers: list[float | None] = []
+    for k, of_days in enumerate(owners):
+        for day, difference in enumerate(of_days):
+            at = day * DAY
+            records.append(ended(at, at + 10 + difference, at + 40, 1, f"u{k}"))
+            peers.append(10.0)
+    got = figures(records, peers)
+    days = max(len(of_days) for of_days in owners)
+    p = []
+    for of_days in owners:
+        below = 0
+        for chunk in range(2):
+            drawn = Resamples(days, 1 + chunk, 1_000)
+            values = np.array(of_days, np.float64)
+            below += int((drawn.sums(np.arange(len(values)), values)[0] <= 0).sum())
+        p.append((1 + below) / 2_001)
+    assert [got["peer_named", f"u{k}"][0] for k in range(len(owners))] == by_yekutieli(p)
