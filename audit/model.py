@@ -335,6 +335,20 @@ class Decision(StrEnum):
     """More was in use than there is once it had started: left out of shares, and counted."""
 
 
+class IdleBecause(StrEnum):
+    """Why there was room for an attempt that the modelled policy would have started (SPEC §10).
+
+    The first that holds. Who waited for something other than its turn is not judged.
+    """
+
+    LIMIT = "limit"
+    """A modelled limit kept it from being started, at some time since; or its recorded reason names
+    one."""
+    WINDOW = "window"
+    """A window did."""
+    UNEXPLAINED = "unexplained"
+
+
 COUNTED: Final = (
     *(FstStatus.FINAL.value, FstStatus.PROVISIONAL.value, FstStatus.PREEMPTED_CONTEXT.value),
 )

@@ -149,7 +149,14 @@ def _of_period(
         jobs, pool, period, setting.now, setting.zone, seed, options, entities=entities
     )
     yield Rows("summary_result", period, summary.with_columns(**observed))
-    fidelity = model_fidelity(jobs, pool, period, setting.now, fairshare=ranked)
+    fidelity = model_fidelity(
+        jobs,
+        pool,
+        period,
+        setting.now,
+        fairshare=ranked,
+        tolerance_s=chosen.metrics.tolerance_s,
+    )
     policy = {
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
@@ -174,8 +181,15 @@ def _completed(
     )
     known = None if known is None else known.filter(pl.col("pool") == pool.name)
     threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
+    decided = decision_times(
+        performance.overtakes(shares),
+        pool,
+        now,
+        tolerance_s=metrics.tolerance_s,
+        fairshare=ranked,
+    )
     fair = fair_start_times(
-        anatomy.anatomy(performance.overtakes(shares), pool, now),
+        anatomy.anatomy(decided, pool, now),
         pool,
         now,
         known=known,
@@ -184,10 +198,9 @@ def _completed(
         told=progress,
         fairshare=ranked,
     )
-    forward = forward_start_times(
+    return forward_start_times(
         fair, pool, now, known=known, threads=threads, told=progress, fairshare=ranked
     )
-    return decision_times(forward, pool, now, tolerance_s=metrics.tolerance_s, fairshare=ranked)
 
 
 def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:

@@ -33,6 +33,8 @@ class Log(NamedTuple):
     user: Ints
     """A number from 1 on, or UNKNOWN."""
     request: IntTable  # R × attempts, ≥ 0
+    ready: Ints
+    """From when on a policy would have started it, or NEVER; before that, it keeps the room."""
     by_arrival: Ints  # of those that wait: ascending
     by_leave: Ints  # of the same
     by_start: Ints
@@ -96,6 +98,7 @@ class Parts(NamedTuple):
     """Seconds of each attempt's wait; what the sweep adds to."""
 
     room: Ints
+    kept: Ints  # part of room, before ``Log.ready``
     shared: Ints
     down: Ints
     own: Floats
@@ -302,18 +305,21 @@ def spend(log: Log, pool: Pool, line: Line, parts: Parts, new: int, since: int, 
         pool.left[x] = pool.free[x]
         pool.ahead[x] = 0
     new += line.ends[HEAD]
-    spend_alike(pool, line, parts, line.ends[HEAD], new, now - since)
+    spend_alike(log, pool, line, parts, line.ends[HEAD], new, since, now)
     for place in range(new, line.ends[TAIL]):
-        waited = now - log.arrival[line.attempt[place]]
-        spend_alike(pool, line, parts, place, place + 1, waited)
+        arrival = log.arrival[line.attempt[place]]
+        spend_alike(log, pool, line, parts, place, place + 1, arrival, now)
 
 
 @inner
-def spend_alike(pool: Pool, line: Line, parts: Parts, first: int, last: int, time: int) -> None:
-    """Adds as much ``time`` to the parts of all from place ``first`` to that before ``last``."""
+def spend_alike(
+    log: Log, pool: Pool, line: Line, parts: Parts, first: int, last: int, since: int, now: int
+) -> None:
+    """Adds the time ``since`` then to the parts of all from place ``first`` to before ``last``."""
     if len(pool.free) == 1:
-        spend_of_one(pool, line, parts, first, last, time)
+        spend_of_one(log, pool, line, parts, first, last, since, now)
         return
+    time = now - since
     for place in range(first, last):
         i = line.attempt[place]
         for x in range(len(pool.ahead)):
@@ -331,6 +337,7 @@ def spend_alike(pool: Pool, line: Line, parts: Parts, first: int, last: int, tim
             parts.later[i] += each * (pool.used[x] - own - earlier)
         elif fits(line.asked, place, pool.left):
             parts.room[i] += time
+            parts.kept[i] += min(max(log.ready[i] - since, 0), time)
             for x in range(len(pool.left)):
                 pool.left[x] -= line.asked[x, place]
         else:
@@ -338,8 +345,11 @@ def spend_alike(pool: Pool, line: Line, parts: Parts, first: int, last: int, tim
 
 
 @inner
-def spend_of_one(pool: Pool, line: Line, parts: Parts, first: int, last: int, time: int) -> None:
+def spend_of_one(
+    log: Log, pool: Pool, line: Line, parts: Parts, first: int, last: int, since: int, now: int
+) -> None:
     """The same where there is one resource."""
+    time = now - since
     asked_by = line.asked[0]
     more_ahead = line.ahead[0]
     own_ahead = line.own_ahead[0]
@@ -365,6 +375,7 @@ def spend_of_one(pool: Pool, line: Line, parts: Parts, first: int, last: int, ti
             parts.later[i] += each * (used - own - earlier)
         elif asked <= left or asked == 0:
             parts.room[i] += time
+            parts.kept[i] += min(max(log.ready[i] - since, 0), time)
             left -= asked
         else:
             parts.shared[i] += time

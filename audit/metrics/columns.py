@@ -56,7 +56,7 @@ OF_ATTEMPTS: Final = (
            "others", _NO_DECISION),
     Column("idle_s", SECONDS, "part of wait_room_s in which the modelled policy would have started "
            "it", _NO_DECISION),
-    Column("idle_because", ONE, "the first that holds of idle_s: hold, limit, window, unexplained",
+    Column("idle_because", ONE, "the first that holds of idle_s: limit, window, unexplained",
            "where idle_s is 0 or NULL"),
     Column("overtaken_s", SECONDS, "start_modelled − fst_strict: what later arrivals cost it under "
            "the modelled policy, < 0 gained it", _NO_FORWARD),

@@ -72,6 +72,8 @@ _JUDGED: Final = (*_OWNED, "partition", "hour_of_week")
 _PLACES: Final = (*_OWNED, "partition", "qos", "hour_of_week")
 _KINDS: Final = ("entity_kind",)
 _FSTS: Final = "with fair start times"
+_FORWARD: Final = "with forward starts"
+_DECIDED: Final = "where decisions are known"
 _APART: Final = "where waits were taken apart"
 _PEERED: Final = "of who has attempts with peers"
 _PEERED_DAYS: Final = "of who has attempts with peers on 10 days or more"
@@ -264,6 +266,18 @@ _FAIR_STARTS: Final = (
     Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
             Table.FAIR_STARTS, when=_FSTS),
+    Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
+            "mean of forward start − strict FST: what later arrivals cost an attempt under the "
+            "modelled policy; < 0: they gained it time", when=_FORWARD),
+    Measure("overtaken_own_time_mean", "… of it by later arrivals of its own user", SECONDS,
+            DURATION, _JUDGED, "mean of forward start − the same without what the attempt's user "
+            "brought later; never called unfairness", when=_FORWARD),
+    Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
+            SECONDS, DURATION, _JUDGED, "mean of start − forward start, of both signs",
+            when=_FORWARD),
+    Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
+            "Σ min(max(forward start − strict FST, 0), miss) / Σ miss, by the strict FST",
+            when=_FORWARD),
     Measure("fst_attempts", "Attempts by what their fair start time is worth", ATTEMPTS, COUNT,
             ("fst_status",), "attempts that ended in the period, by what their FST is worth",
             when=_FSTS),
@@ -311,6 +325,32 @@ _FIDELITY: Final = (
         for fst in ("strict", "relaxed")
         for limit, words in (("median", "median"), ("p90", "90th percentile"))
     ),
+    Measure("decided", "Attempts whose start was judged", ATTEMPTS, COUNT, (),
+            "how many ended in the period and were queued, those not counted that started while "
+            "more was in use than there is", when=_DECIDED),
+    Measure("decided_over_capacity", "… left out: more was in use than there is", ATTEMPTS, COUNT,
+            (), "how many ended in the period, and once they had started more was in use than the "
+            "pool has", when=_DECIDED),
+    Measure("foreseen_share", "Starts that the policy foresaw", ONE, SHARE, (),
+            "share of those judged that one pass of the policy over the observed state would have "
+            "started at some instant from their arrival to their start", when=_DECIDED),
+    Measure("on_time_share", "… at most the tolerance before", ONE, SHARE, (),
+            "share of those judged that it would first have started at most `metrics.tolerance_s` "
+            "before their start", when=_DECIDED),
+    Measure("waited_foreseen_share", "Starts that it foresaw, of those that waited", ONE, SHARE, (),
+            "`foreseen_share` of those that waited longer than `metrics.tolerance_s`",
+            when=_DECIDED),
+    Measure("agreement", "Agreement: starts on time, of those that waited", ONE, SHARE, (),
+            "`on_time_share` of those that waited longer than `metrics.tolerance_s`: short waits "
+            "would drown the others", when=_DECIDED),
+    Measure("unexplained_wait_share", "Waiting that stays unexplained", ONE, SHARE, (),
+            "(Σ room of those it did not foresee + Σ idle that nothing explains) / Σ wait, of "
+            "those judged whose waits were taken apart", when=_DECIDED),
+    Measure("forward_correlation", "Rank correlation of waits, forward", ONE, NUMBER, (),
+            "Spearman's, of forward start − arrival and the observed wait; equal waits share a "
+            "mean rank", when=_FORWARD),
+    Measure("waited_forward_correlation", "… of those that waited", ONE, NUMBER, (),
+            "the same of those that waited longer than `metrics.tolerance_s`", when=_FORWARD),
 )
 # fmt: on
 

@@ -7,13 +7,14 @@ errors do not add up.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from audit.metrics.attempts.contention import blocked
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.model import Backfill, Decision, Order, Policy, Pool, Standing
+from audit.model import Backfill, Decision, IdleBecause, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
@@ -24,9 +25,18 @@ class Decisions(NamedTuple):
 
     ready: Ints  # [n], in [arrival, start]; NEVER: it would not have started it by then
     over_capacity: Bools  # [n], more was in use than there is once it had started
+    withheld: Ints
+    """[n], what did not allow it to be started at some instant between ``ready`` and its start:
+    ``CAUSES`` has the meanings. [0]: nobody asked."""
 
 
-def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) -> Decisions:
+CAUSES: Final = (IdleBecause.UNEXPLAINED, IdleBecause.WINDOW, IdleBecause.LIMIT)
+"""By the codes of ``Decisions.withheld``."""
+
+
+def decisions(
+    work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S, causes: bool = False
+) -> Decisions:
     """The first instant at which ``policy`` would have started each attempt.
 
     At each instant t of the observed schedule (arrivals, starts, ends, capacity steps, edges of
@@ -43,6 +53,7 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
         work: the attempts of one pool.
         policy: how it is assumed to decide.
         tolerance_s: who would have started longer ago takes no part in passes for others, s, ≥ 0.
+        causes: whether ``withheld`` is asked for.
 
     Returns:
         ``ready`` NEVER too for those that are never queued. Who waits still when the log ends may
@@ -50,42 +61,40 @@ def decisions(work: Workload, policy: Policy, tolerance_s: int = TOLERANCE_S) ->
 
     Source: SPEC §10, *Decisions*.
     """
+    count = len(work.arrival)
+    asked = count if causes else 0
+    found = Decisions(np.full(count, NEVER), np.zeros(count, np.bool_), np.zeros(asked, np.int64))
+    if count:
+        _decide(work, _judged(policy), tolerance_s, found)
+    return found
+
+
+def _decide(work: Workload, policy: Policy, tolerance_s: int, out: Decisions) -> None:
+    """Writes the decisions to ``out``."""
     from audit.kernels.scheduling import decisions as kernels
     from audit.kernels.scheduling.space import Model
 
     count = len(work.arrival)
-    policy = _judged(policy)
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order)
     queued = work.queued & observed.present
+    jobs = engine.kernel_jobs(work, policy, queued, ranking.owner)
     steps = engine.kernel_steps(work, work.blocked)
-    found = Decisions(np.full(count, NEVER), np.zeros(count, np.bool_))
-    if count == 0:
-        return found
     crowd = snapshots.crowd(work, observed.present)
+    ledger = ranking.ledger(0, 0)
+    nothing = np.zeros(0, np.int64)
+    withheld = out.withheld if work.limits.some else nothing
+    told, watched = np.zeros(count, np.int64), np.zeros(len(withheld) + 1, np.int64)
     kernels.decide(
-        Model(
-            engine.kernel_jobs(work, policy, queued, ranking.owner),
-            steps,
-            engine.rules(policy, work),
-            ranking.owners,
-        ),
+        Model(jobs, steps, engine.rules(policy, work), ranking.owners),
         observed,
         _by_start(work),
         engine.contiguous(work.capacity),
         tolerance_s,
         _last(work),
-        engine.room(
-            work,
-            crowd,
-            steps.number,
-            ranking.ledger(0, 0),
-            np.full(count, NEVER),
-            np.zeros(0, np.int64),
-        ),
-        kernels.Decided(found.ready, found.over_capacity, np.zeros(count, np.int64)),
+        engine.room(work, crowd, steps.number, ledger, np.full(count, NEVER), nothing),
+        kernels.Decided(out.ready, out.over_capacity, told, withheld, watched),
     )
-    return found
 
 
 def decision_times(
@@ -100,6 +109,8 @@ def decision_times(
 
     - ready_time: epoch s, in [arrival, start]; null where it would not have by then
     - decision: ``model.Decision``; null for attempts that have not ended or are never queued
+    - idle_because: ``model.IdleBecause``, why there may have been room for it from ready_time on:
+      the first that holds; null without ready_time
 
     Args:
         described: columns of ``model.DESCRIBED``, of one pool.
@@ -114,17 +125,33 @@ def decision_times(
     Source: SPEC §10, *Decisions*.
     """
     work, rows = workload_of_rows(described, pool, now, fairshare)
-    found = decisions(work, pool.policy, tolerance_s)
+    found = decisions(work, pool.policy, tolerance_s, causes=True)
     judged = (described["standing"] == Standing.ENDED.value).to_numpy()[rows] & work.queued
     ready = np.full(described.height, NEVER)
     ready[rows] = np.where(judged, found.ready, NEVER)
     over = np.zeros((2, described.height), np.bool_)
     over[:, rows] = judged, found.over_capacity
+    cause = np.zeros(described.height, np.int64)
+    cause[rows] = found.withheld
     added = described.with_columns(
-        ready_time=pl.Series(ready).replace(NEVER, None), _judged=over[0], _over=over[1]
+        ready_time=pl.Series(ready).replace(NEVER, None),
+        _judged=over[0],
+        _over=over[1],
+        _cause=pl.Series([each.value for each in CAUSES]).gather(cause),
     )
+    return added.with_columns(
+        decision=pl.when("_judged").then(_decision(tolerance_s)),
+        idle_because=pl.when(pl.col("ready_time").is_not_null()).then(
+            # who was blocked is judged only where a limit covers the reason
+            pl.when(blocked()).then(pl.lit(IdleBecause.LIMIT.value)).otherwise("_cause")
+        ),
+    ).drop("_judged", "_over", "_cause")
+
+
+def _decision(tolerance_s: int) -> pl.Expr:
+    """The decision on those that were judged."""
     late = pl.col("start_time") - pl.col("ready_time") > tolerance_s
-    decision = (
+    return (
         pl.when(pl.col("_over"))
         .then(pl.lit(Decision.OVER_CAPACITY.value))
         .when(pl.col("ready_time").is_null())
@@ -133,7 +160,6 @@ def decision_times(
         .then(pl.lit(Decision.LATE.value))
         .otherwise(pl.lit(Decision.ON_TIME.value))
     )
-    return added.with_columns(decision=pl.when("_judged").then(decision)).drop("_judged", "_over")
 
 
 def _judged(policy: Policy) -> Policy:

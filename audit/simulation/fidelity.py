@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts import fidelity, population
+from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
@@ -17,6 +18,7 @@ def model_fidelity(
     now: int,
     policy: Policy | None = None,
     fairshare: Fairshare = EQUAL_SHARES,
+    tolerance_s: int = TOLERANCE_S,
 ) -> pl.DataFrame:
     """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
 
@@ -31,6 +33,7 @@ def model_fidelity(
         now: when the log was taken, epoch s.
         policy: None: that of ``pool``.
         fairshare: how owners are ranked; see ``simulation.workload``.
+        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
 
     Returns:
         Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
@@ -48,4 +51,4 @@ def model_fidelity(
     of_row = np.full(described.height, NEVER)
     of_row[rows[: len(start)]] = start
     replayed = described.with_columns(replayed_start_time=pl.Series(of_row).replace(NEVER, None))
-    return fidelity.fidelity(population.in_period(replayed, period))
+    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)

@@ -96,7 +96,7 @@ COMMENT ON COLUMN job_fairness.ready_time IS 'the first instant of its wait at w
 COMMENT ON COLUMN job_fairness.decision IS 'whether the modelled policy would have started it when the site did: on_time, late, unforeseen (never before its start), over_capacity; NULL where no decision was judged';
 COMMENT ON COLUMN job_fairness.kept_s IS 'part of wait_room_s in which the modelled policy kept the room for others; s; NULL where no decision was judged';
 COMMENT ON COLUMN job_fairness.idle_s IS 'part of wait_room_s in which the modelled policy would have started it; s; NULL where no decision was judged';
-COMMENT ON COLUMN job_fairness.idle_because IS 'the first that holds of idle_s: hold, limit, window, unexplained; NULL where idle_s is 0 or NULL';
+COMMENT ON COLUMN job_fairness.idle_because IS 'the first that holds of idle_s: limit, window, unexplained; NULL where idle_s is 0 or NULL';
 COMMENT ON COLUMN job_fairness.start_modelled IS 'when the modelled policy would have started it from its snapshot, with all later arrivals; NULL never, or not computed';
 COMMENT ON COLUMN job_fairness.overtaken_s IS 'start_modelled − fst_strict: what later arrivals cost it under the modelled policy, < 0 gained it; s; NULL without a forward start';
 COMMENT ON COLUMN job_fairness.overtaken_own_s IS 'part of overtaken_s by later arrivals of its own user; s; NULL without a forward start';

@@ -49,7 +49,14 @@ def complete(pool: Pool) -> pl.DataFrame:
 def judged(pool: Pool) -> pl.DataFrame:
     described = anatomy(complete(pool), pool, DAY_S).with_columns(peer_wait_s=pl.lit(1.0))
     arrivals = described["arrival_time"].to_list()
-    return with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
+    fair = with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
+    return fair.with_columns(
+        *(pl.lit(0).alias(name) for name in ("overtaken_s", "overtaken_own_s", "unmodelled_s")),
+        *(pl.lit(0).alias(name) for name in ("kept_s", "idle_s")),
+        start_modelled="start_time",
+        decision=pl.lit("on_time"),
+        idle_because=pl.lit(None, pl.String),
+    )
 
 
 def test_the_registry_knows_each_figure_of_a_summary_its_unit_and_dimensions() -> None:

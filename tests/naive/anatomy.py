@@ -28,10 +28,39 @@ class Held(NamedTuple):
     judged: bool
 
 
+def kept(
+    records: Iterable[naive.Record],
+    amounts: Mapping[str, int],
+    steps: Iterable[Had],
+    now: int,
+    ready: Mapping[tuple[str, int], int],
+) -> dict[tuple[str, int], int]:
+    """How many seconds of room each has before it would have been started."""
+    held, pool = _held_in(records, amounts, steps, now)
+    return {
+        one.key: sum(
+            name == "room"
+            for t in range(one.arrival, one.leave)
+            if t < ready.get(one.key, one.leave)
+            for name, _ in _second(one, t, held, pool)
+        )
+        for one in held
+        if one.judged
+    }
+
+
 def anatomy(
     records: Iterable[naive.Record], amounts: Mapping[str, int], steps: Iterable[Had], now: int
 ) -> dict[tuple[str, int], Parts]:
     """The parts of each wait that is taken apart, by job and attempt; see ``log_of``."""
+    held, pool = _held_in(records, amounts, steps, now)
+    return {one.key: _parts(one, held, pool) for one in held if one.judged}
+
+
+def _held_in(
+    records: Iterable[naive.Record], amounts: Mapping[str, int], steps: Iterable[Had], now: int
+) -> tuple[list[Held], Log]:
+    """The attempts of the pool in their order, and the pool."""
     records = list(records)
     pool, _ = log_of(records, amounts, steps, now)
     held = [
@@ -42,7 +71,7 @@ def anatomy(
         if not record["reservation"] and (one := _held(record, attempt, amounts, now)) is not None
     ]
     held.sort(key=lambda one: one.place)
-    return {one.key: _parts(one, held, pool) for one in held if one.judged}
+    return held, pool
 
 
 def _held(

@@ -12,6 +12,7 @@ from tests.naive.simulation import BACKFILLINGS, Job, Log, Pool, Rule, queues
 class Judged(NamedTuple):
     ready: dict[int, int]  # of all who would have been started by the time they were
     over: set[int]  # who started where more was in use than there is
+    withheld: dict[int, str]  # who might not have started at an instant after that: limit, window
 
 
 class Seen(Pool):
@@ -40,7 +41,24 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
     for t in instants(log):
         if exceeded(log, t):
             over |= {k for k, job in enumerate(log.jobs) if job.start == t and not job.blocked}
-    return Judged(ready, over)
+    return Judged(ready, over, _withheld(log, rule, tolerance, ready))
+
+
+def _withheld(log: Log, rule: Rule, tolerance: int, ready: dict[int, int]) -> dict[int, str]:
+    """What did not allow a start between the instant when it would have been and that of it."""
+    unlimited = log._replace(jobs=tuple(job._replace(counts=()) for job in log.jobs))
+    always_open = log._replace(jobs=tuple(job._replace(windows=()) for job in log.jobs))
+    found: dict[int, str] = {}
+    for t in sorted({*instants(log), *passes(log, rule)}):
+        aside = {k for k, first in ready.items() if t > first + tolerance}
+        for k, first in ready.items():
+            start = log.jobs[k].start
+            if first < t and (start is None or t < start):
+                if not seen(always_open, rule, t, aside).allowed(k):
+                    found[k] = "limit"
+                elif not seen(unlimited, rule, t, aside).allowed(k):
+                    found.setdefault(k, "window")
+    return found
 
 
 def passes(log: Log, rule: Rule) -> list[int]:

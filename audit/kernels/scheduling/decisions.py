@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from audit.kernels.arrays import Bools, Ints
 from audit.kernels.compiled import inner, kernel
-from audit.kernels.scheduling.limits import count, edge_at
+from audit.kernels.scheduling.limits import Limits, count, edge_at
 from audit.kernels.scheduling.loop import arrive
 from audit.kernels.scheduling.multifactor import open_accounts, tick_of
 from audit.kernels.scheduling.order import arrange, comes_first
@@ -52,6 +52,11 @@ from audit.kernels.scheduling.space import (
     take_steps,
 )
 
+ANY_NUMBER = 1 << 60  # what the counters of windows may hold
+
+# Values of Decided.withheld.
+NOTHING, BY_WINDOW, BY_LIMIT = range(3)
+
 
 class Decided(NamedTuple):
     """What is found out; an element per attempt."""
@@ -60,6 +65,11 @@ class Decided(NamedTuple):
     over: Bools  # whether more is in use than there is once it has started
     told: Ints
     """Working space: those with a ``ready``, in the order in which they got it."""
+    withheld: Ints
+    """What did not allow the start at some instant between ``ready`` and it: NOTHING, BY_WINDOW,
+    or BY_LIMIT, which comes before a window. Of no length: nobody asks."""
+    watched: Ints
+    """Working space for that: element 0 says how many with a ``ready`` wait, those after it who."""
 
 
 @kernel
@@ -111,6 +121,8 @@ def decide(
                 leave(space, find(space, out.told[aside]))
             aside += 1
         start_aside(space, model, observed, by_start, started, tolerance, out)
+        if len(out.withheld) > 0:
+            watch(space, model.jobs.limits, observed, out)
         waiting = state[ALIVE]
         next_end = state[NEXT_END]
         state[DUE] = next_multiple(now, model.rules.every, model.rules.origin)
@@ -192,6 +204,9 @@ def take_back(
             out.ready[job] = now
             out.told[ready] = job
             ready += 1
+            if len(out.withheld) > 0:
+                out.watched[0] += 1
+                out.watched[out.watched[0]] = job
         if observed.start[job] == now:
             next_end = min(next_end, run[END, i])
         else:
@@ -260,6 +275,25 @@ def is_aside(job: int, now: int, tolerance: int, out: Decided) -> bool:
     """Whether an attempt would have started so long ago that it takes no part in passes."""
     long_ago: bool = out.ready[job] != NEVER and out.ready[job] + tolerance < now
     return long_ago
+
+
+@inner
+def watch(space: Space, limits: Limits, observed: Observed, out: Decided) -> None:
+    """Notes what does not allow those to start now that would have before, and wait."""
+    now = space.state[NOW]
+    kept = 0
+    for i in range(1, out.watched[0] + 1):
+        job = out.watched[i]
+        if observed.start[job] <= now:
+            continue
+        kept += 1
+        out.watched[kept] = job
+        for k in range(limits.first[job], limits.first[job + 1]):
+            counter = limits.counter[k]
+            if limits.binding[k] and space.used[counter] + limits.amount[k] > limits.most[counter]:
+                by = BY_WINDOW if limits.most[counter] >= ANY_NUMBER else BY_LIMIT
+                out.withheld[job] = max(out.withheld[job], by)
+    out.watched[0] = kept
 
 
 @inner

@@ -23,6 +23,12 @@ pool do not see fragments or features of nodes.
 Conventions: an unknown request is 0, and 0 fits always. Of an unknown user nothing is known to be
 its own. Attempts that never started wait until they are cancelled, open ones until ``now``, blocked
 ones and those in reservations do not wait; reservations leave the pool with what they hold.
+
+Where it is known when the modelled policy would have started j (``simulation.decisions``), room
+splits into
+
+    kept      before that instant: the policy keeps the room for others
+    idle      from then on
 """
 
 from __future__ import annotations
@@ -43,7 +49,7 @@ from audit.metrics.attempts.contention import (
 )
 from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import ordered
-from audit.model import SEQUENCE, Pool, Standing
+from audit.model import SEQUENCE, Decision, Pool, Standing
 
 if TYPE_CHECKING:
     from audit.kernels import anatomy as kernels
@@ -54,17 +60,23 @@ PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
 COLUMNS: Final = tuple(f"wait_{part}_s" for part in PARTS)
 """What ``anatomy`` adds."""
 
+SPLIT: Final = ("kept_s", "idle_s")
+"""What it adds where decisions are known: wait_room_s in two."""
+
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
-    *("reservation", "cpus", "nodes", "gpus", "mem_bytes", *SEQUENCE),
+    *("reservation", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
+    require_all=False,
 )
+_NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     """Adds the parts of each attempt's wait, in s, ≥ 0.
 
     Args:
-        described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order; with
+            ready_time, decision and idle_because where ``simulation.decisions`` has added them.
         pool: its amounts and what changed in them.
         now: when the log was taken, epoch s.
 
@@ -72,8 +84,10 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
         ``described`` with ``COLUMNS``: wait_room_s, wait_shared_s and wait_down_s int64, the others
         float64. Their sum is the wait; of attempts that never started, the time until they were
         cancelled, and of pending ones that until ``now``. Null where the arrival or the start is
-        not known, and for blocked ones and those in reservations. O(n log n + p) with p the pairs
-        of an attempt that waits and a span in which what is free stays the same.
+        not known, and for blocked ones and those in reservations. Where decisions are known also
+        ``SPLIT``, int64, null without a decision and for over_capacity; and idle_because is null
+        where idle_s is 0 or null. O(n log n + p) with p the
+        pairs of an attempt that waits and a span in which what is free stays the same.
 
     Source: SPEC §10, *Anatomy*.
     """
@@ -93,7 +107,18 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     added = pl.DataFrame(columns)
     if not judged.all():
         added = added.select(pl.when(pl.Series(judged)).then(pl.all()).name.keep())
-    return described.with_columns(added.get_columns())
+    added = described.with_columns(added.get_columns())
+    if "decision" not in described.columns:
+        return added
+    kept = np.zeros(described.height, np.int64)
+    kept[rows] = parts.kept
+    split = pl.col("wait_room_s").is_not_null() & (pl.col("decision") != Decision.OVER_CAPACITY)
+    before = pl.Series(kept)
+    added = added.with_columns(
+        kept_s=pl.when(split).then(before),
+        idle_s=pl.when(split).then(pl.col("wait_room_s") - before),
+    )
+    return added.with_columns(idle_because=pl.when(pl.col("idle_s") > 0).then("idle_because"))
 
 
 def _in_pool(numbered: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -144,6 +169,7 @@ def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> kerne
         end=end,
         user=user,
         request=np.stack([_ints(held[name].fill_null(0)) for name in resources]),
+        ready=_ready(held),
         by_arrival=waiting,
         by_leave=by_leave,
         by_start=_by(start, at_work),
@@ -151,13 +177,20 @@ def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> kerne
     )
     gone = np.searchsorted(leave[by_leave], arrival[waiting], side="right")
     most = int((np.arange(1, len(waiting) + 1) - gone).max(initial=0))
-    whole, divided = np.zeros((3, held.height), np.int64), np.zeros((3, held.height))
+    whole, divided = np.zeros((4, held.height), np.int64), np.zeros((3, held.height))
     parts = kernels.Parts(*whole, *divided)
     steps = capacity_steps(pool, reserved)
     kernels.take_waits_apart(
         log, kernels.Steps(steps.time, steps.change), amounts(pool), most, parts
     )
     return parts
+
+
+def _ready(held: pl.DataFrame) -> Ints:
+    """From when on each would have been started; _NEVER: not, or nobody knows."""
+    if "ready_time" not in held.columns:
+        return np.full(held.height, _NEVER)
+    return _ints(held["ready_time"].fill_null(_NEVER))
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:

@@ -12,6 +12,17 @@ the same policy: with o_j the observed and r_j the replayed start of attempt j,
 Conventions: the first three are over attempts whose start is known in both schedules; the shares
 over all attempts whose misses are part of totals. Nothing is clipped.
 
+Where it is known what one pass at each instant of the observed schedule would have decided, and
+when each attempt would have started with all that came later (SPEC §10), there are also
+
+    foreseen     = share of attempts that would have been started by the time they were
+    on time      = share of those that would first have been started at most the tolerance before
+    agreement    = the same of those that waited longer than the tolerance
+    unexplained  = (Σ room of those not foreseen + Σ idle that nothing explains) / Σ wait
+    forward      = Spearman's, of forward start − arrival and the wait; of those that waited, too
+
+over attempts that were judged, those left out in whose start more was in use than there is.
+
 Source: for the ranks, C. Spearman, The Proof and Measurement of Association between Two Things
 (1904).
 """
@@ -24,10 +35,11 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.miss import FSTS, in_totals
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
 from audit.metrics.attempts.population import ended
 from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
+from audit.model import Decision, IdleBecause
 
 Ints = NDArray[np.int64]
 
@@ -35,12 +47,17 @@ KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (
     *(*KEY, "standing", "arrival_time", "start_time", "replayed_start_time", "fst_status"),
     *(f"miss_{fst}_s" for fst in FSTS),
+    *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
 """Columns of ``fidelity_result`` that are the metrics' own."""
 
 
-def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.DataFrame:
+def fidelity(
+    held: pl.DataFrame,
+    replayed: pl.DataFrame | None = None,
+    tolerance_s: int = TOLERANCE_S,
+) -> pl.DataFrame:
     """The figures that stand beside every fair start time of one pool and period.
 
     Args:
@@ -48,9 +65,11 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.Dat
         replayed: cluster, job_id, attempt (each key once) and replayed_start_time, int64 epoch s,
             null where the replay did not start it; attempts of other periods may be among them.
             None: ``held`` itself has replayed_start_time.
+        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
 
     Returns:
-        Columns of ``FIDELITY_SCHEMA``, always the same rows. ``replayed`` counts the attempts with
+        Columns of ``FIDELITY_SCHEMA``, the same rows for the same columns: those about decisions
+        and forward starts are left out where these are. ``replayed`` counts the attempts with
         both starts; errors are in s, ≥ 0, ``mean_wait_error`` of either sign; ``wait_correlation``
         in [−1, 1], null where all waits of a schedule are the same; the shares in [0, 1], null
         where nothing was missed. All but the first are null where no attempt has both starts.
@@ -81,8 +100,63 @@ def fidelity(held: pl.DataFrame, replayed: pl.DataFrame | None = None) -> pl.Dat
             known = limit is not None and total > 0
             share = exact_sum(missed[missed >= limit]) / total if known else None
             rows.append((f"miss_{fst}_share_beyond_{name}", share))
+    rows += _of_decisions(subjects, tolerance_s) + _of_forward_starts(subjects, tolerance_s)
     with_units = [(metric, value, unit_of(metric)) for metric, value in rows]
     return pl.DataFrame(with_units, schema=FIDELITY_SCHEMA, orient="row")
+
+
+_Figure = tuple[str, float | None]
+
+
+def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
+    """How often the policy would have started an attempt when the site did."""
+    if "decision" not in subjects.columns:
+        return []
+    over = pl.col("decision") == Decision.OVER_CAPACITY
+    judged = subjects.filter(pl.col("decision").is_not_null() & ~over)
+    waited = judged.filter(pl.col("wait_s") > tolerance_s)
+    return [
+        ("decided", float(judged.height)),
+        ("decided_over_capacity", float(subjects.select(over.sum()).item())),
+        ("foreseen_share", _share(judged, pl.col("decision") != Decision.UNFORESEEN)),
+        ("on_time_share", _share(judged, pl.col("decision") == Decision.ON_TIME)),
+        ("waited_foreseen_share", _share(waited, pl.col("decision") != Decision.UNFORESEEN)),
+        ("agreement", _share(waited, pl.col("decision") == Decision.ON_TIME)),
+        ("unexplained_wait_share", _unexplained(judged)),
+    ]
+
+
+def _share(attempts: pl.DataFrame, condition: pl.Expr) -> float | None:
+    """The share of attempts of which a condition holds; null where there is none."""
+    return attempts.select(condition.mean()).item() if attempts.height else None
+
+
+def _unexplained(judged: pl.DataFrame) -> float | None:
+    """The share of all waiting that neither the policy nor a known cause explains."""
+    if "idle_because" not in judged.columns:
+        return None
+    apart = judged.filter(pl.col("idle_s").is_not_null())
+    room = pl.col("kept_s").filter(pl.col("decision") == Decision.UNFORESEEN).sum()
+    idle = pl.col("idle_s").filter(pl.col("idle_because") == IdleBecause.UNEXPLAINED).sum()
+    unexplained, waited = apart.select(room + idle, pl.col("wait_s").sum()).row(0)
+    return unexplained / waited if waited else None
+
+
+def _of_forward_starts(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
+    """How well forward starts order the waits that were observed."""
+    if "start_modelled" not in subjects.columns:
+        return []
+    known = subjects.filter(pl.col("start_modelled").is_not_null(), in_totals("strict"))
+    waited = known.filter(pl.col("wait_s") > tolerance_s)
+    return [
+        (name, rank_correlation(*_modelled_and_observed(of)))
+        for name, of in (("forward_correlation", known), ("waited_forward_correlation", waited))
+    ]
+
+
+def _modelled_and_observed(attempts: pl.DataFrame) -> tuple[Ints, Ints]:
+    modelled = attempts["start_modelled"] - attempts["arrival_time"]
+    return modelled.to_numpy(), attempts["wait_s"].to_numpy()
 
 
 def rank_correlation(one: Ints, other: Ints) -> float | None:

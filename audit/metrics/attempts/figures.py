@@ -22,6 +22,7 @@ READ: Final = (
     *("standing", "user", "account", "partition", "qos", "width_class", "size", "arrival_time"),
     *("wait_s", "bounded_slowdown", "overtaken_by", "re_consumed", "re_unfairness"),
     *("start_time", "fst_status", "fair_slowdown"),
+    *("overtaken_s", "overtaken_own_s", "unmodelled_s"),
     *WAIT_PARTS,
     *(f"{what}_{fst}{unit}" for what, unit in (("fst", ""), ("miss", "_s")) for fst in FSTS),
 )
@@ -89,6 +90,24 @@ def of_fair_starts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: in
             slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
             for part in cut(counted, dimension, terms):
                 rows += part.ratios([*figures, *slowdowns], resamples)
+    return rows
+
+
+def of_forward_starts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
+    """What later arrivals cost, what they explain of the misses, and what nothing explains.
+
+    Args:
+        attempts: as in ``of_fair_starts``; with what ``simulation.forward`` adds.
+        resamples: of its users.
+    """
+    if "overtaken_s" not in attempts.columns:
+        return []
+    has_forward = in_totals("strict") & pl.col("overtaken_s").is_not_null()
+    counted = evaluated(attempts, _FORWARD_TERMS, has_forward)
+    rows = []
+    for dimension in _FST_DIMENSIONS:
+        for part in cut(counted, dimension, _FORWARD_TERMS):
+            rows += part.ratios(_FORWARD_FIGURES, resamples)
     return rows
 
 
@@ -209,3 +228,18 @@ _FAIR_SLOWDOWNS: Final = (
     Ratio("fair_slowdown_mean", "fair_slowdown", "one"),
     Ratio("over_fair_slowdown_share", "slower", "one"),
 )
+_FORWARD_TERMS: Final[Mapping[str, pl.Expr]] = {
+    "one": _COUNT,
+    "overtaken": pl.col("overtaken_s"),
+    "own": pl.col("overtaken_own_s").fill_null(0),
+    "own_known": _number(pl.col("overtaken_own_s").is_not_null()),
+    "unmodelled": pl.col("unmodelled_s"),
+    "miss": pl.col("miss_strict_s"),
+    "explained": pl.min_horizontal(pl.col("overtaken_s").clip(0), "miss_strict_s"),
+}
+_FORWARD_FIGURES: Final = [
+    Ratio("overtaken_time_mean", "overtaken", "one"),
+    Ratio("overtaken_own_time_mean", "own", "own_known"),
+    Ratio("unmodelled_time_mean", "unmodelled", "one"),
+    Ratio("miss_explained_share", "explained", "miss"),
+]

@@ -112,6 +112,7 @@ def summarise(
     rows += figures.of_parts(attempts, resamples)
     rows += figures.of_anatomy(attempts, resamples)
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
+    rows += figures.of_forward_starts(attempts, resamples)
     conserved = conservation(described, now, options.count_never_started)
     rows.append(row("re_conservation", "all", None, conserved, described.height))
     rows += of_peers(described, period, zone, seed, options.resamples, options.naming_resamples)

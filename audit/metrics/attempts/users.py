@@ -64,11 +64,14 @@ ENTITY_SCHEMA = pl.Schema(
         "wait_down_s": pl.Int64,
         "peer_ratio": pl.Float64,
         "excess_wait_s": pl.Float64,
+        "overtaken_s": pl.Int64,
+        "unmodelled_s": pl.Int64,
     }
 )
 """Columns of ``entity_result`` that are the metrics' own."""
 
 
+_FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
     *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *(
@@ -77,6 +80,7 @@ _READ: Final = (
         *(f"miss_{fst}_s" for fst in FSTS),
         *WAIT_PARTS,
         "peer_wait_s",
+        *_FORWARD,
     ),
 )
 """Columns that figures of users and accounts are made of."""
@@ -110,7 +114,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     Args:
         with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
             also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
-            and with what ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
+            with what ``simulation.forward`` adds where forward starts are, and with what
+            ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
         kind: the column that names the entity.
         tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
 
@@ -122,7 +127,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
         ``tolerance_s``; null where there is none of them. ``wait_*_s`` are sums over the attempts
         whose waits were taken apart, and ``peer_ratio`` and ``excess_wait_s`` are over those that
-        have peers, likewise; the ratio is also null where the peers did not wait.
+        have peers, likewise; the ratio is also null where the peers did not wait. ``overtaken_s``
+        and ``unmodelled_s`` are sums over those with misses that have a forward start, likewise.
     """
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
@@ -140,6 +146,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
             tuwt_s=pl.col("wait_s").filter(subject).sum(),
             tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
             **_missed(held, tolerance_s),
+            **_forward(held),
             taken_apart=_taken_apart(held).sum(),
         )
         .sort("entity")
@@ -183,6 +190,14 @@ def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
             sums[f"miss_{fst}_s"] = pl.when(some).then(miss.sum())
             sums[f"missed_{fst}"] = pl.when(some).then((miss > tolerance_s).sum())
     return sums
+
+
+def _forward(held: pl.DataFrame) -> dict[str, pl.Expr]:
+    """An entity's sums of what follows from forward starts; null where there is none."""
+    if not {*_FORWARD, "fst_status", "miss_strict_s"} <= set(held.columns):
+        return dict.fromkeys(_FORWARD, pl.lit(None, pl.Int64))
+    values = {name: pl.col(name).filter(in_totals("strict")).drop_nulls() for name in _FORWARD}
+    return {name: pl.when(of.len() > 0).then(of.sum()) for name, of in values.items()}
 
 
 def _coded(held: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.anatomy import COLUMNS, PARTS, anatomy
 from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource, Step
+from audit.model import Decision, Pool, Resource, Step
 from tests.kernels.forms import in_python
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
@@ -63,6 +63,34 @@ def crowds(most: int = 14) -> st.SearchStrategy[Rows]:
 @given(rows() | crowds(), st.sampled_from(POOLS))
 def test_as_defined(records: Rows, pool: Pool) -> None:
     as_defined(records, pool)
+
+
+@given(rows() | crowds(), st.sampled_from(POOLS), st.data())
+def test_room_before_and_after_a_decision(records: Rows, pool: Pool, data: st.DataObject) -> None:
+    described = describe(frame(records), [pool])
+    decisions = st.sampled_from([None, *Decision])
+    offset = st.sampled_from([None, 0, 1, 3, 9])
+    decided = described.with_columns(
+        ready_time=pl.col("arrival_time")
+        + pl.Series([data.draw(offset) for _ in records], dtype=pl.Int64),
+        decision=pl.Series([data.draw(decisions) for _ in records], dtype=pl.String),
+        idle_because=pl.lit("unexplained"),
+    )
+    got = anatomy(decided, pool, NOW)
+    assert got.select(COLUMNS).equals(anatomy(described, pool, NOW).select(COLUMNS))
+    ready = {
+        (row["job_id"], row["attempt"]): row["ready_time"]
+        for row in decided.to_dicts()
+        if row["ready_time"] is not None
+    }
+    want = naive.kept(frame(records).to_dicts(), *slow_pool(pool), NOW, ready)
+    for row in got.to_dicts():
+        kept = want.get((row["job_id"], row["attempt"]))
+        if kept is None or row["decision"] in (None, Decision.OVER_CAPACITY):
+            assert row["kept_s"] is row["idle_s"] is row["idle_because"] is None
+        else:
+            assert (row["kept_s"], row["idle_s"]) == (kept, row["wait_room_s"] - kept)
+            assert row["idle_because"] == ("unexplained" if row["idle_s"] else None)
 
 
 @given(crowds(), st.sampled_from(POOLS))
