@@ -40,6 +40,8 @@ from audit.report.contents import (
     Settings,
     Span,
     Step,
+    Stuck,
+    StuckAttempt,
 )
 from audit.report.decayed import usages
 from audit.report.fair_start import fair_starts
@@ -146,7 +148,7 @@ def _pools(
     """What is said of each pool, the largest first."""
     key = {"cluster": cluster, "schedule": schedule, "period": period.name}
     pools = queries.run(con, "report_pools", cluster=cluster)
-    summary, entities, used = (
+    summary, entities, peers, used = (
         {
             pool: rows.filter(pl.col("pool") == pool)
             for rows in [queries.run(con, query, **key, **more)]
@@ -155,13 +157,19 @@ def _pools(
         for query, more in (
             ("report_summary", {}),
             ("report_entities", {}),
+            ("report_peers", {}),
             ("report_resource_users", {"rows": options.rows}),
         )
     )
-    parts = {pool: _breakdowns(rows) for pool, rows in summary.items()}
+    parts = {
+        pool: _breakdowns(rows)
+        | {f"peers of {kind}": of for kind, of in _breakdowns(peers[pool]).items()}
+        for pool, rows in summary.items()
+    }
     fair = fair_starts(con, cluster, period, schedule, parts, settings)
     keep_single = settings.metrics.keep_single_job_users
-    return tuple(
+    stuck = queries.run(con, "report_stuck", cluster=cluster, period=period.name, most=options.rows)
+    made = tuple(
         _pool(
             name,
             resource,
@@ -173,6 +181,11 @@ def _pools(
             keep_single,
         )
         for name, resource, capacity in pools.iter_rows()
+    )
+    if schedule != OBSERVED:
+        return made
+    return tuple(
+        replace(pool, stuck=_stuck(stuck.filter(pl.col("pool") == pool.name))) for pool in made
     )
 
 
@@ -204,6 +217,14 @@ def _pool(
         resources=_resources(parts.get("resource", ()), used),
         fair_start=fair,
     )
+
+
+def _stuck(rows: pl.DataFrame) -> Stuck | None:
+    if rows.is_empty():
+        return None
+    waiting, gave_up = rows.select("all_waiting", "all_gave_up").row(0)
+    told = rows.drop("pool", "all_waiting", "all_gave_up")
+    return Stuck(waiting, gave_up, tuple(StuckAttempt(*row) for row in told.iter_rows()))
 
 
 def _resources(busy: tuple[Breakdown, ...], used: pl.DataFrame) -> tuple[ResourceUse, ...]:
@@ -280,11 +301,20 @@ def _entities(
 ) -> Entities:
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(entities, keep_single) if entities.height else pl.DataFrame()
+    peered = [
+        part
+        for part in parts.get(f"peers of {kind}", ())
+        if part.figure("peer_named").value is not None
+    ]
+    peered.sort(key=lambda part: (-(part.figure("excess_wait").value or 0.0), part.label))
     return Entities(
         kind,
         rows=tuple(_entity(row) for row in entities.drop("pool", "entity_kind").iter_rows()),
         spread=spread.figures if spread else (),
         cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
+        longer=tuple(part for part in peered if part.figure("peer_named").value),
+        floods=tuple(part for part in peered if part.figure("peer_flood").value),
+        peered=len(peered),
     )
 
 

@@ -146,6 +146,9 @@ class Entities:
     rows: tuple[Entity, ...]  # the one that went short most comes first
     spread: tuple[Figure, ...]  # uwt, nuwt_median, nuwt_q1, …
     cdf: tuple[Step, ...]  # cut at 10
+    longer: tuple[Breakdown, ...] = ()  # who waits longer than peers and may be named, most first
+    floods: tuple[Breakdown, ...] = ()  # who does so in floods of its own only, likewise
+    peered: int = 0  # how many were compared with their peers
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""
@@ -203,6 +206,21 @@ class StatusCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Overtaken:
+    """An attempt that later arrivals delayed under the modelled policy; times in s."""
+
+    job_id: str
+    attempt: int
+    user: str | None
+    size: int | None
+    wait_s: int
+    parts: tuple[float | None, ...]  # room, shared, own, earlier, later, down
+    overtaken_s: int
+    own_s: int | None  # of it by later arrivals of the same user
+    unmodelled_s: int
+
+
+@dataclass(frozen=True, slots=True)
 class FairStart:
     """What is known of the fair start times (FST) of a pool, beside their figures."""
 
@@ -210,6 +228,7 @@ class FairStart:
     partitions: tuple[Breakdown, ...]  # empty where the pool has only one; most missed comes first
     fidelity: Fidelity | None  # None: not known
     tolerance_s: int | None  # None: not known
+    overtaken: tuple[Overtaken, ...] = ()  # the most delayed, most first
 
     @property
     def subjects(self) -> int:
@@ -220,6 +239,31 @@ class FairStart:
     def counted(self) -> int:
         """Attempts whose FST is part of every figure."""
         return sum(row.attempts for row in self.statuses if row.status in COUNTED)
+
+
+@dataclass(frozen=True, slots=True)
+class StuckAttempt:
+    """An attempt that waits, or gave up, longer than 95 % of its peers waited; times in s."""
+
+    job_id: str
+    attempt: int
+    user: str | None
+    size: int | None
+    waiting: bool  # else it left the queue without having started
+    waited_s: int
+    peer_p95_s: int
+    room_share: float | None  # of its wait, in which there was room for it
+    cause: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """All such attempts of a pool."""
+
+    waiting: int
+    gave_up: int
+    rows: tuple[StuckAttempt, ...]  # those that still wait first, furthest beyond peers first
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +281,7 @@ class PoolPart:
     accounts: Entities
     resources: tuple[ResourceUse, ...]  # empty where the pool has only one
     fair_start: FairStart
+    stuck: Stuck | None = None  # None: nobody is
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

@@ -9,10 +9,23 @@ from typing import Final
 
 import polars as pl
 
-from audit.model import OBSERVED, FstStatus, Period
-from audit.report.contents import Breakdown, FairStart, Fidelity, Figure, Settings, StatusCount
+from audit.model import COUNTED, OBSERVED, FstStatus, Period
+from audit.report.contents import (
+    Breakdown,
+    FairStart,
+    Fidelity,
+    Figure,
+    Overtaken,
+    Settings,
+    StatusCount,
+)
 from audit.store import queries
 from audit.store.database import Connection
+
+OVERTAKEN: Final = 10
+"""So many of the most overtaken attempts are told of."""
+
+_PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
 
 _ORDER: Final = {status.value: place for place, status in enumerate(FstStatus)}
 
@@ -38,15 +51,40 @@ def fair_starts(
     replays = queries.run(con, "report_fidelity", cluster=cluster, period=period.name)
     if schedule != OBSERVED:
         replays = replays.clear()
+    overtaken = queries.run(
+        con,
+        "report_overtaken",
+        cluster=cluster,
+        schedule=schedule,
+        whole=period.whole_log,
+        from_time=period.from_time,
+        to_time=period.to_time,
+        counted=list(COUNTED),
+        most=OVERTAKEN,
+    )
     return {
         pool: FairStart(
             _statuses(parts.get("fst_status", ())),
             _partitions(parts.get("partition", ())),
             _fidelity(replays.filter(pl.col("pool") == pool)),
             settings.metrics.tolerance_s if settings.known else None,
+            _overtaken(overtaken.filter(pl.col("pool") == pool).drop("pool")),
         )
         for pool, parts in pools.items()
     }
+
+
+def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
+    return tuple(
+        Overtaken(
+            *(row["job_id"], row["attempt"], row["user"], row["size"], row["wait_s"]),
+            parts=tuple(row[f"wait_{part}_s"] for part in _PARTS),
+            overtaken_s=row["overtaken_s"],
+            own_s=row["overtaken_own_s"],
+            unmodelled_s=row["unmodelled_s"],
+        )
+        for row in rows.iter_rows(named=True)
+    )
 
 
 def _statuses(parts: tuple[Breakdown, ...]) -> tuple[StatusCount, ...]:

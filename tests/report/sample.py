@@ -123,22 +123,25 @@ def fair_start(scale: float = 1.0, attempts: int = 1_000) -> tuple[Figure, ...]:
         ]
     return (
         *made,
+        figure("overtaken_time_mean", 450.0 * scale, 300.0 * scale, 600.0 * scale, "s", attempts),
+        figure("unmodelled_time_mean", 900.0 * scale, 720.0 * scale, 960.0 * scale, "s", attempts),
+        figure("miss_explained_share", 0.25, 0.2, 0.3, attempts=attempts),
         figure("fair_slowdown_mean", 2.5, 2.0, 3.0, attempts=attempts),
         figure("over_fair_slowdown_share", 0.3, 0.2, 0.4, attempts=attempts),
     )
 
 
-def fidelity(
-    beyond_median: float = 0.9, beyond_p90: float = 0.6, correlation: float | None = 0.75
-) -> Fidelity:
+def fidelity(agreement: float | None = 0.85, correlation: float | None = 0.75) -> Fidelity:
     told = (
+        ("agreement", agreement, "1"),
+        ("forward_correlation", correlation, "1"),
         ("replayed", 1_000.0, "attempts"),
         ("start_error_median", 300.0, "s"),
         ("start_error_p90", 7_200.0, "s"),
-        ("wait_correlation", correlation, "1"),
+        ("wait_correlation", 0.5, "1"),
         ("mean_wait_error", 900.0, "s"),
-        ("miss_strict_share_beyond_median", beyond_median, "1"),
-        ("miss_strict_share_beyond_p90", beyond_p90, "1"),
+        ("miss_strict_share_beyond_median", 0.9, "1"),
+        ("miss_strict_share_beyond_p90", 0.6, "1"),
         ("miss_relaxed_share_beyond_median", 1.0, "1"),
         ("miss_relaxed_share_beyond_p90", 0.8, "1"),
     )

@@ -277,3 +277,87 @@ def test_resources_come_with_those_who_used_most(con: Connection) -> None:
 def test_a_cluster_that_nobody_knows(con: Connection) -> None:
     with pytest.raises(ReportError, match="'other'"):
         build(con, "other", _PERIOD)
+
+
+def _add(con: Connection, table: str, rows: list[dict[str, object]]) -> None:
+    database.insert(con, table, pl.DataFrame(rows))
+
+
+def test_who_waits_longer_than_peers_is_listed_by_how_much(con: Connection) -> None:
+    _fill(con, 10)
+    figures = {
+        "u1": {"peer_named": 1.0, "peer_flood": 0.0, "peer_ratio": 2.0, "excess_wait": 50.0},
+        "u2": {"peer_named": 1.0, "peer_flood": 0.0, "peer_ratio": 3.0, "excess_wait": 90.0},
+        "u3": {"peer_named": 0.0, "peer_flood": 1.0, "peer_ratio": 4.0, "excess_wait": 99.0},
+        "u4": {"peer_named": 0.0, "peer_flood": 0.0, "peer_ratio": 0.5, "excess_wait": -9.0},
+    }
+    key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
+    _add(
+        con,
+        "summary_result",
+        [
+            {
+                **key,
+                "metric": metric,
+                "dimension": "user",
+                "dimension_value": user,
+                "value": value,
+                "unit": "1",
+                "run_id": "run-1",
+            }
+            for user, of_user in figures.items()
+            for metric, value in of_user.items()
+        ],
+    )
+    (part,) = build(con, "demo", _PERIOD).pools
+    assert [one.label for one in part.users.longer] == ["u2", "u1"]
+    assert [one.label for one in part.users.floods] == ["u3"]
+    assert part.users.peered == 4
+    assert part.accounts.longer == ()
+
+
+def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -> None:
+    _fill(con, 20)
+    database.execute(con, "UPDATE job_result SET end_time = NULL WHERE job_id IN ('1', '2')")
+    waited = {"1": 50, "2": 70, "3": 900, "4": 800}
+    _add(
+        con,
+        "stuck_result",
+        [
+            {
+                "cluster": "demo",
+                "pool": "batch",
+                "job_id": job,
+                "attempt": 1,
+                "waited_s": wait,
+                "peer_p95_s": 10,
+                "peers": 25,
+                "cause": "room",
+            }
+            for job, wait in waited.items()
+        ],
+    )
+    (part,) = build(con, "demo", _PERIOD).pools
+    assert part.stuck is not None
+    assert (part.stuck.waiting, part.stuck.gave_up) == (2, 2)
+    assert [(row.job_id, row.waiting) for row in part.stuck.rows] == [
+        ("2", True),
+        ("1", True),
+        ("3", False),
+        ("4", False),
+    ]
+
+
+def test_the_most_overtaken_of_a_period_are_told(con: Connection) -> None:
+    _fill(con, 30)
+    database.execute(
+        con,
+        "UPDATE job_result SET overtaken_s = job_id::INT, overtaken_own_s = 1, unmodelled_s = 5, "
+        "wait_s = 100, fst_status = if(job_id = '29', 'over_capacity', 'final')",
+    )
+    (part,) = build(con, "demo", _PERIOD).pools
+    assert [one.job_id for one in part.fair_start.overtaken] == [
+        str(job) for job in (30, *range(28, 19, -1))
+    ]
+    one = part.fair_start.overtaken[0]
+    assert (one.wait_s, one.overtaken_s, one.own_s, one.unmodelled_s) == (100, 30, 1, 5)

@@ -49,6 +49,12 @@ _READ: Final = (
     *(f"miss_{fst}_s" for fst in FSTS),
     *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
+ENOUGH_AGREEMENT: Final = 0.8
+"""Of the attempts that waited, the share that a model must start when the site did before anybody
+is named by it (SPEC §10)."""
+ENOUGH_CORRELATION: Final = 0.65
+"""The same of the rank correlation of waits from forward starts with those observed."""
+
 FIDELITY_SCHEMA = pl.Schema({"metric": pl.String, "value": pl.Float64, "unit": pl.String})
 """Columns of ``fidelity_result`` that are the metrics' own."""
 
@@ -171,3 +177,15 @@ def rank_correlation(one: Ints, other: Ints) -> float | None:
     ]
     spread = exact_sum(ranks[0] ** 2) * exact_sum(ranks[1] ** 2)
     return exact_sum(ranks[0] * ranks[1]) / math.sqrt(spread) if spread > 0 else None
+
+
+def fits(agreement: float | None, correlation: float | None) -> bool:
+    """Whether a model fits well enough for names; not where one of the two is not known.
+
+    Args:
+        agreement: share of 1, see ``ENOUGH_AGREEMENT``.
+        correlation: −1 to 1, see ``ENOUGH_CORRELATION``.
+    """
+    if agreement is None or correlation is None:
+        return False
+    return agreement >= ENOUGH_AGREEMENT and correlation >= ENOUGH_CORRELATION

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.model import FstStatus, Pool, Standing
+from audit.metrics.attempts import anatomy
+from audit.metrics.attempts.peers.waits import peer_waits
+from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Crowd, Passer, Subject, Use
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
@@ -25,6 +28,8 @@ class Scene(NamedTuple):
     described: pl.DataFrame
     place: int | None
     """Of the subject among them; None: a scheduler never meets it."""
+    row: int
+    """Of the subject in ``described``."""
     subject: Subject
 
 
@@ -57,7 +62,8 @@ def scene(
         *(one["arrival_time"], one["start_time"], one["end_time"]),
         until=next(instant for instant in instants if instant is not None),
     )
-    return Scene(work, rows, described, int(found[0]) if len(found) else None, subject)
+    place = int(found[0]) if len(found) else None
+    return Scene(work, rows, described, place, row, subject)
 
 
 def counted(work: Workload) -> Ints:
@@ -129,28 +135,38 @@ def uses(found: Scene) -> tuple[Use, ...]:
     )
 
 
-def not_modelled(found: Scene, status: str | None) -> str:
+def not_modelled(found: Scene) -> str:
     """Why a model of the scheduler says nothing of the subject; empty where it does."""
-    subject = found.subject
-    standing = {
-        Standing.NEVER_STARTED: "it left the queue without having started",
-        Standing.PENDING: "it had not started when the log was taken",
-        Standing.RUNNING: "it had not ended when the log was taken",
-        Standing.START_UNKNOWN: "the log does not say when it started",
-        Standing.ARRIVAL_UNKNOWN: "the log does not say when it arrived",
-    }
-    for known, words in standing.items():
-        if subject.standing == known:
-            return words
-    because = {
-        FstStatus.BLOCKED: f"it waited for something other than its turn ({subject.reason})",
-        FstStatus.RESERVED: "it ran in an advance reservation",
-        FstStatus.EXCEEDS_CAPACITY: "it asked for more than the pool has",
-        FstStatus.UNKNOWN_ESTIMATE: "an attempt that still ran, and whose walltime is not known, "
-        "was in its way",
-        FstStatus.OVER_CAPACITY: "the log has more in use than there is when it arrived",
-    }
-    return next((words for known, words in because.items() if status == known), "")
+    subject, place = found.subject, found.place
+    if subject.standing in _STANDINGS:
+        return _STANDINGS[Standing(subject.standing)]
+    if place is None:
+        return "it ran in an advance reservation"
+    if found.work.blocked[place]:
+        return f"it waited for something other than its turn ({subject.reason})"
+    if not found.work.queued[place]:
+        return "it asked for more than the pool, or a limit of it, ever allows"
+    return ""
+
+
+_STANDINGS: Final = {
+    Standing.NEVER_STARTED: "it left the queue without having started",
+    Standing.PENDING: "it had not started when the log was taken",
+    Standing.RUNNING: "it had not ended when the log was taken",
+    Standing.START_UNKNOWN: "the log does not say when it started",
+}
+
+
+def without_model(found: Scene, now: int) -> tuple[Mapping[str, float], float | None]:
+    """The wait taken apart, in s, by ``anatomy.COLUMNS``, and what peers waited, s.
+
+    The former is empty where it cannot be taken apart; peers are those of any time.
+    """
+    taken = anatomy.anatomy(found.described, found.subject.pool, now)
+    beside = peer_waits(taken, ())
+    parts = beside.select(anatomy.COLUMNS).row(found.row, named=True)
+    peer_wait_s: float | None = beside["peer_wait_s"][found.row]
+    return ({} if None in parts.values() else parts), peer_wait_s
 
 
 def _crowd(found: Scene, those: Bools, left_s: Ints) -> Crowd:

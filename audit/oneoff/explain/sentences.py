@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from audit.metrics.attempts.fidelity import fits
 from audit.oneoff.explain.story import Cost, Crowd, Starts, Story
 from audit.report.text import wording
 
@@ -166,13 +167,14 @@ def _costs(story: Story) -> str:
         return ""
     told = ", ".join(_cost(cost) for cost in costly)
     return (
-        f"Without the later arrivals of one user alone it would have started so much earlier: "
-        f"{told}. These do not add up: what one leaves another may take."
+        f"Most of that is due to the later arrivals of {told}: so much earlier it would have "
+        "started without those of this one user. Such times do not add up: what one leaves "
+        "another may take."
     )
 
 
 def _cost(cost: Cost) -> str:
-    return f"{wording.name(cost.user)} {wording.duration(cost.cost_s)}"
+    return f"{wording.name(cost.user)} ({wording.duration(cost.cost_s)})"
 
 
 def _unexplained(story: Story, starts: Starts) -> str:
@@ -192,7 +194,6 @@ def _trust(story: Story) -> str:
     trust = story.trust
     if trust is None or trust.agreement is None:
         return ""
-    good = trust.agreement >= GOOD_AGREEMENT and (trust.correlation or 0) >= GOOD_CORRELATION
     text = (
         f"How far to trust the model here: of the attempts that waited, it starts "
         f"{wording.percent(trust.agreement)} when the site did"
@@ -202,10 +203,7 @@ def _trust(story: Story) -> str:
             f", and its waits rank like those observed by {wording.number(trust.correlation, 2)}"
         )
     return f"{text}. " + (
-        "That is enough to go by." if good else "That is too little to blame anybody by it."
+        "That is enough to go by."
+        if fits(trust.agreement, trust.correlation)
+        else "That is too little to blame anybody by it."
     )
-
-
-GOOD_AGREEMENT: Final = 0.8
-GOOD_CORRELATION: Final = 0.65
-"""From where on a model is good enough for names to be named by it (SPEC §10)."""

@@ -6,7 +6,7 @@ import polars as pl
 
 from audit.model import Pool
 from audit.oneoff.explain import facts, modelled
-from audit.oneoff.explain.story import Story
+from audit.oneoff.explain.story import Cost, Story
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 
 
@@ -20,20 +20,26 @@ def story(
 ) -> Story:
     """All that is known of the wait of the attempt in row ``row``; args as ``facts.scene``."""
     found = facts.scene(described, pool, now, zone, row, fairshare)
-    unmodelled = facts.not_modelled(found, None)
-    starts = None if unmodelled else modelled.starts(found)
+    unmodelled = facts.not_modelled(found)
+    starts, costs, trust = None, tuple[Cost, ...](), None
+    if not unmodelled:
+        decided = modelled.decided(found)
+        starts = modelled.starts(found, decided)
+        costs = modelled.costs(found, starts.modelled if starts else None)
+        trust = modelled.trust(found, decided)
     passers, passed_by = facts.passers(found)
+    parts, peer_wait_s = facts.without_model(found, now)
     return Story(
         subject=found.subject,
         running=facts.running(found),
         queued=facts.queued(found),
-        parts={},
-        peer_wait_s=None,
+        parts=parts,
+        peer_wait_s=peer_wait_s,
         passers=passers,
         passed_by=passed_by,
         starts=starts,
         unmodelled=unmodelled,
-        costs=(),
-        trust=None,
+        costs=costs,
+        trust=trust,
         uses=facts.uses(found),
     )

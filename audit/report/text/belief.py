@@ -1,19 +1,16 @@
 """How far the figures of fair start times can be believed, decided and said.
 
-They tell what the modelled policy would have done, and no site's scheduler is that policy. A replay
-of the period under it shows by how much the model errs (SPEC §5, *Model fidelity*); a miss that is
-no larger than such errors may be one of them.
+They tell what the modelled policy would have done, and no site's scheduler is that policy. How
+often it decides as the site did, and how its waits rank beside those observed, tells what these
+are worth (SPEC §10); a replay of the period shows by how much it errs (SPEC §5).
 """
 
 from enum import StrEnum
 from typing import Final
 
+from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION, fits
 from audit.report.contents import FairStart, Fidelity, Figure, PoolPart
 from audit.report.text import wording
-
-_MOST: Final = 0.5
-"""Less than this share of the miss total is not most of it; and waits whose ranks correlate by less
-than this are hardly the same."""
 
 _ORDERS: Final = {
     "fcfs": "first come, first served",
@@ -38,29 +35,23 @@ class Fit(StrEnum):
 
     UNKNOWN = "unknown"
     POOR = "poor"
-    """Most of the miss total lies in misses below the median error, or waits hardly correlate."""
-    LIMITED = "limited"
-    """Most of it lies in misses below the 90th percentile of the error."""
+    """It starts too few of those that waited when the site did, or its waits rank otherwise."""
     GOOD = "good"
-    """Most of it lies beyond."""
 
 
 def fit(fidelity: Fidelity | None) -> Fit:
-    """What the figures of fair start times are worth under the modelled policy.
-
-    Of the strict and the relaxed share the smaller decides; where nothing was missed, neither does.
-    """
-    if fidelity is None or fidelity.figure("start_error_median").value is None:
+    """What the figures of fair start times are worth under the modelled policy (SPEC §10)."""
+    if fidelity is None:
         return Fit.UNKNOWN
-    correlation = fidelity.figure("wait_correlation").value
-    if _beyond(fidelity, "median") < _MOST or (correlation is not None and correlation < _MOST):
-        return Fit.POOR
-    return Fit.LIMITED if _beyond(fidelity, "p90") < _MOST else Fit.GOOD
+    agreement, correlation = _fitting(fidelity)
+    if agreement.value is None or correlation.value is None:
+        return Fit.UNKNOWN
+    return Fit.GOOD if fits(agreement.value, correlation.value) else Fit.POOR
 
 
-def _beyond(fidelity: Fidelity, limit: str) -> float:
-    shares = (fidelity.figure(f"miss_{fst}_share_beyond_{limit}").value for fst in _FSTS)
-    return min((share for share in shares if share is not None), default=1.0)
+def _fitting(fidelity: Fidelity) -> tuple[Figure, Figure]:
+    """What the fit is judged by."""
+    return fidelity.figure("agreement"), fidelity.figure("forward_correlation")
 
 
 _FSTS: Final = ("strict", "relaxed")
@@ -110,10 +101,10 @@ def caveat(pool: PoolPart) -> str:
 
 
 _VERDICTS: Final = {
-    Fit.UNKNOWN: "How well the model fits this log is not known.",
-    Fit.POOR: "The model fits this log poorly: what looks like unfairness may be its error.",
-    Fit.LIMITED: "The model fits this log in part: single figures may be its error.",
-    Fit.GOOD: "Most of what was missed is beyond the errors of the model.",
+    Fit.UNKNOWN: "How well the model fits this log is not known, so nobody is named by it.",
+    Fit.POOR: "The model fits this log poorly: what looks like unfairness may be its error, and "
+    "nobody is named by it.",
+    Fit.GOOD: "The model fits this log well enough to go by.",
 }
 
 
@@ -125,13 +116,15 @@ def fit_line(pool: PoolPart) -> str:
     if fidelity is None:
         return f"Model fidelity: not known; {last}"
     of = fidelity.figure
+    agreement, correlation = _fitting(fidelity)
     return (
         f"Model fidelity ({wording.name(fidelity.order)} + {wording.name(fidelity.backfill)}): "
-        f"starts off by {wording.duration(of('start_error_median').value)} (median), "
-        f"{wording.duration(of('start_error_p90').value)} (90th percentile); misses beyond these: "
-        f"{_share(fidelity, 'median')}; {_share(fidelity, 'p90')}; correlation of waits "
-        f"{_rounded(of('wait_correlation'))}; mean wait {_signed(of('mean_wait_error').value)}; "
-        f"{last}"
+        f"starts {wording.percent(agreement.value)} of those that waited when the site did; its "
+        f"waits rank as those observed by {_rounded(correlation)}, in a replay by "
+        f"{_rounded(of('wait_correlation'))}; replayed starts are off by "
+        f"{wording.duration(of('start_error_median').value)} (median), "
+        f"{wording.duration(of('start_error_p90').value)} (90th percentile), the mean wait by "
+        f"{_signed(of('mean_wait_error').value)}; {last}"
     )
 
 
@@ -147,7 +140,18 @@ def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:
     if fidelity is None:
         return (last,)
     of = fidelity.figure
+    agreement, correlation = _fitting(fidelity)
     return (
+        (
+            "Agreement",
+            wording.percent(agreement.value),
+            "of the attempts that waited, those that the model starts when the site did",
+        ),
+        (
+            "Rank correlation of forward waits",
+            _rounded(correlation),
+            "from what ran and waited at each arrival; 1: the same attempts wait longest",
+        ),
         ("Replayed attempts", wording.count(of("replayed").value), "under the policy assumed"),
         (
             "Error of start, median",
@@ -204,24 +208,16 @@ def _signed(seconds: float | None) -> str:
 
 
 def reasons(pool: PoolPart) -> str:
-    """What a fit that is not good is concluded from; nothing where it is, or is not known."""
+    """What the fit is concluded from; nothing where it is not known."""
     fidelity = pool.fair_start.fidelity
-    if fidelity is None:
+    if fidelity is None or fit(fidelity) is Fit.UNKNOWN:
         return ""
-    said = []
-    correlated = fidelity.figure("wait_correlation")
-    if correlated.value is not None and correlated.value < _MOST:
-        said.append(f"Waits in a replay and those observed correlate by {_rounded(correlated)}.")
-    for limit, name in (("median", "the median"), ("p90", "the 90th percentile of the")):
-        share = _beyond(fidelity, limit)
-        if share < _MOST:
-            error = wording.duration(fidelity.figure(f"start_error_{limit}").value)
-            said.append(
-                f"Of what was missed, {wording.percent(share)} is left without misses below "
-                f"{name} error of a replayed start, {error}."
-            )
-            break
-    return " ".join(said)
+    agreement, correlation = _fitting(fidelity)
+    return (
+        f"Of the attempts that waited it starts {wording.percent(agreement.value)} when the site "
+        f"did (enough: {wording.percent(ENOUGH_AGREEMENT)}), and the waits it gives them rank as "
+        f"those observed by {_rounded(correlation)} (enough: {ENOUGH_CORRELATION:.2f})."
+    )
 
 
 def tolerance(fair: FairStart) -> str:

@@ -16,8 +16,11 @@ WITHOUT_ARRIVALS: Final = ("The machine", "Resources", "Never started")
 def of_pool(pool: PoolPart) -> Iterator[tuple[str, str]]:
     """What there is to say of the pool: subjects, and sentences on them."""
     for subject, text in (
+        ("Why they waited", _why(pool)),
+        ("Longer than peers", " ".join(map(_longer, (pool.users, pool.accounts))).strip()),
         ("Equal sharing", _sharing(pool)),
         ("Wide and narrow", _widths(pool)),
+        ("Later arrivals", _overtaken(pool)),
         ("Fair start times", _fair_start(pool)),
         ("Who started late", _late(pool)),
         ("Model fidelity", _fidelity(pool)),
@@ -30,6 +33,57 @@ def of_pool(pool: PoolPart) -> Iterator[tuple[str, str]]:
     ):
         if text:
             yield subject, text
+
+
+def _why(pool: PoolPart) -> str:
+    room = pool.figure("wait_room_share")
+    if room.value is None:
+        return ""
+    shares = [
+        (wording.percent(figure.value), words)
+        for part, words in (
+            ("shared", "there was room that others before them could claim"),
+            ("earlier", "what they lacked was in use by others who had come before them"),
+            ("later", "by others who came after them"),
+            ("own", "by their own users"),
+            ("down", "the pool had less than they asked for"),
+        )
+        if (figure := pool.figure(f"wait_{part}_share")).value
+    ]
+    told = "".join(f"; for {share} {words}" for share, words in shares)
+    return (
+        f"For {wording.percent(room.value)} of all waiting{_within(room)} there was room for those "
+        f"who waited, even after all before them took theirs: something else than competition "
+        f"held them back, or the sums of a pool hide that no node suited them{told}."
+    )
+
+
+_TOLD: Final = 3
+"""So many users, and accounts, are named in a finding."""
+
+
+def _longer(of: Entities) -> str:
+    """Who waits longer than others with jobs alike."""
+    if not of.peered:
+        return ""
+    if not of.longer:
+        return (
+            f"No {of.kind} of {of.peered:,} that could be compared waits longer than others with "
+            "jobs alike beyond chance."
+        )
+    told = [_beside(of.kind, part) for part in of.longer[:_TOLD]]
+    more = len(of.longer) - _TOLD
+    rest = f", and {wording.plural(more, f'more {of.kind}')}" if more > 0 else ""
+    return f"Beyond chance, {'; '.join(told)}{rest}."
+
+
+def _beside(kind: str, part: Breakdown) -> str:
+    ratio, excess = part.figure("peer_ratio"), part.figure("excess_wait")
+    return (
+        f"{kind} {wording.name(part.label)} waits {wording.number(ratio.value, 2)} times as long "
+        f"as others with jobs alike{_within(ratio)}, {wording.duration(excess.value)} in all "
+        "beyond theirs"
+    )
 
 
 def _sharing(pool: PoolPart) -> str:
@@ -87,6 +141,27 @@ def _compared(high: Figure, low: Figure) -> str:
     return " These intervals overlap: the difference may be chance."
 
 
+def _overtaken(pool: PoolPart) -> str:
+    cost, rest = pool.figure("overtaken_time_mean"), pool.figure("unmodelled_time_mean")
+    if cost.value is None or rest.value is None:
+        return ""
+    side = "later" if rest.value >= 0 else "earlier"
+    explained = pool.figure("miss_explained_share")
+    text = (
+        f"Under the modelled policy later arrivals cost each of the "
+        f"{wording.plural(cost.attempts or 0, 'attempt')} that can be judged "
+        f"{wording.duration(cost.value)} in the mean{_within(cost)}. Everybody who came later "
+        f"included, they started {wording.duration(abs(rest.value))} {side} than this policy "
+        f"would have let them{_within(rest)}: that the model does not explain"
+    )
+    if explained.value is not None:
+        text += (
+            f". Of what they missed their fair start times by, later arrivals explain "
+            f"{wording.percent(explained.value)}{_within(explained)}"
+        )
+    return f"{text}. {belief.caveat(pool)}"
+
+
 def _fair_start(pool: PoolPart) -> str:
     share, mean = pool.figure("missed_strict_share"), pool.figure("miss_strict_mean")
     if mean.value is None:
@@ -128,6 +203,15 @@ def _late(pool: PoolPart) -> str:
             f"in the mean; those of {wording.width(least.label)}, "
             f"{wording.duration(low.value)}{_within(low)}.{_compared(high, low)}"
         )
+    if belief.good_fit(pool) and (told := _ends(pool)):
+        said.append(f"Late starts less early ones, in sum: {'; '.join(told)}.")
+    if said and not belief.good_fit(pool):
+        said.append(belief.caveat(pool))
+    return " ".join(said)
+
+
+def _ends(pool: PoolPart) -> list[str]:
+    """Who lost most and who gained most."""
     ends = [
         (row, side)
         for rows, side in (
@@ -136,17 +220,12 @@ def _late(pool: PoolPart) -> str:
         )
         for row in rows
     ]
-    told = [
+    return [
         f"user {wording.name(row.name)} {side}, {wording.duration(abs(row.missed.net_s))} over "
         f"{wording.plural(row.missed.attempts, 'attempt')}"
         for row, side in ends
         if row.missed is not None
     ]
-    if told:
-        said.append(f"Late starts less early ones, in sum: {'; '.join(told)}.")
-    if said and not belief.good_fit(pool):
-        said.append(belief.caveat(pool))
-    return " ".join(said)
 
 
 def _fidelity(pool: PoolPart) -> str:

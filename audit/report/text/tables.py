@@ -9,7 +9,8 @@ from typing import Final
 
 from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
-from audit.report.contents import Entities, Entity, Figure, PoolPart
+from audit.report.contents import Entities, Entity, Figure, PoolPart, StuckAttempt
+from audit.report.text import wording
 
 
 def _listed(table: Table) -> tuple[tuple[str, str], ...]:
@@ -79,6 +80,22 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
 def status(text: str) -> tuple[str, str]:
     """What a status is called, and why an attempt has it."""
     return STATUSES.get(text) or (text, "")
+
+
+_CAUSES: Final = {
+    "exceeds_capacity": "it asks for more than the pool has",
+    "room": "there was room: something else held it back",
+    "own": "its own user had what it lacked",
+    "others": "others had what it lacked, or came first",
+    "down": "the pool had less than it asked for",
+}
+
+
+def stuck_because(row: StuckAttempt) -> str:
+    """Why an attempt is stuck, most probably."""
+    if row.cause == "reason":
+        return wording.name(row.reason)
+    return _CAUSES.get(row.cause or "", "not known")
 
 
 def lost(of: Entities, rows: int) -> tuple[Entity, ...]:

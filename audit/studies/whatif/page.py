@@ -22,6 +22,7 @@ _MEASURES: Final[Columns[Any]] = (
     Column("Mean wait", "wait_mean", "duration"),
     Column("Mean bounded slowdown", "bounded_slowdown_mean"),
     Column("NUWT (Σ wait / Σ area)", "nuwt"),
+    Column("Overtaken by later arrivals, mean", "overtaken_time_mean", "duration"),
     Column("Mean miss, strict FST", "miss_strict_mean", "duration"),
     Column("Mean miss, relaxed FST", "miss_relaxed_mean", "duration"),
     Column("Missed the strict FST", "missed_strict_share", "percent"),
@@ -253,7 +254,7 @@ def _columns(measure: str, title: str, kind: Kind) -> Columns[Any]:
 
 _SHOWN: Final = {
     "wait_mean": _columns("wait_mean", "Wait", "duration"),
-    "miss_strict_mean": _columns("miss_strict_mean", "Miss", "duration"),
+    "overtaken_time_mean": _columns("overtaken_time_mean", "Overtaken", "duration"),
     "re_unfairness": _columns("re_unfairness", "RE", "number"),
 }
 """Measures that the page shows of each part, all as means; the file has all measures."""
@@ -283,7 +284,7 @@ def _table(compared: Compared, dimension: str, title: str) -> Table:
             *(column for columns in _SHOWN.values() for column in columns),
         ),
         rows.values(),
-        note="Means by attempt: wait, miss of the strict fair start time, and shortfall in "
+        note="Means by attempt: wait, what later arrivals cost (overtaken), and shortfall in "
         "resource equality (RE), in resource·s.",
         shown=_ROWS,
     )
@@ -350,8 +351,8 @@ _READ: Final = (
     "Who gains has the whole 95 % interval of the difference on the better side, who loses on the "
     "worse; unclear is in between, the same is without any difference. With many accounts, about "
     "one in twenty that neither gains nor loses will seem to.",
-    "A fair start time is judged in each schedule by the policy that made it: a miss after the "
-    "change is what an attempt lost to later arrivals under the changed policy. Resource equality "
-    "knows no policy.",
+    "Overtaken time is what those that came later cost an attempt under the policy that made the "
+    "schedule: its start less its strict fair start time, < 0 where they let it start earlier. A "
+    "miss is the same without what was gained. Resource equality knows no policy.",
     "People would ask for other things under another policy; these do not.",
 )

@@ -3,7 +3,7 @@
 import polars as pl
 
 from audit.metrics.attempts.population import describe
-from audit.model import Pool, Resource
+from audit.model import Backfill, Policy, Pool, Resource
 from audit.oneoff.explain import facts
 from tests.logs import line, log
 from tests.oneoff.test_simulate import parsed
@@ -31,9 +31,10 @@ ORIGIN = 1_000_000_000
 POOL = Pool("all", Resource.cpus, 4)
 
 
-def scene(job: str) -> facts.Scene:
+def scene(job: str, backfill: Backfill = Backfill.easy) -> facts.Scene:
+    pool = POOL._replace(policy=Policy(backfill=backfill))
     records = parsed(HAND.encode())
     attempts = records.with_columns(cluster=pl.lit("c"), attempt=pl.lit(1, pl.Int64))
-    described = describe(attempts, [POOL])
+    described = describe(attempts, [pool])
     row = described["job_id"].to_list().index(job)
-    return facts.scene(described, POOL, ORIGIN + 1_000, "UTC", row)
+    return facts.scene(described, pool, ORIGIN + 1_000, "UTC", row)

@@ -58,7 +58,7 @@ def test_what_later_arrivals_cost_and_what_stays_unexplained() -> None:
 def test_only_those_whose_arrivals_cost_are_named() -> None:
     costs = (Cost("dot", 3, 50), Cost("eve", 1, 0), Cost(None, 2, -7))
     said = text(costs=costs)
-    assert "dot 50 s. These do not add up" in said
+    assert "later arrivals of dot (50 s): so much earlier" in said
     assert "eve" not in said
 
 

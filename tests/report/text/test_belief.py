@@ -17,11 +17,11 @@ from tests.report.sample import (
 @pytest.mark.parametrize(
     ("told", "fit"),
     [
-        (fidelity(0.9, 0.6), Fit.GOOD),
-        (fidelity(0.9, 0.4), Fit.LIMITED),
-        (fidelity(0.4, 0.3), Fit.POOR),
-        (fidelity(0.9, 0.6, 0.49), Fit.POOR),
-        (fidelity(0.9, 0.6, None), Fit.GOOD),
+        (fidelity(0.8, 0.65), Fit.GOOD),
+        (fidelity(0.79, 0.9), Fit.POOR),
+        (fidelity(0.9, 0.64), Fit.POOR),
+        (fidelity(None, 0.9), Fit.UNKNOWN),
+        (fidelity(0.9, None), Fit.UNKNOWN),
         (None, Fit.UNKNOWN),
         (Fidelity("fcfs", "easy", (figure("replayed", 0.0),)), Fit.UNKNOWN),
     ],
@@ -36,24 +36,23 @@ def _with(told: Fidelity | None) -> PoolPart:
 
 def test_a_verdict_says_from_what_it_is_concluded() -> None:
     assert belief.verdict(_with(fidelity())) == (
-        "Most of what was missed is beyond the errors of the model."
+        "The model fits this log well enough to go by. Of the attempts that waited it starts "
+        "85.0 % when the site did (enough: 80.0 %), and the waits it gives them rank as those "
+        "observed by 0.75 (enough: 0.65)."
     )
-    assert belief.verdict(_with(fidelity(0.4, 0.3, -0.25))) == (
-        "The model fits this log poorly: what looks like unfairness may be its error. Waits in a "
-        "replay and those observed correlate by −0.25. Of what was missed, 40.0 % is left without "
-        "misses below the median error of a replayed start, 5 min."
-    )
-    assert "90th percentile of the error of a replayed start, 2 h." in belief.verdict(
-        _with(fidelity(0.9, 0.4))
-    )
+    poor = belief.verdict(_with(fidelity(0.4, -0.25)))
+    assert poor.startswith("The model fits this log poorly: what looks like unfairness may be its")
+    assert "starts 40.0 % when" in poor
+    assert "observed by −0.25 (enough" in poor
     assert "not known" in belief.verdict(_with(None))
 
 
 def test_all_that_belongs_beside_a_figure_is_in_one_line() -> None:
     assert belief.fit_line(pool()) == (
-        "Model fidelity (fcfs + easy): starts off by 5 min (median), 2 h (90th percentile); "
-        "misses beyond these: 90.0 % strict, 100 % relaxed; 60.0 % strict, 80.0 % relaxed; "
-        "correlation of waits 0.75; mean wait +15 min; 0.0 % of the time over capacity."
+        "Model fidelity (fcfs + easy): starts 85.0 % of those that waited when the site did; its "
+        "waits rank as those observed by 0.75, in a replay by 0.50; replayed starts are off by "
+        "5 min (median), 2 h (90th percentile), the mean wait by +15 min; 0.0 % of the time over "
+        "capacity."
     )
     assert belief.fit_line(_with(None)) == (
         "Model fidelity: not known; 0.0 % of the time over capacity."

@@ -58,12 +58,15 @@ MEASURES: Final = (
     Measure("wait_mean", "wait", "one", "s"),
     Measure("bounded_slowdown_mean", "slowdown", "one", "1"),
     Measure("nuwt", "wait", "area", "s/resource·s"),
+    Measure("overtaken_time_mean", "overtaken", "judged_strict", "s"),
     Measure("miss_strict_mean", "strict", "judged_strict", "s"),
     Measure("miss_relaxed_mean", "relaxed", "judged_relaxed", "s"),
     Measure("missed_strict_share", "missed", "judged_strict", "1"),
     Measure("re_unfairness", "unfair", "sized", "resource·s/attempt"),
 )
-"""Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA."""
+"""Of a part with several users, ``nuwt`` is the pooled ratio Σ TUWT / Σ TUSA. What an attempt was
+overtaken is start − strict FST: in a schedule that the policy made, nothing else comes between
+(SPEC §10; under ``conservative`` what its snapshots plan afresh does)."""
 
 COMPARED: Final = pl.Schema(
     {
@@ -130,7 +133,12 @@ def _paired(today: Played, after: Played, tolerance_s: int) -> pl.DataFrame:
         maintain_order="left",
     )
     judged = {fst: pl.col(f"judged_{fst}") & pl.col(f"judged_{fst}_after") for fst in FSTS}
-    of_fst: dict[str, Fst] = {"strict": "strict", "relaxed": "relaxed", "missed": "strict"}
+    of_fst: dict[str, Fst] = {
+        "overtaken": "strict",
+        "strict": "strict",
+        "relaxed": "relaxed",
+        "missed": "strict",
+    }
     return both.with_columns(
         one=pl.lit(1.0),
         sized=pl.col("size").is_not_null().cast(pl.Float64),
@@ -157,6 +165,7 @@ def _terms(played: Played, suffix: str, tolerance_s: int) -> pl.DataFrame:
             unfair=pl.col("re_unfairness").clip(0).fill_null(0.0),
             judged_strict=judged["strict"],
             judged_relaxed=judged["relaxed"],
+            overtaken=pl.col("start_time") - pl.col("fst_strict"),
             strict="miss_strict_s",
             relaxed="miss_relaxed_s",
             missed=pl.col("miss_strict_s") > tolerance_s,
@@ -167,7 +176,7 @@ def _terms(played: Played, suffix: str, tolerance_s: int) -> pl.DataFrame:
 
 _TERMS: Final = (
     *("wait", "slowdown", "unfair", "judged_strict", "judged_relaxed"),
-    *("strict", "relaxed", "missed"),
+    *("overtaken", "strict", "relaxed", "missed"),
 )
 
 

@@ -1,0 +1,19 @@
+-- The attempts of each pool that wait, or gave up, longer than 95 % of their peers, of those that belong
+-- to a period: how many there are of either kind, and those that are furthest beyond their peers.
+-- parameters: cluster VARCHAR, period VARCHAR, most BIGINT
+WITH held AS (
+    SELECT stuck.*, left_time IS NULL AS waiting
+    FROM stuck
+    WHERE cluster = $cluster AND run_id IN (
+        SELECT run_id FROM run WHERE cluster = $cluster AND period = $period AND stage = 'compute'
+    )
+)
+SELECT
+    pool, job_id, attempt, "user", size, waiting, waited_s, peer_p95_s, room_share, cause, reason,
+    count(*) FILTER (waiting) OVER (PARTITION BY pool) AS all_waiting,
+    count(*) FILTER (NOT waiting) OVER (PARTITION BY pool) AS all_gave_up
+FROM held
+QUALIFY row_number() OVER (
+    PARTITION BY pool ORDER BY waiting DESC, waited_s - peer_p95_s DESC, job_id, attempt
+) <= $most
+ORDER BY pool, waiting DESC, waited_s - peer_p95_s DESC, job_id, attempt
