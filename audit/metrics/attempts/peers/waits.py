@@ -40,7 +40,7 @@ WALLTIMES_S: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 """Upper ends of the bounded walltime classes."""
 
 READ: Final = (
-    *("standing", "user", COLUMNS[0], "partition", "qos", "width_class", "walltime_s"),
+    *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
     *("arrival_time", "end_time", "wait_s"),
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
@@ -76,7 +76,7 @@ class Alike:
     """The attempts of a pool, and which of them are alike."""
 
     def __init__(self, held: pl.DataFrame) -> None:
-        """Of attempts whose user is known, by arrival; those whose wait was taken apart are peers.
+        """Of attempts whose user is known, by arrival; those that ended are peers of others.
 
         ``held`` has the columns of ``READ``.
         """
@@ -91,7 +91,7 @@ class Alike:
         }
         self.arrival = _ints(held["arrival_time"])
         self.user = _codes(held["user"])
-        ended = (held["standing"] == Standing.ENDED.value) & held[COLUMNS[0]].is_not_null()
+        ended = held["standing"] == Standing.ENDED.value
         self.wait = _ints(held["wait_s"].fill_null(0))
         self._orders: dict[bool, tuple[Ints, Ints, Ints]] = {}
         self.ended = np.where(ended.to_numpy(), _ints(held["end_time"].fill_null(0)), _NEVER)
