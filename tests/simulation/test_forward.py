@@ -137,6 +137,14 @@ def test_where_nobody_comes_later_it_is_the_fair_start_time(log: Log, policy: Po
 
 
 @given(logs(limited=True), policies(intervals=True))
+def test_known_fair_start_times_change_no_figure(log: Log, policy: Policy) -> None:
+    work = arrays(log)
+    strict = fair_starts(work, policy).strict
+    whole, quick = forward_starts(work, policy), forward_starts(work, policy, strict=strict)
+    assert all(np.array_equal(a, b) for a, b in zip(whole, quick, strict=True))
+
+
+@given(logs(limited=True), policies(intervals=True))
 def test_who_is_alone_has_lost_nothing_to_others(log: Log, policy: Policy) -> None:
     """And whose user nobody knows has lost nothing to its own."""
     alone = log._replace(jobs=tuple(job._replace(owner="ann") for job in log.jobs))
