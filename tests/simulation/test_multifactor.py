@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
+from audit.kernels.compiled import plain
+from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.trees import Node
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
@@ -16,10 +19,11 @@ from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Backfill, Order, Policy
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
-from audit.simulation.multifactor import Multifactor, priorities
+from audit.simulation.multifactor import Multifactor, kernel_slurm, priorities
 from audit.simulation.workload import NEVER
 from tests.kernels.forms import BOTH, Form, compiled, in_python
 from tests.naive import simulation as slow
+from tests.naive import slurm as naive
 from tests.naive.multifactor import Slurm
 from tests.naive.simulation import Job, Log, Ranking
 from tests.strategies import EPOCH, arrays, logs, policies, rule, slurms
@@ -86,6 +90,21 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
     assert (replay(arrays(log, slurm), policy).start - EPOCH).tolist() == [0, 50, 30, 55]
     always = policy._replace(interval_s=None)
     assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
+
+
+def test_users_who_tie_share_a_rank() -> None:
+    tree = {"ann": ("", 1), "bob": ("", 1), "cem": ("", 1)}
+    jobs = (job("cem", 0), job("bob", 1), job("ann", 2))
+    assert served(Slurm(tree, period=5, age=0.0), *jobs) == [0, 10, 20]
+
+
+def test_what_runs_when_a_simulation_begins_goes_on_to_be_booked() -> None:
+    # By 50 Ann had used 60 and Bob 10; by 100 what Bob runs has made that 110.
+    running = (job("ann", 0, 20, charge=3), job("bob", 45, 55, charge=2))
+    log = Log((*running, job("bob", 60), job("ann", 61)), (1,))
+    slurm = Ranking(slurm=Slurm(PAIR, half_life=100_000, period=10, age=0.0))
+    start = replay(arrays(log, slurm), NONE, from_time=EPOCH + 50).start
+    assert (start - EPOCH).tolist() == [0, 45, 110, 100]
 
 
 def test_usage_is_forgotten() -> None:
@@ -183,6 +202,41 @@ def test_around_midnight_as_defined(log: Log, slurm: Slurm, backfill: Backfill) 
     assert [None if s == NEVER else s for s in made.tolist()] == [
         want.start.get(k) for k in range(len(jobs))
     ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.sampled_from([0, 1, 4, 5, 10, 23])), max_size=6),
+    slurms(),
+    st.integers(0, 90),
+)
+def test_what_was_booked_by_the_last_tick(
+    spans: list[tuple[int, int]], slurm: Slurm, instant: int
+) -> None:
+    midnight = EPOCH + 86_400 - EPOCH % 86_400 - 20  # 20 s before a day begins
+    jobs = tuple(
+        job("ann", midnight - EPOCH + start, occupancy, charge=k + 1)
+        for k, (start, occupancy) in enumerate(sorted(spans))
+    )
+    work = arrays(Log(jobs, (9,)), Ranking(slurm=slurm))
+    settings, own = work.owners.fairshare.multifactor, work.owners.priorities
+    assert settings is not None
+    assert own is not None
+    known, clock = kernel_slurm(
+        settings, own, work.owners.charge, work.start, work.end, work.start != NEVER
+    )
+    books, at = clock.books(), midnight + instant
+    plain(kernels.open_accounts)(known, books, at)
+    used = naive.usage(
+        [naive.Job(one.arrival, one.arrival + one.occupancy, one.charge) for one in jobs],
+        at - (at - slurm.phase) % slurm.period,
+        half_life=slurm.half_life,
+        period=slurm.period,
+        phase=slurm.phase,
+        reset=slurm.reset,
+        zone=ZoneInfo("UTC"),
+    )
+    node = settings.tree.names.index("ann")
+    assert float(books.amount[kernels.USED, node]) == pytest.approx(used, rel=1e-9, abs=1e-12)
 
 
 HELD = pl.DataFrame(
