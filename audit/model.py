@@ -184,6 +184,8 @@ class Scope(NamedTuple):
     """Those that ask for more than so many seconds, or, where the log does not say, took more."""
     size_above: int | None = None
     """Those that ask for more than so much of the pool's counted resource."""
+    size_up_to: int | None = None
+    """Those that ask for no more than so much of it."""
 
 
 Per = Literal["user", "account", "qos", "partition", "job"]

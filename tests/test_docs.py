@@ -46,6 +46,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "doctor",
         "verify",
         "whatif",
+        "fit-policy",
     }
     for name in commands:
         assert f"fairaudit {name}" in readme

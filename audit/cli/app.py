@@ -42,12 +42,13 @@ for command in (
     oneoff.sshare,
     oneoff.simulate,
     studies.whatif,
+    studies.fit_policy,
     analyst.sql,
     analyst.stuck,
     oneoff.verify,
     setup.doctor,
 ):
-    app.command(command.__name__)(command)
+    app.command(command.__name__.replace("_", "-"))(command)
 app.add_typer(studies.experiment, name="experiment")
 
 

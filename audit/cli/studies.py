@@ -223,6 +223,22 @@ def whatif(
     return Study(study_plan.KEY, study_plan.plan(change, given.pool, given.settings, given.folder))
 
 
+@of_logs
+def fit_policy(
+    given: Given,
+    budget: Annotated[
+        float, typer.Option(min=1.0, help="Seconds of a processor for trying, counted.")
+    ] = 60.0,
+    write: Annotated[
+        Path | None, typer.Option(metavar="config.toml", help="A new file for what was found.")
+    ] = None,
+) -> Study:
+    """How does the site decide? Order, backfilling, limits, windows, as far as the log tells."""
+    from audit.studies.fit import plan as study_plan
+
+    return Study(study_plan.KEY, study_plan.plan(given.pool, budget, write))
+
+
 @experiment.command()
 def penalties(out: Out = DEFAULT_OUT) -> None:
     """What a second of a job should cost: which rules each penalty keeps, what breaks others."""

@@ -45,6 +45,7 @@ def _scope(asked: config.Limit | config.Window) -> Scope:
         *(asked.user, asked.account, asked.qos, asked.partition),
         asked.walltime_above_s,
         asked.size_above,
+        asked.size_up_to,
     )
 
 

@@ -63,6 +63,7 @@ class Scope(Section):
     partition: _Names | None = None
     walltime_above_s: int | None = Field(default=None, ge=0)
     size_above: int | None = Field(default=None, ge=0)
+    size_up_to: int | None = Field(default=None, ge=0)
 
 
 class Limit(Scope):

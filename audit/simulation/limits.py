@@ -157,7 +157,7 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     combined = np.zeros(held.height, np.int64)
     first_window = len(most)
     for k, window in enumerate(pool.windows):
-        inside = np.flatnonzero(_in_scope(held, window.scope))
+        inside = np.flatnonzero(in_scope(held, window.scope))
         combined[inside] |= 1 << k
         binding = np.ones(len(inside), np.bool_)
         touches.append(_Touch(inside, np.full(len(inside), len(most)), binding * 1, binding))
@@ -186,13 +186,16 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     found = np.zeros(held.height, np.bool_)
     for limit in limits:
         named = held["reason"].str.contains(NAMED[limit.resource]).fill_null(False).to_numpy()
-        found |= named & _in_scope(held, limit.scope)
+        found |= named & in_scope(held, limit.scope)
     found &= held["reason"].str.contains(LIMITING).fill_null(False).to_numpy()
     return found
 
 
-def _in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
-    """Which attempts are in a scope, [n]."""
+def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
+    """Which attempts are in a scope, [n].
+
+    ``held``: columns user, account, qos, partition, walltime_s, occupancy, size.
+    """
     inside = np.ones(held.height, np.bool_)
     for name in ("user", "account", "qos", "partition"):
         names = getattr(scope, name)
@@ -203,6 +206,8 @@ def _in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
         inside &= walltime > scope.walltime_above_s
     if scope.size_above is not None:
         inside &= held["size"].fill_null(0).to_numpy() > scope.size_above
+    if scope.size_up_to is not None:
+        inside &= held["size"].fill_null(0).to_numpy() <= scope.size_up_to
     return inside
 
 
@@ -217,7 +222,7 @@ def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, p
     amount = np.ones(held.height, np.int64)
     if limit.resource is not None:
         amount = held[limit.resource].fill_null(0).to_numpy().astype(np.int64)
-    inside = _in_scope(held, limit.scope) & (amount > 0)
+    inside = in_scope(held, limit.scope) & (amount > 0)
     number = np.zeros(held.height, np.int64)
     names = pl.Series([""])
     if limit.per not in (None, "job"):

@@ -12,6 +12,7 @@ from tests.logs import line, log, write
 
 STUDIES = (
     ("whatif", "--order", "sjf"),
+    ("fit-policy",),
     ("experiment", "grid"),
     ("experiment", "users"),
     ("experiment", "sensitivity"),

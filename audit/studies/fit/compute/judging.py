@@ -1,0 +1,257 @@
+"""How well a site is known: what it would have started when, against what it did.
+
+Everything is judged on the observed states (``simulation.decisions``), so that nothing adds up. At
+each instant of its wait an attempt is started or not, and the site as it is assumed says it would
+or would not. With P(start | says so) and P(start | does not) from a part of the log,
+
+    loss = mean over attempts of the mean over an attempt's instants of −ln P(what was observed)
+
+so that each attempt weighs 1. Instants up to ``TOLERANCE_S`` after the first at which it would be
+started are one with that: schedulers need a moment. Both P are smoothed by half a start in one
+instant more of each.
+
+*Unexplained* is a share of all waiting (SPEC §10): the seconds of room after an attempt could have
+started, but for those in which a limit or a window has closed since or less was in force, and all
+room of those that would not have been started by then (*unforeseen*).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.model import Limit, Pool
+from audit.simulation.decisions import decisions
+from audit.simulation.limits import in_scope
+from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.studies.fit.compute import chains, days
+from audit.studies.fit.compute.hours import HOUR_S, hour_of_week
+from audit.studies.fit.compute.levels import group_of, level
+from audit.studies.fit.compute.observed import Floats, Observed, Spans, Trials
+from audit.studies.fit.compute.site import Site
+
+SMOOTHING: Final = 0.5
+
+
+class Decided(NamedTuple):
+    """What a site as it is assumed would have done; an element per attempt."""
+
+    ready: Ints  # when it would have started it, in [arrival, start]; NEVER: not by its start
+    over_capacity: Bools  # more was in use than there is: nobody can say, left out
+
+
+class Instants(NamedTuple):
+    """At how many instants of its wait an attempt was said to be started, and how often it was."""
+
+    yes: Ints  # [n]
+    no: Ints  # [n]
+    foreseen: Bools  # [n], whether it was said when it started; it starts once
+
+
+class Rates(NamedTuple):
+    """P(start | the site is said to start it), and | not to."""
+
+    yes: float
+    no: float
+
+
+class Standing(NamedTuple):
+    """How well a site is known, over a part of a log."""
+
+    unexplained: float  # share of all waiting, in [0, 1]
+    agreement: float | None  # of those that waited longer than the tolerance: on time
+    foreseen: float | None  # of the same
+    loss: float | None
+    attempts: int
+
+
+def pool_of(site: Site, observed: Observed) -> Pool:
+    """The pool of a site, with what was in force."""
+    pool = site.pool
+    made = days.steps(list(site.ceilings), pool.resource.value, pool.capacity)
+    return pool._replace(steps=made) if made and not pool.steps else pool
+
+
+def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
+    """The workload of a site as it is assumed.
+
+    Returns:
+        It; the attempt of ``observed`` that each of its own is; and [n] of ``observed``, who
+        started though a chain held it.
+    """
+    described = observed.described
+    broken = np.zeros(len(observed.rows), np.bool_)
+    if site.users:
+        users = observed.frame["user"].is_in(list(site.users)).fill_null(value=False)
+        held, broken = chains.held_until(observed, users.to_numpy())
+        arrival = described["arrival_time"].to_numpy().copy()
+        arrival[observed.rows] = held
+        described = described.with_columns(arrival_time=pl.Series(arrival))
+    work, rows = workload_of_rows(described, pool_of(site, observed), observed.now)
+    place = np.zeros(described.height, np.int64)
+    place[observed.rows] = np.arange(len(observed.rows))
+    return work, place[rows], broken
+
+
+def decide(observed: Observed, site: Site) -> Decided:
+    """When the site as it is assumed would have started each attempt."""
+    work, place, broken = assumed(observed, site)
+    found = decisions(work, site.pool.policy)
+    ready, over = np.full(len(place), NEVER), np.zeros(len(place), np.bool_)
+    ready[place] = np.where(broken[place], NEVER, found.ready)
+    over[place] = found.over_capacity
+    return Decided(ready, over)
+
+
+# --- loss ----------------------------------------------------------------------------------------
+
+
+def instants_of(observed: Observed) -> Ints:
+    """All instants of the observed schedule, ascending."""
+    work = observed.work
+    started = work.has_started
+    times = (work.arrival, work.start[started], work.end[started], work.step_time)
+    return np.unique(np.concatenate(times))
+
+
+def told(observed: Observed, instants: Ints, ready: Ints) -> Instants:
+    """What was said of each attempt at the instants of its wait."""
+    work = observed.work
+    foreseen = ready != NEVER
+    until = np.where(foreseen, ready, work.start)
+
+    def number(since: Ints, before: Ints) -> Ints:
+        low, high = np.searchsorted(instants, since), np.searchsorted(instants, before)
+        count: Ints = np.maximum(high - low, 0)
+        return count
+
+    waited = number(work.arrival, until)
+    late = foreseen & (work.start - until > TOLERANCE_S)
+    soon = np.where(foreseen, until + TOLERANCE_S + 1, work.start)
+    after = np.where(late, number(soon, work.start + 1), 0)
+    return Instants(
+        np.where(foreseen, 1 + after, 0), np.where(foreseen, waited, waited + 1), foreseen
+    )
+
+
+def rates(said: Instants, chosen: Bools) -> Rates:
+    """Both P, from those ``chosen``; each attempt weighs 1."""
+    weight = chosen / (said.yes + said.no)
+    foreseen = said.foreseen
+    yes = (weight[foreseen].sum() + SMOOTHING) / ((weight * said.yes).sum() + 1)
+    no = (weight[~foreseen].sum() + SMOOTHING) / ((weight * said.no).sum() + 1)
+    return Rates(float(yes), float(no))
+
+
+def losses(said: Instants, rates: Rates) -> Floats:
+    """The loss of each attempt, [n], ≥ 0."""
+    started = np.where(said.foreseen, np.log(rates.yes), np.log(rates.no))
+    kept_yes = (said.yes - said.foreseen) * np.log1p(-rates.yes)
+    kept_no = (said.no - ~said.foreseen) * np.log1p(-rates.no)
+    each: Floats = -(started + kept_yes + kept_no) / (said.yes + said.no)
+    return each
+
+
+# --- what stays unexplained ----------------------------------------------------------------------
+
+
+def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
+    """The seconds of each attempt's wait that stay unexplained, [n], ≥ 0."""
+    spans = observed.spans
+    ready = decided.ready[spans.job]
+    unforeseen = (ready == NEVER) & ~decided.over_capacity[spans.job]
+    since = np.where(
+        unforeseen, spans.since, np.minimum(np.maximum(spans.since, ready), spans.until)
+    )
+    idle = Spans(spans.job, since, spans.until)
+    seconds: Floats = idle.seconds.astype(np.float64)
+    forbidden: Bools = ~unforeseen & (seconds > 0)
+    if site.pool.windows:
+        seconds -= np.where(forbidden, _closed_seconds(observed, site.pool, idle), 0.0)
+    for limit in site.pool.limits:
+        seconds[forbidden & _at_limit(observed, limit, idle)] = 0.0
+    for ceiling in site.ceilings:
+        seconds[forbidden & _under_ceiling(observed, ceiling, idle)] = 0.0
+    totals: Floats = np.bincount(spans.job, seconds, len(decided.ready)).astype(np.float64)
+    return totals
+
+
+def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
+    """For how long of each span some window is closed to its attempt."""
+    hours = np.arange(observed.first // HOUR_S, int(spans.until.max(initial=0)) // HOUR_S + 2)
+    of_week = hour_of_week(hours * HOUR_S, pool.zone)
+    inside = np.array([in_scope(observed.frame, window.scope) for window in pool.windows])
+    classes, of_job = np.unique(inside, axis=1, return_inverse=True)  # alike to all windows
+    of_span = of_job.ravel()[spans.job]
+    seconds = np.zeros(len(spans.job))
+    for number, mine in enumerate(classes.T):
+        windows = [window for window, one in zip(pool.windows, mine, strict=True) if one]
+        shut = np.isin(of_week, [hour for window in windows for hour in window.hours])
+        until = np.concatenate(([0.0], np.cumsum(shut * float(HOUR_S))))[:-1]
+        which = np.flatnonzero(of_span == number)
+        edges = [
+            np.interp(times[which], hours * float(HOUR_S), until)
+            for times in (spans.since, spans.until)
+        ]
+        seconds[which] = edges[1] - edges[0]
+    return seconds
+
+
+def _at_limit(observed: Observed, limit: Limit, spans: Spans) -> Bools:
+    """In which spans a start would break a limit."""
+    held = in_scope(observed.frame, limit.scope)
+    group = group_of(observed, limit.per)
+    work = observed.work
+    size = work.request.reshape(len(held), -1)[:, 0]
+    amount = np.ones_like(size) if limit.resource is None else size
+    concerned = held[spans.job] & (group.of[spans.job] >= 0)
+    broken = np.zeros(len(spans.job), np.bool_)
+    which = np.flatnonzero(concerned)
+    nothing = np.zeros(len(which), np.int64)
+    trials = Trials(spans.job[which], spans.since[which], nothing > 0, nothing)
+    broken[which] = level(work, group, held, amount, trials) > limit.most
+    return broken
+
+
+def _under_ceiling(observed: Observed, ceiling: days.Ceiling, spans: Spans) -> Bools:
+    """In which spans an attempt would not fit under a ceiling."""
+    inside = (spans.since >= ceiling.since) & (spans.since < ceiling.until)
+    used = days.used_at(observed, spans.since)
+    asked = observed.work.request.reshape(len(observed.rows), -1)[spans.job, 0]
+    above: Bools = inside & (used + asked > ceiling.most)
+    return above
+
+
+def standing(
+    observed: Observed, decided: Decided, left: Floats, chosen: Bools, loss: Floats
+) -> Standing:
+    """How well a site is known over the attempts ``chosen``.
+
+    Args:
+        observed: the attempts.
+        decided: what the site as it is assumed would have done.
+        left: what it leaves unexplained, [n], s.
+        chosen: [n].
+        loss: [n].
+    """
+    chosen = chosen & observed.judged
+    waits = observed.wait
+    total = float(waits[chosen].sum())
+    told_of = chosen & ~decided.over_capacity
+    waited = told_of & (waits > TOLERANCE_S)
+    foreseen = decided.ready != NEVER
+    on_time = foreseen & (observed.work.start - np.where(foreseen, decided.ready, 0) <= TOLERANCE_S)
+
+    def share(of: Bools) -> float | None:
+        return float(of[waited].mean()) if waited.any() else None
+
+    return Standing(
+        float(left[chosen].sum()) / total if total > 0 else 0.0,
+        share(on_time),
+        share(foreseen),
+        float(loss[told_of].mean()) if told_of.any() else None,
+        int(chosen.sum()),
+    )
