@@ -16,7 +16,7 @@ TESTS ?= not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench bench-large studies metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench bench-large studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -56,6 +56,9 @@ bench-large: setup ## measure how whole audits grow, up to 3 M attempts, into do
 
 studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
 	@$(PY) bench/studies.py $(STUDIES)
+
+waits: setup ## why attempts of the real logs waited, into docs/studies
+	@$(PY) bench/waits.py $(WAITS)
 
 metrics-page: setup ## write the tables of docs/metrics.md anew from the registry of measures
 	@$(PY) bench/metrics_page.py

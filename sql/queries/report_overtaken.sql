@@ -1,15 +1,16 @@
--- The attempts of each pool whose start later arrivals delayed most under the modelled policy, of those
--- that ended in a period and whose fair start times count.
+-- The attempts of each pool that missed their fair start times most because of later arrivals, under the
+-- modelled policy: by the least of what these cost and what was missed. Of those that ended in a period
+-- and whose fair start times count.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT, counted VARCHAR[], most BIGINT
 SELECT
     pool, job_id, attempt, "user", size, wait_s,
     wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s,
     overtaken_s, overtaken_own_s, unmodelled_s
 FROM job_result
-WHERE cluster = $cluster AND schedule = $schedule AND overtaken_s > 0
+WHERE cluster = $cluster AND schedule = $schedule AND least(overtaken_s, miss_strict_s) > 0
     AND list_contains($counted::VARCHAR[], fst_status)
     AND ($whole OR (end_time >= $from_time AND end_time < $to_time))
 QUALIFY row_number() OVER (
-    PARTITION BY pool ORDER BY overtaken_s DESC, arrival_time, job_id, attempt
+    PARTITION BY pool ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id, attempt
 ) <= $most
-ORDER BY pool, overtaken_s DESC, arrival_time, job_id, attempt
+ORDER BY pool, least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id, attempt

@@ -1,0 +1,164 @@
+"""Why attempts of real logs waited: makes the pages ``docs/studies/*-waits.md``.
+
+What a user would run on each log of the folder that ``FAIRAUDIT_REAL_LOGS`` names: an audit, whose
+database tells the anatomy of waits and the most overtaken attempts; ``fit-policy``; ``explain``.
+
+    FAIRAUDIT_REAL_LOGS=… python bench/waits.py [FOLDER]
+
+What was finished in FOLDER is taken from there.
+"""
+
+import base64
+import csv
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+LOGS = {
+    "kth-sp2": "KTH-SP2-1996-2.1-cln",
+    "lanl-cm5": "LANL-CM5-1994-4.1-cln",
+    "unilu-gaia": "UniLu-Gaia-2014-1",
+}
+DOCS = Path(__file__).parent.parent / "docs" / "studies"
+PICTURE = re.compile(
+    r'<img class="still" src="data:image/svg\+xml;charset=utf-8;base64,([^"]+)" alt="([^"]*)"'
+)
+PARTS = {
+    "room": "room",
+    "shared": "room, others first",
+    "own": "own use",
+    "earlier": "earlier arrivals",
+    "later": "later arrivals",
+    "down": "pool too small",
+}
+EXPLAINED = 3
+
+SHARES = """
+    SELECT dimension_value AS width, attempts, metric, value FROM summary
+    WHERE dimension IN ('all', 'width_class') AND metric LIKE 'wait\\_%\\_share' ESCAPE '\\'
+"""
+OVERTAKEN = f"""
+    SELECT job_id FROM job_fairness
+    WHERE least(overtaken_s, miss_strict_s) > 0 AND fst_status IN ('final', 'provisional', 'preempted_context')
+    ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id LIMIT {EXPLAINED}
+"""
+
+
+def fairaudit(*arguments: object) -> str:
+    """What a command prints.
+
+    Raises:
+        subprocess.CalledProcessError: it fails.
+    """
+    program = Path(sys.executable).with_name("fairaudit")
+    done = subprocess.run(
+        [program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return done.stdout
+
+
+def asked(database: Path, query: str) -> list[dict[str, object]]:
+    """The rows of a query."""
+    rows: list[dict[str, object]] = json.loads(
+        fairaudit("sql", query, "--db", database, "--format", "json")
+    )
+    return rows
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table of markdown, with an empty line behind it."""
+    lines = [header, ["---"] * len(header), *rows]
+    cells = ([str(cell).replace("|", "\\|") for cell in line] for line in lines)
+    return [*(f"| {' | '.join(line)} |" for line in cells), ""]
+
+
+def anatomy(database: Path) -> list[str]:
+    """All waiting by what stood in the way, by width class."""
+    shares: dict[object, dict[object, object]] = {}
+    for row in asked(database, SHARES):
+        of = shares.setdefault(row["width"], {"attempts": row["attempts"]})
+        of[str(row["metric"]).removeprefix("wait_").removesuffix("_share")] = row["value"]
+
+    def width(label: object) -> int:
+        return 0 if label is None else int(str(label).lstrip(">").split("-")[0]) + (
+            str(label)[0] == ">"
+        )
+
+    rows = [
+        ["all" if label is None else label, f"{of['attempts']:,}"]
+        + [f"{100 * float(str(of[part])):.1f} %" for part in PARTS]
+        for label, of in sorted(shares.items(), key=lambda item: width(item[0]))
+    ]
+    return table(["width", "attempts", *PARTS.values()], rows)
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    """A CSV file, header first, numbers short."""
+
+    def shown(cell: str) -> str:
+        try:
+            return f"{float(cell):.4g}"
+        except ValueError:
+            return cell
+
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return [[name.replace("_", " ") for name in header], *([shown(c) for c in row] for row in rows)]
+
+
+def pictures(page: Path, title: str) -> list[str]:
+    """The pictures of a page, kept beside the documents."""
+    lines = []
+    folder = DOCS / title
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, found in enumerate(PICTURE.finditer(page.read_text(encoding="utf-8")), 1):
+        (folder / f"fit-{number}.svg").write_bytes(base64.b64decode(found[1]))
+        said = html.unescape(found[2])
+        lines += [f"![{said.partition('. ')[0]}]({title}/fit-{number}.svg)", "", said, ""]
+    return lines
+
+
+def made(title: str, log: Path, folder: Path) -> str:
+    """The page of a log."""
+    database = folder / "audit.duckdb"
+    if not database.exists():
+        fairaudit("audit", log, "--out", folder, "--no-pdf")
+    if not (folder / "fit-policy.html").exists():
+        fairaudit("fit-policy", log, "--out", folder)
+    name = LOGS[title]
+    lines = [f"# Why did they wait? {name}", "", "Made by `make waits`.", ""]
+    lines += ["## The waits taken apart, without a model", "", f"`fairaudit audit {log.name}`", ""]
+    lines += anatomy(database)
+    lines += ["## How the site decides", "", f"`fairaudit fit-policy {log.name}`", ""]
+    for part in ("elements", "compared", "unexplained"):
+        header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
+        lines += table(header, rows)
+    lines += pictures(folder / "fit-policy.html", title)
+    lines += ["## The most overtaken attempts under fcfs + easy", ""]
+    for row in asked(database, OVERTAKEN):
+        told = fairaudit("explain", row["job_id"], "--db", database)
+        story, _, _ = told.partition("\n\nThe wait taken apart")
+        lines += [f"`fairaudit explain {row['job_id']}`", "", "```text", story.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Writes the pages of all logs."""
+    logs = Path(os.environ["FAIRAUDIT_REAL_LOGS"]) / "swf"
+    chosen = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="fairaudit-waits-")
+    for title, name in LOGS.items():
+        folder = Path(chosen) / title
+        folder.mkdir(parents=True, exist_ok=True)
+        text = made(title, logs / f"{name}.swf.gz", folder)
+        (DOCS / f"{title}-waits.md").write_text(text, encoding="utf-8")
+        print(title)
+
+
+if __name__ == "__main__":
+    main()
