@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.simulation.workload import Bools, Ints
+from audit.simulation.workload import NEVER, Bools, Ints
 from audit.studies.drawn import Draws
 from audit.studies.fit.compute import candidates, judging
 from audit.studies.fit.compute.forwards import fidelity
@@ -204,7 +204,8 @@ def search(
             if best is None:
                 break
             present = best
-    return rounds.tidied(site, present, stages(parts)[0], tried)
+    whole = (parts.first, parts.chosen)
+    return rounds.tidied(site, present, Stage(whole, whole), tried)
 
 
 class _Rounds:
@@ -293,13 +294,22 @@ class _Rounds:
                 )
                 fall = gain(self.observed, other, present, stage, self.draws)
                 least = SAME * LEAST * self._loss(present, stage)
-                if fall.value < least and self._explains(other, present, stage) < SAME * EXPLAINS:
+                alike = fall.value < least and not self._forbids_more(present, other)
+                if alike and self._explains(other, present, stage) < SAME * EXPLAINS:
                     tried[place] = one._replace(
                         element=element or one.element, kept=element is not None
                     )
                     present = other
                     break
         return present.site, tried
+
+    def _forbids_more(self, before: Judged, after: Judged) -> bool:
+        """Whether starts that were observed are forbidden now: hidden by a loss over many."""
+        judged = self.observed.judged
+        one, other = (
+            int((judged & (found.decided.ready == NEVER)).sum()) for found in (before, after)
+        )
+        return other > one + SAME * LEAST * int(judged.sum())
 
     def _explains(self, before: Judged, after: Judged, stage: Stage) -> float:
         choosing = self.observed.judged & within(self.observed, stage.choosing)
