@@ -37,15 +37,29 @@ PARTS = {
     "later": "later arrivals",
     "down": "pool too small",
 }
+TITLES = {
+    "says": "element",
+    "failed": "explains",
+    "served": "against",
+    "told": "gain held out, nats",
+    "told_lower": "from",
+    "told_upper": "to",
+    "unexplained": "unexplained then",
+}
 EXPLAINED = 3
 
 SHARES = """
-    SELECT dimension_value AS width, attempts, metric, value FROM summary
-    WHERE dimension IN ('all', 'width_class') AND metric LIKE 'wait\\_%\\_share' ESCAPE '\\'
+    SELECT
+        if(dimension = 'all', 'all', coalesce(dimension_value, 'unknown')) AS width,
+        attempts, metric, value
+    FROM summary
+    WHERE dimension IN ('all', 'width_class') AND starts_with(metric, 'wait_')
+        AND ends_with(metric, '_share')
 """
 OVERTAKEN = f"""
     SELECT job_id FROM job_fairness
-    WHERE least(overtaken_s, miss_strict_s) > 0 AND fst_status IN ('final', 'provisional', 'preempted_context')
+    WHERE least(overtaken_s, miss_strict_s) > 0
+        AND fst_status IN ('final', 'provisional', 'preempted_context')
     ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id LIMIT {EXPLAINED}
 """
 
@@ -85,14 +99,14 @@ def anatomy(database: Path) -> list[str]:
         of = shares.setdefault(row["width"], {"attempts": row["attempts"]})
         of[str(row["metric"]).removeprefix("wait_").removesuffix("_share")] = row["value"]
 
-    def width(label: object) -> int:
-        return 0 if label is None else int(str(label).lstrip(">").split("-")[0]) + (
-            str(label)[0] == ">"
-        )
+    def width(label: object) -> tuple[int, bool]:
+        """All first, then from narrow to wide."""
+        text = str(label)
+        known = text[-1].isdigit()
+        return int(text.lstrip(">").split("-")[0]) if known else 0, text.startswith(">")
 
     rows = [
-        ["all" if label is None else label, f"{of['attempts']:,}"]
-        + [f"{100 * float(str(of[part])):.1f} %" for part in PARTS]
+        [label, f"{of['attempts']:,}"] + [f"{100 * float(str(of[part])):.1f} %" for part in PARTS]
         for label, of in sorted(shares.items(), key=lambda item: width(item[0]))
     ]
     return table(["width", "attempts", *PARTS.values()], rows)
@@ -109,7 +123,8 @@ def rows_of(path: Path) -> list[list[str]]:
 
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    return [[name.replace("_", " ") for name in header], *([shown(c) for c in row] for row in rows)]
+    titles = [TITLES.get(name, name.replace("_", " ")) for name in header]
+    return [titles, *([shown(cell) for cell in row] for row in rows)]
 
 
 def pictures(page: Path, title: str) -> list[str]:

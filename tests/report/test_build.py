@@ -353,7 +353,8 @@ def test_the_most_overtaken_of_a_period_are_told(con: Connection) -> None:
     database.execute(
         con,
         "UPDATE job_result SET overtaken_s = job_id::INT, overtaken_own_s = 1, unmodelled_s = 5, "
-        "miss_strict_s = if(job_id = '27', 0, 50), wait_s = 100, fst_status = if(job_id = '29', 'over_capacity', 'final')",
+        "miss_strict_s = if(job_id = '27', 0, 50), wait_s = 100, "
+        "fst_status = if(job_id = '29', 'over_capacity', 'final')",
     )
     (part,) = build(con, "demo", _PERIOD).pools
     assert [one.job_id for one in part.fair_start.overtaken] == [

@@ -83,7 +83,8 @@ def running(found: Scene) -> Crowd:
 def queued(found: Scene) -> Crowd:
     """What waited before the subject when it arrived: before it in the order, start ≥ arrival."""
     work = found.work
-    waits = _before(found) & (work.start >= found.subject.arrival) & work.queued
+    known = work.has_started | work.open  # of the others nobody knows when they left the queue
+    waits = _before(found) & (work.start >= found.subject.arrival) & work.queued & known
     return _crowd(found, waits, work.estimate)
 
 

@@ -70,6 +70,15 @@ def test_crowds_and_use_as_defined(attempts: pl.DataFrame, data: st.DataObject) 
         and (other["end_time"] or _open_until(other)) > at
         and other["occupancy_s"] != 0
     ]
+    before = [described.row(int(k), named=True) for k in found.rows[: found.place]]
+    waits = [
+        other
+        for other in before
+        if other["size"] is None or other["size"] <= POOL.capacity
+        if other["standing"] == Standing.PENDING.value
+        or (other["start_time"] is not None and other["start_time"] >= at)
+    ]
+    assert facts.queued(found).attempts == len(waits)
     assert facts.running(found).attempts == len(runs)
     assert facts.running(found).size == sum(other["size"] or 0 for other in runs)
     uses = facts.uses(found)
