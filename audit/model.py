@@ -322,6 +322,8 @@ class FstStatus(StrEnum):
     """It waited for something other than its turn: it has none."""
     RESERVED = "reserved"
     """It ran in an advance reservation, outside the pool: it has none."""
+    NOT_SAMPLED = "not_sampled"
+    """There was no budget for it: it has none yet, and others stand for it."""
 
 
 class Decision(StrEnum):

@@ -96,8 +96,8 @@ Under `conservative` each job that ends early lets many plans move, so long queu
 passes over blocks of the queue in which nothing can start.
 """
     page = DOCS / "scale.md"
-    _, title, whole_audits = page.read_text(encoding="utf-8").partition("\n## Whole audits")
-    page.write_text(text + title + whole_audits, encoding="utf-8")
+    _, title, rest = page.read_text(encoding="utf-8").partition("\n## Deep queues")
+    page.write_text(text + title + rest, encoding="utf-8")
     chart = (
         alt.Chart(figures)
         .mark_line(point=True)

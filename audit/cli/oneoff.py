@@ -33,6 +33,7 @@ from audit.cli.options import (
     folder_of,
     published,
     reading,
+    within,
 )
 from audit.cli.output import at_work, say, show, tell, warn
 from audit.words import Algorithm, Backfill, Order, Resource
@@ -90,6 +91,15 @@ def audit(
     dialect: Dialect = None,
     columns: Columns = None,
     separator: Separator = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="CPU seconds for fair start times, else a sample of them; "
+            "without it, 300 or as configured.",
+        ),
+    ] = None,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
     config: ConfigFile = None,
 ) -> None:
@@ -98,7 +108,7 @@ def audit(
     from audit.oneoff.audit import Request
     from audit.oneoff.audit import audit as run_audit
 
-    settings = configuration(config)
+    settings = within(configuration(config), budget)
     request = Request(
         logs=logs,
         out=out,

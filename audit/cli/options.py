@@ -81,6 +81,14 @@ def configuration(path: Path | None) -> Config:
     return config.Config() if path is None else config.load(path)
 
 
+def within(settings: Config, budget_s: int | None) -> Config:
+    """The configuration with another budget for fair start times, where there is one."""
+    if budget_s is None:
+        return settings
+    simulation = settings.simulation.model_copy(update={"budget_s": budget_s})
+    return settings.model_copy(update={"simulation": simulation})
+
+
 def folder_of(path: Path | None) -> Path:
     """What the paths in a configuration are relative to."""
     return path.parent if path else Path()

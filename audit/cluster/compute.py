@@ -23,7 +23,7 @@ from audit.simulation.decisions import decision_times
 from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
 from audit.simulation.forward import forward_start_times
-from audit.simulation.parts import Told
+from audit.simulation.parts import Effort, Told
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -193,7 +193,7 @@ def _completed(
         pool,
         now,
         known=known,
-        threads=threads,
+        effort=Effort(threads, chosen.simulation.budget_s),
         tau_s=metrics.tau_s,
         told=progress,
         fairshare=ranked,

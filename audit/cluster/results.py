@@ -138,6 +138,11 @@ _FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
 """What tells figures of a cluster apart."""
 
 
+_BECAUSE: Final = (
+    "its logs or its configuration changed, or more of its fair start times were computed"
+)
+
+
 def _restated(before: pl.DataFrame, after: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Figures of periods that had been computed before and came out otherwise."""
     old = before.rename({"value": "old_value", "run_id": "old_run_id"})
@@ -153,5 +158,5 @@ def _restated(before: pl.DataFrame, after: pl.DataFrame, cluster: str) -> pl.Dat
         "old_run_id",
         "run_id",
         cluster=pl.lit(cluster),
-        because=pl.lit("its logs or its configuration changed"),
+        because=pl.lit(_BECAUSE),
     ).sort(pl.all())

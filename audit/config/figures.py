@@ -23,6 +23,7 @@ class Simulation(Section):
     """How fair start times are computed."""
 
     threads: int = Field(default=0, ge=0)
+    budget_s: int = Field(default=300, ge=1)
 
 
 class Uncertainty(Section):

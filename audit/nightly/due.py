@@ -1,7 +1,8 @@
 """The stages ``compute`` and ``report``: the figures and reports of a cluster that are due.
 
-Figures of a period are due where what they rest on is not what those in the store were made of;
-a report is, where the run that made its period's figures has made none.
+Figures of a period are due where what they rest on is not what those in the store were made of, or
+where fair start times were left for the next night; a report is, where the run that made its
+period's figures has made none.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
     """Computes the periods whose figures are not of what the store holds now.
 
     Returns:
-        Whether there was anything to compute of.
+        Whether there was anything to compute of, and no fair start time is left for the next night.
 
     Raises:
         UsageError: there is no such period as the one that was asked for.
@@ -61,11 +62,9 @@ def compute(work: Work, cluster: Cluster) -> bool:
     settings = fairshare.read(cluster.usage, work.folder, cluster.name)
     in_force = _in_force(config, cluster, setting, settings)
     identities = [Identity.of(con, cluster.name, period, in_force) for period in current]
-    due = [
-        identity
-        for identity in identities
-        if computed.get(identity.period) != identity.run_id and only in (None, identity.period.name)
-    ]
+    named = [each for each in identities if only in (None, each.period.name)]
+    stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
+    due = [each for each in identities if each.run_id in stale | _unfinished(con, cluster)]
     kept = {
         period: run_id
         for period, run_id in computed.items()
@@ -86,7 +85,7 @@ def compute(work: Work, cluster: Cluster) -> bool:
     for threshold in config.thresholds:
         for identity in due:
             night.exceeded += _exceeded(con, identity, threshold)
-    return True
+    return not _unfinished(con, cluster)
 
 
 def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
@@ -126,6 +125,11 @@ def _in_force(config: Config, cluster: Cluster, setting: Setting, settings: Fair
         },
         sort_keys=True,
     )
+
+
+def _unfinished(con: Connection, cluster: Cluster) -> set[str]:
+    """The runs that a budget kept from computing all fair start times."""
+    return set(queries.run(con, "unfinished", cluster=cluster.name)["run_id"])
 
 
 def _exceeded(con: Connection, identity: Identity, limit: Threshold) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from audit.config import Metrics, Uncertainty
-from audit.model import COUNTED
+from audit.model import COUNTED, FstStatus
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
 SMALL_SAMPLE: Final = 30
@@ -239,6 +239,12 @@ class FairStart:
     def counted(self) -> int:
         """Attempts whose FST is part of every figure."""
         return sum(row.attempts for row in self.statuses if row.status in COUNTED)
+
+    @property
+    def not_sampled(self) -> int:
+        """Attempts that others stand for, drawn by chance."""
+        left_out = FstStatus.NOT_SAMPLED
+        return sum(row.attempts for row in self.statuses if row.status == left_out)
 
 
 @dataclass(frozen=True, slots=True)

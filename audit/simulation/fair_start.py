@@ -20,8 +20,10 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
+from audit.simulation.budget.cost import costs
+from audit.simulation.budget.sample import stands_for
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.parts import Told, in_parts
+from audit.simulation.parts import ALL, Effort, Told, in_parts
 from audit.simulation.workload import (
     KEYS,
     NEVER,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
 """Columns of results that later computations can start from."""
+
+DAY_S: Final = 86_400
 
 STATUSES: Final = [status.value for status in FstStatus]
 """By their codes, which take the place of texts while they are worked out."""
@@ -175,7 +179,7 @@ def fair_start_times(
     now: int,
     *,
     known: pl.DataFrame | None = None,
-    threads: int = 1,
+    effort: Effort = ALL,
     tau_s: int = TAU_S,
     told: Told = lambda done, of: None,
     fairshare: Fairshare = EQUAL_SHARES,
@@ -184,9 +188,10 @@ def fair_start_times(
 
     - fst_strict, fst_relaxed: epoch s, ≥ arrival; null: it has none
     - fst_status: ``model.FstStatus``, the first that applies of reserved, blocked,
-      exceeds_capacity, exceeds_limit, unknown_estimate (all of which have no fair start time),
-      over_capacity, provisional, preempted_context, final; null for attempts that have not ended
-    - fst_basis: int64; equal bases have equal fair start times
+      exceeds_capacity, exceeds_limit, unknown_estimate, not_sampled (which have no fair start
+      time), over_capacity, provisional, preempted_context, final; null for what has not ended
+    - fst_weight: how many attempts it stands for, ≥ 1; null where not sampled, or not ended
+    - fst_basis: int64; equal bases have equal fair start times; null where not sampled
     - miss_strict_s, miss_relaxed_s: max(start − FST, 0), s; null without a fair start time
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
 
@@ -195,7 +200,7 @@ def fair_start_times(
         pool: see ``workload``; how it is assumed to decide, and what would be fair.
         now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
-        threads: how many work on it; the result does not depend on that.
+        effort: what may be put into those that are not known.
         tau_s: of the slowdown, s.
         told: told of progress.
         fairshare: how owners are ranked; see ``workload``.
@@ -209,26 +214,65 @@ def fair_start_times(
     subject = (described["standing"] == Standing.ENDED.value).to_numpy()[rows]
     status = _statuses(work)
     bases = Bases(work, rows, described, pool.policy, pool.fair_order)
-    computed = subject & (status != _code(FstStatus.UNKNOWN_ESTIMATE)) & work.queued
-    times = _no_fair_starts(len(subject))
-    if known is not None and known.height:
-        times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)
-        computed &= ~holds
-    new = fair_starts(work, pool.policy, np.flatnonzero(computed), threads, told, pool.fair_order)
-    strict = np.where(computed, new.strict, times.strict)
-    relaxed = np.where(computed, new.relaxed, times.relaxed)
-    over = times.over_capacity | new.over_capacity
-    status[over & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)
-    basis = bases.until(np.maximum(strict, relaxed))
-    del work, bases, times, new, over, computed  # as large as the log, each
+    times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)
+    asked = subject & (status != _code(FstStatus.UNKNOWN_ESTIMATE)) & work.queued & ~holds
+    number = _sample(work, described[rows], asked, pool.policy, effort.budget_s)
+    status[number == 0] = _code(FstStatus.NOT_SAMPLED)
+    computed = np.flatnonzero(asked & (number > 0))
+    new = fair_starts(work, pool.policy, computed, effort.threads, told, pool.fair_order)
+    for old, found in zip(times, new, strict=True):
+        old[computed] = found[computed]
+    status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)
+    basis = bases.until(np.maximum(times.strict, times.relaxed))
+    del work, bases, new, asked, computed  # as large as the log, each
     place = _places(described.height, rows, subject)
-    added = described.with_columns(
-        fst_strict=_instants(strict).gather(place),
-        fst_relaxed=_instants(relaxed).gather(place),
+    return misses(_with(described, place, times, status, number, basis), tau_s)
+
+
+def _sample(
+    work: Workload, described: pl.DataFrame, asked: Bools, policy: Policy, budget_s: float | None
+) -> Ints:
+    """How many attempts each stands for; 0: it is asked for, and left out.
+
+    Strata are users, width classes and days of arrival. Each night draws anew from what is left.
+    """
+    number = np.ones(len(asked), np.int64)
+    if budget_s is not None:
+        cost = costs(work, policy)[asked]
+        of_each = described.filter(pl.Series(asked))
+        day = work.arrival[asked] // DAY_S
+        strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
+        seed = len(asked) - len(cost)  # how many are known, or never will be
+        number[asked] = stands_for(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
+    return number
+
+
+def _codes(column: pl.Series) -> Ints:
+    """Values as numbers, by where each is met first, so that a name changes no draw."""
+    first = pl.int_range(pl.len()).min().over("value")
+    return column.alias("value").to_frame().select(first).to_series().to_numpy()
+
+
+def _with(
+    described: pl.DataFrame,
+    place: pl.Series,
+    times: FairStarts,
+    status: NDArray[np.int8],
+    weight: Ints,
+    basis: Ints,
+) -> pl.DataFrame:
+    """Adds what was found to each row, which has its ``place`` in it."""
+    left_out = pl.Series(weight == 0)
+    added = {
+        "fst_strict": _instants(times.strict),
+        "fst_relaxed": _instants(times.relaxed),
+        "fst_weight": pl.Series(weight).set(left_out, None),
+        BASIS: pl.Series(basis).set(left_out, None),
+    }
+    return described.with_columns(
+        *(values.gather(place).alias(name) for name, values in added.items()),
         fst_status=_status_of(described, pl.Series(status).gather(place)),
-        **{BASIS: pl.Series(basis).gather(place)},
     )
-    return misses(added, tau_s)
 
 
 def _places(height: int, rows: Ints, subject: Bools) -> pl.Series:
@@ -250,9 +294,11 @@ def _no_fair_starts(count: int) -> FairStarts:
 
 
 def _still_known(
-    known: pl.DataFrame, keys: pl.DataFrame, bases: Bases, subject: Bools
+    known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools
 ) -> tuple[FairStarts, Bools]:
     """What an earlier result knows of the subjects, and of whom it still holds."""
+    if known is None or known.is_empty():
+        return _no_fair_starts(len(subject)), np.zeros(len(subject), np.bool_)
     earlier = keys.join(
         known.select(KNOWN), on=KEYS, how="left", nulls_equal=True, maintain_order="left"
     )

@@ -3,12 +3,25 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.simulation.workload import Ints
 
 Told = Callable[[int, int], None]
 """Told how many of how many attempts are done."""
+
+
+class Effort(NamedTuple):
+    """What may be put into it."""
+
+    threads: int = 1
+    """How many work on it; the result does not depend on that."""
+    budget_s: float | None = None
+    """CPU seconds, as ``budget.cost`` estimates them, forward starts included; where all would take
+    more, a sample is computed. None: no bound."""
+
+
+ALL: Final = Effort()
 
 PARTS: Final = 64
 """Ranges that the attempts are cut into."""

@@ -1,4 +1,4 @@
--- What tells two states of a database apart: its runs, inputs, failures, blanked lines and mails.
+-- What tells two states of a database apart: its runs, inputs, failures, blanked lines, mails, and what is left to compute.
 SELECT 'run' AS kind, cluster, period AS name, stage || ' ' || run_id AS state FROM run
 UNION ALL
 SELECT 'input', cluster, input_id, records || ' ' || refused || ' ' || duplicates FROM inputs
@@ -8,4 +8,7 @@ UNION ALL
 SELECT 'refused', cluster, input_id, 'blank ' || count(*) FROM refused WHERE text = '' GROUP BY ALL
 UNION ALL
 SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || ' ' || run_id FROM delivery
+UNION ALL
+SELECT 'left', cluster, pool, count(*)::VARCHAR FROM job_result
+WHERE fst_status = 'not_sampled' GROUP BY cluster, pool
 ORDER BY ALL

@@ -55,6 +55,7 @@ SELECT
     to_timestamp(fst_strict) AS fst_strict,
     to_timestamp(fst_relaxed) AS fst_relaxed,
     fst_status,
+    fst_weight,
     miss_strict_s,
     miss_relaxed_s,
     run_id
@@ -115,6 +116,7 @@ COMMENT ON COLUMN job_fairness.re_unfairness IS 're_deserved − re_consumed, > 
 COMMENT ON COLUMN job_fairness.fst_strict IS 'strict fair start time; NULL until computed';
 COMMENT ON COLUMN job_fairness.fst_relaxed IS 'relaxed fair start time; NULL until computed';
 COMMENT ON COLUMN job_fairness.fst_status IS 'status of the fair start times; NULL until computed';
+COMMENT ON COLUMN job_fairness.fst_weight IS 'how many attempts it stands for in figures of fair start times, 1 where all were computed; NULL where not sampled, or not ended';
 COMMENT ON COLUMN job_fairness.miss_strict_s IS 'max(start − fst_strict, 0); s; NULL without a fair start time';
 COMMENT ON COLUMN job_fairness.miss_relaxed_s IS 'max(start − fst_relaxed, 0); s; NULL without a fair start time';
 COMMENT ON COLUMN job_fairness.run_id IS 'run that computed the row; see runs';

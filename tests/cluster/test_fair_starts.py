@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from audit.config.figures import Simulation
 from audit.nightly.run import run
 from audit.simulation.fair_start import fair_start_times
 from audit.store import database
@@ -66,3 +68,40 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
     assert results(tmp_path / "two").equals(one)
     assert one["fst_strict"].null_count() == 0
     assert computed == [199, 20, 219]
+
+
+def test_a_budget_is_made_up_for_night_by_night(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+    for name, budget_s in (("all", 300), ("parts", 80)):
+        folder = tmp_path / name
+        folder.mkdir()
+        config = site(folder).model_copy(update={"simulation": Simulation(budget_s=budget_s)})
+        (folder / "logs" / "log.swf").write_text(jobs(1, 220))
+        left = []
+        for night in range(7):
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    "audit.simulation.fair_start.costs",
+                    lambda work, policy: np.full(len(work.arrival), 1.0),
+                )
+                did = run(config, folder, NOW + night * DAY)
+            statuses = results(folder)["fst_status"].to_list()
+            left.append(statuses.count("not_sampled"))
+            assert bool(did.computed) == (night == 0 or left[-2] > 0)
+            assert bool(did.reports) == bool(did.computed)
+        found[name] = left
+        if name == "parts":
+            assert results(folder).equals(results(tmp_path / "all"))
+            assert figures(folder).equals(figures(tmp_path / "all"))
+    assert found["all"] == [0] * 7
+    assert found["parts"][-1] == 0
+    assert found["parts"][0] > found["parts"][1] > 0
+
+
+def figures(folder: Path) -> pl.DataFrame:
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    found = database.fetch(con, "SELECT * EXCLUDE run_id FROM summary ORDER BY ALL")
+    con.close()
+    return found

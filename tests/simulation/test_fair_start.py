@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
+from audit.simulation.budget.sample import stands_for
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_start_times, fair_starts
+from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
@@ -380,3 +382,111 @@ def test_each_status_by_hand() -> None:
         *("final", "preempted_context", "final", "final", "over_capacity"),
         *(None, "provisional", None, "unknown_estimate"),
     ]
+
+
+# Within a budget
+
+
+def costing(monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
+    """Lets each attempt cost so much."""
+    monkeypatch.setattr(
+        "audit.simulation.fair_start.costs",
+        lambda work, policy: np.full(len(work.arrival), each_s),
+    )
+
+
+FOUND = ("fst_strict", "fst_relaxed", "fst_status", "miss_strict_s", "fair_slowdown", "fst_basis")
+
+
+def crowded(count: int = 60) -> pl.DataFrame:
+    """Attempts of three users in a pool that is too small for them."""
+    records = [
+        ended(3 * k, 3 * k + k % 7 * 5, 3 * k + k % 7 * 5 + 10, 1 + k % 3, "abc"[k % 3])
+        for k in range(count)
+    ]
+    return describe(frame(records), [POOL])
+
+
+POOL = Pool("main", Resource.cpus, 4)
+
+
+def test_a_budget_changes_nothing_where_all_fit() -> None:
+    described = crowded()
+    whole = fair_start_times(described, POOL, NOW)
+    assert fair_start_times(described, POOL, NOW, effort=Effort(1, 60)).equals(whole)
+    assert whole["fst_weight"].to_list() == [1] * described.height
+
+
+def test_what_a_budget_leaves_out_others_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = crowded()
+    whole = fair_start_times(described, POOL, NOW)
+    costing(monkeypatch, 1.0)
+    sample = fair_start_times(described, POOL, NOW, effort=Effort(1, 20))
+    there = sample["fst_status"] != "not_sampled"
+    assert 15 < there.sum() < 25
+    assert sample.filter(there).select(FOUND).equals(whole.filter(there).select(FOUND))
+    absent = sample.filter(~there).drop("fst_status").select(*FOUND[:2], *FOUND[3:], "fst_weight")
+    assert absent.null_count().row(0) == (absent.height,) * absent.width
+    assert 45 < sample["fst_weight"].sum() < 75
+    longest = sample.filter(pl.col("wait_s") == pl.col("wait_s").max())
+    assert (longest["fst_weight"] == 1).sum() == 5  # a quarter of the budget
+
+
+@given(st.data())
+def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
+    described = crowded(30)
+    with pytest.MonkeyPatch.context() as patch:
+        costing(patch, 1.0)
+        sample = fair_start_times(described, POOL, NOW, effort=Effort(1, 9))
+        rows = data.draw(st.permutations(range(described.height)))
+        names = dict(zip("abc", data.draw(st.permutations("xyz")), strict=True))
+        other = described[rows].with_columns(user=pl.col("user").replace(names))
+        again = fair_start_times(other, POOL, NOW, effort=Effort(1, 9))
+    assert (
+        again.select("job_id", "fst_weight")
+        .sort("job_id")
+        .equals(sample.select("job_id", "fst_weight").sort("job_id"))
+    )
+
+
+def test_night_after_night_all_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = crowded()
+    whole = fair_start_times(described, POOL, NOW)
+    costing(monkeypatch, 1.0)
+    known, left = None, described.height
+    for _ in range(8):
+        night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(1, 14))
+        known = night.filter(pl.col("fst_basis").is_not_null())
+        before, left = left, night.filter(pl.col("fst_status") == "not_sampled").height
+        assert left == 0 or before - 20 <= left < before
+    assert left == 0
+    assert night.equals(whole)
+
+
+def test_sums_over_any_night_have_no_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = crowded()
+    whole = fair_start_times(described, POOL, NOW)
+    costing(monkeypatch, 1.0)
+    sums = []
+    for draw in range(120):
+        known = None
+        _draw_with(monkeypatch, draw)
+        for _ in range(2):
+            night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(1, 14))
+            known = night.filter(pl.col("fst_basis").is_not_null())
+        sums.append(_total(night))
+    assert abs(np.mean(sums) - _total(whole)) < 4 * np.std(sums) / np.sqrt(len(sums))
+    assert np.std(sums) > 0
+
+
+def _total(night: pl.DataFrame) -> float:
+    return float(np.nansum((night["miss_strict_s"] * night["fst_weight"]).to_numpy()))
+
+
+def _draw_with(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Draws from another seed than any night does."""
+
+    def other(cost: Any, budget: float, wait: Any, strata: Any, seed: int) -> Any:
+        return stands_for(cost, budget, wait, strata, 1_000 * number + seed)
+
+    monkeypatch.setattr("audit.simulation.fair_start.stands_for", other)

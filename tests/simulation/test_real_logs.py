@@ -13,6 +13,7 @@ from audit.simulation.check import check_simulated, require_sound
 from audit.simulation.engine import replay, simulate
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER, workload
 from tests.metrics.attempts.test_real_logs import LOGS, described
 
@@ -21,7 +22,7 @@ from tests.metrics.attempts.test_real_logs import LOGS, described
 def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     attempts, pool = described(real_logs, name)
     now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    fair = fair_start_times(attempts, pool, now, threads=2)
+    fair = fair_start_times(attempts, pool, now, effort=Effort(2))
     subjects = ended(fair)
     assert fair["fst_status"].drop_nulls().len() == subjects.height
     given = subjects.drop_nulls("fst_strict")
@@ -31,7 +32,7 @@ def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     assert (given["fst_relaxed"] >= given["fst_strict"]).all()  # fcfs
     late = given["start_time"] - given["fst_strict"]
     assert given["miss_strict_s"].equals(late.clip(0).alias("miss_strict_s"))
-    one = fair_start_times(attempts, pool, now, threads=1)
+    one = fair_start_times(attempts, pool, now, effort=Effort(1))
     assert one.equals(fair)
     assert fair_start_times(attempts, pool, now, known=fair).equals(fair)
 

@@ -19,7 +19,7 @@ VIEWS = {
         overtaken_s overtaken_own_s unmodelled_s occupancy_s runtime_s walltime_s
         bounded_slowdown fair_slowdown width_class overtaken_by overtook re_deserved re_consumed
         re_unfairness fst_strict
-        fst_relaxed fst_status miss_strict_s miss_relaxed_s run_id""",
+        fst_relaxed fst_status fst_weight miss_strict_s miss_relaxed_s run_id""",
     "stuck": """cluster pool job_id attempt user account partition qos size walltime_s state reason
         arrival_time left_time waited_s peer_p95_s peers room_share cause run_id""",
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s

@@ -35,7 +35,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, repeated
 from audit.metrics.attempts.population import ended
 from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
@@ -45,7 +45,7 @@ Ints = NDArray[np.int64]
 
 KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (
-    *(*KEY, "standing", "arrival_time", "start_time", "replayed_start_time", "fst_status"),
+    *(*KEY, "standing", "arrival_time", "start_time", "replayed_start_time", "fst_status", WEIGHT),
     *(f"miss_{fst}_s" for fst in FSTS),
     *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
@@ -100,7 +100,8 @@ def fidelity(
         ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
     ]
     for fst in FSTS:
-        missed = subjects.filter(in_totals(fst))[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
+        counted = repeated(subjects.filter(in_totals(fst)))
+        missed = counted[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
         for name, limit in limits.items():
             total = exact_sum(missed)
             known = limit is not None and total > 0
@@ -152,7 +153,8 @@ def _of_forward_starts(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure
     """How well forward starts order the waits that were observed."""
     if "start_modelled" not in subjects.columns:
         return []
-    known = subjects.filter(pl.col("start_modelled").is_not_null(), in_totals("strict"))
+    has_forward = pl.col("start_modelled").is_not_null() & in_totals("strict")
+    known = repeated(subjects.filter(has_forward))
     waited = known.filter(pl.col("wait_s") > tolerance_s)
     return [
         (name, rank_correlation(*_modelled_and_observed(of)))

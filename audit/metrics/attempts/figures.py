@@ -2,8 +2,8 @@
 
 Every figure here is of the attempts that ended in the period; those of resource equality only of
 those whose size is known, and those about fair start times (FST) only of those whose FST is part of
-totals (``miss.in_totals``). Where misses were not computed, or waits not taken apart, there are no
-rows about them.
+totals (``miss.in_totals``), each as often as it stands for one that was not computed. Where misses
+were not computed, or waits not taken apart, there are no rows about them.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
-from audit.metrics.attempts.miss import FSTS, Fst, in_totals, preference
+from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference, repeated
 from audit.metrics.attempts.parts import DIMENSIONS, Part, Ratio, Row, cut, evaluated, row
 from audit.metrics.quantiles import MEDIAN, P90, P99
 from audit.metrics.uncertainty import Resamples
@@ -21,7 +21,7 @@ from audit.model import FstStatus
 READ: Final = (
     *("standing", "user", "account", "partition", "qos", "width_class", "size", "arrival_time"),
     *("wait_s", "bounded_slowdown", "overtaken_by", "re_consumed", "re_unfairness"),
-    *("start_time", "fst_status", "fair_slowdown"),
+    *("start_time", "fst_status", WEIGHT, "fair_slowdown"),
     *("overtaken_s", "overtaken_own_s", "unmodelled_s"),
     *WAIT_PARTS,
     *(f"{what}_{fst}{unit}" for what, unit in (("fst", ""), ("miss", "_s")) for fst in FSTS),
@@ -82,6 +82,7 @@ def of_fair_starts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: in
     if not {"miss_strict_s", "fst_status"} <= set(attempts.columns):
         return []
     rows = _statuses(attempts)
+    attempts = repeated(attempts)
     for fst in FSTS:
         terms = _fst_terms(fst, tolerance_s)
         counted = evaluated(attempts, terms, in_totals(fst))
@@ -103,7 +104,7 @@ def of_forward_starts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]
     if "overtaken_s" not in attempts.columns:
         return []
     has_forward = in_totals("strict") & pl.col("overtaken_s").is_not_null()
-    counted = evaluated(attempts, _FORWARD_TERMS, has_forward)
+    counted = evaluated(repeated(attempts), _FORWARD_TERMS, has_forward)
     rows = []
     for dimension in _FST_DIMENSIONS:
         for part in cut(counted, dimension, _FORWARD_TERMS):

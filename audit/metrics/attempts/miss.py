@@ -16,8 +16,10 @@ Sources: [S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Paral
 §2.3, which takes τ = 1 s.
 """
 
+from collections.abc import Collection
 from typing import Final, Literal
 
+import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.population import TAU_S
@@ -28,6 +30,8 @@ Fst = Literal["strict", "relaxed"]
 
 TOLERANCE_S: Final = 60
 """What a start may differ from its FST before it counts as missed, s."""
+WEIGHT: Final = "fst_weight"
+"""The column that says how many attempts one stands for where not all FSTs were computed."""
 FSTS: Final[tuple[Fst, ...]] = ("strict", "relaxed")
 
 
@@ -65,3 +69,20 @@ def in_totals(fst: Fst) -> pl.Expr:
     """
     counts = pl.col("fst_status").cast(pl.String).is_in(list(COUNTED))
     return counts.fill_null(False) & pl.col(f"miss_{fst}_s").is_not_null()
+
+
+def weighted(amounts: pl.Expr, columns: Collection[str]) -> pl.Expr:
+    """Amounts, int64, of each attempt times how many it stands for; 1 without such a column."""
+    return amounts * pl.col(WEIGHT).fill_null(1) if WEIGHT in columns else amounts
+
+
+def repeated(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Each attempt as often as it stands for one, so that figures of these are of all.
+
+    A sum over the result is Σ weight · amount over the sample, whose mean over all samples is the
+    sum over all attempts; a mean is a ratio of two such sums.
+    """
+    if WEIGHT not in attempts.columns or not (attempts[WEIGHT] > 1).any():
+        return attempts
+    times = attempts[WEIGHT].fill_null(1).to_numpy()
+    return attempts[np.repeat(np.arange(attempts.height), times)]

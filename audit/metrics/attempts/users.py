@@ -25,7 +25,7 @@ import polars as pl
 import polars.selectors as cs
 
 from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, in_totals
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_total
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -76,7 +76,7 @@ _READ: Final = (
     *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *(
         "re_unfairness",
-        "fst_status",
+        *("fst_status", WEIGHT),
         *(f"miss_{fst}_s" for fst in FSTS),
         *WAIT_PARTS,
         "peer_wait_s",
@@ -185,10 +185,12 @@ def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
     for fst in FSTS:
         sums |= dict.fromkeys((f"miss_{fst}_s", f"missed_{fst}"), pl.lit(None, pl.Int64))
         if {f"miss_{fst}_s", "fst_status"} <= set(held.columns):
-            miss = pl.col(f"miss_{fst}_s").filter(in_totals(fst))
-            some = miss.len() > 0
-            sums[f"miss_{fst}_s"] = pl.when(some).then(miss.sum())
-            sums[f"missed_{fst}"] = pl.when(some).then((miss > tolerance_s).sum())
+            miss, counts = pl.col(f"miss_{fst}_s"), in_totals(fst)
+            missed = (miss > tolerance_s).cast(pl.Int64)
+            some = counts.sum() > 0
+            for name, amounts in ((f"miss_{fst}_s", miss), (f"missed_{fst}", missed)):
+                total = weighted(amounts, held.columns).filter(counts).sum()
+                sums[name] = pl.when(some).then(total)
     return sums
 
 
@@ -196,7 +198,10 @@ def _forward(held: pl.DataFrame) -> dict[str, pl.Expr]:
     """An entity's sums of what follows from forward starts; null where there is none."""
     if not {*_FORWARD, "fst_status", "miss_strict_s"} <= set(held.columns):
         return dict.fromkeys(_FORWARD, pl.lit(None, pl.Int64))
-    values = {name: pl.col(name).filter(in_totals("strict")).drop_nulls() for name in _FORWARD}
+    values = {
+        name: weighted(pl.col(name), held.columns).filter(in_totals("strict")).drop_nulls()
+        for name in _FORWARD
+    }
     return {name: pl.when(of.len() > 0).then(of.sum()) for name, of in values.items()}
 
 

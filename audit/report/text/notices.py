@@ -115,12 +115,24 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
             "started later than fair.",
         )
         return
-    left_out = fair.subjects - fair.counted
+    if fair.not_sampled:
+        done = fair.subjects - fair.not_sampled
+        yield Notice(
+            False,
+            f"Fair start times were computed for {wording.count(done)} of "
+            f"{wording.plural(fair.subjects, 'attempt')} "
+            f"({wording.percent(done / fair.subjects)}){where}, as many as the budget allowed: the "
+            "longest waits, and a sample by user, width and day that stands for the others. "
+            "Figures about fair start times are estimates; their intervals include that. Users of "
+            "whom none was drawn have none. 'audit --budget' allows for more; 'run' goes on each "
+            "night until all are there.",
+        )
+    left_out = fair.subjects - fair.counted - fair.not_sampled
     if left_out > _MANY_LEFT_OUT * fair.subjects:
         reasons = ", ".join(
             f"{tables.status(row.status)[0]} {wording.count(row.attempts)}"
             for row in fair.statuses
-            if row.status not in COUNTED
+            if row.status not in {*COUNTED, FstStatus.NOT_SAMPLED}
         )
         yield Notice(
             left_out > fair.subjects / 2,

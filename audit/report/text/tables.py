@@ -73,6 +73,11 @@ STATUSES: Final[Mapping[str, tuple[str, str]]] = {
         "reserved",
         "It ran in an advance reservation, which is outside the pool while it lasts.",
     ),
+    FstStatus.NOT_SAMPLED: (
+        "not sampled",
+        "The queue was too deep to compute all within the budget: others, drawn by chance, stand "
+        "for it.",
+    ),
 }
 """What each status of a fair start time is called, and why an attempt has it."""
 

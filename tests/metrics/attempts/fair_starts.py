@@ -16,9 +16,10 @@ from tests.strategies import NOW, frame, workloads
 
 POOL = Pool("main", Resource.cpus, 4)
 Starts = Sequence[int | None]
-WITHOUT = ("exceeds_capacity", "unknown_estimate", "blocked", "reserved")
+WITHOUT = ("exceeds_capacity", "unknown_estimate", "blocked", "reserved", "not_sampled")
 
 _beside = st.sampled_from([-90, -61, -60, -7, -1, 0, 0, 1, 12, 60, 61, 300])  # of the start
+_weights = st.sampled_from([None, 1, 1, 1, 2, 5])
 _statuses = st.sampled_from(["final"] * 4 + [status.value for status in FstStatus])
 
 
@@ -28,11 +29,17 @@ def complete(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_starts(
-    described: pl.DataFrame, strict: Starts, relaxed: Starts, status: Sequence[str | None]
+    described: pl.DataFrame,
+    strict: Starts,
+    relaxed: Starts,
+    status: Sequence[str | None],
+    weight: Sequence[int | None] | None = None,
 ) -> pl.DataFrame:
     """Described attempts with these fair start times, by row, and their misses."""
+    weights = [] if weight is None else [pl.Series("fst_weight", weight, pl.Int64)]
     return misses(
         described.with_columns(
+            *weights,
             fst_strict=pl.Series(strict, dtype=pl.Int64),
             fst_relaxed=pl.Series(relaxed, dtype=pl.Int64),
             fst_status=pl.Series(status, dtype=pl.String),
@@ -50,7 +57,7 @@ def final(
 
 @st.composite
 def fair_workloads(draw: st.DrawFn, most: int = 14) -> pl.DataFrame:
-    """Attempts with any fair start times from their arrival on, of any status."""
+    """Attempts with any fair start times from their arrival on, of any status and weight."""
     described = complete(draw(workloads(most)))
     strict: list[int | None] = []
     relaxed: list[int | None] = []
@@ -62,7 +69,8 @@ def fair_workloads(draw: st.DrawFn, most: int = 14) -> pl.DataFrame:
             none = not ended or status[-1] in WITHOUT or draw(st.integers(0, 9)) == 0
             start = None if none else max(row["start_time"] + draw(_beside), row["arrival_time"])
             of.append(start)
-    return with_starts(described, strict, relaxed, status)
+    weight = [draw(_weights) for _ in status]
+    return with_starts(described, strict, relaxed, status, weight)
 
 
 def fairs(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
@@ -70,3 +78,12 @@ def fairs(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
     population = naive.described(held.to_dicts())
     given = held.select(f"fst_{fst}", "fst_status").rows()
     return [naive.Fair(one, *row) for one, row in zip(population, given, strict=True) if one.ended]
+
+
+def stood_for(held: pl.DataFrame, fst: str) -> list[naive.Fair]:
+    """The same, each as often as it stands for one."""
+    subjects = held.filter(pl.col("standing") == Standing.ENDED.value)
+    weights = subjects["fst_weight"].to_list() if "fst_weight" in held.columns else []
+    each = fairs(held, fst)
+    times = weights or [1] * len(each)
+    return [one for one, number in zip(each, times, strict=True) for _ in range(number or 1)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA, KEY, fidelity, rank_correlation
 from audit.metrics.attempts.miss import FSTS
 from audit.metrics.attempts.population import ended as subjects_of
-from tests.metrics.attempts.fair_starts import fair_workloads, fairs, final
+from tests.metrics.attempts.fair_starts import fair_workloads, final, stood_for
 from tests.naive import attempts as naive
 from tests.strategies import ended
 
@@ -56,7 +56,7 @@ def test_as_defined(held: pl.DataFrame, data: st.DataObject) -> None:
         limit = naive.nearest_rank([abs(one) for one in late], q)
         assert got[f"start_error_{name}"] == limit
         for fst in FSTS:
-            missed = [one.miss for one in fairs(held, fst) if one.counts]
+            missed = [one.miss for one in stood_for(held, fst) if one.counts]
             exact = naive.share_beyond(missed, limit)
             assert naive.close(got[f"miss_{fst}_share_beyond_{name}"], exact)
 

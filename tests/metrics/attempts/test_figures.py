@@ -20,6 +20,7 @@ from tests.metrics.attempts.fair_starts import (
     fair_workloads,
     fairs,
     final,
+    stood_for,
     with_starts,
 )
 from tests.naive import attempts as naive
@@ -60,13 +61,14 @@ def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance
     held = described.with_columns(
         partition=pl.Series([names[job % 3] for job in described["job_number"]], dtype=pl.String)
     )
-    partitions = held.filter(pl.col("standing") == "ended")["partition"].to_list()
+    subjects = held.filter(pl.col("standing") == "ended").select("partition", "fst_weight").rows()
+    partitions = [name for name, weight in subjects for _ in range(weight or 1)]
     rows = rows_of(held, tolerance)
     got = values(rows)
     expected: dict[Key, Any] = {}
     for fst in FSTS:
         sorted_out: dict[tuple[str, str | None], list[naive.Fair]] = {("all", None): []}
-        for one, partition in zip(fairs(held, fst), partitions, strict=True):
+        for one, partition in zip(stood_for(held, fst), partitions, strict=True):
             for part in parts(one, partition) if one.counts else []:
                 sorted_out.setdefault(part, []).append(one)
         for part, theirs in sorted_out.items():

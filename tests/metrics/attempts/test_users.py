@@ -20,7 +20,7 @@ from audit.metrics.attempts.users import (
     dispersion,
 )
 from audit.model import Pool, Resource
-from tests.metrics.attempts.fair_starts import fair_workloads, fairs
+from tests.metrics.attempts.fair_starts import fair_workloads, stood_for
 from tests.naive import attempts as naive
 from tests.naive.anatomy import NAMES as PARTS
 from tests.naive.anatomy import anatomy as slow_anatomy
@@ -90,7 +90,7 @@ def test_misses_as_defined(held: pl.DataFrame, kind: Kind, tolerance: int) -> No
         for row in got.to_dicts():
             theirs = [
                 one.miss
-                for one in fairs(held, fst)
+                for one in stood_for(held, fst)
                 if one.counts and getattr(one.attempt, kind) == row["entity"]
             ]
             expected = (sum(theirs), sum(one > tolerance for one in theirs))

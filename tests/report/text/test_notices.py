@@ -79,6 +79,16 @@ def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: s
     )
 
 
+def test_a_sample_says_of_how_many_it_is_and_leaves_nobody_out() -> None:
+    said = contents(replace(pool(), fair_start=fair_starts(final=50, not_sampled=150)))
+    (notice,) = (notice for notice in notices(said) if "fair start" in notice.text)
+    assert not notice.grave
+    assert "computed for 50 of 200 attempts (25.0 %), as many as the budget" in notice.text
+    few = contents(replace(pool(), fair_start=fair_starts(final=1, blocked=20, not_sampled=80)))
+    texts = [notice.text for notice in notices(few)]
+    assert any("20 of 101 attempts" in text and "blocked 20." in text for text in texts)
+
+
 def test_a_log_without_any_walltime_is_noticed() -> None:
     told = "The log knows no walltime of any attempt: estimates are what attempts really took"
     all_unknown = contents(_with(pool(), ("walltime_unknown", 1_000.0)))

@@ -1,0 +1,41 @@
+"""Estimates of cost: of what they depend, and which way."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from audit.model import Backfill, Order, Policy
+from audit.simulation.budget.cost import costs, depths
+from tests.naive.simulation import Log
+from tests.strategies import arrays, logs
+
+
+@given(logs(limited=True))
+def test_depth_counts_who_runs_and_waits(log: Log) -> None:
+    work = arrays(log)
+    depth = depths(work)
+    for j, subject in enumerate(log.jobs):
+        if not work.queued[j]:
+            continue
+        there = 0
+        for k in range(len(log.jobs)):
+            known = work.start[k] < 2**62
+            runs = known and work.start[k] < subject.arrival < work.end[k]
+            first = k < j and (work.queued[k] or (work.blocked[k] and known))
+            waits = first and (work.open[k] if not known else work.start[k] >= subject.arrival)
+            there += bool(runs or waits)
+        assert depth[j] == there
+
+
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_deeper_queues_cost_more(backfill: Backfill) -> None:
+    @given(logs())
+    def compare(log: Log) -> None:
+        work = arrays(log)
+        cost = costs(work, Policy(Order.fcfs, backfill))
+        order = np.argsort(depths(work), kind="stable")
+        assert (cost > 0).all()
+        assert (np.diff(cost[order]) >= 0).all()
+        assert (costs(work, Policy(Order.fairshare, backfill)) > cost).all()
+
+    compare()
