@@ -2,7 +2,7 @@
 
     python bench/deep_queues.py        # some minutes; prints a table, and audit's constants
 
-Logs into which more arrives than the pool can do, so that the queue grows to 30,000; of each depth
+Logs into which more arrives than the pool can do, so that the queue grows to 25,000; of each depth
 some attempts are asked for. Schedules of first come first served with ``easy`` throughout. CPU of
 one thread, kernels warm. What is printed last stands in ``audit/simulation/budget/cost.py``.
 """
@@ -24,9 +24,10 @@ CAPACITY = 1000
 ATTEMPTS = 50_000
 LOADS = {
     0.9: {0: 4_000, 10: 4_000, 30: 4_000, 100: 1_000},
-    3.0: {1_000: 1_000, 3_000: 300, 10_000: 100, 30_000: 30},
+    3.0: {1_000: 1_000, 3_000: 300, 10_000: 100, 25_000: 30},
 }
 """By load, the depths that are looked for, and how many attempts nearest to each are asked for."""
+BY_TIME = (Order.fcfs, Order.sjf, Order.lxf, Order.nuwt, Order.fairshare)
 ENOUGH_S = 30.0
 """A load's lines end when they have taken so long."""
 
@@ -61,14 +62,24 @@ def measured(backfill: Backfill) -> Iterator[tuple[float, float]]:
         for wanted, most in asked.items():
             if time.process_time() - begin > ENOUGH_S or wanted > depth.max() + 1_000:
                 break
-            dear = backfill is Backfill.conservative and wanted >= 100
-            number = -(-most // 50) if dear else most
+            plans = backfill in (Backfill.conservative, Backfill.conservative_replan)
+            dear = plans and wanted >= 100
+            number = -(-most // 150) if dear else most
             nearest = np.sort(np.argsort(np.abs(depth - wanted), kind="stable")[:number])
             fair, forward = spent(work, policy, nearest)
             here = float(depth[nearest].mean())
             print(f"| {backfill} | {here:,.0f} | {fair * 1e6:,.0f} | {forward * 1e6:,.0f} |")
             sys.stdout.flush()
             yield here, fair + forward
+
+
+def orders() -> None:
+    """How many times as much other orders cost where 1,000 run and wait."""
+    work = deep(3.0)
+    nearest = np.sort(np.argsort(np.abs(depths(work) - 1_000), kind="stable")[:60])
+    costs = {order: sum(spent(work, Policy(order), nearest)) for order in BY_TIME}
+    for order, cost in costs.items():
+        print(f"{order}: {cost / costs[Order.fcfs]:.0f} times")
 
 
 def main() -> None:
@@ -80,6 +91,7 @@ def main() -> None:
         fitted[backfill] = (float(np.exp(constant)), float(power))
     for backfill, (constant, power) in fitted.items():
         print(f"Backfill.{backfill.name}: ({constant:.1e}, {power:.2f}),")
+    orders()
 
 
 if __name__ == "__main__":
