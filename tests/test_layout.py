@@ -78,7 +78,6 @@ TESTED_IN: Final = {
     "pipeline/published": "oneoff/explain/test_explain",
     "report/render/identity": "oneoff/test_verify",
     "simulation/fidelity": "metrics/attempts/test_fidelity",
-    "simulation/limit_check": "simulation/test_check",
     "store/streams": "store/test_database",
     "kernels/room": "studies/fit/compute/test_observed",
     "studies/fit/charts": "studies/fit/test_plan",

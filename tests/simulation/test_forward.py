@@ -144,6 +144,19 @@ def test_known_fair_start_times_change_no_figure(log: Log, policy: Policy) -> No
     assert all(np.array_equal(a, b) for a, b in zip(whole, quick, strict=True))
 
 
+def test_who_comes_at_the_known_fair_start_time_itself_may_go_first() -> None:
+    # 1   a a b j j    j was expected to start at 2; under sjf b, which comes then, is shorter.
+    a = Job(0, 2, 2, (1,), 0, 2, owner="ann")
+    j = Job(0, 2, 2, (1,), 3, 5, owner="bob")
+    b = Job(2, 1, 1, (1,), 2, 3, owner="cem")
+    work = arrays(Log((a, j, b), (1,)))
+    for order, start in ((Order.sjf, 3), (Order.fcfs, 2)):
+        policy = Policy(order, Backfill.none)
+        strict = fair_starts(work, policy).strict
+        assert strict[1] == 2
+        assert forward_starts(work, policy, strict=strict).start[1] == start
+
+
 @given(logs(limited=True), policies(intervals=True))
 def test_who_is_alone_has_lost_nothing_to_others(log: Log, policy: Policy) -> None:
     """And whose user nobody knows has lost nothing to its own."""

@@ -137,6 +137,49 @@ def test_the_short_resource_is_that_which_lacks_most() -> None:
     assert got[3] == [0, 0, 8 + 1, 0, 0, 0]  # at last J is in its way
 
 
+def test_of_two_that_lack_as_much_the_counted_one_is_short_then_the_first_named() -> None:
+    # A (ann) holds 6 of 8 cpus, B (bob) both gpus and C (cem) all memory. J asks for 6 cpus and 1
+    # gpu: it lacks 4/8 and 1/2. K (3 cpus fewer) lacks no cpus, but 1/2 of the gpus and of memory.
+    memory, gpus, cpus = ("mem_bytes", 2), ("gpus", 2), ("cpus", 8)
+    records = [
+        ended(0, 0, 10, 6, "ann", gpus=0, mem_bytes=0),
+        ended(0, 0, 10, 0, "bob", gpus=2, mem_bytes=0),
+        ended(0, 0, 10, 0, "cem", gpus=0, mem_bytes=2),
+        ended(1, 10, 11, 6, "ann", gpus=1, mem_bytes=0),
+        ended(2, 10, 11, 2, "bob", gpus=1, mem_bytes=1),
+    ]
+    own, others = [0, 0, 8, 0, 0, 0], [0, 0, 0, 8, 0, 0]
+    for amounts in ((cpus, gpus, memory), (gpus, memory, cpus), (memory, gpus, cpus)):
+        got = parts(*records, pool=Pool("main", Resource.cpus, 8, amounts=amounts))
+        assert got[3] == [0, 0, 9, 0, 0, 0]
+        assert got[4] == (own if amounts.index(gpus) < amounts.index(memory) else others)
+
+
+def test_who_comes_after_the_last_in_the_queue_has_left() -> None:
+    # Bob's runs on 3 of 4 from 0 to 10. Cem's (4) comes at 1 and is cancelled at 3, when nobody
+    # waits behind it; Ann's (2) comes at 4, after bob's all the same.
+    gone = {"submit_time": 1, "end_time": 3, "cpus": 4, "state": "CANCELLED", "user": "cem"}
+    got = parts(ended(0, 0, 10, 3, "bob"), gone, ended(4, 10, 12, 2, "ann"))
+    assert got[1:] == [[0, 0, 0, 2, 0, 0], [0, 0, 0, 6, 0, 0]]
+
+
+def test_what_is_its_own_when_others_of_its_user_have_left_the_queue() -> None:
+    # Dan's takes all until 6. Of Ann's, which ask for all too, the third (from the midst of the
+    # queue) and the last are cancelled at 5; the others run from 6, 8 and 9 on.
+    asks: dict[str, Any] = {"cpus": 4, "user": "ann"}
+    gone = {**asks, "end_time": 5, "state": "CANCELLED"}
+    got = parts(
+        ended(0, 0, 6, 4, "dan"),
+        ended(1, 6, 8, 4, "ann"),
+        ended(2, 8, 9, 4, "ann"),
+        {**gone, "submit_time": 3},
+        ended(4, 9, 10, 4, "ann"),
+        {**gone, "submit_time": 4},
+    )
+    assert got[1:3] == [[0, 0, 0, 5, 0, 0], [0, 0, 2, 4, 0, 0]]
+    assert got[3:] == [[0, 0, 0, 2, 0, 0], [0, 0, 3, 2, 0, 0], [0, 0, 0, 1, 0, 0]]
+
+
 def test_who_never_started_and_who_still_waits_are_before_others() -> None:
     # N (4) waits from 0 until it is cancelled at 6, P (2) from 1 on; J (3) waits 2-9, nothing runs.
     gone = {"submit_time": 0, "end_time": 6, "cpus": 4, "state": "CANCELLED"}
