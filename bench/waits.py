@@ -44,7 +44,6 @@ TITLES = {
     "told": "gain held out, nats",
     "told_lower": "from",
     "told_upper": "to",
-    "unexplained": "unexplained then",
 }
 EXPLAINED = 3
 
