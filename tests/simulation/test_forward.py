@@ -198,6 +198,16 @@ def test_its_own_later_blocked_attempts_are_left_out_too() -> None:
         assert (made.start[1], made.without_own[1]) == (5, 2)
 
 
+def test_a_blocked_attempt_that_has_ended_counts_towards_no_limit() -> None:
+    # Ann may run one: X, which waited for a licence, ran until 2; j comes at 3.
+    ann = (("ann", 1, True),)
+    x = Job(0, 2, 2, (1,), 0, 2, owner="ann", blocked=True, counts=ann)
+    j = Job(3, 1, 1, (1,), 3, 4, owner="ann", counts=ann)
+    log = Log((x, j), (9,), most=(("ann", 1),))
+    for backfill in Backfill:
+        assert starts(log, Policy(Order.fcfs, backfill))[1] == 3
+
+
 # As tables
 
 COLUMNS = ["start_modelled", "overtaken_s", "overtaken_own_s", "unmodelled_s", "fst_status"]

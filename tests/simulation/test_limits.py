@@ -189,6 +189,15 @@ def test_windows_that_are_never_open_together_are_exceeded() -> None:
     assert starts(pool, [asked(0, 1, 5), asked(0, 1, 5, "bob")]) == [None, HOUR]
 
 
+def test_windows_go_on_behind_what_the_calendar_is_known_for() -> None:
+    # Only the first hour of a week is open, and one of Ann's runs at a time: each takes a week but
+    # a second, so they start week after week, in the third year too.
+    week = 168 * HOUR
+    pool = ONE_EACH._replace(windows=(Window(tuple(range(1, 168))),))
+    records = [asked(k, 1, week - 1) for k in range(110)]
+    assert starts(pool, records)[1:] == [k * week for k in range(1, 110)]
+
+
 def test_the_tabu_search_knows_no_limits() -> None:
     described = describe(frame([asked(0, 1, 5)]), [ONE_EACH])
     with pytest.raises(SimulationError, match="limits or windows"):
