@@ -52,7 +52,10 @@ def lead(story: Story) -> str:
 def policy(story: Story) -> str:
     """The modelled policy, as a reader knows it."""
     asked = story.subject.pool.policy
-    return f"{asked.order.value} + {asked.backfill.value}"
+    pool = story.subject.pool
+    held = [word for word, of in (("limits", pool.limits), ("windows", pool.windows)) if of]
+    within = f", within its {' and '.join(held)}" if held else ""
+    return f"{asked.order.value} + {asked.backfill.value}{within}"
 
 
 def _who(story: Story) -> str:
@@ -82,7 +85,8 @@ def _crowds(story: Story) -> str:
     running, queued = story.running, story.queued
     text = f"When it came, {told(running)} ran and {told(queued)} waited before it"
     own = running.own + queued.own
-    return text + (f"; {own:,} of these were of the same user." if own else ".")
+    were = "was" if own == 1 else "were"
+    return text + (f"; {own:,} of these {were} of the same user." if own else ".")
 
 
 def _size(size: int, unit: str) -> str:
@@ -167,8 +171,8 @@ def _costs(story: Story) -> str:
         return ""
     told = ", ".join(_cost(cost) for cost in costly)
     return (
-        f"Most of that is due to the later arrivals of {told}: so much earlier it would have "
-        "started without those of this one user. Such times do not add up: what one leaves "
+        f"Of single users, the later arrivals of {told} cost it most: so much earlier it would "
+        "have started without those of this one user. Such times do not add up: what one leaves "
         "another may take."
     )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from audit.model import Limit, Scope, Window
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Cost, Starts, Story, Trust
 from audit.oneoff.explain.telling import story as told
@@ -58,8 +59,17 @@ def test_what_later_arrivals_cost_and_what_stays_unexplained() -> None:
 def test_only_those_whose_arrivals_cost_are_named() -> None:
     costs = (Cost("dot", 3, 50), Cost("eve", 1, 0), Cost(None, 2, -7))
     said = text(costs=costs)
-    assert "later arrivals of dot (50 s): so much earlier" in said
+    assert "later arrivals of dot (50 s) cost it most" in said
     assert "eve" not in said
+
+
+def test_limits_and_windows_of_the_pool_are_named() -> None:
+    made = story()
+    night = Window((1, 2), Scope())
+    pool = POOL._replace(limits=(Limit(1, None, "user", Scope()),), windows=(night,))
+    limited = replace(made, subject=replace(made.subject, pool=pool))
+    assert sentences.policy(made) == "fcfs + easy"
+    assert sentences.policy(limited) == "fcfs + easy, within its limits and windows"
 
 
 def test_how_far_to_trust_the_model() -> None:
