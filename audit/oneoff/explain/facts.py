@@ -178,10 +178,11 @@ def _crowd(found: Scene, those: Bools, left_s: Ints) -> Crowd:
 
 def _before(found: Scene) -> Bools:
     """Who comes before the subject in the order."""
-    place = len(found.work.arrival) if found.place is None else found.place
-    before: Bools = np.arange(len(found.work.arrival)) < place
+    arrival = found.work.arrival
     if found.place is None:
-        before = found.work.arrival <= found.subject.arrival
+        by_then: Bools = arrival <= found.subject.arrival
+        return by_then
+    before: Bools = np.arange(len(arrival)) < found.place
     return before
 
 
