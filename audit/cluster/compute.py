@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit import config
-from audit.cluster import charges, decayed, ranking
+from audit.cluster import charges, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.metrics.attempts import anatomy, performance, population, users
@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 def compute(
     attempts: pl.DataFrame,
     setting: Setting,
-    spans: Mapping[Period, int],
+    seeds: Mapping[Period, int],
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
@@ -63,7 +63,7 @@ def compute(
     Args:
         attempts: all its attempts, columns of ``model.ATTEMPTS``.
         setting: its pools, zone and instant.
-        spans: the periods to report, each with the seed of its bootstrap.
+        seeds: the periods to report, each with the seed of its bootstrap.
         chosen: the configuration in force.
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
@@ -75,7 +75,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, spans, chosen, fairshare, known, kept, progress)
+    tables = _tables(attempts, setting, seeds, chosen, fairshare, known, kept, progress)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -86,7 +86,7 @@ def compute(
 def _tables(
     attempts: pl.DataFrame,
     setting: Setting,
-    spans: Mapping[Period, int],
+    seeds: Mapping[Period, int],
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
@@ -99,11 +99,12 @@ def _tables(
     )
     yield Rows("coverage_result", None, _coverage(described, setting.zone))
     charged = charges.charged(described, setting, fairshare)
+    log = spans.whole_log(attempts, setting.now)
     del attempts, described
-    for period in spans:
+    for period in seeds:
         for part in decayed.histories(charged, setting, period, fairshare):
             yield Rows(HISTORY, period, part)
-    for period, compared in charges.compare(charged, setting, fairshare, spans):
+    for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
         yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
@@ -112,20 +113,22 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
-        jobs = waits.peer_waits(jobs, [*spans, *kept])
-        beyond = stuck.stuck(jobs, pool, setting.now, [*spans, *kept], chosen.metrics.tolerance_s)
+        jobs = waits.peer_waits(jobs, [*seeds, *kept])
+        beyond = stuck.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
         jobs = jobs.drop(_WRITTEN)
-        for period, seed in spans.items():
-            yield from _of_period(jobs, pool, period, setting, seed, chosen, ranked)
+        for period, seed in seeds.items():
+            covered = spans.covered(period, log)
+            yield from _of_period(jobs, pool, period, covered, setting, seed, chosen, ranked)
 
 
 def _of_period(
     jobs: pl.DataFrame,
     pool: Pool,
     period: Period,
+    covered: tuple[int, int],
     setting: Setting,
     seed: int,
     chosen: config.Config,
@@ -137,6 +140,7 @@ def _of_period(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
+        covered=covered,
     )
     of_pool = {"pool": pl.lit(pool.name)}
     observed = {**of_pool, "schedule": pl.lit(OBSERVED)}

@@ -36,8 +36,13 @@ class Identity:
 
     @property
     def seed(self) -> int:
-        """Of everything random in this run (SPEC §5)."""
-        return int(self.run_id[:15], 16)
+        """Of everything random in this run (SPEC §5).
+
+        The data and the period make it, not where a setting was written: what a flag says and a
+        log's header says as well gives the same intervals.
+        """
+        of = [self.input_hash, self.period.from_time, self.period.to_time]
+        return int(_sha256(json.dumps(of))[:15], 16)
 
     def note(self, con: Connection, stage: str, now: int | None = None) -> None:
         """Records a stage as done; ``now`` is None where no clock may show."""

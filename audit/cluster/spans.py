@@ -26,6 +26,16 @@ def whole_log(attempts: pl.DataFrame, now: int) -> Period:
     return Period("all", now if first is None else int(first), now)
 
 
+def covered(period: Period, log: Period) -> tuple[int, int]:
+    """From when to when a log speaks of a period, epoch s; all of one that it does not touch.
+
+    Nobody knows what a cluster did before its first record and after the last one, so figures by
+    time are of this span.
+    """
+    begin, end = max(period.from_time, log.from_time), min(period.to_time, log.to_time)
+    return (begin, end) if begin < end else (period.from_time, period.to_time)
+
+
 def between_days(from_day: str | None, to_day: str | None, log: Period, zone: ZoneInfo) -> Period:
     """The period that ``--from`` and ``--to`` ask for; what is left out is the log's own bound.
 

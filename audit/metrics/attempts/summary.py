@@ -65,6 +65,9 @@ class Options(NamedTuple):
     """Those for who may be named as waiting longer than peers; a multiple of 1,000."""
     tolerance_s: int = TOLERANCE_S
     """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
+    covered: tuple[int, int] | None = None
+    """From when to when the log speaks of the period, epoch s: integrals over time are of this span,
+    for nobody knows what the pool did outside. None: all of the period."""
 
 
 DEFAULTS: Final = Options()
@@ -89,7 +92,7 @@ def summarise(
             who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
             fair start times: left out where they are missing.
         pool: name and capacity.
-        period: which attempts are subjects, and what time integrals cover.
+        period: which attempts are subjects.
         now: when the log was taken, epoch s.
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, made from the run's inputs.
@@ -104,9 +107,10 @@ def summarise(
     resamples = Resamples(numbered["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
-    rows += _activity(described, pool, period, now, zone, seed, options)
+    span = options.covered or (period.from_time, period.to_time)
+    rows += _activity(described, pool, span, now, zone, seed, options)
     if len(pool.amounts) > 1:
-        rows += _resources(described, pool, period, now)
+        rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(numbered, zone)
     rows += figures.of_parts(attempts, resamples)
@@ -171,18 +175,18 @@ def _gave_up(held: pl.DataFrame) -> list[Row]:
 def _activity(
     described: pl.DataFrame,
     pool: Pool,
-    period: Period,
+    span: tuple[int, int],
     now: int,
     zone: ZoneInfo,
     seed: int,
     options: Options,
 ) -> list[Row]:
-    """What the pool did over the period, and day by day.
+    """What the pool did from the begin of ``span`` to its end, and day by day.
 
     The queue is unknown where nobody knows when any of those that started arrived.
     """
-    edges = day_edges(period.from_time, period.to_time, zone)
-    steps = [s.since for s in pool.steps if period.from_time < s.since < period.to_time]
+    edges = day_edges(*span, zone)
+    steps = [s.since for s in pool.steps if span[0] < s.since < span[1]]
     edges = sorted({*edges, *steps})
     had = [pool.capacity_at(begin) for begin in edges[:-1]]
     did = performance.activity(described, had or pool.capacity, edges, now)
@@ -220,12 +224,12 @@ def _activity(
     return rows
 
 
-def _resources(described: pl.DataFrame, pool: Pool, period: Period, now: int) -> list[Row]:
+def _resources(described: pl.DataFrame, pool: Pool, span: tuple[int, int], now: int) -> list[Row]:
     """How busy each resource of the pool was, where it is known how much there is of it."""
     rows = []
     for column, amount in pool.amounts:
         of_resource = described.with_columns(size=pl.col(column))
-        edges = sorted({period.from_time, period.to_time})
+        edges = sorted(set(span))
         share = performance.utilization(performance.activity(of_resource, amount, edges, now))
         rows.append(row("utilization", "resource", column, share, None))
     return rows
