@@ -22,6 +22,7 @@ from audit.store.histories import Histories
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result"),
+    *("advice_result", "advice_part"),
     *("run_note", "run"),
 )
 WHOLE: Final = ("clusters", "pools", "job_result", "stuck_result", "coverage_result")

@@ -17,6 +17,7 @@ from audit.metrics.attempts import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
 from audit.report import charged
+from audit.report.advice import advices
 from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import (
     DEFAULT,
@@ -185,7 +186,12 @@ def _pools(
     if schedule != OBSERVED:
         return made
     return tuple(
-        replace(pool, stuck=_stuck(stuck.filter(pl.col("pool") == pool.name))) for pool in made
+        replace(
+            pool,
+            stuck=_stuck(stuck.filter(pl.col("pool") == pool.name)),
+            advised=advices(con, cluster, period, pool.name),
+        )
+        for pool in made
     )
 
 

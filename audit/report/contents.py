@@ -12,6 +12,7 @@ from typing import Final
 
 from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
+from audit.report.advice_contents import NOTHING_TRIED, Advised
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
 SMALL_SAMPLE: Final = 30
@@ -288,6 +289,7 @@ class PoolPart:
     resources: tuple[ResourceUse, ...]  # empty where the pool has only one
     fair_start: FairStart
     stuck: Stuck | None = None  # None: nobody is
+    advised: Advised = NOTHING_TRIED
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

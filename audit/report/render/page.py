@@ -30,7 +30,7 @@ from audit.report.charts.usage import usage
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.render import export, identity, sandbox
 from audit.report.render.sandbox import Limits
-from audit.report.text import belief, overtaken, tables, wording
+from audit.report.text import advice, belief, overtaken, tables, wording
 from audit.report.text.findings import findings
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
@@ -308,6 +308,7 @@ def _environment() -> "Environment":
             ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
         ),
         (overtaken, ("most_overtaken",)),
+        (advice, ("sentences", "nothing", "doubt")),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})
     environment.bytecode_cache = _compiled(environment)

@@ -1,0 +1,90 @@
+"""What a report advises, in words.
+
+Where the model does not decide as the site did (SPEC §10), a change is a thing to try, and is
+worded as one.
+"""
+
+import math
+from typing import Final
+
+from audit.report.advice_contents import Advice, Advised, Change
+from audit.report.text import wording
+
+_TITLE: Final = 160
+_NAMED: Final = 2
+"""So many width classes that would lose are named; of others their number."""
+
+
+def doubt(advised: Advised) -> str:
+    """What to know before believing any of it; nothing where the model decides as the site did."""
+    if advised.believed or not advised.tried:
+        return ""
+    if advised.agreement is None:
+        return "How well the model fits this log is not known: take these as things to try."
+    return (
+        f"The model started {wording.percent(advised.agreement)} of those that waited when the "
+        "site did: take these as things to try."
+    )
+
+
+def nothing(advised: Advised) -> str:
+    """That no change is supported, and how many were tried; nothing where one is."""
+    if advised.changes:
+        return ""
+    if not advised.tried:
+        return "No change was tried: too few jobs waited, or none may be replayed."
+    tried = wording.plural(len(advised.tried), "change")
+    return f"No change supported: of {tried} replayed on this log, none helps beyond chance."
+
+
+def sentences(advice: Advice, *, believed: bool) -> str:
+    """The advice in two sentences: what to change, and who would wait how much less or more."""
+    title = wording.name(advice.title, _TITLE)
+    if not believed:
+        title = f"Try this: {title[:1].lower()}{title[1:]}"
+    whom = "jobs" if advice.width is None else jobs(advice, advice.width)
+    whom = wording.first_upper(whom) if believed else f"In replays, {whom}"
+    value, between = rounded(advice.gain)
+    told = [f"{whom} wait {value} less{between and f' ({between})'}"]
+    told += [
+        f"{jobs(advice, loser.width)} {rounded(loser.wait)[0]} more"
+        for loser in advice.losers[:_NAMED]
+    ]
+    more = len(advice.losers) - _NAMED
+    if more > 0:
+        told.append(f"{more} other width{'s' if more > 1 else ''} longer too")
+    return f"{title}. {', '.join(told)}."
+
+
+def jobs(advice: Advice, width: str) -> str:
+    """The jobs of a width class, such as ``65–128-CPU jobs``."""
+    label, kind = wording.width(width), wording.resource(advice.resource)
+    if label.startswith("over"):
+        return f"jobs of {label} {wording.resources(advice.resource)}"
+    return f"{label}-{kind} jobs"
+
+
+def rounded(change: Change) -> tuple[str, str]:
+    """A length of time to two digits, and its interval in the same unit: ``13 h``, ``4–16 h``.
+
+    The interval is empty where there is none.
+    """
+    unit, size = wording.time_unit(abs(change.value))
+    value = f"{_two_digits(change.value / size)} {unit}"
+    if change.lower is None or change.upper is None:
+        return value, ""
+    lower, upper = _two_digits(change.lower / size), _two_digits(change.upper / size)
+    dash = " to " if "−" in lower + upper else "–"
+    return value, f"{lower}{dash}{upper} {unit}"
+
+
+def _two_digits(value: float) -> str:
+    """To two significant digits, without an exponent."""
+    if value == 0:
+        return "0"
+    behind = 1 - math.floor(math.log10(abs(value)))
+    shown = round(value, behind)
+    text = f"{shown:,.{max(behind, 0)}f}"
+    if behind > 0:
+        text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "−")

@@ -1,0 +1,12 @@
+-- The changes that were tried on a pool in a period, what is advised first, each with what it would do to
+-- each width class.
+-- parameters: cluster VARCHAR, period VARCHAR, pool VARCHAR
+SELECT
+    advice.*, part.dimension_value AS part, part.attempts AS part_attempts,
+    part.difference_s, part.lower_s, part.upper_s, part.outcome AS part_outcome
+FROM advice_result AS advice
+LEFT JOIN advice_part AS part
+    ON part.cluster = advice.cluster AND part.period = advice.period AND part.pool = advice.pool
+    AND part.change = advice.change AND part.dimension = 'width_class'
+WHERE advice.cluster = $cluster AND advice.period = $period AND advice.pool = $pool
+ORDER BY place NULLS LAST, advice.change, part.dimension_value

@@ -1,0 +1,30 @@
+-- Small changes of a pool's policy that were replayed on the period's log, the advised ones first. Both replays begin alike; neither is the observed schedule.
+CREATE OR REPLACE VIEW advice AS
+SELECT
+    cluster, pool, period, place, title, change, outcome,
+    dimension, dimension_value, today_s, changed_s, gain_s, gain_lower_s, gain_upper_s,
+    saved_s, attempts, users, gaining_users, losing_users, run_id
+FROM advice_result
+ORDER BY cluster, pool, period, place NULLS LAST, change;
+
+COMMENT ON VIEW advice IS 'Small changes of a pool''s policy that were replayed on the period''s log, the advised ones first; compared with a replay of today''s policy, not with the observed schedule.';
+COMMENT ON COLUMN advice.cluster IS 'name of the cluster';
+COMMENT ON COLUMN advice.pool IS 'set of partitions that share hardware';
+COMMENT ON COLUMN advice.period IS 'name of the period';
+COMMENT ON COLUMN advice.place IS '1, 2, …: among what is advised; NULL: not advised';
+COMMENT ON COLUMN advice.title IS 'the change in words';
+COMMENT ON COLUMN advice.change IS 'the change as JSON';
+COMMENT ON COLUMN advice.outcome IS 'supported (it helps beyond chance), unsupported, outweighed (it helps some, but all together wait longer), not_tried (no budget was left)';
+COMMENT ON COLUMN advice.dimension IS 'whose mean wait it is judged by: all or width_class; NULL where it was not tried';
+COMMENT ON COLUMN advice.dimension_value IS 'the width class, in the pool''s counted resource';
+COMMENT ON COLUMN advice.today_s IS 'their mean wait in a replay of today''s policy; s';
+COMMENT ON COLUMN advice.changed_s IS 'the same after the change; s';
+COMMENT ON COLUMN advice.gain_s IS 'how much less that is; s, negative: they wait longer';
+COMMENT ON COLUMN advice.gain_lower_s IS 'lower end of its 95 % interval, corrected for the number of changes tried; s';
+COMMENT ON COLUMN advice.gain_upper_s IS 'its upper end; s';
+COMMENT ON COLUMN advice.saved_s IS 'how much less all attempts wait in sum; s, negative: more';
+COMMENT ON COLUMN advice.attempts IS 'attempts of the pool that were compared';
+COMMENT ON COLUMN advice.users IS 'their users';
+COMMENT ON COLUMN advice.gaining_users IS 'users who would wait less, beyond chance by their days';
+COMMENT ON COLUMN advice.losing_users IS 'users who would wait longer, beyond chance by their days';
+COMMENT ON COLUMN advice.run_id IS 'run that computed the row; see runs';

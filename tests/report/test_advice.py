@@ -1,0 +1,169 @@
+"""Advice as a report reads and words it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.model import Period
+from audit.report.advice import advices
+from audit.report.advice_contents import Advised, Change
+from audit.report.text import advice
+from audit.store import database
+from audit.store.database import Connection
+from tests import stores
+
+PERIOD = Period("2026-10", 1790805600, 1793487600)
+_KEY = {"cluster": "de'mo", "pool": "batch", "period": "2026-10", "run_id": "run-1"}
+RESERVE = '{"reservations": 4}'
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    con = stores.new(tmp_path / "audit.duckdb")
+    known = {"cluster": "de'mo", "pool": "batch", "resource": "cpus", "capacity": 4}
+    database.insert(con, "pools", pl.DataFrame([known]))
+    try:
+        yield con
+    finally:
+        con.close()
+
+
+def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **other: object) -> None:
+    row = {
+        **_KEY,
+        "change": change,
+        "title": "Reserve for the first four in the queue instead of one",
+        "place": place,
+        "outcome": "supported" if place else "unsupported",
+        "dimension": "width_class",
+        "dimension_value": "65-128",
+        "today_s": 72_000,
+        "changed_s": 39_600,
+        "gain_s": 32_400,
+        "gain_lower_s": 21_600,
+        "gain_upper_s": 43_200,
+        "saved_s": 10_000_000,
+        "attempts": 900,
+        "users": 40,
+        "gaining_users": 5,
+        "losing_users": 2,
+    }
+    database.insert(con, "advice_result", pl.DataFrame([row | other]))
+
+
+def _part(con: Connection, width: str, attempts: int, difference: int, outcome: str) -> None:
+    row = {
+        **_KEY,
+        "change": RESERVE,
+        "dimension": "width_class",
+        "dimension_value": width,
+        "attempts": attempts,
+        "users": 9,
+        "today_s": 1_000,
+        "changed_s": 1_000 + difference,
+        "difference_s": difference,
+        "lower_s": difference - 30,
+        "upper_s": difference + 30,
+        "outcome": outcome,
+    }
+    database.insert(con, "advice_part", pl.DataFrame([row]))
+
+
+def _fit(con: Connection, agreement: float, forward: float) -> None:
+    figures = {"agreement": agreement, "forward_correlation": forward, "wait_correlation": 0.5}
+    policy = {"order": "fcfs", "backfill": "easy", "fair_order": "fcfs", "unit": "1"}
+    database.insert(
+        con,
+        "fidelity_result",
+        pl.DataFrame(
+            [{**_KEY, **policy, "metric": name, "value": value} for name, value in figures.items()]
+        ),
+    )
+
+
+def _read(con: Connection) -> Advised:
+    return advices(con, "de'mo", PERIOD, "batch")
+
+
+def test_nothing_tried_is_said_so(con: Connection) -> None:
+    found = _read(con)
+    assert found == Advised()
+    assert advice.nothing(found).startswith("No change was tried")
+    assert advice.doubt(found) == ""
+
+
+def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
+    _fit(con, 0.9, 0.9)
+    _tried(con)
+    _part(con, "1", 500, 240, "loses")
+    _part(con, "2", 10, 3_600, "loses")
+    _part(con, "3-4", 40, 20, "unclear")
+    _part(con, "65-128", 30, -32_400, "gains")
+    found = _read(con)
+    (one,) = found.changes
+    assert [loser.width for loser in one.losers] == ["1", "2"]  # 500 · 240 > 10 · 3600
+    assert found.believed
+    assert advice.doubt(found) == advice.nothing(found) == ""
+    assert advice.sentences(one, believed=True) == (
+        "Reserve for the first four in the queue instead of one. 65–128-CPU jobs wait 9 h less "
+        "(6–12 h), 1-CPU jobs 4 min more, 2-CPU jobs 60 min more."
+    )
+
+
+def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> None:
+    _fit(con, 0.36, 0.9)
+    _tried(con, dimension="all", dimension_value=None)
+    found = _read(con)
+    assert not found.believed
+    assert advice.doubt(found) == (
+        "The model started 36.0 % of those that waited when the site did: take these as things to "
+        "try."
+    )
+    assert advice.sentences(found.changes[0], believed=False) == (
+        "Try this: reserve for the first four in the queue instead of one. In replays, jobs wait "
+        "9 h less (6–12 h)."
+    )
+
+
+def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:
+    _tried(con, place=None)
+    _tried(con, '{"depth": 2}', None)
+    _tried(con, '{"depth": 3}', None, outcome="not_tried", title="Deeper")
+    found = _read(con)
+    assert found.changes == ()
+    assert found.not_tried == ("Deeper",)
+    assert advice.nothing(found) == (
+        "No change supported: of 2 changes replayed on this log, none helps beyond chance."
+    )
+    assert advice.doubt(found).startswith("How well the model fits this log is not known")
+
+
+def test_the_best_come_first_and_no_more_than_three(con: Connection) -> None:
+    for place in (4, 2, 3, 1):
+        _tried(con, f'{{"depth": {place}}}', place)
+    assert [one.change[-2] for one in _read(con).changes] == ["1", "2", "3"]
+
+
+def test_the_evidence_is_a_query_and_names_cannot_break_out_of_it(con: Connection) -> None:
+    hostile = """{"who": "o'); DROP TABLE advice_part; --"}"""
+    _tried(con, hostile, title="Lift the limit of \u202eo'); <b>")
+    _part(con, "1", 500, 240, "loses")
+    database.execute(con, "UPDATE advice_part SET change = ?", [hostile])
+    (one,) = _read(con).changes
+    assert database.fetch(con, one.sql)["difference_s"].to_list() == [240]
+    assert advice.sentences(one, believed=True).startswith("Lift the limit of \\u202eo'); <b>. ")
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (Change(46_800, 14_400, 57_600), ("13 h", "4–16 h")),
+        (Change(3.44, 1, 5), ("3.4 s", "1–5 s")),
+        (Change(900_000, None, None), ("10 d", "")),
+        (Change(7_000, -3_600, 9_999_999), ("120 min", "−60 to 170,000 min")),
+    ],
+)
+def test_lengths_have_two_digits_and_one_unit(change: Change, shown: tuple[str, str]) -> None:
+    assert advice.rounded(change) == shown
