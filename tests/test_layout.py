@@ -77,6 +77,7 @@ TESTED_IN: Final = {
     "pipeline/computing": "oneoff/test_audit",
     "pipeline/published": "oneoff/explain/test_explain",
     "report/render/identity": "oneoff/test_verify",
+    "setup/rules": "cli/test_setup",
     "simulation/fidelity": "metrics/attempts/test_fidelity",
     "store/streams": "store/test_database",
     "kernels/room": "studies/fit/compute/test_observed",

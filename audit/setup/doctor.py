@@ -17,6 +17,7 @@ from audit.formats import dialects
 from audit.mail import transport
 from audit.nightly import sources
 from audit.report.render import page
+from audit.setup.rules import compare
 from audit.store import database, migrations, queries
 
 
@@ -54,7 +55,7 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
         ),
     ]
     if config_path is not None:
-        checks += _configured(config_path)
+        checks += _configured(config_path, published)
     if published is not None:
         checks.append(
             (f"database {published}", lambda: _published(published), "audit the logs again")
@@ -111,8 +112,8 @@ def _configuration(path: Path | None) -> str:
     return str(path)
 
 
-def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
-    """A check for each cluster, and for mail; none where the configuration itself is wrong."""
+def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[[], str], str]]:
+    """Checks of each cluster, and of mail; none where the configuration itself is wrong."""
     try:
         settings = config.load(path)
     except AuditError:
@@ -125,7 +126,17 @@ def _configured(path: Path) -> list[tuple[str, Callable[[], str], str]]:
         )
         for cluster in settings.clusters
     ]
-    return [*clusters, ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")]
+    database_path = published or path.parent / settings.output.database
+    rules: list[tuple[str, Callable[[], str], str]] = [
+        (
+            f"limits and windows of {cluster.name!r}",
+            partial(compare, cluster, settings, database_path),
+            "mend limits and windows of clusters.pools of this cluster",
+        )
+        for cluster in settings.clusters
+        if any(pool.limits or pool.windows for pool in cluster.pools)
+    ]
+    return [*clusters, *rules, ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.contention import blocked
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.attempts.reasons import blocked
 from audit.model import Backfill, Decision, IdleBecause, Order, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare

@@ -10,7 +10,7 @@ Source: SPEC §10, *Limits*.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -20,7 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit import periods
-from audit.model import Limit, Pool, Scope, Window
+from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.model import Limit, Pool, Window
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -40,18 +41,6 @@ AHEAD_S: Final = 366 * 86_400
 DAY_S: Final = 86_400
 THURSDAY: Final = 72
 """The hour of the week at which the epoch began."""
-
-LIMITING: Final = r"(?i)limit|max|^assoc|^qos"
-"""Recorded reasons of attempts that a limit held."""
-
-NAMED: Final = {
-    None: r"(?i)jobs?",
-    "cpus": r"(?i)cpu|proc|core",
-    "nodes": r"(?i)node",
-    "gpus": r"(?i)gpu|gres",
-    "mem_bytes": r"(?i)mem",
-}
-"""By what a recorded reason is told to speak of a limit on attempts, or on a resource."""
 
 
 class Edges(NamedTuple):
@@ -176,47 +165,6 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     )
 
 
-def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
-    """Whose recorded reason is a limit that is modelled: one of their own on what it names, [n].
-
-    Args:
-        held: as ``limits_of``, and reason.
-        limits: of the pool.
-    """
-    found = np.zeros(held.height, np.bool_)
-    for limit in limits:
-        named = held["reason"].str.contains(NAMED[limit.resource]).fill_null(False).to_numpy()
-        found |= named & in_scope(held, limit.scope)
-    found &= held["reason"].str.contains(LIMITING).fill_null(False).to_numpy()
-    return found
-
-
-def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
-    """Which attempts are in a scope, [n].
-
-    ``held``: columns user, account, qos, partition, walltime_s, occupancy, size.
-    """
-    inside = np.ones(held.height, np.bool_)
-    for name in ("user", "account", "qos", "partition"):
-        names = getattr(scope, name)
-        if names is not None:
-            inside &= _any_of(held[name], (names,) if isinstance(names, str) else names)
-    if scope.walltime_above_s is not None:
-        walltime = held["walltime_s"].fill_null(held["occupancy"]).to_numpy()
-        inside &= walltime > scope.walltime_above_s
-    if scope.size_above is not None:
-        inside &= held["size"].fill_null(0).to_numpy() > scope.size_above
-    if scope.size_up_to is not None:
-        inside &= held["size"].fill_null(0).to_numpy() <= scope.size_up_to
-    return inside
-
-
-def _any_of(column: pl.Series, names: Sequence[str]) -> Bools:
-    """Which elements are one of these names."""
-    found: Bools = column.is_in(list(names)).fill_null(False).to_numpy()
-    return found
-
-
 def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, pl.Series]:
     """Who counts towards a limit, in counters from ``counters`` on; the names of these."""
     amount = np.ones(held.height, np.int64)
@@ -232,7 +180,7 @@ def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, p
         found = whose.to_frame().join(table, on=limit.per, how="left", maintain_order="left")
         number = found["number"].cast(pl.Int64).fill_null(-1).to_numpy()
     attempt = np.flatnonzero(inside & (number >= 0))
-    free = _any_of(held["qos"], limit.exempt_qos)
+    free = any_of(held["qos"], limit.exempt_qos)
     return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
 
 

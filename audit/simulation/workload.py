@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import (
     amounts,
-    blocked,
     capacity_steps,
     counted_resources,
     reserved_rows,
 )
 from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Pool, Standing
-from audit.simulation.limits import UNLIMITED, Limits, covered, limits_of
+from audit.simulation.limits import UNLIMITED, Limits, limits_of
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_of
 
 Ints = NDArray[np.int64]
@@ -143,9 +143,6 @@ def workload_of_rows(
     held = held.filter(~reserved)
     request = [held[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
     occupancy = _ints(held["occupancy"])
-    held_up = held.select(blocked()).to_series().to_numpy()
-    if pool.limits:
-        held_up = held_up & ~covered(held, pool.limits)
     one = len(resources) == 1
     work = Workload(
         arrival=_ints(held["arrival_time"]),
@@ -155,7 +152,7 @@ def workload_of_rows(
         estimate=np.maximum(np.maximum(_ints(held["walltime_s"].fill_null(0)), occupancy), 1),
         request=request[0] if one else np.stack(request, 1),
         priority=held["priority"].fill_null(float("nan")).to_numpy().astype(np.float64),
-        blocked=held_up,
+        blocked=held_up(held, pool.limits),
         open=held["open"].to_numpy(),
         no_estimate=(held["open"] & held["walltime_s"].is_null()).to_numpy(),
         preempted=(held["state"] == "PREEMPTED").fill_null(False).to_numpy(),

@@ -7,13 +7,15 @@ import pytest
 from tests.cli.command import Run
 from tests.logs import busy, write
 
+DATABASE = "fairaudit-out/audit.duckdb"
+
 pytestmark = pytest.mark.usefixtures("one_chart")
 
 
 def test_doctor(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     run("audit", "a.swf", "--no-pdf")
-    done = run("doctor", "--db", "fairaudit-out/audit.duckdb")
+    done = run("doctor", "--db", DATABASE)
     assert "WRONG" not in done.stdout
     assert "60 attempts, every check passes" in done.stdout
     write(tmp_path / "my.toml", "[metrics]\ntau = 1\n")
@@ -21,6 +23,32 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "WRONG" in sick.stdout
     assert "did you mean metrics.tau_s?" in sick.stdout
     assert "2 of 8 checks failed" in sick.stderr
+
+
+def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
+    # Users are 1 to 3, and ask for 1 to 4 CPUs.
+    write(tmp_path / "a.swf", busy(60))
+    run("audit", "a.swf", "--no-pdf")
+
+    def said(rules: str, cluster: str = "a", check: int = 0) -> str:
+        text = f'[[clusters]]\nname = "{cluster}"\n[[clusters.pools]]\n'
+        write(tmp_path / "my.toml", f'{text}name = "all"\ncapacity = {{ cpus = 4 }}\n{rules}\n')
+        done = run("doctor", "--config", "my.toml", "--db", DATABASE, check=check)
+        return next((line for line in done.stdout.splitlines() if "limits and" in line), "")
+
+    each = 'limits = [{ most = 3, per = "user" }]'
+    assert said(each).endswith("1 limits, 0 windows; the logs have every name")
+    assert said('limits = [{ most = 1, user = ["1", "eve"], exempt_qos = ["high"] }]').endswith(
+        "1 limits, 0 windows; no log has user 'eve'; no log has qos 'high'"
+    )
+    assert "no log has partition 'gpu'" in said('windows = [{ hours = "Sun", partition = "gpu" }]')
+    assert said("limits = [{ most = 0, size_above = 2 }]").startswith("ok")
+    assert "no job that it is about asked for less than 3" in said(
+        'limits = [{ most = 2, resource = "cpus", size_above = 2 }]', check=2
+    )
+    assert "closed at all hours" in said('windows = [{ hours = "Mon-Sun" }]', check=2)
+    assert said(each, "other").endswith(f"{DATABASE} has no cluster 'other' yet")
+    assert said("") == ""
 
 
 @pytest.mark.usefixtures("short_paper")

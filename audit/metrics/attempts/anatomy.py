@@ -22,7 +22,8 @@ pool do not see fragments or features of nodes.
 
 Conventions: an unknown request is 0, and 0 fits always. Of an unknown user nothing is known to be
 its own. Attempts that never started wait until they are cancelled, open ones until ``now``, blocked
-ones and those in reservations do not wait; reservations leave the pool with what they hold.
+ones and those in reservations do not wait; reservations leave the pool with what they hold. Who was
+held by a limit that the pool has is not blocked (SPEC §10, *Limits*).
 
 Where it is known when the modelled policy would have started j (``simulation.decisions``), room
 splits into
@@ -33,6 +34,7 @@ splits into
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,14 +44,14 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import (
     amounts,
-    blocked,
     capacity_steps,
     counted_resources,
     reserved_rows,
 )
 from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import ordered
-from audit.model import SEQUENCE, Decision, Pool, Standing
+from audit.metrics.attempts.reasons import held_up
+from audit.model import SEQUENCE, Decision, Limit, Pool, Standing
 
 if TYPE_CHECKING:
     from audit.kernels import anatomy as kernels
@@ -66,6 +68,7 @@ SPLIT: Final = ("kept_s", "idle_s")
 _READ: Final = cs.by_name(
     *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
     *("reservation", "cpus", "nodes", "gpus", "mem_bytes", "ready_time", *SEQUENCE),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
     require_all=False,
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
@@ -77,7 +80,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order; with
             ready_time, decision and idle_because where ``simulation.decisions`` has added them.
-        pool: its amounts and what changed in them.
+        pool: its amounts, what changed in them, and its limits.
         now: when the log was taken, epoch s.
 
     Returns:
@@ -92,7 +95,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     Source: SPEC §10, *Anatomy*.
     """
     numbered = described.select(_READ).with_row_index("row")
-    held, reserved = _in_pool(numbered, now)
+    held, reserved = _in_pool(numbered, pool.limits, now)
     waits = held["waits"].to_numpy()
     parts = _take_apart(held, pool, reserved)
     rows = held["row"].to_numpy()
@@ -121,7 +124,9 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     return added.with_columns(idle_because=pl.when(pl.col("idle_s") > 0).then("idle_because"))
 
 
-def _in_pool(numbered: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _in_pool(
+    numbered: pl.DataFrame, limits: Sequence[Limit], now: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Those that wait or run in the pool, in their order; and those that run in reservations.
 
     With ``waits``, whether their wait is taken apart; ``leave``, when they leave the queue; and
@@ -137,9 +142,10 @@ def _in_pool(numbered: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFra
     )
     ends = pl.when(standing == Standing.RUNNING).then(pl.max_horizontal(pl.lit(now), start) + 1)
     runs = pl.col("start_time").is_not_null()
-    waits = leaves.is_not_null() & pl.col("arrival_time").is_not_null() & ~blocked()
+    waits = leaves.is_not_null() & pl.col("arrival_time").is_not_null()
+    turn = ~held_up(numbered.rename({"occupancy_s": "occupancy"}), limits)
     held = (
-        numbered.with_columns(waits=waits, leave=leaves)
+        numbered.with_columns(waits=waits & pl.Series(turn), leave=leaves)
         .filter(runs | pl.col("waits"))
         .with_columns(
             arrival_time=pl.coalesce("arrival_time", "start_time"),

@@ -1,9 +1,9 @@
-"""What the attempts of a pool compete for, and which of them do (SPEC §4, §5).
+"""What the attempts of a pool compete for, and which of them do not (SPEC §4, §5).
 
 Conventions: R resources, S capacity steps; amounts in the resources' own units, times in epoch s.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,6 @@ from audit.model import ATTEMPTS, Pool
 
 Ints = NDArray[np.int64]
 
-BLOCKED: Final = r"(?i)held|hold|limit|dependency|reservation|licen[cs]e|begintime|^assoc|^qos|^max"
-"""Recorded reasons of attempts that waited for something other than their turn (SPEC §5)."""
-
 
 class CapacitySteps(NamedTuple):
     """When a pool's amounts change; ascending."""
@@ -23,11 +20,6 @@ class CapacitySteps(NamedTuple):
     time: Ints  # [S]
     change: Ints  # [S, R]: what is added
     planned: NDArray[np.bool_]  # [S], known to planners beforehand
-
-
-def blocked() -> pl.Expr:
-    """Whether an attempt waited for something other than its turn, by its recorded reason."""
-    return pl.col("reason").str.contains(BLOCKED).fill_null(False)
 
 
 def reserved_rows(held: pl.DataFrame) -> pl.Series:

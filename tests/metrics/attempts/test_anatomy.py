@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.anatomy import COLUMNS, PARTS, anatomy
 from audit.metrics.attempts.population import describe
-from audit.model import Decision, Pool, Resource, Step
+from audit.model import Decision, Limit, Pool, Resource, Step
 from tests.kernels.forms import in_python
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
@@ -202,6 +202,15 @@ def test_blocked_and_reserved_ones_do_not_wait_but_the_blocked_use_the_pool() ->
     )
     assert got[:2] == [[None] * 6, [None] * 6]
     assert got[2] == [5, 0, 0, 3, 0, 0]
+
+
+def test_who_was_held_by_a_limit_that_the_pool_has_waits() -> None:
+    # B (2) waits 0-6, held by a limit; A has 3 of 4 until 4. Nobody else was before it.
+    records = (ended(0, 0, 4, 3), ended(0, 6, 8, 2, "bob", reason="AssocMaxJobsLimit"))
+    assert parts(*records)[1] == [None] * 6
+    for limit, is_covered in ((Limit(1, per="user"), True), (Limit(2, "cpus"), False)):
+        pool = POOL._replace(limits=(limit,))
+        assert parts(*records, pool=pool)[1] == ([2, 0, 0, 4, 0, 0] if is_covered else [None] * 6)
 
 
 def test_nothing_known_of_a_request_always_fits() -> None:

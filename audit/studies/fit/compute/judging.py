@@ -23,9 +23,9 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.attempts.reasons import in_scope
 from audit.model import Limit, Pool
 from audit.simulation.decisions import decisions
-from audit.simulation.limits import in_scope
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 from audit.studies.fit.compute import chains, days
 from audit.studies.fit.compute.hours import HOUR_S, hour_of_week

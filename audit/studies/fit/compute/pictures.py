@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from audit.metrics.attempts.reasons import in_scope
 from audit.model import Limit
-from audit.simulation.limits import in_scope
 from audit.simulation.workload import NEVER, Ints
 from audit.studies.fit.compute import levels
 from audit.studies.fit.compute.hours import HOUR_S, WEEK, hour_of_week

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit.metrics.attempts.reasons import in_scope
 from audit.model import Scope
-from audit.simulation.limits import in_scope
 from audit.simulation.workload import Bools, Ints
 from audit.studies.fit.compute.observed import Floats
 
@@ -30,7 +30,7 @@ def scopes(frame: pl.DataFrame, idle: Floats | Ints) -> list[tuple[Scope, Bools]
     """The scopes that hold ``WORTH`` of what is unexplained, the wider ones first.
 
     Args:
-        frame: as ``simulation.limits.in_scope`` takes it.
+        frame: as ``metrics.attempts.reasons.in_scope`` takes it.
         idle: what is unexplained of each attempt, ≥ 0.
 
     Returns:

@@ -1,0 +1,64 @@
+"""Which recorded reasons block, and which a limit of the model covers."""
+
+import polars as pl
+import pytest
+
+from audit.metrics.attempts.reasons import covered, held_up
+from audit.model import Limit, Scope
+
+JOBS = Limit(4, per="user")
+CPUS = Limit(64, "cpus", "user")
+WALLTIME = Limit(0, scope=Scope(walltime_above_s=3_600))
+
+
+def one(reason: str | None) -> pl.DataFrame:
+    row = {"user": "ann", "account": "physics", "qos": "normal", "partition": "batch"}
+    numbers = {"size": 4, "walltime_s": 7_200, "occupancy": 60}
+    return pl.DataFrame(
+        [{"reason": reason, **row, **numbers}], schema_overrides={"reason": pl.String}
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit"),
+    [
+        ("AssocMaxJobsLimit", JOBS),
+        ("AssociationJobLimit", JOBS),
+        ("QOSMaxJobsPerUserLimit", JOBS),
+        ("QOSMaxCpuPerUserLimit", CPUS),
+        ("AssocGrpCpuLimit", CPUS),
+        ("QOSMaxCpuPerJobLimit", CPUS),
+        ("AssocMaxWallDurationPerJobLimit", WALLTIME),
+        ("PartitionTimeLimit", WALLTIME),
+    ],
+)
+def test_a_limit_covers_what_it_is_on_and_nothing_else(reason: str, limit: Limit) -> None:
+    for other in (JOBS, CPUS, WALLTIME, Limit(9, "nodes"), Limit(9, "gpus")):
+        assert covered(one(reason), [other]).tolist() == [other == limit]
+        assert held_up(one(reason), [other]).tolist() == [other != limit]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("QOSGrpCPUMinutesLimit", "AssocGrpCPURunMinutesLimit", "QOSMaxCpuMinutesPerJobLimit"),
+        *("QOSMaxSubmitJobPerUserLimit", "AssocGrpSubmitJobsLimit", "JobArrayTaskLimit"),
+        *("QOSMaxCpuPerNode", "QOSMinCpuNotSatisfied", "PartitionNodeLimit", "AssocGrpWallLimit"),
+        *("JobHeldUser", "Dependency", "BeginTime", "Licenses", "Reservation"),
+    ],
+)
+def test_what_no_limit_of_the_model_is_about_is_blocked(reason: str) -> None:
+    assert held_up(one(reason), [JOBS, CPUS, WALLTIME, Limit(9, "nodes")]).tolist() == [True]
+
+
+def test_it_must_be_ones_own() -> None:
+    held = one("QOSMaxJobsPerUserLimit")
+    assert covered(held, [JOBS._replace(scope=Scope(user=("ann", "bob")))]).all()
+    assert not covered(held, [JOBS._replace(scope=Scope(user="bob"))]).any()
+    assert not covered(held, [JOBS._replace(exempt_qos=("normal",))]).any()
+    assert not covered(held, [WALLTIME._replace(scope=Scope(walltime_above_s=7_200))]).any()
+
+
+@pytest.mark.parametrize("reason", ["Priority", "Resources", "None", "ReqNodeNotAvail", None])
+def test_ones_turn_is_not_blocked(reason: str | None) -> None:
+    assert not held_up(one(reason), []).any()
