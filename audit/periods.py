@@ -6,6 +6,7 @@ where a period is made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
@@ -103,8 +104,8 @@ def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period
     """The periods of one kind that hold the epoch seconds from ``first`` to ``last``.
 
     Args:
-        kind: ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44) or ``"month"``
-            (2026-10).
+        kind: ``"day"`` (named 2026-10-31), ``"week"`` (from Monday; 2026-W44), ``"month"``
+            (2026-10), ``"quarter"`` (2026-Q4) or ``"year"`` (2026).
         first: epoch s.
         last: epoch s, ≥ ``first``.
         in_zone: in which they begin.
@@ -120,19 +121,37 @@ def covering(kind: str, first: int, last: int, in_zone: ZoneInfo) -> list[Period
             "day": start.isoformat(),
             "week": "{}-W{:02d}".format(*start.isocalendar()[:2]),
             "month": f"{start:%Y-%m}",
+            "quarter": f"{start.year}-Q{(start.month + 2) // 3}",
+            "year": str(start.year),
         }[kind]
         found.append(Period(name, day_start(start, in_zone), day_start(after, in_zone)))
         start = after
     return found
 
 
+def kind_of(name: str) -> str | None:
+    """The kind of the period that :func:`covering` names so; None for any other name."""
+    return next((kind for kind, form in _NAMES.items() if re.fullmatch(form, name)), None)
+
+
+_NAMES = {
+    "day": r"\d{4}-\d\d-\d\d",
+    "week": r"\d{4}-W\d\d",
+    "month": r"\d{4}-\d\d",
+    "quarter": r"\d{4}-Q\d",
+    "year": r"\d{4}",
+}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
 def _period_start(kind: str, day: date) -> date:
-    if kind == "month":
-        return day.replace(day=1)
+    if kind in _MONTHS:
+        return day.replace(month=day.month - (day.month - 1) % _MONTHS[kind], day=1)
     return day - timedelta(days=day.weekday()) if kind == "week" else day
 
 
 def _period_after(kind: str, start: date) -> date:
-    if kind == "month":
-        return (start + timedelta(days=31)).replace(day=1)
+    if kind in _MONTHS:
+        months = start.month - 1 + _MONTHS[kind]
+        return start.replace(year=start.year + months // 12, month=months % 12 + 1)
     return start + timedelta(days=7 if kind == "week" else 1)

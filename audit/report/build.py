@@ -48,6 +48,7 @@ from audit.report.decayed import usages
 from audit.report.fair_start import fair_starts
 from audit.report.settings import settings_of
 from audit.report.text.definitions import definitions
+from audit.report.trending import trends
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -87,12 +88,17 @@ def build(
     inputs = tuple(
         Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
     )
+    trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
+    pools = tuple(
+        replace(pool, trend=trend.get(pool.name))
+        for pool in _pools(con, cluster, period, schedule, options, settings)
+    )
     decayed = usages(con, cluster, period, zone_name, options.rows, settings)
     charges = charged.charges(con, cluster, period)
     return Contents(
         cluster=cluster,
         span=_span(con, cluster, period, schedule, zone_name),
-        pools=_pools(con, cluster, period, schedule, options, settings),
+        pools=pools,
         usages=decayed,
         coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
         notes=notes,

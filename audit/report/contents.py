@@ -13,6 +13,7 @@ from typing import Final
 from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
 from audit.report.advice_contents import NOTHING_TRIED, Advised
+from audit.report.trend import Trend
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
 SMALL_SAMPLE: Final = 30
@@ -290,6 +291,7 @@ class PoolPart:
     fair_start: FairStart
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = NOTHING_TRIED
+    trend: Trend | None = None  # None: nothing ended
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

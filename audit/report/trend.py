@@ -1,39 +1,43 @@
 """Whether it is getting better: the main figures of one stretch of time after another."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from audit.report.contents import Figure
+
+class Estimate(NamedTuple):
+    """A figure with its 95 % interval; None: not known."""
+
+    value: float | None
+    lower: float | None = None
+    upper: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """The main figures of one stretch of time, of attempts that ended in it."""
+    """The main figures of one stretch of time, of attempts that ended in it; times in s."""
 
     label: str  # such as 1996-10, 2026-W44 or 2026-10-31
     from_time: int  # epoch s
     to_time: int
     attempts: int
-    wait_mean: Figure
-    overtaken_time_mean: Figure
-    wait_room_share: Figure
+    wait_mean: Estimate
+    overtaken_time_mean: Estimate
+    wait_room_share: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a figure differs from what it was before, and the 95 % interval of the difference."""
+    """By how much a figure differs from what it was before, in its own unit."""
 
     metric: str
     before: float
-    difference: float
-    lower: float | None
-    upper: float | None
+    difference: Estimate
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether the interval leaves out no difference at all."""
-        return (
-            self.lower is not None and self.upper is not None and not self.lower <= 0 <= self.upper
-        )
+        """Whether its interval leaves out that nothing changed."""
+        _, lower, upper = self.difference
+        return lower is not None and upper is not None and not lower <= 0 <= upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,13 @@ class Trend:
     unit: str  # day | week | month | quarter | year
     points: tuple[TrendPoint, ...]
     changes: tuple[Change, ...] = ()
-    """Of the period against the one before; of a whole log, of its later half against the earlier."""
-    since: str = ""
+    """Of the period against the one before; of a whole log, of its later half against its
+    earlier."""
+    before: str = ""
     """What the changes are against, in words."""
+    settings_changed: bool = False
+    """Whether that was computed under another configuration or policy."""
+
+    def change(self, metric: str) -> Change | None:
+        """The change of ``metric``; None where there is nothing to compare with."""
+        return next((change for change in self.changes if change.metric == metric), None)

@@ -66,7 +66,7 @@ class Options(NamedTuple):
     tolerance_s: int = TOLERANCE_S
     """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
     covered: tuple[int, int] | None = None
-    """From when to when the log speaks of the period, epoch s: integrals over time are of this span,
+    """From when to when the log speaks of the period, epoch s: integrals over time are of this,
     for nobody knows what the pool did outside. None: all of the period."""
 
 

@@ -1,0 +1,146 @@
+"""The main figures of a pool over time: of one stretch after another, and what changed.
+
+Each figure is a ratio of sums over the attempts that ended in a stretch:
+
+    wait_mean           = Σ wait / number of attempts
+    wait_room_share     = Σ wait_room / Σ wait, of waits that were taken apart        (SPEC §10)
+    overtaken_time_mean = Σ overtaken / number, of attempts with a forward start      (SPEC §10)
+
+Users are resampled, each with all its attempts of all stretches (SPEC §5, *Uncertainty*): who runs
+in two stretches is the same user in both, so what differs between users does not blur how one
+stretch differs from another.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.uncertainty import NONE, RESAMPLES, Interval, Resamples, interval
+
+Floats = NDArray[np.float64]
+
+SUMS: Final = pl.Schema(
+    {
+        "stretch": pl.Int64,
+        "user": pl.String,  # null: the log names none; all of those together are one
+        "first_arrival": pl.Int64,  # epoch s, of its attempts in the stretch
+        "attempts": pl.Int64,
+        "wait_s": pl.Int64,
+        "apart_s": pl.Int64,  # waits that were taken apart
+        "wait_room_s": pl.Int64,
+        "judged": pl.Int64,  # attempts with a forward start that counts, or that one stands for
+        "overtaken_s": pl.Int64,  # over these
+    }
+)
+"""What each user adds to the sums of each stretch; one row per pair that has any attempt."""
+
+_ADDED: Final = tuple(name for name in SUMS if name not in {"stretch", "user", "first_arrival"})
+
+RATIOS: Final = {
+    "wait_mean": ("wait_s", "attempts"),
+    "overtaken_time_mean": ("overtaken_s", "judged"),
+    "wait_room_share": ("wait_room_s", "apart_s"),
+}
+"""The figures, and the sums above and below their lines."""
+
+
+class Measured(NamedTuple):
+    """A figure with its 95 % interval; times in s."""
+
+    value: float | None
+    within: Interval
+
+
+class Course(NamedTuple):
+    """The figures of each stretch by name, and how the last differs from the one before."""
+
+    figures: tuple[dict[str, Measured], ...]
+    attempts: tuple[int, ...]
+    differences: dict[str, Measured]
+    """Empty where there are fewer than two stretches."""
+
+
+def course(sums: pl.DataFrame, stretches: int, seed: int, resamples: int = RESAMPLES) -> Course:
+    """The figures of ``stretches`` stretches of time.
+
+    Args:
+        sums: columns of ``SUMS``; ``stretch`` counts from 0.
+        stretches: how many there are, those without any attempt included.
+        seed: of the bootstrap, ≥ 0.
+        resamples: how many.
+
+    Returns:
+        Each figure, None where nothing is below its line; intervals of none with fewer than two
+        users in them. A difference is that of the last stretch less the last but one, None where
+        either is.
+    """
+    units = _numbered(sums)
+    drawn = Resamples(int(units.max(initial=-1)) + 1, seed, resamples)
+    of_stretch = [
+        _stretch(sums.filter(pl.col("stretch") == k), units[sums["stretch"] == k], drawn)
+        for k in range(stretches)
+    ]
+    return Course(
+        tuple({name: at.measured(name) for name in RATIOS} for at in of_stretch),
+        tuple(int(at.sums["attempts"]) for at in of_stretch),
+        _differences(of_stretch),
+    )
+
+
+def _numbered(sums: pl.DataFrame) -> NDArray[np.int64]:
+    """The number of each row's user: by what it did, so that a name changes no interval."""
+    did = [name for name in _ADDED if name != "attempts"]
+    users = sums.group_by("user").agg(pl.col("first_arrival").min(), pl.col(_ADDED).sum())
+    users = users.sort("first_arrival", "attempts", *did, "user").with_row_index("unit")
+    numbered = sums.join(users.select("user", "unit"), on="user", how="left", nulls_equal=True)
+    return numbered["unit"].cast(pl.Int64).to_numpy()
+
+
+class _Stretch(NamedTuple):
+    """The sums of one stretch, and those of each resample."""
+
+    sums: dict[str, float]
+    resampled: dict[str, Floats]
+    users: int
+
+    def measured(self, name: str) -> Measured:
+        above, below = RATIOS[name]
+        if not self.sums[below]:
+            return Measured(None, NONE)
+        value = self.sums[above] / self.sums[below]
+        if self.users < 2:
+            return Measured(value, NONE)
+        some = self.resampled[below] > 0
+        return Measured(value, interval(self.resampled[above][some] / self.resampled[below][some]))
+
+
+def _stretch(rows: pl.DataFrame, units: NDArray[np.int64], drawn: Resamples) -> _Stretch:
+    columns = [rows[name].cast(pl.Float64).to_numpy() for name in _ADDED]
+    resampled = drawn.sums(units, *columns)
+    sums = [float(column.sum()) for column in columns]
+    return _Stretch(
+        dict(zip(_ADDED, sums, strict=True)),
+        dict(zip(_ADDED, resampled, strict=True)),
+        len(units),
+    )
+
+
+def _differences(of_stretch: Sequence[_Stretch]) -> dict[str, Measured]:
+    if len(of_stretch) < 2:
+        return {}
+    before, last = of_stretch[-2:]
+    found = {}
+    for name, (above, below) in RATIOS.items():
+        if not (before.sums[below] and last.sums[below]):
+            continue
+        value = last.sums[above] / last.sums[below] - before.sums[above] / before.sums[below]
+        some = (before.resampled[below] > 0) & (last.resampled[below] > 0)
+        of_last, of_before = (
+            at.resampled[above][some] / at.resampled[below][some] for at in (last, before)
+        )
+        enough = min(before.users, last.users) >= 2 and some.any()
+        found[name] = Measured(value, interval(of_last - of_before) if enough else NONE)
+    return found

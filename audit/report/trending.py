@@ -1,0 +1,144 @@
+"""How the main figures of each pool went over time, read from the database."""
+
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit.metrics.course import Course, Measured, course
+from audit.model import COUNTED, Period
+from audit.periods import covering, kind_of, zone
+from audit.report.trend import Change, Estimate, Trend, TrendPoint
+from audit.store import queries
+from audit.store.database import Connection
+
+POINTS = 24
+"""A trend has at most so many points."""
+_SEED = 0
+"""Of the bootstrap: the same users give the same intervals, whatever else is drawn."""
+_UNITS = ("day", "week", "month", "quarter", "year")
+
+
+def trends(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    schedule: str,
+    zone_name: str,
+    resamples: int,
+) -> dict[str, Trend]:
+    """The trend of each pool in which anything ended.
+
+    Of one of the periods that a site reports (a month, say) it goes over up to 24 of them, the last
+    being this, and changes are against the one before. Of any other it goes over days, weeks,
+    months, quarters or years inside it, whichever are the shortest that make no more than 24, and
+    changes are of its later half against its earlier.
+
+    Args:
+        con: a store or a published snapshot.
+        cluster: its name in the database.
+        period: one whose figures were computed.
+        schedule: whose.
+        zone_name: the cluster's, in which days begin.
+        resamples: of the bootstrap.
+    """
+    unit = kind_of(period.name)
+    if unit is None:
+        unit, over = _inside(period, zone(zone_name))
+        middle = (period.from_time + period.to_time + 1) // 2
+        halves = [
+            Period("earlier half", period.from_time, middle),
+            Period("later half", middle, period.to_time + period.whole_log),
+        ]
+        before, changed = "the earlier half of the log", False
+    else:
+        over = _until(con, cluster, period)
+        halves = over[-2:] if over[-2:-1] and over[-2].to_time == period.from_time else []
+        before = f"{halves[0].name}" if halves else ""
+        changed = bool(halves) and _settings_differ(con, cluster, halves)
+    of_pools = _courses(con, cluster, schedule, over, resamples)
+    of_halves = _courses(con, cluster, schedule, halves, resamples) if halves else {}
+    return {
+        pool: Trend(
+            unit,
+            _points(over, made),
+            _changes(of_halves.get(pool)),
+            before,
+            settings_changed=changed,
+        )
+        for pool, made in of_pools.items()
+    }
+
+
+def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
+    for unit in _UNITS:
+        found = covering(unit, period.from_time, period.to_time, in_zone)
+        if len(found) <= POINTS:
+            break
+    return unit, found[-POINTS:]
+
+
+def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
+    """The computed periods of the same kind up to this one, the newest last."""
+    kind = kind_of(period.name)
+    known = queries.run(con, "computed", cluster=cluster)
+    found = [
+        Period(name, from_time, to_time)
+        for name, from_time, to_time, _ in known.iter_rows()
+        if kind_of(name) == kind and from_time < period.from_time
+    ]
+    return [*found, period][-POINTS:]
+
+
+def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bool:
+    """Whether these were computed under different configurations."""
+    known = {
+        queries.run(con, "report_run", cluster=cluster, period=period.name)["config_hash"].item(0)
+        for period in periods
+    }
+    return len(known) > 1
+
+
+def _courses(
+    con: Connection, cluster: str, schedule: str, over: list[Period], resamples: int
+) -> dict[str, Course]:
+    sums = queries.run(
+        con,
+        "report_course",
+        cluster=cluster,
+        schedule=schedule,
+        from_times=[stretch.from_time for stretch in over],
+        to_times=[stretch.to_time for stretch in over],
+        counted=list(COUNTED),
+    )
+    return {
+        pool: course(sums.filter(pl.col("pool") == pool), len(over), _SEED, resamples)
+        for pool in sums["pool"].unique(maintain_order=True)
+    }
+
+
+def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:
+    return tuple(
+        TrendPoint(
+            stretch.name,
+            stretch.from_time,
+            stretch.to_time,
+            attempts,
+            **{name: _estimate(measured) for name, measured in figures.items()},
+        )
+        for stretch, figures, attempts in zip(over, made.figures, made.attempts, strict=True)
+    )
+
+
+def _changes(made: Course | None) -> tuple[Change, ...]:
+    if made is None:
+        return ()
+    before = made.figures[0]
+    return tuple(
+        Change(name, value, _estimate(difference))
+        for name, difference in made.differences.items()
+        if (value := before[name].value) is not None
+    )
+
+
+def _estimate(measured: Measured) -> Estimate:
+    return Estimate(measured.value, *measured.within)

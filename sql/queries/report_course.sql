@@ -1,0 +1,32 @@
+-- What each user adds to the main figures of stretches of time, by the attempts that ended in them.
+-- parameters: cluster VARCHAR, schedule VARCHAR, from_times BIGINT[], to_times BIGINT[], counted VARCHAR[]
+WITH stretches AS (
+    SELECT
+        unnest(range(len($from_times::BIGINT[]))) AS stretch,
+        unnest($from_times::BIGINT[]) AS from_time,
+        unnest($to_times::BIGINT[]) AS to_time
+),
+judged AS (
+    SELECT
+        pool, "user", arrival_time, end_time, wait_s, wait_room_s, overtaken_s,
+        CASE
+            WHEN overtaken_s IS NOT NULL AND miss_strict_s IS NOT NULL
+                AND list_contains($counted::VARCHAR[], fst_status)
+            THEN coalesce(fst_weight, 1)
+        END AS weight
+    FROM job_result
+    WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
+)
+SELECT
+    pool, stretch, "user",
+    min(arrival_time) AS first_arrival,
+    count(*) AS attempts,
+    sum(wait_s)::BIGINT AS wait_s,
+    coalesce(sum(wait_s) FILTER (wait_room_s IS NOT NULL), 0)::BIGINT AS apart_s,
+    coalesce(sum(wait_room_s), 0)::BIGINT AS wait_room_s,
+    coalesce(sum(weight), 0)::BIGINT AS judged,
+    coalesce(sum(weight * overtaken_s), 0)::BIGINT AS overtaken_s
+FROM judged
+JOIN stretches ON end_time >= from_time AND end_time < to_time
+GROUP BY ALL
+ORDER BY pool, stretch, "user" NULLS FIRST
