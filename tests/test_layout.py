@@ -40,7 +40,6 @@ TESTED_IN: Final = {
     "cluster/compute": "oneoff/test_audit",
     "cluster/identity": "oneoff/test_verify",
     "cluster/results": "nightly/test_run",
-    "cluster/spans": "oneoff/test_audit",
     "config/mail": "config/test_file",
     "config/output": "config/test_file",
     "config/runs": "config/test_file",

@@ -8,9 +8,11 @@ import pytest
 from audit import periods
 from audit.errors import UsageError
 from audit.model import Period
+from audit.periods import covering, day_start, kind_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HOUR = 3600
+KINDS = ("day", "week", "month", "quarter", "year")
 
 
 def test_days_of_a_clock_change_last_as_long_as_they_do() -> None:
@@ -61,3 +63,19 @@ def test_days_are_read_as_written() -> None:
     assert periods.day_after(date(2026, 10, 31)) == date(2026, 11, 1)
     with pytest.raises(UsageError, match="write it like 2026-10-31"):
         periods.parse_day("31.10.2026")
+
+
+def test_quarters_and_years_cover_what_they_should() -> None:
+    first, last = day_start(date(2025, 11, 30), BERLIN), day_start(date(2026, 4, 1), BERLIN)
+    names = [[one.name for one in covering(kind, first, last, BERLIN)] for kind in KINDS]
+    assert [len(one) for one in names] == [123, 19, 6, 3, 2]
+    assert names[3] == ["2025-Q4", "2026-Q1", "2026-Q2"]
+    assert names[4] == ["2025", "2026"]
+    quarter = covering("quarter", first, first, BERLIN)[0]
+    assert (quarter.from_time, quarter.to_time) == (
+        day_start(date(2025, 10, 1), BERLIN),
+        day_start(date(2026, 1, 1), BERLIN),
+    )
+    for kind, of_kind in zip(KINDS, names, strict=True):
+        assert {kind_of(name) for name in of_kind} == {kind}
+    assert [kind_of(name) for name in ("all", "2026-01-01..2026-02-01", "")] == [None] * 3

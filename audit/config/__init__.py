@@ -5,7 +5,7 @@ defaults here. Time in seconds, memory as DuckDB writes it (``4GB``).
 """
 
 from audit.config.clusters import Cluster
-from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty
+from audit.config.figures import Bound, Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.file import Config, load
 from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
@@ -19,6 +19,7 @@ from audit.config.usage import ByResource, Share, Usage, Weights
 __all__ = [
     "PLACEHOLDERS",
     "Amounts",
+    "Bound",
     "ByResource",
     "Cluster",
     "Config",
@@ -41,6 +42,7 @@ __all__ = [
     "Threshold",
     "Uncertainty",
     "Usage",
+    "Verdict",
     "Weights",
     "Window",
     "allowed",

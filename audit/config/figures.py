@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from audit.config.sections import Section
 
@@ -38,3 +38,24 @@ class Threshold(Section):
     metric: str
     above: float
     dimension: str = "all"
+
+
+class Bound(Section):
+    """From where on a share warns, and from where on it fails."""
+
+    warn: float = Field(ge=0, le=1)
+    fail: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Bound:
+        if self.fail < self.warn:
+            raise ValueError(f"fail ({self.fail:g}) must not be below warn ({self.warn:g})")
+        return self
+
+
+class Verdict(Section):
+    """When a report says that a scheduler is fair, and when that it is not."""
+
+    overtaken: Bound = Bound(warn=0.1, fail=0.25)
+    room: Bound = Bound(warn=0.25, fail=0.5)
+    longer: Bound = Bound(warn=0.01, fail=0.1)

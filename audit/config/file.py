@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError, field_validator, model_validator
 
 from audit.config.clusters import Cluster
-from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty
+from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
 from audit.config.runs import Ingest, Retention, Service
@@ -28,6 +28,7 @@ class Config(Section):
     store: Store = Store()
     sql: Sql = Sql()
     report: Report = Report()
+    verdict: Verdict = Verdict()
     output: Output = Output()
     service: Service = Service()
     retention: Retention = Retention()

@@ -200,6 +200,8 @@ _EQUALITY: Final = (
     Measure("re_unfairness", "Shortfall per attempt (overall unfairness)", PER_ATTEMPT,
             RESOURCE_TIME, _OWNED, "Σ max(deserved − consumed, 0) / attempts whose size is known",
             _SABIN_RE, Table.EQUALITY),
+    Measure("consumed", "Consumed", AREA, RESOURCE_TIME, _OWNED,
+            "Σ size · occupancy of the attempts whose size is known"),
     Measure("re_unfairness_share", "Shortfall as a share of what was consumed", ONE, SHARE, _OWNED,
             "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY),
     Measure("re_treated_unfairly_share", "Attempts that got less than an equal share", ONE, SHARE,
@@ -269,6 +271,8 @@ _FAIR_STARTS: Final = (
     Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
             "mean of forward start − strict FST: what later arrivals cost an attempt under the "
             "modelled policy; < 0: they gained it time", when=_FORWARD),
+    Measure("overtaken_wait_share", "Waiting that later arrivals cost", ONE, SHARE, _JUDGED,
+            "Σ (forward start − strict FST) / Σ wait", when=_FORWARD),
     Measure("overtaken_own_time_mean", "… of it by later arrivals of its own user", SECONDS,
             DURATION, _JUDGED, "mean of forward start − the same without what the attempt's user "
             "brought later; never called unfairness", when=_FORWARD),

@@ -12,6 +12,7 @@ from audit.files.replace import drafting
 from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.report import build
+from audit.report.bounds import Bound, Bounds
 from audit.report.contents import Contents, Options
 from audit.report.render import page, sandbox
 from audit.store.database import Connection
@@ -38,7 +39,9 @@ def prepare(config: Config, *, pdf: bool) -> None:
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
     """All that the report of a period says; as long as the configuration wants it."""
-    options = Options(rows=config.report.rows, examples=config.report.examples)
+    of = config.verdict
+    bounds = Bounds(*(Bound(each.warn, each.fail) for each in (of.overtaken, of.room, of.longer)))
+    options = Options(rows=config.report.rows, examples=config.report.examples, bounds=bounds)
     return build.build(con, cluster, period, options)
 
 

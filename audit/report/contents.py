@@ -13,6 +13,7 @@ from typing import Final
 from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
 from audit.report.advice_contents import NOTHING_TRIED, Advised
+from audit.report.bounds import BOUNDS, Bounds
 from audit.report.trend import Trend
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
@@ -30,6 +31,8 @@ class Options:
     """Refused lines quoted for each reason."""
     gaps: int = 5
     """Stretches of days without records that are listed."""
+    bounds: Bounds = BOUNDS
+    """From where on a report passes, warns and fails."""
 
 
 DEFAULT: Final = Options()

@@ -10,7 +10,10 @@ WITH beside AS (
     FROM summary_result
     WHERE cluster = $cluster AND schedule = $schedule AND period = $period
         AND dimension IN ('user', 'account')
-        AND metric IN ('peer_ratio', 'peer_ratio_alone', 'excess_wait', 'peer_named', 'peer_flood')
+        AND (
+            metric IN ('peer_ratio', 'peer_ratio_alone', 'excess_wait', 'peer_named', 'peer_flood')
+            OR regexp_full_match(metric, 'wait_(room|shared|own|earlier|later|down)_share')
+        )
 )
 SELECT
     pool, dimension, dimension_value, metric, value, lower, upper, unit, attempts

@@ -151,7 +151,7 @@ def _unfairness(part: Part, resamples: Resamples) -> list[Row]:
         Ratio("re_treated_unfairly_share", "re_treated", "one"),
         Ratio("re_unfairness_net", "re_unfairness", "one"),
     ]
-    return part.ratios(figures, resamples)
+    return [*part.ratios(figures, resamples), part.total("consumed", "re_consumed")]
 
 
 def _number(condition: pl.Expr) -> pl.Expr:
@@ -235,11 +235,13 @@ _FORWARD_TERMS: Final[Mapping[str, pl.Expr]] = {
     "own": pl.col("overtaken_own_s").fill_null(0),
     "own_known": _number(pl.col("overtaken_own_s").is_not_null()),
     "unmodelled": pl.col("unmodelled_s"),
+    "wait": pl.col("wait_s"),
     "miss": pl.col("miss_strict_s"),
     "explained": pl.min_horizontal(pl.col("overtaken_s").clip(0), "miss_strict_s"),
 }
 _FORWARD_FIGURES: Final = [
     Ratio("overtaken_time_mean", "overtaken", "one"),
+    Ratio("overtaken_wait_share", "overtaken", "wait"),
     Ratio("overtaken_own_time_mean", "own", "own_known"),
     Ratio("unmodelled_time_mean", "unmodelled", "one"),
     Ratio("miss_explained_share", "explained", "miss"),

@@ -8,12 +8,13 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 from audit.errors import ReportError
 from audit.model import Period
+from audit.report.bounds import Bound, Bounds
 from audit.report.contents import Contents, Options
 
 _MARK: Final = "fairaudit-report:"
@@ -69,12 +70,21 @@ def _claim(word: bytes) -> Claim:
             Period(str(name), int(from_time), int(to_time)),
             str(said["run_id"]),
             str(said["version"]),
-            Options(**{key: int(value) for key, value in said["options"].items()}),
+            _options(said["options"]),
         )
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
         raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (
             error
         )
+
+
+def _options(said: Mapping[str, Any]) -> Options:
+    bounds = {
+        name: Bound(float(bound["warn"]), float(bound["fail"]))
+        for name, bound in said["bounds"].items()
+    }
+    numbers = {name: int(value) for name, value in said.items() if name != "bounds"}
+    return Options(**numbers, bounds=Bounds(**bounds))
 
 
 def _parts(report: bytes) -> Iterator[bytes]:

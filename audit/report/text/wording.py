@@ -309,6 +309,69 @@ def interval(figure: Figure) -> str:
     return f"{number(figure.lower)} to {number(figure.upper)}"
 
 
+def rough(figure: Figure) -> str:
+    """The value of a figure in two digits, as one speaks of it: ``13 h``, ``21 %``."""
+    return UNKNOWN if figure.value is None else _in_unit(figure, figure.value)
+
+
+def rough_interval(figure: Figure) -> str:
+    """Its interval likewise, in the unit of its value: ``4–16 h``; nothing where it has none."""
+    if figure.value is None or figure.lower is None or figure.upper is None:
+        return ""
+    unit, size = _rough_unit(figure)
+    between = " to " if figure.lower < 0 else "–"
+    return f"{two_digits(figure.lower / size)}{between}{two_digits(figure.upper / size)}{unit}"
+
+
+def rough_duration(seconds: float) -> str:
+    """A length of time in two digits and one unit."""
+    unit, size = time_unit(abs(seconds))
+    return f"{two_digits(seconds / size)} {unit}"
+
+
+def rough_percent(share: float) -> str:
+    """A share in two digits."""
+    return f"{two_digits(share * 100)} %"
+
+
+def _in_unit(figure: Figure, value_: float) -> str:
+    unit, size = _rough_unit(figure)
+    return f"{two_digits(value_ / size)}{unit}"
+
+
+def _rough_unit(figure: Figure) -> tuple[str, float]:
+    match _shown(figure):
+        case Shown.DURATION:
+            unit, size = time_unit(abs(figure.value or 0.0))
+            return f" {unit}", size
+        case Shown.SHARE:
+            return " %", 0.01
+        case Shown.RESOURCE_TIME:
+            return "", 3_600
+        case Shown.COUNT | Shown.NUMBER:
+            return "", 1
+
+
+def two_digits(value_: float) -> str:
+    """A number to two significant digits, and to no more than one behind the point."""
+    if abs(value_) < 0.05:
+        return "0"
+    digits = max(1 - math.floor(math.log10(abs(value_))), -12)
+    rounded = round(value_, min(digits, 1))
+    return _minus(f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}")
+
+
+def one_in(share: float) -> str:
+    """A share as people say it: ``3 in 10``, ``1 in 40``."""
+    if share <= 0:
+        return "none"
+    if share >= 0.95:
+        return "nearly all" if share < 1 else "all"
+    if share < 0.28:
+        return f"1 in {count(round(1 / share))}"
+    return f"{round(share * 10)} in 10"
+
+
 def time_unit(seconds: float) -> tuple[str, int]:
     """The unit in which ``seconds`` is a handy number, and its length."""
     for unit, size, least in (("d", 86_400, 2), ("h", 3_600, 2), ("min", 60, 1)):

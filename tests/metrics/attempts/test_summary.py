@@ -99,6 +99,7 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
     assert naive.close(got["re_unfairness"], unfair / len(sized), scale)
     assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(sized), scale)
+    assert got["consumed"] == sum(one.size * (one.end - one.start) for one in sized)
     treated = sum(u > 0 for u in unfairness)
     assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(sized), rel=1e-15)
 
@@ -186,6 +187,17 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
     assert second["re_unfairness"] == 50.0  # B: deserved 50·2 + 50·4, consumed 200; /2
 
 
+def test_what_the_pool_did_is_of_the_time_that_the_log_speaks_of() -> None:
+    """Of a day of which the log covers an hour, the pool of 4 was half busy in that hour."""
+    attempts = describe(frame([ended(3_600, 3_600, 7_200, 2)]), [POOL])
+    described = overtakes(resource_equality(attempts, 7_200))
+    day = Period("a day", 0, 86_400)
+    for covered, busy in (((3_600, 7_200), 0.5), (None, 0.5 / 24)):
+        options = QUICK._replace(covered=covered)
+        got = values(summarise(described, POOL, day, 7_200, BERLIN, 1, options))
+        assert got["utilization"] == pytest.approx(busy)
+
+
 def test_the_report_divides_as_resource_equality_itself_does() -> None:
     """By the attempts whose size is known."""
     unknown = {**ended(0, 2, 8, 0), "cpus": None}
@@ -266,6 +278,6 @@ def test_units_and_names() -> None:
         ),
         "nuwt_f": "(s/(resource·s))²",
         **dict.fromkeys([f"wait_{part}_share" for part in PARTS], "1"),
-        "idle_usable": "resource·s",
+        **dict.fromkeys(["idle_usable", "consumed"], "resource·s"),
         **dict.fromkeys(["nuwt_entities", "nuwt_single_job", "nuwt_no_usage"], "users"),
     }  # fmt: skip

@@ -1,0 +1,119 @@
+"""What is found about users and accounts, beside others with jobs alike."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from audit.report.contents import Breakdown, Entities, Entity
+from audit.report.judgement.finding import Cause, Finding
+from audit.report.judgement.place import Place
+from audit.report.text import wording
+
+_PARTS: Final = {
+    "room": "with room for its jobs",
+    "shared": "with room that others could claim first",
+    "own": "behind jobs of its own",
+    "earlier": "behind those who had come before",
+    "later": "behind those who came later",
+    "down": "while the machine was too small",
+}
+"""What a part of a wait was, said of one user or account."""
+
+
+def of_owners(place: Place) -> Iterator[Finding]:
+    """Who waits longer than others with jobs alike, beyond chance; and who does so by floods.
+
+    An account that is one user by another name is left out: its user is there.
+    """
+    for of in (place.pool.users, place.pool.accounts):
+        for part in of.longer:
+            if of.kind == "user" or not same_as_a_user(place, part):
+                yield _longer(place, of, part)
+        for part in of.floods:
+            if of.kind == "user" or not same_as_a_user(place, part):
+                yield _flood(place, of, part)
+
+
+def same_as_a_user(place: Place, account: Breakdown) -> bool:
+    """Whether one user has exactly the attempts and the waiting of an account."""
+    found = entity(place.pool.accounts, account.label)
+    return found is not None and any(
+        (user.attempts, user.tuwt_s, user.tusa) == (found.attempts, found.tuwt_s, found.tusa)
+        for user in place.pool.users.rows
+    )
+
+
+def entity(of: Entities, name: str) -> Entity | None:
+    """What is known of the user or account of that name."""
+    return next((row for row in of.rows if row.name == name), None)
+
+
+def what_happened(place: Place, of: Entities, part: Breakdown) -> str:
+    """In what most of its waiting passed; and how it can wait long and still have got much."""
+    shares = {name: part.figure(f"wait_{name}_share").value or 0.0 for name in _PARTS}
+    name, share = max(shares.items(), key=lambda item: item[1])
+    told = f"{wording.rough_percent(share)} of its waiting was {_PARTS[name]}" if share else ""
+    row = entity(of, part.label)
+    if row is None or not row.re_unfairness_net or row.re_unfairness_net >= 0:
+        return told
+    got = wording.amount(-row.re_unfairness_net, place.pool.resource)
+    # both can be true: peers compare waiting with others' waiting, equal sharing what was held
+    beyond = f"while it ran it had {got} beyond an equal share: many jobs at a time"
+    return f"{told}; {beyond}" if told else beyond
+
+
+def _longer(place: Place, of: Entities, part: Breakdown) -> Finding:
+    ratio, excess = part.figure("peer_ratio"), part.figure("excess_wait")
+    name = wording.name(part.label, 30)
+    return Finding(
+        subject=f"{wording.first_upper(of.kind)} {name}",
+        about=of.kind,
+        name=part.label,
+        measure="peer_ratio",
+        figure=ratio,
+        effect=_beyond(ratio.value),
+        sure=_beyond(ratio.lower),
+        part=_part(place, of, part.label),
+        cause=Cause.UNEQUAL_WAITS,
+        action=f"Ask why: limits, priorities or holds of this {of.kind}.",
+        anchor=place.anchor("peers"),
+        sql=place.owners_sql(of.kind, "peer_ratio"),
+        text=place.text(
+            f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
+            f"others with jobs alike ({wording.rough_interval(ratio)}), {wording.rough(excess)} "
+            "more in all."
+        ),
+    )
+
+
+def _flood(place: Place, of: Entities, part: Breakdown) -> Finding:
+    ratio = part.figure("peer_ratio")
+    name = wording.name(part.label, 30)
+    return Finding(
+        subject=f"{wording.first_upper(of.kind)} {name}",
+        about=of.kind,
+        name=part.label,
+        measure="peer_ratio",
+        figure=ratio,
+        effect=_beyond(ratio.value),
+        sure=_beyond(ratio.lower),
+        part=_part(place, of, part.label),
+        cause=Cause.OWN_FLOOD,
+        action=f"Talk to this {of.kind} about spreading submissions, or cap what it has running.",
+        anchor=place.anchor("peers"),
+        sql=place.owners_sql(of.kind, "peer_ratio"),
+        text=place.text(
+            f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
+            "others, but only in floods of its own jobs."
+        ),
+    )
+
+
+def _beyond(ratio: float | None) -> float:
+    """The part of its waiting that a ratio to peers puts beyond theirs."""
+    return 1 - 1 / ratio if ratio and ratio > 0 else 0.0
+
+
+def _part(place: Place, of: Entities, name: str) -> float:
+    row = entity(of, name)
+    whole = sum(each.tusa for each in of.rows)
+    return row.tusa / whole if row is not None and whole else 0.0

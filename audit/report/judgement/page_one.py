@@ -1,0 +1,158 @@
+"""Page one: everything that it says, as one record, before any HTML.
+
+Of the pool in which most was consumed; the others have a line each.
+"""
+
+from dataclasses import dataclass
+
+from audit.report.contents import Contents, PoolPart
+from audit.report.judgement import owners, pool, usage, waits
+from audit.report.judgement.finding import Finding, ranked
+from audit.report.judgement.levels import Level
+from audit.report.judgement.place import Place
+from audit.report.judgement.questions import Question, questions
+from audit.report.judgement.verdict import Verdict, verdict
+from audit.report.text import belief, wording
+from audit.report.text.standing import State, standing
+
+HURT = 5
+"""So many of those who are hurt most are told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """One reason to believe the report, or not to."""
+
+    level: Level
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hurt:
+    """Somebody who is hurt most: whose, by how much, and what happened."""
+
+    subject: str
+    anchor: str
+    attempts: int
+    lost: str
+    """Per attempt, in words."""
+    lost_s: float
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageOne:
+    """What page one says of one pool."""
+
+    place: Place
+    verdict: Verdict
+    trust: tuple[Trust, ...]
+    questions: tuple[Question, ...]
+    hurt: tuple[Hurt, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def longest_lost_s(self) -> float:
+        """The most that anybody among ``hurt`` lost, for bars."""
+        return max((row.lost_s for row in self.hurt), default=0.0)
+
+
+def page_one(contents: Contents) -> PageOne | None:
+    """Page one of the pool in which most was consumed; None where nothing could be measured."""
+    measured = [pool_ for pool_ in contents.pools if pool_.attempts]
+    if not measured:
+        return None
+    return of_pool(contents, max(measured, key=lambda of: of.figure("consumed").value or 0.0))
+
+
+def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
+    """Page one of one pool."""
+    number = contents.pools.index(pool_) + 1
+    several = len(contents.pools) > 1
+    place = Place(contents.cluster, contents.span.name, pool_, number, several)
+    answers = questions(place, contents.options.bounds)
+    return PageOne(
+        place,
+        verdict(place, answers),
+        _trust(contents, pool_),
+        answers,
+        _hurt(place),
+        ranked(
+            [
+                *waits.of_waits(place),
+                *owners.of_owners(place),
+                *pool.of_pool(place),
+                *usage.of_usage(contents),
+            ]
+        ),
+    )
+
+
+def _trust(contents: Contents, of: PoolPart) -> tuple[Trust, ...]:
+    return _records(contents), _machine(of), _model(of)
+
+
+def _records(contents: Contents) -> Trust:
+    stands = standing(contents)
+    refused = f"{wording.count(contents.refused)} of {wording.count(contents.records)} refused"
+    level = {State.COMPLETE: Level.PASS, State.PARTIAL: Level.WARN}.get(stands.state, Level.FAIL)
+    return Trust(level, "Records", f"{stands.state.value}, {refused}")
+
+
+def _machine(of: PoolPart) -> Trust:
+    over = of.figure("over_capacity_time").value or 0.0
+    size = wording.plural(of.capacity, wording.resource(of.resource))
+    text = f"{size}, exceeded {wording.percent(over)} of the time" if over else size
+    return Trust(Level.WARN if over > 0.01 else Level.PASS, "Machine size", text)
+
+
+def _model(of: PoolPart) -> Trust:
+    fidelity = of.fair_start.fidelity
+    if fidelity is None or not of.has_fair_starts:
+        return Trust(Level.UNKNOWN, "Model", "not known how well it fits")
+    agreement = fidelity.figure("agreement")
+    unexplained = fidelity.figure("unexplained_wait_share")
+    text = f"{belief.policy(fidelity)}; "
+    if unexplained.value is not None:
+        text += f"leaves {wording.rough(unexplained)} of all waiting unexplained, and "
+    text += f"starts {wording.rough(agreement)} of those that waited when the site did"
+    return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)
+
+
+def _hurt(place: Place) -> tuple[Hurt, ...]:
+    """The width class that loses most, and users who wait longer than others with jobs alike."""
+    rows = []
+    if hit := waits.hardest_hit(place):
+        share = wording.rough(hit.figure(waits.OVERTAKEN))
+        lost = hit.figure("overtaken_time_mean")
+        rows.append(
+            Hurt(
+                wording.first_upper(place.jobs_of(hit)),
+                place.anchor("fair"),
+                lost.attempts or 0,
+                wording.rough(lost),
+                lost.value or 0.0,
+                f"{share} of their waiting went to later arrivals, by the model",
+            )
+        )
+    for of in (place.pool.users, place.pool.accounts):
+        for part in of.longer:
+            if of.kind == "account" and owners.same_as_a_user(place, part):
+                continue
+            excess, ratio = part.figure("excess_wait"), part.figure("peer_ratio")
+            attempts = excess.attempts or 0
+            each = (excess.value or 0.0) / attempts if attempts else 0.0
+            happened = owners.what_happened(place, of, part)
+            rows.append(
+                Hurt(
+                    f"{wording.first_upper(of.kind)} {wording.name(part.label, 30)}",
+                    place.anchor("peers"),
+                    attempts,
+                    wording.rough_duration(each),
+                    each,
+                    f"waits {wording.rough(ratio)} times as long as others with jobs alike"
+                    + (f"; {happened}" if happened else ""),
+                )
+            )
+    return tuple(sorted(rows, key=lambda row: -row.lost_s * row.attempts)[:HURT])

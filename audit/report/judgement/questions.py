@@ -1,0 +1,148 @@
+"""The three questions of page one: each a figure, what it means, where it stands, what changed."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from audit.report.bounds import Bounds
+from audit.report.contents import Breakdown, Entities, Figure
+from audit.report.judgement.levels import Level, level
+from audit.report.judgement.place import Place
+from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
+from audit.report.text import belief, wording
+from audit.report.trend import Change, Trend
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed, in words, and whether to the better."""
+
+    text: str
+    better: bool | None
+    """None: chance may have made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that a reader has, and its answer."""
+
+    title: str
+    level: Level
+    big: str
+    """The figure, in two digits."""
+    text: str
+    """What it is of, and how sure."""
+    difference: Difference | None
+    """None: nothing to compare with."""
+
+
+def questions(place: Place, bounds: Bounds) -> tuple[Question, ...]:
+    """Whether it is fair, whether it is competition, whether all are treated alike."""
+    return (
+        _overtaken(place, bounds),
+        _room(place, bounds),
+        _longer(place, bounds),
+    )
+
+
+def _overtaken(place: Place, bounds: Bounds) -> Question:
+    share, mean = place.pool.figure(OVERTAKEN), place.pool.figure("overtaken_time_mean")
+    title = "Are we fair?"
+    if share.value is None or mean.value is None:
+        text = "No fair start times were computed: what later arrivals cost is not known."
+        return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
+    wait = place.pool.figure("wait_mean")
+    text = (
+        f"of the mean wait of {wording.rough(wait)} went to jobs that came later{_within(mean)}. "
+    )
+    if hit := hardest_hit(place):
+        text += (
+            f"For {wording.width(hit.label)} {wording.resource(place.pool.resource)}s: "
+            f"{wording.rough(hit.figure('overtaken_time_mean'))} of "
+            f"{wording.rough(hit.figure('wait_mean'))}."
+        )
+    stands = level(share, bounds.overtaken)
+    if stands is Level.FAIL and not belief.good_fit(place.pool):
+        stands = Level.WARN  # a model that fits poorly condemns nobody
+    changed = _changed(place.pool.trend, "overtaken_time_mean", "time")
+    return Question(title, stands, wording.rough(mean), text.strip(), changed)
+
+
+def _room(place: Place, bounds: Bounds) -> Question:
+    share = place.pool.figure(ROOM)
+    title = "Is it competition?"
+    if share.value is None:
+        return Question(
+            title, Level.UNKNOWN, wording.UNKNOWN, "Waits could not be taken apart.", None
+        )
+    text = (
+        f"of all waiting was not: there was room for the job that waited{_within(share)}. Limits, "
+        "holds, closed hours, or nodes that did not suit it."
+    )
+    return Question(
+        title,
+        level(share, bounds.room),
+        wording.rough(share),
+        text,
+        _changed(place.pool.trend, ROOM, "share"),
+    )
+
+
+def compared(place: Place) -> Entities:
+    """Users; accounts where the log names no user who can be compared."""
+    return place.pool.users if place.pool.users.peered else place.pool.accounts
+
+
+def _longer(place: Place, bounds: Bounds) -> Question:
+    of = compared(place)
+    title = "Does anyone wait longer than others?"
+    if not of.peered:
+        text = "Nobody has enough jobs on ten days or more to be compared with others."
+        return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
+    named = len(of.longer)
+    share = Figure("peer_named", named / of.peered)
+    kinds = f"{of.kind}{'' if of.peered == 1 else 's'}"
+    if not named:
+        text = (
+            f"of {wording.count(of.peered)} {kinds} beyond chance, beside others with jobs alike."
+        )
+        return Question(title, level(share, bounds.longer), "nobody", text, None)
+    verb = "waits" if named == 1 else "wait"
+    who = f": {of.kind} {wording.name(of.longer[0].label, 24)}" if named == 1 else ""
+    text = (
+        f"of {wording.count(of.peered)} {kinds} {verb} longer than others with jobs alike, beyond "
+        f"chance{who}, {wording.rough_duration(_excess(of.longer))} more in all."
+    )
+    return Question(title, level(share, bounds.longer), wording.count(named), text, None)
+
+
+def _excess(longer: tuple[Breakdown, ...]) -> float:
+    return sum(part.figure("excess_wait").value or 0.0 for part in longer)
+
+
+_WORDS: Final = {"time": ("less", "more"), "share": ("points less", "points more")}
+
+
+def _changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
+    change = trend.change(metric) if trend is not None else None
+    if trend is None or change is None or change.difference.value is None:
+        return None
+    value = change.difference.value
+    words = _WORDS[kind][value > 0]
+    amount = (
+        wording.rough_duration(abs(value))
+        if kind == "time"
+        else wording.two_digits(abs(value) * 100)
+    )
+    chance = "beyond chance" if change.beyond_chance else "within chance"
+    settings = "; settings changed in between" if trend.settings_changed else ""
+    text = f"{amount} {words} than in {trend.before}; {chance}{settings}"
+    return Difference(text, (value < 0) if _sure(change, trend) else None)
+
+
+def _sure(change: Change, trend: Trend) -> bool:
+    return change.beyond_chance and not trend.settings_changed
+
+
+def _within(figure: Figure) -> str:
+    said = wording.rough_interval(figure)
+    return f" ({said})" if said else ""

@@ -1,0 +1,105 @@
+"""The verdict: one word and one sentence, made of the answers to page one's questions."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from audit.report.contents import SMALL_SAMPLE
+from audit.report.judgement.levels import Level
+from audit.report.judgement.place import Place
+from audit.report.judgement.questions import Question, compared
+from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
+from audit.report.text import wording
+
+
+class Word(StrEnum):
+    """What a report answers."""
+
+    YES = "fair"
+    MIXED = "mixed"
+    NO = "unfair"
+    CANNOT_TELL = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer, and why in one sentence."""
+
+    word: Word
+    sentence: str
+
+
+def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
+    """What the answers come to.
+
+    No where overtaking or waits beside peers fail; mixed where anything warns. Where most of the
+    waiting was no competition, or too little is known, nobody can tell.
+    """
+    overtaken, room, longer = answers
+    clauses = _clauses(place, overtaken, room, longer)
+    if place.pool.attempts < SMALL_SAMPLE:
+        few = wording.plural(place.pool.attempts, "job")
+        return Verdict(Word.CANNOT_TELL, f"Cannot tell: only {few} ended.")
+    word = _word(overtaken.level, room.level, longer.level)
+    if not clauses:
+        return Verdict(word, _PLAIN[word])
+    said = ". ".join(wording.first_upper(clause) for clause in clauses[:2])
+    return Verdict(word, f"{_FIRST[word]} {said}.")
+
+
+_FIRST = {
+    Word.YES: "Fair.",
+    Word.MIXED: "Mixed.",
+    Word.NO: "Not fair.",
+    Word.CANNOT_TELL: "Cannot tell.",
+}
+_PLAIN = {
+    Word.YES: "Fair. Later arrivals cost little, and nobody waits longer than others with jobs "
+    "alike beyond chance.",
+    Word.MIXED: "Mixed.",
+    Word.NO: "Not fair.",
+    Word.CANNOT_TELL: "Cannot tell: too little is known of how jobs waited.",
+}
+
+
+def _word(overtaken: Level, room: Level, longer: Level) -> Word:
+    if Level.FAIL in (overtaken, longer):
+        return Word.NO
+    if room is Level.FAIL or overtaken is Level.UNKNOWN is longer:
+        return Word.CANNOT_TELL
+    if Level.WARN in (overtaken, room, longer):
+        return Word.MIXED
+    return Word.CANNOT_TELL if Level.UNKNOWN in (overtaken, room) else Word.YES
+
+
+def _clauses(place: Place, overtaken: Question, room: Question, longer: Question) -> list[str]:
+    """What speaks against it, the gravest first."""
+    bad = {Level.WARN, Level.FAIL}
+    told = [
+        (overtaken.level, _overtaken_clause(place)),
+        (longer.level, _longer_clause(place)),
+        (room.level, _room_clause(place)),
+    ]
+    order = [Level.FAIL, Level.WARN]
+    return [clause for at in order for stands, clause in told if stands is at and stands in bad]
+
+
+def _overtaken_clause(place: Place) -> str:
+    if hit := hardest_hit(place):
+        share = wording.rough(hit.figure(OVERTAKEN))
+        return f"{place.jobs_of(hit)} lose {share} of their waiting to later arrivals"
+    return f"later arrivals cost {wording.rough(place.pool.figure(OVERTAKEN))} of all waiting"
+
+
+def _longer_clause(place: Place) -> str:
+    of = compared(place)
+    if len(of.longer) == 1:
+        times = wording.rough(of.longer[0].figure("peer_ratio"))
+        name = wording.name(of.longer[0].label, 24)
+        return f"{of.kind} {name} waits {times} times as long as others with jobs alike"
+    number = f"{wording.count(len(of.longer))} of {wording.plural(of.peered, of.kind)}"
+    return f"{number} wait longer than others with jobs alike"
+
+
+def _room_clause(place: Place) -> str:
+    share = wording.rough(place.pool.figure(ROOM))
+    return f"{share} of all waiting was not for want of room"
