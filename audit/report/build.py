@@ -79,12 +79,7 @@ def build(
     zone_name, noted = known.row(0)
     notes, warnings = _notes(noted)
     settings = settings_of(con, cluster, period)
-    within = {"from_time": period.from_time, "to_time": period.to_time}
-    of_inputs = {
-        "cluster": cluster,
-        "whole": period.whole_log,
-        "inputs": queries.run(con, "input_ids", cluster=cluster, **within)["input_id"].to_list(),
-    }
+    of_inputs = _of_inputs(con, cluster, period)
     inputs = tuple(
         Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
     )
@@ -116,6 +111,13 @@ def build(
         charges=charges,
         settings=settings,
     )
+
+
+def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
+    """Which logs a period rests on, as queries about logs are asked for them."""
+    within = {"from_time": period.from_time, "to_time": period.to_time}
+    ids = queries.run(con, "input_ids", cluster=cluster, **within)["input_id"].to_list()
+    return {"cluster": cluster, "whole": period.whole_log, "inputs": ids}
 
 
 def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:

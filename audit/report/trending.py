@@ -84,7 +84,7 @@ def _until(con: Connection, cluster: str, period: Period) -> list[Period]:
     found = [
         Period(name, from_time, to_time)
         for name, from_time, to_time, _ in known.iter_rows()
-        if kind_of(name) == kind and from_time < period.from_time
+        if kind_of(name) == kind and from_time is not None and from_time < period.from_time
     ]
     return [*found, period][-POINTS:]
 

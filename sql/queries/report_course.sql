@@ -15,7 +15,7 @@ judged AS (
             THEN coalesce(fst_weight, 1)
         END AS weight
     FROM job_result
-    WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
+    WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND wait_s IS NOT NULL
 )
 SELECT
     pool, stretch, "user",

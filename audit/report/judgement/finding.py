@@ -65,7 +65,7 @@ class Finding:
 
 
 def ranked(candidates: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Those that their intervals carry, the weightiest first; of one subject and cause the first."""
+    """Those that their intervals carry, the weightiest first; one of each subject and cause."""
     carried = [one for one in candidates if one.sure > 0]
     found: dict[tuple[str, str | None, Cause], Finding] = {}
     for one in sorted(carried, key=lambda one: (-one.weight, one.subject, one.cause)):

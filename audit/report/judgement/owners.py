@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from audit.report.contents import Breakdown, Entities, Entity
+from audit.report.contents import Breakdown, Entities, Entity, PoolPart
 from audit.report.judgement.finding import Cause, Finding
 from audit.report.judgement.place import Place
 from audit.report.text import wording
@@ -19,27 +19,18 @@ _PARTS: Final = {
 """What a part of a wait was, said of one user or account."""
 
 
+def compared(pool: PoolPart) -> Entities:
+    """Users; accounts where the log names no user who can be compared with others."""
+    return pool.users if pool.users.peered else pool.accounts
+
+
 def of_owners(place: Place) -> Iterator[Finding]:
-    """Who waits longer than others with jobs alike, beyond chance; and who does so by floods.
-
-    An account that is one user by another name is left out: its user is there.
-    """
-    for of in (place.pool.users, place.pool.accounts):
-        for part in of.longer:
-            if of.kind == "user" or not same_as_a_user(place, part):
-                yield _longer(place, of, part)
-        for part in of.floods:
-            if of.kind == "user" or not same_as_a_user(place, part):
-                yield _flood(place, of, part)
-
-
-def same_as_a_user(place: Place, account: Breakdown) -> bool:
-    """Whether one user has exactly the attempts and the waiting of an account."""
-    found = entity(place.pool.accounts, account.label)
-    return found is not None and any(
-        (user.attempts, user.tuwt_s, user.tusa) == (found.attempts, found.tuwt_s, found.tusa)
-        for user in place.pool.users.rows
-    )
+    """Who waits longer than others with jobs alike, beyond chance; and who does so by floods."""
+    of = compared(place.pool)
+    for part in of.longer:
+        yield _longer(place, of, part)
+    if of.floods:
+        yield _floods(place, of)
 
 
 def entity(of: Entities, name: str) -> Entity | None:
@@ -85,26 +76,31 @@ def _longer(place: Place, of: Entities, part: Breakdown) -> Finding:
     )
 
 
-def _flood(place: Place, of: Entities, part: Breakdown) -> Finding:
-    ratio = part.figure("peer_ratio")
-    name = wording.name(part.label, 30)
+def _floods(place: Place, of: Entities) -> Finding:
+    most = of.floods[0]
+    ratio, excess = most.figure("peer_ratio"), most.figure("excess_wait")
+    name = wording.name(most.label, 30)
+    others = len(of.floods) - 1
+    text = (
+        f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
+        f"others, {wording.rough(excess)} in all, but only in floods of its own"
+    )
+    if others:
+        text += f"; so {'does' if others == 1 else 'do'} {wording.plural(others, 'other')}"
     return Finding(
         subject=f"{wording.first_upper(of.kind)} {name}",
         about=of.kind,
-        name=part.label,
+        name=most.label,
         measure="peer_ratio",
         figure=ratio,
         effect=_beyond(ratio.value),
         sure=_beyond(ratio.lower),
-        part=_part(place, of, part.label),
+        part=_part(place, of, most.label),
         cause=Cause.OWN_FLOOD,
         action=f"Talk to this {of.kind} about spreading submissions, or cap what it has running.",
         anchor=place.anchor("peers"),
         sql=place.owners_sql(of.kind, "peer_ratio"),
-        text=place.text(
-            f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
-            "others, but only in floods of its own jobs."
-        ),
+        text=place.text(f"{text}."),
     )
 
 

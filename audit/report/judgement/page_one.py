@@ -13,7 +13,7 @@ from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question, questions
 from audit.report.judgement.verdict import Verdict, verdict
 from audit.report.text import belief, wording
-from audit.report.text.standing import State, standing
+from audit.report.text.standing import State, lacks, standing
 
 HURT = 5
 """So many of those who are hurt most are told of."""
@@ -97,7 +97,8 @@ def _records(contents: Contents) -> Trust:
     stands = standing(contents)
     refused = f"{wording.count(contents.refused)} of {wording.count(contents.records)} refused"
     level = {State.COMPLETE: Level.PASS, State.PARTIAL: Level.WARN}.get(stands.state, Level.FAIL)
-    return Trust(level, "Records", f"{stands.state.value}, {refused}")
+    why = next(iter(lacks(contents)), "") if stands.state is State.PARTIAL else ""
+    return Trust(level, "Records", "; ".join(filter(None, (stands.state.value, why, refused))))
 
 
 def _machine(of: PoolPart) -> Trust:
@@ -136,23 +137,21 @@ def _hurt(place: Place) -> tuple[Hurt, ...]:
                 f"{share} of their waiting went to later arrivals, by the model",
             )
         )
-    for of in (place.pool.users, place.pool.accounts):
-        for part in of.longer:
-            if of.kind == "account" and owners.same_as_a_user(place, part):
-                continue
-            excess, ratio = part.figure("excess_wait"), part.figure("peer_ratio")
-            attempts = excess.attempts or 0
-            each = (excess.value or 0.0) / attempts if attempts else 0.0
-            happened = owners.what_happened(place, of, part)
-            rows.append(
-                Hurt(
-                    f"{wording.first_upper(of.kind)} {wording.name(part.label, 30)}",
-                    place.anchor("peers"),
-                    attempts,
-                    wording.rough_duration(each),
-                    each,
-                    f"waits {wording.rough(ratio)} times as long as others with jobs alike"
-                    + (f"; {happened}" if happened else ""),
-                )
+    of = owners.compared(place.pool)
+    for part in of.longer:
+        excess, ratio = part.figure("excess_wait"), part.figure("peer_ratio")
+        attempts = excess.attempts or 0
+        each = (excess.value or 0.0) / attempts if attempts else 0.0
+        happened = owners.what_happened(place, of, part)
+        rows.append(
+            Hurt(
+                f"{wording.first_upper(of.kind)} {wording.name(part.label, 30)}",
+                place.anchor("peers"),
+                attempts,
+                wording.rough_duration(each),
+                each,
+                f"waits {wording.rough(ratio)} times as long as others with jobs alike"
+                + (f"; {happened}" if happened else ""),
             )
+        )
     return tuple(sorted(rows, key=lambda row: -row.lost_s * row.attempts)[:HURT])

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.report.bounds import Bounds
-from audit.report.contents import Breakdown, Entities, Figure
+from audit.report.contents import Breakdown, Figure
 from audit.report.judgement.levels import Level, level
+from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
 from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
 from audit.report.text import belief, wording
-from audit.report.trend import Change, Trend
+from audit.report.trend import Trend
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +88,8 @@ def _room(place: Place, bounds: Bounds) -> Question:
     )
 
 
-def compared(place: Place) -> Entities:
-    """Users; accounts where the log names no user who can be compared."""
-    return place.pool.users if place.pool.users.peered else place.pool.accounts
-
-
 def _longer(place: Place, bounds: Bounds) -> Question:
-    of = compared(place)
+    of = compared(place.pool)
     title = "Does anyone wait longer than others?"
     if not of.peered:
         text = "Nobody has enough jobs on ten days or more to be compared with others."
@@ -127,20 +123,18 @@ def _changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
     if trend is None or change is None or change.difference.value is None:
         return None
     value = change.difference.value
+    if not change.beyond_chance:
+        return Difference(f"no change beyond chance against {trend.before}", None)
     words = _WORDS[kind][value > 0]
     amount = (
         wording.rough_duration(abs(value))
         if kind == "time"
         else wording.two_digits(abs(value) * 100)
     )
-    chance = "beyond chance" if change.beyond_chance else "within chance"
-    settings = "; settings changed in between" if trend.settings_changed else ""
-    text = f"{amount} {words} than in {trend.before}; {chance}{settings}"
-    return Difference(text, (value < 0) if _sure(change, trend) else None)
-
-
-def _sure(change: Change, trend: Trend) -> bool:
-    return change.beyond_chance and not trend.settings_changed
+    if trend.settings_changed:
+        text = f"{amount} {words} than in {trend.before}, under other settings"
+        return Difference(text, None)
+    return Difference(f"{amount} {words} than in {trend.before}, beyond chance", value < 0)
 
 
 def _within(figure: Figure) -> str:

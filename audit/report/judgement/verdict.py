@@ -5,8 +5,9 @@ from enum import StrEnum
 
 from audit.report.contents import SMALL_SAMPLE
 from audit.report.judgement.levels import Level
+from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
-from audit.report.judgement.questions import Question, compared
+from audit.report.judgement.questions import Question
 from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
 from audit.report.text import wording
 
@@ -91,7 +92,7 @@ def _overtaken_clause(place: Place) -> str:
 
 
 def _longer_clause(place: Place) -> str:
-    of = compared(place)
+    of = compared(place.pool)
     if len(of.longer) == 1:
         times = wording.rough(of.longer[0].figure("peer_ratio"))
         name = wording.name(of.longer[0].label, 24)
@@ -102,4 +103,4 @@ def _longer_clause(place: Place) -> str:
 
 def _room_clause(place: Place) -> str:
     share = wording.rough(place.pool.figure(ROOM))
-    return f"{share} of all waiting was not for want of room"
+    return f"{share} of all waiting passed while there was room for the job"

@@ -60,9 +60,14 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
             f"The newest record is of {newest}, {wording.duration(missing_s)} before {before}: "
             "nothing here speaks of the time since.",
         )
-    if lacking := tuple(_lacking(contents)):
+    if lacking := lacks(contents):
         return Standing(State.PARTIAL, f"Not all of it could be measured: {'; '.join(lacking)}.")
     return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
+
+
+def lacks(contents: Contents) -> tuple[str, ...]:
+    """What keeps a report from being complete, each in a few words; nothing where it is."""
+    return tuple(_lacking(contents))
 
 
 def _lacking(contents: Contents) -> Iterator[str]:

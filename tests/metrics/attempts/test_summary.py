@@ -99,7 +99,8 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     unfair = sum((max(u, Fraction()) for u in unfairness), Fraction())
     assert naive.close(got["re_unfairness"], unfair / len(sized), scale)
     assert naive.close(got["re_unfairness_net"], sum(unfairness, Fraction()) / len(sized), scale)
-    assert got["consumed"] == sum(one.size * (one.end - one.start) for one in sized)
+    held = [(one.size or 0) * ((one.end or 0) - (one.start or 0)) for one in sized]
+    assert got["consumed"] == sum(held)
     treated = sum(u > 0 for u in unfairness)
     assert got["re_treated_unfairly_share"] == pytest.approx(treated / len(sized), rel=1e-15)
 

@@ -1,0 +1,117 @@
+"""Trends and changes, read from a store."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.model import Period
+from audit.periods import covering, zone
+from audit.report.trending import POINTS, trends
+from audit.store import database
+from audit.store.database import Connection
+from tests import stores
+
+BERLIN = zone("Europe/Berlin")
+FIRST = 1_767_222_000  # 2026-01-01 in Berlin
+DAY = 86_400
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    """A job of each of two users on each day of 2026; who came late waits as many s as days."""
+    con = stores.new(tmp_path / "audit.duckdb")
+    rows = [
+        {
+            "cluster": "demo",
+            "pool": "batch",
+            "schedule": "observed",
+            "job_id": f"{user}{day}",
+            "attempt": 1,
+            "user": user,
+            "standing": "ended",
+            "arrival_time": FIRST + day * DAY,
+            "end_time": FIRST + day * DAY + 1_000,
+            "wait_s": day,
+            "wait_room_s": day // 2,
+            "overtaken_s": 10,
+            "miss_strict_s": 5,
+            "fst_status": "final" if user == "ann" else "blocked",
+            "run_id": "run",
+        }
+        for day in range(365)
+        for user in ("ann", "ben")
+    ]
+    database.insert(con, "job_result", pl.DataFrame(rows))
+    with con:
+        yield con
+
+
+def months(con: Connection, *differing: str) -> list[Period]:
+    """The months of 2026, computed under one configuration but for those that differ."""
+    found = covering("month", FIRST, FIRST + 364 * DAY, BERLIN)
+    runs = [
+        {
+            "run_id": month.name,
+            "cluster": "demo",
+            "period": month.name,
+            "from_time": month.from_time,
+            "to_time": month.to_time,
+            "stage": "compute",
+            "state": "done",
+            "version": "1",
+            "config": "{}",
+            "config_hash": "other" if month.name in differing else "one",
+            "input_hash": "i",
+        }
+        for month in found
+    ]
+    database.insert(con, "run", pl.DataFrame(runs))
+    return found
+
+
+def of(con: Connection, period: Period):  # type: ignore[no-untyped-def]
+    return trends(con, "demo", period, "observed", "Europe/Berlin", 100)["batch"]
+
+
+def test_a_month_stands_beside_those_before_it(con: Connection) -> None:
+    found = months(con)
+    trend = of(con, found[2])
+    assert [point.label for point in trend.points] == ["2026-01", "2026-02", "2026-03"]
+    assert [point.attempts for point in trend.points] == [62, 56, 62]
+    assert [point.wait_mean.value for point in trend.points] == [15.0, 44.5, 74.0]
+    march = trend.points[2]
+    assert march.overtaken_time_mean.value == 10.0  # of ann's: ben's have no FST that counts
+    assert march.wait_room_share.value == pytest.approx(sum(d // 2 for d in range(59, 90)) / 2294)
+    change = trend.change("wait_mean")
+    assert trend.before == "2026-02"
+    assert (change.before, change.difference.value) == (44.5, 29.5)
+    assert change.beyond_chance
+    assert not trend.settings_changed
+
+
+def test_the_first_period_has_nothing_to_change_from(con: Connection) -> None:
+    trend = of(con, months(con)[0])
+    assert len(trend.points) == 1
+    assert trend.changes == ()
+
+
+def test_other_settings_are_flagged(con: Connection) -> None:
+    found = months(con, "2026-02")
+    assert of(con, found[2]).settings_changed
+    assert not of(con, found[6]).settings_changed
+
+
+def test_a_whole_log_is_cut_into_what_makes_no_more_than_24_points(con: Connection) -> None:
+    whole = Period("all", FIRST, FIRST + 365 * DAY)
+    trend = of(con, whole)
+    assert (trend.unit, trend.before) == ("month", "the earlier half of the log")
+    assert sum(point.attempts for point in trend.points) == 730
+    change = trend.change("wait_mean")
+    assert change.before == pytest.approx(90.5, abs=1)
+    assert change.difference.value == pytest.approx(182.5, abs=1)
+    for days, unit in ((20, "day"), (100, "week"), (365, "month")):
+        trend = of(con, Period("some..days", FIRST, FIRST + days * DAY))
+        assert trend.unit == unit
+        assert len(trend.points) <= POINTS
