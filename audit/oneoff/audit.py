@@ -22,7 +22,7 @@ from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.opening import Asked, Held, name_of, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.report.contents import Contents
-from audit.report.text.findings import findings
+from audit.report.judgement.page_one import page_one
 from audit.report.text.notices import notices
 from audit.store import compaction, migrations, publish
 from audit.store.database import Connection
@@ -115,7 +115,7 @@ def audit(
         html=report.html,
         pdf=report.pdf,
         database=request.target,
-        main_findings=tuple(finding.text for finding in findings(report.contents)),
+        main_findings=_told(report.contents),
         warnings=_warnings(report.contents),
     )
 
@@ -152,6 +152,20 @@ def _compute(
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
         identity.note(con, stage)
     return period
+
+
+_TOLD = 5
+"""So many findings are told beside the verdict."""
+
+
+def _told(contents: Contents) -> tuple[str, ...]:
+    """The verdict, how far to trust it, and the weightiest findings; nothing where nothing ended."""
+    said = page_one(contents)
+    if said is None:
+        return ()
+    trust = (f"{of.title}: {of.text}." for of in said.trust)
+    found = (finding.text for finding in said.findings[:_TOLD])
+    return (said.verdict.sentence, *trust, *found)
 
 
 def _warnings(contents: Contents) -> tuple[str, ...]:

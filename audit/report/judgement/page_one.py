@@ -11,7 +11,7 @@ from audit.report.judgement.finding import Finding, ranked
 from audit.report.judgement.levels import Level
 from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question, questions
-from audit.report.judgement.verdict import Verdict, verdict
+from audit.report.judgement.verdict import Verdict, undated, verdict
 from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing
 
@@ -59,8 +59,8 @@ class PageOne:
 
 
 def page_one(contents: Contents) -> PageOne | None:
-    """Page one of the pool in which most was consumed; None where nothing could be measured."""
-    measured = [pool_ for pool_ in contents.pools if pool_.attempts]
+    """Page one of the pool in which most was consumed; None where nothing ended."""
+    measured = [pool_ for pool_ in contents.pools if pool_.attempts or undated(pool_)]
     if not measured:
         return None
     return of_pool(contents, max(measured, key=lambda of: of.figure("consumed").value or 0.0))
@@ -104,8 +104,12 @@ def _records(contents: Contents) -> Trust:
 def _machine(of: PoolPart) -> Trust:
     over = of.figure("over_capacity_time").value or 0.0
     size = wording.plural(of.capacity, wording.resource(of.resource))
-    text = f"{size}, exceeded {wording.percent(over)} of the time" if over else size
-    return Trust(Level.WARN if over > 0.01 else Level.PASS, "Machine size", text)
+    busy = of.figure("utilization")
+    told = [size]
+    told += [f"{wording.rough(busy)} busy"] if busy.value is not None else []
+    told += [f"exceeded {wording.rough_percent(over)} of the time"] if over else []
+    text = ", ".join(told)
+    return Trust(Level.WARN if over > 0.01 else Level.PASS, "Machine", text)
 
 
 def _model(of: PoolPart) -> Trust:

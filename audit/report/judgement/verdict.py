@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.report.contents import SMALL_SAMPLE
+from audit.report.contents import SMALL_SAMPLE, PoolPart
 from audit.report.judgement.levels import Level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
@@ -37,6 +37,8 @@ def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
     """
     overtaken, room, longer = answers
     clauses = _clauses(place, overtaken, room, longer)
+    if not place.pool.attempts and undated(place.pool):
+        return Verdict(Word.CANNOT_TELL, "Cannot tell: the log does not say when jobs arrived.")
     if place.pool.attempts < SMALL_SAMPLE:
         few = wording.plural(place.pool.attempts, "job")
         return Verdict(Word.CANNOT_TELL, f"Cannot tell: only {few} ended.")
@@ -45,6 +47,11 @@ def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
         return Verdict(word, _PLAIN[word])
     said = ". ".join(wording.first_upper(clause) for clause in clauses[:2])
     return Verdict(word, f"{_FIRST[word]} {said}.")
+
+
+def undated(pool: PoolPart) -> int:
+    """How many attempts of a pool arrived nobody knows when."""
+    return int(pool.figure("arrival_unknown").value or 0)
 
 
 _FIRST = {
