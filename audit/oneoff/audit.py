@@ -159,7 +159,7 @@ _TOLD = 5
 
 
 def _told(contents: Contents) -> tuple[str, ...]:
-    """The verdict, how far to trust it, and the weightiest findings; nothing where nothing ended."""
+    """The verdict, how far to trust it, and the weightiest findings; nothing where none ended."""
     said = page_one(contents)
     if said is None:
         return ()
