@@ -1,17 +1,12 @@
-"""Hypothesis repeats itself, charts are drawn once, real logs are read where they are to be had."""
+"""Hypothesis repeats itself, real logs are read where they are to be had."""
 
-import json
 import os
 from collections.abc import Iterator
-from functools import cache, wraps
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from audit.report.charts import drawing
-from audit.report.charts import pool as charts
-from audit.report.charts.style import Chart
 from audit.report.render import page, sandbox
 from audit.store import migrations
 from tests import stores
@@ -30,50 +25,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _charts_drawn_once() -> Iterator[None]:
-    """A chart that was drawn before is not drawn again, which takes most of a report's time.
-
-    That it would be the same is tested in processes that know nothing of this
-    (tests/report/render/test_page.py, tests/oneoff/test_audit.py).
-    """
-    draw, pictures = drawing.svg, dict[str, str]()
-
-    @wraps(draw)
-    def once(chart: Chart) -> str:
-        key = json.dumps(chart.spec)
-        if key not in pictures:
-            pictures[key] = draw(chart)
-        return pictures[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "svg", once)
-        patch.setattr(charts, "of_pool", cache(charts.of_pool))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
 def _stores_migrated_once() -> Iterator[None]:
     """Whatever makes a new store gets a copy of one (made in tests/store/test_migrations.py)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "migrated", stores.migrated)
-        yield
-
-
-@pytest.fixture(scope="module")
-def one_chart() -> Iterator[None]:
-    """One chart stands for all: they take most of a night, and no part in its test."""
-    from tests.nightly import one_chart
-
-    with pytest.MonkeyPatch.context() as patch:
-        one_chart.stands_for_all(patch.setattr)
-        yield
-
-
-@pytest.fixture(scope="module")
-def one_picture() -> Iterator[None]:
-    """Charts are made, but not drawn: what each study's page shows is tested beside the study."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "svg", lambda chart: '<svg width="600" height="300"></svg>')
         yield
 
 

@@ -8,8 +8,6 @@ from audit.config import Config
 from audit.oneoff.audit import Request, audit
 from audit.store import database
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 LOGS = {
     # file: pool, records, ended, never started, start unknown
     "KTH-SP2-1996-2.1-cln": (100, 28_476, 28_476, 0, 0),

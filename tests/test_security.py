@@ -3,7 +3,6 @@
 import base64
 import csv
 import io
-import json
 import os
 import re
 import stat
@@ -26,8 +25,6 @@ from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import ROOT
 from tests.shared import once
-
-pytestmark = pytest.mark.usefixtures("one_chart")
 
 SECRET = "geheim-47-11"
 NAMES = {
@@ -151,8 +148,8 @@ def test_hostile_names_do_nothing_at_any_door(made: Made, door: str) -> None:
     if door == "html":
         read = _Reader(made.page)
         scripts = [element for element in read.elements if element[0] == "script"]
-        assert {kind.get("type") for _, kind in scripts} == {None, "application/json"}
-        assert made.page.count("<script>") == 2
+        assert [kind.get("type") for _, kind in scripts] == [None]
+        assert made.page.count("<script") == 1
         assert "iframe" not in {tag for tag, _ in read.elements}
         for _, attributes in read.elements:
             assert not any(name.startswith("on") for name in attributes)
@@ -160,8 +157,6 @@ def test_hostile_names_do_nothing_at_any_door(made: Made, door: str) -> None:
                 assert (attributes.get(name) or "data:").startswith("data:")
         assert "{{ 7*7 }}{% raw %}" in read.text
         assert not any(char in made.page for char in raw)
-        for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', made.page):
-            json.loads(text)
     elif door == "pdf":
         assert "alert(1)" in made.paper
         assert not any(char in made.paper for char in raw)

@@ -155,11 +155,9 @@ def _conduct(given: Given, asked: Study) -> None:
 
 def _prepare(out: Path) -> None:
     """Refuses a folder that cannot be written before anything is computed for it."""
-    from audit.report.charts import drawing
     from audit.studies.run import refuse_unfit
 
     refuse_unfit(out)
-    drawing.prepare()
 
 
 @of_logs

@@ -25,8 +25,9 @@ from audit.report.text.findings import Finding, findings
 from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State
 
-_SHOWN: Final = ("miss", "waits", "utilization")
-"""Charts of a mail: few, and none that names anybody."""
+_SHOWN: Final = ("why", "trend", "waits", "machine")
+_PICTURES: Final = 2
+"""Charts of a mail: the first so many of these that there are; none names anybody."""
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 _MEGABYTE: Final = 1_000_000
@@ -246,11 +247,10 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
     drawn = charts.of_pool(pool)
     shown = []
-    for key in _SHOWN:
-        if key in drawn:
-            png = drawing.png(drawn[key], _SCALE)
-            width = round(int.from_bytes(png[16:20], "big") / _SCALE)
-            shown.append(Picture(key, drawn[key].title + where, drawn[key].alt, png, width))
+    for key in [key for key in _SHOWN if key in drawn][:_PICTURES]:
+        png = drawing.png(drawn[key], _SCALE)
+        width = round(int.from_bytes(png[16:20], "big") / _SCALE)
+        shown.append(Picture(key, drawn[key].title + where, drawn[key].alt, png, width))
     return tuple(shown)
 
 

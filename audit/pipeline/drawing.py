@@ -33,8 +33,9 @@ class Report:
 
 
 def prepare(config: Config, *, pdf: bool) -> None:
-    """Starts what drawing waits for, in the background; call it before logs are read."""
-    page.prepare(sandbox.limits(config.report) if pdf else None)
+    """Starts what a PDF waits for, in the background; call it before logs are read."""
+    if pdf:
+        page.prepare(sandbox.limits(config.report))
 
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:

@@ -32,6 +32,7 @@ from audit.report.contents import (
     Input,
     Missed,
     Options,
+    Pictured,
     PoolPart,
     Provenance,
     Refusal,
@@ -46,6 +47,7 @@ from audit.report.contents import (
 )
 from audit.report.decayed import usages
 from audit.report.fair_start import fair_starts
+from audit.report.pictured import pictured
 from audit.report.settings import settings_of
 from audit.report.text.definitions import definitions
 from audit.report.trending import trends
@@ -84,8 +86,9 @@ def build(
         Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
     )
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
+    shown = pictured(con, cluster, schedule, period, zone_name)
     pools = tuple(
-        replace(pool, trend=trend.get(pool.name))
+        replace(pool, trend=trend.get(pool.name), pictured=shown.get(pool.name, Pictured()))
         for pool in _pools(con, cluster, period, schedule, options, settings)
     )
     decayed = usages(con, cluster, period, zone_name, options.rows, settings)

@@ -220,16 +220,8 @@ def _in_file(value: Cell) -> str:
 
 def render_html(study: Study) -> str:
     """The study as one self-contained HTML page."""
-    drawn = _parts(study, Chart)
-    pictures = {
-        chart.key: render.picture(f"chart-{chart.key.replace('_', '-')}", chart) for chart in drawn
-    }
-    specs = [
-        {"key": pictures[chart.key].key, "json": render.trusted(render.script_json(chart.spec))}
-        for chart in drawn
-    ]
-    bundle = render.bundled() if specs else ""
-    boot = render.text_of("boot.js") if specs else ""
+    pictures = render.pictures(_parts(study, Chart))
+    script = render.text_of("point.js") if pictures else ""
     text = render.fill(
         "report/study.html",
         {
@@ -242,7 +234,6 @@ def render_html(study: Study) -> str:
                 for section in study.sections
             ],
             "charts": pictures,
-            "specs": specs,
             "files": [
                 {
                     "name": file.name,
@@ -251,10 +242,9 @@ def render_html(study: Study) -> str:
                 }
                 for file in files(study)
             ],
-            "policy": render.policy(bundle, boot),
-            "bundle": render.trusted(bundle),
-            "boot": render.trusted(boot),
-            "css": render.trusted(render.text_of("common.css") + render.text_of("screen.css")),
+            "policy": render.policy(script),
+            "script": render.trusted(script),
+            "css": render.styles("screen"),
         },
     )
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"

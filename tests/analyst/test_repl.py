@@ -18,8 +18,6 @@ from audit.words import Format
 from tests.places import ROOT
 from tests.published import HOSTILE, hostile
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 LIMITS = Limits(60, "1GB")
 
 

@@ -24,8 +24,6 @@ from tests.places import ROOT
 from tests.published import HOSTILE, add, full, hostile
 from tests.shared import once
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 LIMITS = Limits(60, "1GB")
 MIXED = """
     SELECT 'a,"b' AS text, 1.5 AS number, -2 AS whole, NULL AS nothing, '' AS blank,

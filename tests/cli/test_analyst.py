@@ -5,12 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.cli.command import Run
 from tests.logs import busy, line, log, write
-
-pytestmark = pytest.mark.usefixtures("one_chart")
 
 
 def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:

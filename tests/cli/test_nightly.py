@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.cli.command import Run
 from tests.logs import busy, write
-
-pytestmark = pytest.mark.usefixtures("one_chart")
 
 
 def test_a_configured_run(run: Run, tmp_path: Path) -> None:

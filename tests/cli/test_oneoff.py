@@ -15,7 +15,7 @@ import pytest
 from tests.cli.command import Run, left_in
 from tests.logs import busy, line, log, write
 
-pytestmark = pytest.mark.usefixtures("one_chart", "short_paper")
+pytestmark = pytest.mark.usefixtures("short_paper")
 
 
 def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:

@@ -9,8 +9,6 @@ from tests.logs import busy, write
 
 DATABASE = "fairaudit-out/audit.duckdb"
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 
 def test_doctor(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))

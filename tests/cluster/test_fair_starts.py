@@ -13,8 +13,6 @@ from audit.store import database
 from tests.logs import line, log
 from tests.nightly.test_run import NOW, site
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 DAY = 86_400
 
 

@@ -25,8 +25,6 @@ from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 from tests.places import SLURM
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 FILES = {
     "associations": "assoc.psv",
     "qos": "qos.psv",

@@ -31,8 +31,6 @@ from tests.mailserver import PASSWORD, Server
 from tests.nightly.test_run import month, site
 from tests.places import ROOT
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
 FIVE = tuple(f"{name}@example.org" for name in ("anna", "ben", "cleo", "dora", "emil"))

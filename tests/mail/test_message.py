@@ -58,7 +58,7 @@ def test_a_mail_of_the_whole_report() -> None:
         for part in message.walk()
         if part.get_content_type() == "image/png"
     }
-    assert len(inside) == len(pictures) == 3
+    assert len(inside) == len(pictures) == 2
     for picture in pictures:
         assert inside[f"<{picture.cid}>"] == picture.png
         assert f'src="cid:{picture.cid}" alt="Bar' in html or f'src="cid:{picture.cid}"' in html

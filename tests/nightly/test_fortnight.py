@@ -18,7 +18,7 @@ from audit.nightly.run import run
 from audit.nightly.timetable import next_after
 from audit.store import database
 from tests.logs import line, log, write
-from tests.nightly import one_chart, test_run
+from tests.nightly import test_run
 from tests.nightly.test_run import DAY, STAGES
 from tests.nightly.test_timetable import epoch
 from tests.places import ROOT
@@ -31,7 +31,7 @@ Faults = Mapping[int, str]
 KILLED = (
     "import os, signal, sys\nfrom pathlib import Path\nfrom pkgutil import resolve_name\n"
     "from audit.nightly.run import run\n"
-    "from tests.nightly.test_fortnight import plain, site\nplain()\n"
+    "from tests.nightly.test_fortnight import site\n"
     "folder, now, name = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]\n"
     "module, _, attribute = name.rpartition('.')\n"
     "setattr(resolve_name(module), attribute, lambda *_, **__: os.kill(os.getpid(), 9))\n"
@@ -40,16 +40,11 @@ KILLED = (
 FULL = (
     "import resource, sys\nfrom pathlib import Path\n"
     "from audit.nightly.run import run\n"
-    "from tests.nightly.test_fortnight import plain, site\nplain()\n"
+    "from tests.nightly.test_fortnight import site\n"
     "folder, now = Path(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
     "sys.exit(run(site(folder), folder, now).exit_code)\n"
 )
-
-
-def plain() -> None:
-    """In the processes that are killed as in this one (conftest.py)."""
-    one_chart.stands_for_all(setattr)
 
 
 def site(folder: Path) -> config.Config:

@@ -12,8 +12,6 @@ from audit.oneoff.verify import Verdict, verify
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 DEFAULT = config.Config()
 
 

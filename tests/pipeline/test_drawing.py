@@ -11,7 +11,7 @@ from audit.nightly.run import run
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 
-pytestmark = pytest.mark.usefixtures("one_chart", "short_paper")
+pytestmark = pytest.mark.usefixtures("short_paper")
 
 
 def printing(settings: Config, *, pdf: bool = True, with_group: bool = False) -> Config:

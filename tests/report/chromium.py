@@ -109,13 +109,10 @@ class Page:
         here = f"location.href === {json.dumps(file.as_uri())}"  # and not what was there before
         self._until(f"{here} && document.readyState === 'complete'")
 
-    def open(self, file: Path, width: int, height: int = 900) -> None:
-        """Loads ``file`` and waits until its charts are drawn."""
-        self.show(file, width, height)
-        self._until(
-            "[...document.querySelectorAll('.live')].every(e => e.querySelector('svg')) && "
-            "document.querySelector('.live') !== null"
-        )
+    def theme(self, name: str) -> None:
+        """The reader's screen is ``light`` or ``dark``."""
+        scheme = {"name": "prefers-color-scheme", "value": name}
+        self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
 
     def _until(self, expression: str) -> None:
         for _ in range(200):
@@ -157,11 +154,11 @@ class Page:
 
 
 def check_study(page: Path, charts: int) -> None:
-    """Draws a study's page wide and as on a phone: all charts are there, and nothing is fetched."""
+    """Shows a study's page wide and as on a phone: all charts are there, and nothing is fetched."""
     with Page() as seen:
         for width in (1200, 400):
-            seen.open(page, width)
+            seen.show(page, width)
             assert seen.complaints == []
             assert all(asked.startswith(("data:", page.as_uri())) for asked in seen.requests)
             assert seen.evaluate("document.documentElement.scrollWidth") == width
-            assert seen.evaluate("document.querySelectorAll('.live svg').length") == charts
+            assert seen.evaluate("document.querySelectorAll('.chart svg').length") == charts

@@ -15,6 +15,7 @@ from audit.report.contents import (
     Input,
     Missed,
     Options,
+    Pictured,
     PoolPart,
     Provenance,
     Refusal,
@@ -24,6 +25,7 @@ from audit.report.contents import (
     Span,
     StatusCount,
     Step,
+    Walltimes,
 )
 from audit.report.text.definitions import definitions
 from audit.report.usage_contents import (
@@ -356,4 +358,39 @@ def known(*, inferred: bool = False) -> tuple[Charge, ...]:
     return (
         Charge("batch", "cpus", 128.0, False, True, 10, 0, 0, None),
         Charge("batch", "gpus", 8.0, inferred, False, 10, 0, 0, None),
+    )
+
+
+def waiting(part: PoolPart, name: str = "anna") -> PoolPart:
+    """The same pool with all that pictures show: why who waited, peers, work, walltimes."""
+    shares = (("room", 0.5), ("shared", 0.2), ("own", 0.1), ("earlier", 0.1), ("later", 0.1))
+
+    def why(of: Breakdown, tilt: float) -> Breakdown:
+        tilted = {"room": -tilt, "later": tilt}
+        figures = tuple(
+            figure(f"wait_{reason}_share", share + tilted.get(reason, 0.0), 0.05, 0.6)
+            for reason, share in (*shares, ("down", 0.0))
+        )
+        return replace(of, figures=(*of.figures, *figures))
+
+    peer = Breakdown(
+        name,
+        (
+            figure("peer_ratio", 3.1, 2.2, 4.1),
+            figure("excess_wait", 86_400.0, unit="s"),
+            figure("peer_named", 1.0),
+        ),
+    )
+    whole = why(Breakdown("all", part.figures), 0.1)
+    work = tuple((day.label, 3_600.0 * number) for number, day in enumerate(part.days, start=1))
+    rows = tuple(
+        replace(entity(f"{name} {number}", 0.0, 10 * number), tusa=36_000.0 * 3**number)
+        for number in range(6)
+    )
+    return replace(
+        part,
+        figures=whole.figures,
+        widths=tuple(why(of, 0.2 * number) for number, of in enumerate(part.widths)),
+        users=replace(part.users, longer=(peer,), rows=rows),
+        pictured=Pictured(work, Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
     )

@@ -18,8 +18,6 @@ from audit.store import database
 from tests.logs import write
 from tests.places import SLURM
 
-pytestmark = pytest.mark.usefixtures("one_chart")
-
 FILES = SlurmFiles(
     partitions=SLURM / "decay" / "partitions.txt",
     associations=SLURM / "decay" / "assoc.psv",

@@ -1,44 +1,40 @@
 """What the charts of studies share."""
 
-from audit.studies.charts import Colours, Layout, Panels, heat_map, in_panels, strokes
+import re
+
+import pytest
+
+from audit.report.charts.style import DASHES, SERIES
+from audit.studies.charts import Colours, Layout, Values, heat_map, several
 
 
-def test_panels_fill_the_width_and_share_their_layers() -> None:
-    layer = {"mark": "line"}
-    made = in_panels("k", "T", "Alt.", [{"of": "b", "y": 1}], [layer], Panels(("a", "b"), 90))
-    [faceted] = made.spec["vconcat"]
-    assert faceted["facet"]["sort"] == ["a", "b"]
-    assert faceted["spec"]["layer"] == [layer]
-    assert (faceted["spec"]["width"], faceted["spec"]["height"]) == (312, 90)
-    assert "resolve" not in faceted
-    assert made.spec["description"] == made.alt == "Alt."
-    assert Panels(("a",), 90, columns=1).width == 640
-    assert Panels(("a",), 90, columns=2, gap=20, axes=60).width == 280
+def test_series_differ_in_colour_and_in_dash_or_shape() -> None:
+    lines, dots = several("abcdef"), several("abcdef", "dot")
+    assert len({of.colour for of in lines}) == len({of.dash for of in lines}) == 6
+    assert len({of.shape for of in dots}) == 6
+    assert (lines[1].colour, lines[1].dash, lines[1].shape) == (SERIES[1], DASHES[1], "line")
 
 
-def test_lines_differ_in_colour_and_in_dashes() -> None:
-    made = strokes("of", ["a", "b"], ["red", "blue", "green"], [[1, 0], [2, 2], [3, 3]], columns=6)
-    assert made["color"]["scale"] == {"domain": ["a", "b"], "range": ["red", "blue"]}
-    assert made["strokeDash"]["scale"]["range"] == [[1, 0], [2, 2]]
-    assert made["color"]["legend"] == made["strokeDash"]["legend"]
-    assert made["color"]["legend"]["columns"] == 6
+def cell(x: int, value: float, known: bool = True) -> Values:
+    return {"of": "p", "x": x, "y": "r", "value": value, "known": known, "says": f"{value:g}"}
 
 
-def test_colours_of_a_heat_map_reach_to_the_greatest_value() -> None:
-    cells = [{"of": "p", "x": 1, "y": "r", "value": 8.0, "known": True, "says": "8"}]
-    layout = Layout(["p"], ["r"], "X", x_values=[1, 2])
-
-    def colour(colours: Colours) -> dict[str, object]:
-        [faceted] = heat_map("k", "T", "Alt.", cells, layout, colours).spec["vconcat"]
-        [layer] = faceted["spec"]["layer"]
-        assert layer["encoding"]["x"]["axis"]["values"] == [1, 2]
-        scale: dict[str, object] = layer["encoding"]["color"]["condition"]["scale"]
-        return scale
-
-    assert colour(Colours("L"))["domain"] == [0, 8.0]
-    assert colour(Colours("L", most=5.0, logarithmic=True)) == {
-        "scheme": "yelloworangered",
-        "domain": [1, 5.0],
-        "clamp": True,
-        "type": "log",
-    }
+@pytest.mark.parametrize(
+    ("colours", "strengths"),
+    [
+        (Colours("L"), [0.53, 1.0, 0.06]),
+        (Colours("L", most=5.0), [0.81, 1.0, 0.06]),
+        (Colours("L", logarithmic=True), [0.69, 1.0, 0.06]),
+    ],
+)
+def test_the_greatest_value_has_the_full_colour(colours: Colours, strengths: list[float]) -> None:
+    cells = [cell(1, 4.0), cell(2, 8.0), cell(3, 0.0), cell(4, 0.0, known=False)]
+    chart = heat_map("k", "T", "Alt.", cells, Layout(["p"], ["r"], "X", x_values=[1, 2]), colours)
+    told = re.findall(
+        r'fill="var\(--(\w+)\)" fill-opacity="([^"]*)" data-tip="([^"]*)"', chart.body
+    )
+    assert [float(opacity) for fill, opacity, _ in told[:3]] == strengths
+    assert told[0][2] == "p, r, X 1: 4"
+    assert [fill for fill, _, _ in told] == ["earlier"] * 3 + ["rule"]
+    assert ">1<" in chart.body
+    assert ">3<" not in chart.body

@@ -10,26 +10,16 @@ from typing import NamedTuple
 import pytest
 
 from audit.errors import UsageError
-from audit.report.charts.style import Chart, config
+from audit.report.charts.style import Chart
 from audit.studies import page as study
 from audit.studies import run as studies
 from audit.studies.page import Column, Columns, Section, Study, Table
+from audit.studies.users import charts
 from audit.studies.verdicts import Estimate, Holds, Verdict
 
 HOSTILE = "=cmd|'/c calc'!A1</script><script>alert(1)</script>\u202e"
-CHART = Chart(
-    "of_bars",
-    "Bars",
-    "Two bars.",
-    {
-        "data": {"values": [{"x": HOSTILE, "y": 1}, {"x": "b", "y": 2}]},
-        "mark": "bar",
-        "encoding": {
-            "x": {"field": "x", "type": "nominal"},
-            "y": {"field": "y", "type": "quantitative"},
-        },
-        "config": config(),
-    },
+CHART = charts.spread(
+    "of_bars", "Bars", [{"of": HOSTILE, "what": "mean", "value": 1.0}], "Nothing is left out."
 )
 COLUMNS: study.Columns[object] = (
     Column("Who", "who", "text"),
@@ -64,7 +54,7 @@ def test_texts_are_escaped_and_the_policy_names_each_script() -> None:
     assert "\\u202e</h1>" in page
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None
-    assert policy[1].count("sha256-") == 2
+    assert policy[1].count("sha256-") == 1
     assert "http-equiv" in page
     assert 'src="http' not in page
 

@@ -22,8 +22,6 @@ from audit.studies.grid import plan as grid
 from audit.studies.run import Request
 from tests.logs import line, log, write
 
-pytestmark = pytest.mark.usefixtures("one_picture")
-
 
 def cell(key: str, did: list[str] | None = None) -> Cell:
     def compute() -> pl.DataFrame:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Final
-from zoneinfo import ZoneInfo
+from typing import Final
 
 from audit.oneoff.explain.story import Story, Use
-from audit.report.charts import style
-from audit.report.charts.style import Chart, Spec
+from audit.report.charts.marks import lines as lines_of
+from audit.report.charts.marks import scales
+from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.marks.scales import Axis
+from audit.report.charts.style import EARLIER, INK, LATER, OWN, Chart
 from audit.report.text import wording
 
 COLUMNS: Final = 60
@@ -22,8 +23,8 @@ WORDS: Final = {
     "earlier": "others who had come before it",
     "later": "others who came after it",
 }
-_COLOURS: Final = {"own": "#E69F00", "earlier": style.BLUE, "later": style.VERMILION}
-_POINTS: Final = 400
+_COLOURS: Final = {"own": OWN, "earlier": EARLIER, "later": LATER}
+_POINTS: Final = 200
 _LONG_S: Final = 2 * 86_400
 """A longer wait is drawn with days below it."""
 
@@ -66,70 +67,57 @@ def chart(story: Story) -> Chart | None:
         return None
     subject = story.subject
     unit = wording.resources(subject.pool.resource)
-    stacked = [
-        {"at": at, "of": WORDS[whose], "bottom": bottom, "top": bottom + getattr(use, whose)}
-        for at, use in _drawn(points, subject.zone)
-        for whose, bottom in zip(MARKS, (0, use.own, use.own + use.earlier), strict=True)
-    ]
-    there = [{"at": at, "capacity": use.capacity} for at, use in _drawn(points, subject.zone)]
-    days = subject.wait_s > _LONG_S
-    time = {
-        "field": "at",
-        "type": "temporal",
-        "scale": {"type": "utc"},
-        "axis": {"title": None, "tickCount": 6, "format": "%d %b %H h" if days else "%H:%M"},
-    }
-    spec = {
-        "$schema": style.SCHEMA,
-        "width": 640,
-        "height": 200,
-        "config": style.config(),
-        "layer": [_areas(stacked, time, f"{unit} in use"), _line(there, time)],
-    }
+    begin, end = points[0].begin, points[-1].end
+    times = [float(use.begin) for use in points] + [float(end)]
+    shown = [*points, points[-1]]
+    layers = []
+    for number, whose in enumerate(MARKS):
+        held = [[getattr(use, one) for one in list(MARKS)[: number + 1]] for use in shown]
+        layers.append(
+            Line(
+                WORDS[whose],
+                [(at, float(sum(of))) for at, of in zip(times, held, strict=True)],
+                _COLOURS[whose],
+                step=True,
+                filled=0.85,
+                floor=[float(sum(of[:-1])) for of in held],
+                width=0,
+            )
+        )
+    there = [(at, float(use.capacity)) for at, use in zip(times, shown, strict=True)]
+    layers.append(Line("all there is", there, INK, "4 3", step=True, width=1))
+    targets = [Target(use.begin, use.end, _tip(use, subject.zone)) for use in points]
+    top = max(max(use.capacity, use.own + use.earlier + use.later) for use in points)
+    y = scales.linear([float(top)], scales.plain, title=f"{unit} in use")
+    panel = Panel(_time(begin, end, subject.zone), y, layers, targets=targets)
+    body, height = lines_of.drawn([panel], height=190)
     asked = "" if subject.size is None else f"; it asked for {subject.size:,}"
-    title = f"What was in use while it waited{asked}, of {subject.pool.capacity:,} (dashed)"
+    title = f"What was in use while it waited{asked}, of {subject.pool.capacity:,}"
     alt = (
         f"{unit} in use from {wording.instant(subject.arrival, subject.zone)} to "
         f"{wording.instant(subject.until, subject.zone)}: {_spoken(story.uses)}."
     )
-    return Chart("in-use", title, alt, spec)
+    return Chart("in-use", title, alt, body, height)
 
 
-def _areas(rows: list[dict[str, Any]], time: Spec, what: str) -> Spec:
-    """What was in use, by whose it was."""
-    colours = {"domain": list(WORDS.values()), "range": [_COLOURS[whose] for whose in WORDS]}
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "area", "interpolate": "step-after"},
-        "encoding": {
-            "x": time,
-            "y": {"field": "bottom", "type": "quantitative", "axis": {"title": what}},
-            "y2": {"field": "top"},
-            "color": {
-                "field": "of",
-                "type": "nominal",
-                "scale": colours,
-                "legend": {"title": None, "orient": "top", "labelLimit": 400},
-            },
-        },
-    }
+def _tip(use: Use, zone: str) -> str:
+    held = ", ".join(
+        f"{getattr(use, whose):,} by {words}"
+        for whose, words in WORDS.items()
+        if getattr(use, whose)
+    )
+    return f"from {wording.instant(use.begin, zone)}: {held or 'nothing'} of {use.capacity:,}"
 
 
-def _line(rows: list[dict[str, Any]], time: Spec) -> Spec:
-    """What there was."""
-    dashed = {"color": style.INK, "strokeDash": [4, 3], "strokeWidth": 1}
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "line", "interpolate": "step-after", **dashed},
-        "encoding": {"x": time, "y": {"field": "capacity", "type": "quantitative"}},
-    }
-
-
-def _drawn(points: Sequence[Use], zone: str) -> Iterator[tuple[str, Use]]:
-    """Where each stretch begins, and the end of the last."""
-    for use in points:
-        yield _local(use.begin, zone), use
-    yield _local(points[-1].end, zone), points[-1]
+def _time(begin: int, end: int, zone: str) -> Axis:
+    """From the beginning to the end of the wait, on the cluster's clock."""
+    days = end - begin > _LONG_S
+    ticks = []
+    for number in range(5):
+        at = begin + (end - begin) * number // 4
+        told = wording.instant(at, zone)
+        ticks.append((float(at), told[5:] if days else told[11:]))
+    return Axis(float(begin), float(end), tuple(ticks))
 
 
 def _spoken(uses: Sequence[Use]) -> str:
@@ -175,8 +163,3 @@ def _means(story: Story, most: int) -> list[Use]:
             )
         )
     return made
-
-
-def _local(time: int, zone: str) -> str:
-    """An instant on the cluster's clock, as charts take it: no reader's zone moves it."""
-    return datetime.fromtimestamp(time, ZoneInfo(zone)).strftime("%Y-%m-%dT%H:%M:%SZ")

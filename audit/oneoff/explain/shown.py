@@ -42,8 +42,9 @@ def as_json(story: Story) -> str:
 
 
 def as_html(story: Story) -> str:
-    """One self-contained page without scripts."""
+    """One self-contained page."""
     chart = picture.chart(story)
+    script = render.text_of("point.js") if chart else ""
     text = render.fill(
         "report/explain.html",
         {
@@ -51,14 +52,15 @@ def as_html(story: Story) -> str:
             "lead": sentences.lead(story),
             "cluster": story.subject.cluster,
             "sentences": sentences.sentences(story),
-            "picture": render.picture("in-use", chart) if chart else None,
+            "picture": render.picture(chart) if chart else None,
             "tables": [
                 {"caption": caption, "titles": titles, "rows": rows}
                 for caption, titles, rows in tables(story)
             ],
             "version": __version__,
-            "policy": render.policy(),
-            "css": render.trusted(render.text_of("common.css") + render.text_of("screen.css")),
+            "policy": render.policy(script),
+            "script": render.trusted(script),
+            "css": render.styles("screen"),
         },
     )
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"

@@ -1,37 +1,26 @@
-"""Charts of parts: who occupied how much of each resource, and is charged how much by each penalty.
+"""Pictures of parts: who occupied how much of each resource, and is charged how much by what.
 
-Every series has a shape, or a dash, beside its colour. Written as Vega-Lite by hand; ``charts``
-draws it.
+Every series has a shape beside its colour.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
-from audit.report.charts.usage import days_axis, names, panels, target
+from audit.report.charts.marks import dots, scales
+from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.frame import Series
+from audit.report.charts.style import SERIES, SHAPES, Chart
+from audit.report.charts.usage import TARGET, names
 from audit.report.contents import Contents
 from audit.report.text import wording
-from audit.report.usage_contents import (
-    Occupied,
-    OccupiedLine,
-    PenaltyChoice,
-)
+from audit.report.usage_contents import Occupied, PenaltyChoice
 
-_GREEN: Final = "#009E73"
-_PURPLE: Final = "#CC79A7"
-_ORANGE: Final = "#E69F00"
-_COLOURS: Final = (BLUE, VERMILION, _GREEN, _PURPLE, _ORANGE, INK)
-_SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-_DASHES: Final[tuple[list[int], ...]] = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
-_STEP: Final = 22
-_NAME_LIMIT: Final = 28
 _ROWS: Final = 12
 
 
 def of_contents(contents: Contents) -> dict[str, Chart]:
     """The charts of parts by key; one that has nothing to draw is left out."""
-    made = (occupied(contents.occupied), over_time(contents.occupied), penalties(contents.choice))
+    made = (occupied(contents.occupied), penalties(contents.choice))
     return {chart.key: chart for chart in made if chart is not None}
 
 
@@ -39,18 +28,15 @@ def occupied(of: Occupied | None) -> Chart | None:
     """Parts of each resource in the whole period."""
     if of is None:
         return None
-    labels = names(of.kind, of.lines, _NAME_LIMIT)
-    titles = [_title(name) for name in of.resources]
-    shown = [
-        (label, title, part)
-        for label, line in zip(labels, of.lines, strict=True)
-        for title, part in zip(titles, line.parts, strict=True)
-    ]
+    labels = names(of.kind, of.lines)
+    titles = [wording.first_upper(wording.resources(name)) for name in of.resources]
+    shown = {label: line.parts for label, line in zip(labels, of.lines, strict=True)}
     aims = {
         label: line.share
         for label, line in zip(labels, of.lines, strict=True)
         if line.share is not None
     }
+    body, height = _dots(shown, titles, "Part of all that was occupied", aims)
     said = "; ".join(
         f"{label} "
         + ", ".join(
@@ -59,49 +45,22 @@ def occupied(of: Occupied | None) -> Chart | None:
         )
         for label, line in zip(labels, of.lines, strict=True)
     )
-    title = f"Part of each resource that {of.kind}s occupied" + (
-        " (bar: the target)" if aims else ""
-    )
-    return Chart(
-        "occupied",
-        title,
-        f"Dot plot. Part of each resource by {of.kind} over the period: {said}.",
-        _dots(shown, labels, titles, "Part of all that was occupied", aims),
-    )
-
-
-def over_time(of: Occupied | None) -> Chart | None:
-    """Parts of each resource over time."""
-    if of is None or len(of.days) < 2:
-        return None
-    lines = [line for line in of.lines if not line.others]
-    labels = names(of.kind, lines)
-    titles = [_title(name) for name in of.resources]
-    rows = [
-        row for label, line in zip(labels, lines, strict=True) for row in _points(of, label, line)
-    ]
-    layers = [_lines(titles, len(of.days) * (7 if of.weekly else 1))]
-    if any(line.share is not None for line in lines):
-        layers.append(target(INK))
-    notes = ["by week"] if of.weekly else []
-    notes += ["dashed across: the target"] if len(layers) > 1 else []
-    told = f" ({'; '.join(notes)})" if notes else ""
-    spec = panels(rows, labels, layers)
-    most = "; ".join(
-        f"{label} up to "
-        + ", ".join(
-            f"{wording.percent(max(parts))} of the {wording.resources(name)}"
-            for name, parts in zip(of.resources, line.over_time, strict=True)
-        )
-        for label, line in zip(labels, lines, strict=True)
-    )
-    return Chart(
-        "occupied_over_time",
-        f"Part of each resource over time{told}",
-        f"Small line charts. Part of each resource that {of.kind}s occupied, {of.days[0]} to "
-        f"{of.days[-1]}: {most}.",
-        {"vconcat": [spec], "config": config()},  # as boot.js knows panels
-    )
+    single = [pair for pair in zip(labels, of.lines, strict=True) if not pair[1].others]
+    title = f"Part of each resource that {of.kind}s occupied"
+    if single:
+        # Who has most more of one resource than of another stands out in no single table.
+        label, line = max(single, key=lambda pair: max(pair[1].parts) - min(pair[1].parts))
+        most = max(range(len(line.parts)), key=lambda number: line.parts[number])
+        least = min(range(len(line.parts)), key=lambda number: line.parts[number])
+        if most != least:
+            title = (
+                f"{label} held {wording.percent(line.parts[most])} of the "
+                f"{wording.resources(of.resources[most])} and {wording.percent(line.parts[least])} "
+                f"of the {wording.resources(of.resources[least])}"
+            )
+    alt = f"Dot plot. Part of each resource by {of.kind} over the period: {said}."
+    note = f"Part of each resource that {of.kind}s occupied in the period."
+    return Chart("occupied", title, alt, body, height, note)
 
 
 def penalties(of: PenaltyChoice | None) -> Chart | None:
@@ -109,118 +68,40 @@ def penalties(of: PenaltyChoice | None) -> Chart | None:
     if of is None or not (moving := of.moving).rows:
         return None
     rows = moving.rows[:_ROWS]
-    labels = wording.told_apart(wording.name(row.name, _NAME_LIMIT) for row in rows)
-    shown = [
-        (label, name, part)
-        for label, row in zip(labels, rows, strict=True)
-        for name, part in zip(of.penalties, row.parts, strict=True)
-    ]
-    said = "; ".join(
+    labels = wording.told_apart(wording.name(row.name, 24) for row in rows)
+    shown = {label: row.parts for label, row in zip(labels, rows, strict=True)}
+    body, height = _dots(shown, list(of.penalties), "Part of all usage", {})
+    told = [
         f"{label} {wording.percent(row.parts[0])} by {of.penalties[0]}, "
         f"{wording.percent(row.parts[row.furthest])} by {of.penalties[row.furthest]}"
         for label, row in zip(labels, rows, strict=True)
-    )
-    return Chart(
-        "penalties",
-        f"Part of all usage by penalty, of the {moving.kind}s that it changes most for",
-        f"Dot plot. {said}.",
-        _dots(shown, labels, list(of.penalties), "Part of all usage", {}),
-    )
-
-
-def _title(resource: str) -> str:
-    return wording.first_upper(wording.resources(resource))
-
-
-def _scales(titles: Sequence[str]) -> tuple[Spec, Spec]:
-    count = len(titles)
-    return (
-        {"domain": list(titles), "range": list(_COLOURS[:count])},
-        {"domain": list(titles), "range": list(_SHAPES[:count])},
-    )
+    ]
+    title = f"The choice of a penalty changes most for {told[0]}"
+    note = f"Part of all usage by penalty, of the {moving.kind}s for whom it changes most."
+    return Chart("penalties", title, f"Dot plot. {'; '.join(told)}.", body, height, note)
 
 
 def _dots(
-    shown: Sequence[tuple[str, str, float]],
-    labels: Sequence[str],
+    shown: Mapping[str, Sequence[float]],
     titles: Sequence[str],
-    axis: str,
+    axis_title: str,
     aims: Mapping[str, float],
-) -> Spec:
-    colours, shapes = _scales(titles)
-    legend = {"title": None, "orient": "top"}
-    at = {
-        "y": {
-            "field": "of",
-            "type": "nominal",
-            "sort": list(labels),
-            "title": None,
-            "axis": {"labelLimit": 190, "grid": True},
-        },
-        "x": {
-            "field": "part",
-            "type": "quantitative",
-            "title": axis,
-            "axis": {"format": "%", "grid": True},
-        },
-    }
-    dots: Spec = {
-        "data": {
-            "values": [
-                {"of": label, "by": title, "part": round(part, 4)} for label, title, part in shown
-            ]
-        },
-        "mark": {"type": "point", "filled": True, "size": 60, "opacity": 0.9},
-        "encoding": {
-            **at,
-            "color": {"field": "by", "type": "nominal", "scale": colours, "legend": legend},
-            "shape": {"field": "by", "type": "nominal", "scale": shapes, "legend": legend},
-        },
-    }
-    layers = [dots]
-    if aims:
-        layers.append(
-            {
-                "data": {"values": [{"of": label, "part": aim} for label, aim in aims.items()]},
-                "mark": {"type": "tick", "color": INK, "thickness": 2, "size": 16},
-                "encoding": at,
-            }
-        )
-    return {
-        "width": series.PIXELS,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "height": {"step": _STEP},
-        "layer": layers,
-        "config": config(),
-    }
-
-
-def _points(of: Occupied, label: str, line: OccupiedLine) -> list[Spec]:
-    rows: list[Spec] = [
-        {"of": label, "by": _title(name), "day": day, "value": round(part, 4)}
-        for name, parts in zip(of.resources, line.over_time, strict=True)
-        for day, part in zip(of.days, parts, strict=True)
+) -> tuple[str, int]:
+    """A row of dots for each label, one of each title; a bar for its target."""
+    kinds = [
+        Series(title, SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)])
+        for number, title in enumerate(titles)
     ]
-    if line.share is not None:
-        rows[0]["target"] = line.share  # constant: one row of the panel carries it
-    return rows
-
-
-def _lines(titles: Sequence[str], days: int) -> Spec:
-    colours, _ = _scales(titles)
-    legend = {"title": None, "orient": "top", "symbolType": "stroke"}
-    dashes = {"domain": list(titles), "range": [list(dash) for dash in _DASHES[: len(titles)]]}
-    return {
-        "mark": {"type": "line", "strokeWidth": 1.2, "interpolate": "step-after"},
-        "encoding": {
-            "x": days_axis(days),
-            "y": {
-                "field": "value",
-                "type": "quantitative",
-                "title": None,
-                "axis": {"format": "%", "tickCount": 3},
-            },
-            "color": {"field": "by", "type": "nominal", "scale": colours, "legend": legend},
-            "strokeDash": {"field": "by", "type": "nominal", "scale": dashes, "legend": legend},
-        },
-    }
+    rows = []
+    for label, parts in shown.items():
+        made = [
+            Dot(number, part, tip=f"{label}, {title}: {wording.percent(part)}")
+            for number, (title, part) in enumerate(zip(titles, parts, strict=True))
+        ]
+        if label in aims:
+            tip = f"{label}: target {wording.percent(aims[label])}"
+            made.append(Dot(len(kinds), aims[label], tip=tip))
+        rows.append(Row(label, tuple(made)))
+    values = [part for parts in shown.values() for part in parts] + list(aims.values())
+    axis = scales.shares(values, title=axis_title)
+    return dots.drawn(rows, dots.Looks([*kinds, *([TARGET] if aims else [])], axis, joined=True))

@@ -1,17 +1,15 @@
 """A report's record as an HTML page and as a PDF. The only home of Jinja2.
 
 Both come from the same templates. The HTML page is one file without any outside reference; its
-security policy lets nothing run but the scripts it was written with. The PDF is laid out with
+security policy lets nothing run but the script it was written with. The PDF is laid out with
 nothing but what the page carries: no file and no address is fetched. The same record gives the
 same bytes, on any day.
 """
 
 import base64
 import hashlib
-import json
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -19,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from audit import resources
-from audit.errors import ReportError
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report.charts import drawing
+from audit.report.charts import drawing, style
 from audit.report.charts import parts as parts_chart
 from audit.report.charts import pool as charts
-from audit.report.charts.style import Chart
+from audit.report.charts.style import WIDTH, Chart
 from audit.report.charts.usage import usage
 from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.render import export, identity, sandbox
@@ -51,8 +48,12 @@ class Picture:
 
     key: str
     title: str
+    note: str
     alt: str
-    picture: str  # data: URI of the SVG
+    inline: "Markup"
+    """The SVG as part of the page, whose colours it takes."""
+    still: str
+    """data: URI of the SVG by itself, on light ground."""
     width: int
     height: int
 
@@ -64,71 +65,50 @@ class Drawn:
     pools: tuple[Mapping[str, Picture], ...]
     usages: tuple[Mapping[str, Picture], ...]
     parts: Mapping[str, Picture]
-    specs: tuple[Mapping[str, str], ...]
 
 
-def prepare(limits: Limits | None = sandbox.DEFAULT) -> None:
-    """Begins in the background what a report would have to wait for.
+def prepare(limits: Limits) -> None:
+    """Begins in the background what a PDF would have to wait for.
 
     A command that will write one calls this when it starts: while logs are read and figures
-    computed, mostly outside Python's lock, what draws is made ready here, and what lays out in the
-    process that will.
+    computed, what lays out is made ready in the process that will.
 
     Args:
-        limits: of the PDF; None where none will be made.
+        limits: of the PDF.
     """
-    drawing.prepare()
-    if limits is not None:
-        sandbox.prepare(limits)
+    sandbox.prepare(limits)
 
 
 def draw(contents: Contents) -> Drawn:
     """Draws the charts of every pool that has something to show, and those of usage."""
-    drawing.prepare()
-    specs: list[dict[str, str]] = []
-
-    def drawn(group: str, made: Mapping[str, Chart]) -> dict[str, Picture]:
-        pictures = {
-            key: picture(f"chart-{group}-{key.replace('_', '-')}", chart)
-            for key, chart in made.items()
-        }
-        specs.extend(
-            {"key": pictures[key].key, "json": script_json(chart.spec)}
-            for key, chart in made.items()
-        )
-        return pictures
-
-    pools = [
-        drawn(str(number), charts.of_pool(pool) if pool.attempts else {})
-        for number, pool in enumerate(contents.pools, start=1)
-    ]
-    usages = [
-        drawn(f"usage-{number}", {chart.key: chart} if chart else {})
-        for number, of in enumerate(() if contents.empty else contents.usages, start=1)
-        for chart in (usage(of),)
-    ]
-    parts = drawn("parts", {} if contents.empty else parts_chart.of_contents(contents))
-    return Drawn(tuple(pools), tuple(usages), parts, tuple(specs))
+    usages = () if contents.empty else contents.usages
+    return Drawn(
+        tuple(
+            pictures(charts.of_pool(pool).values() if pool.attempts else ())
+            for pool in contents.pools
+        ),
+        tuple(pictures([chart] if chart else ()) for chart in map(usage, usages)),
+        pictures(() if contents.empty else parts_chart.of_contents(contents).values()),
+    )
 
 
-def picture(key: str, chart: Chart) -> Picture:
-    """Draws the still picture of a chart.
-
-    Raises:
-        ReportError: it has no size.
-    """
-    drawn = drawing.svg(chart)
-    size = re.search(r'<svg [^>]*width="([\d.]+)" height="([\d.]+)"', drawn)
-    if size is None:
-        raise ReportError(f"chart {chart.key}: vl-convert gave an SVG without a size")
-    width, height = (round(float(side)) for side in size.groups())
-    return Picture(key, chart.title, chart.alt, data_uri("image/svg+xml", drawn), width, height)
+def pictures(made: Iterable[Chart]) -> dict[str, Picture]:
+    """Charts as the templates place them, by key."""
+    return {chart.key: picture(chart) for chart in made}
 
 
-def script_json(value: object) -> str:
-    """JSON that may stand inside a ``<script>`` element, whatever texts it holds."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def picture(chart: Chart) -> Picture:
+    """A chart as the templates place it."""
+    return Picture(
+        chart.key,
+        chart.title,
+        chart.note,
+        chart.alt,
+        trusted(drawing.inline(chart)),
+        data_uri("image/svg+xml", drawing.still(chart)),
+        WIDTH,
+        chart.height,
+    )
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
@@ -178,8 +158,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     span = contents.span
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
-    bundle = bundled() if screen and drawn.specs else ""
-    boot = text_of("boot.js")
+    pictured = any((drawn.parts, *drawn.pools, *drawn.usages))
+    script = text_of("point.js") if screen and pictured else ""
     end = span.to_time if span.whole_log else span.to_time - 1
     text = (
         _environment()
@@ -199,7 +179,6 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             charts=drawn.pools,
             usage_charts=drawn.usages,
             parts_charts=drawn.parts,
-            specs=[{"key": spec["key"], "json": trusted(spec["json"])} for spec in drawn.specs],
             downloads={
                 pool: [
                     {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
@@ -207,10 +186,9 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
                 ]
                 for pool, files in export.files(contents).items()
             },
-            policy=policy(bundle, boot),
-            bundle=trusted(bundle),
-            boot=trusted(boot),
-            css=trusted(text_of("common.css") + text_of(f"{medium}.css")),
+            policy=policy(script),
+            script=trusted(script),
+            css=styles(medium),
             key_figures=tables.KEY_FIGURES,
             nuwt_measures=tables.NUWT_MEASURES,
             population=tables.POPULATION,
@@ -231,20 +209,13 @@ def fill(template: str, values: Mapping[str, object]) -> str:
     return _environment().get_template(template).render(values)
 
 
-def bundled() -> str:
-    """The charts' script, fit to stand inside its own ``<script>`` element.
-
-    Raises:
-        ReportError: it is not, or could not be made.
-    """
-    bundle = drawing.script()
-    if "</script" in bundle.lower():
-        raise ReportError("the bundled chart script would end its own <script> element")
-    return bundle
+def styles(medium: Medium) -> "Markup":
+    """The style sheet of a page: colours, what all pages share, what is of the medium."""
+    return trusted(style.css() + text_of("common.css") + text_of(f"{medium}.css"))
 
 
 def trusted(text: str) -> "Markup":
-    """Text that templates take as it is: our own scripts and styles, and ``script_json``."""
+    """Text that templates take as it is: our own scripts, styles and pictures."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704
@@ -253,15 +224,16 @@ def trusted(text: str) -> "Markup":
 def policy(*scripts: str) -> str:
     """A content security policy under which these scripts run and nothing is ever fetched.
 
-    Styles may be inline: the charts' library sets them while it draws.
+    Styles may be inline, as that of the page is.
     """
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in scripts
         if script
     )
+    allowed = hashes or "'none'"
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -273,7 +245,8 @@ def data_uri(kind: str, text: str) -> str:
 
 def text_of(name: str) -> str:
     """A style sheet or script of ``templates/report``."""
-    return resources.path(f"templates/report/{name}").read_text(encoding="utf-8").strip()
+    text = resources.path(f"templates/report/{name}").read_text(encoding="utf-8")
+    return "\n".join(line for line in text.split("\n") if line.strip())  # as in the page
 
 
 @cache

@@ -1,7 +1,6 @@
 """Charts of a fitted site: what is unexplained over time and over the week, and levels of a limit.
 
-Written as Vega-Lite by hand; ``report.charts`` draws it. A table of the same study holds every
-value but for those of the charts over time.
+A table of the same study holds every value but for those of the charts over time.
 """
 
 from __future__ import annotations
@@ -9,63 +8,70 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec, config
-from audit.studies.charts import channel, single, strokes
+from audit.report.charts.marks import bars, lines, scales
+from audit.report.charts.marks.bars import Bar
+from audit.report.charts.marks.frame import Series
+from audit.report.charts.marks.lines import Panel, Target
+from audit.report.charts.style import EARLIER, INK, LATER, Chart
 from audit.studies.fit.compute.pictures import Levels, Line
 
-_COLOURS: Final = (INK, VERMILION, BLUE)
-_DASHES: Final = ((1, 0), (6, 3), (1, 0))
-_HEIGHT: Final = 220
+_COLOURS: Final = {"with room": INK, "assumed": LATER, "fitted": EARLIER}
+_DASHES: Final = {"with room": "", "assumed": "6 3", "fitted": ""}
+_HEIGHT: Final = 180
+_BINS: Final = 40
 
 
-def over_time(key: str, title: str, lines: Sequence[Line]) -> Chart:
+def over_time(key: str, title: str, found: Sequence[Line]) -> Chart:
     """What waited, with room and unexplained, week by week.
 
     Args:
         key: of the chart.
         title: of the chart.
-        lines: of one value for each week since the first arrival.
+        found: of one value for each week since the first arrival.
     """
-    rows: list[Spec] = [
-        {"x": number, "y": round(value, 3), "of": line.name}
-        for line in lines
-        for number, value in enumerate(line.values)
-    ]
-    alt = f"Lines over the weeks of the log. {title}. " + "; ".join(_most(line) for line in lines)
-    return _lines(key, title, alt, rows, "Weeks since the first arrival", "Jobs, on average", lines)
+    alt = f"Lines over the weeks of the log. {title}. " + "; ".join(_most(line) for line in found)
+    length = max((len(line.values) for line in found), default=0)
+    x = scales.linear([0, max(length - 1, 1)], scales.plain, title="Weeks since the first arrival")
+    return _lines(key, title, alt, found, x, "Week")
 
 
-def over_week(key: str, title: str, lines: Sequence[Line]) -> Chart:
+def over_week(key: str, title: str, found: Sequence[Line]) -> Chart:
     """What is unexplained at each hour of the week, as a share of all waiting at it."""
-    rows: list[Spec] = [
-        {"x": number, "y": round(value, 4), "of": line.name}
-        for line in lines
-        for number, value in enumerate(line.values)
-    ]
-    alt = f"Lines over the hours of the week. {title}. " + "; ".join(_most(line) for line in lines)
-    return _lines(key, title, alt, rows, "Hours since Monday, 00:00", "Jobs, on average", lines)
+    alt = f"Lines over the hours of the week. {title}. " + "; ".join(_most(line) for line in found)
+    days = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+    ticks = tuple((24.0 * number + 12, day) for number, day in enumerate(days))
+    return _lines(key, title, alt, found, scales.Axis(0, 168, ticks), "Hour")
 
 
 def _lines(
-    key: str, title: str, alt: str, rows: Sequence[Spec], x: str, y: str, lines: Sequence[Line]
+    key: str, title: str, alt: str, found: Sequence[Line], x: scales.Axis, unit: str
 ) -> Chart:
-    encoding: Spec = {
-        "x": channel("x", "quantitative", title=x, scale={"nice": False}),
-        "y": channel("y", "quantitative", title=y, axis={"tickCount": 5}),
-        **strokes("of", [line.name for line in lines], _COLOURS, _DASHES),
-    }
-    mark = {"type": "line", "strokeWidth": 1.6}
-    return single(key, title, alt, rows, _HEIGHT, mark=mark, encoding=encoding)
+    y = scales.linear(
+        [value for line in found for value in line.values], scales.plain, title="Jobs, on average"
+    )
+    drawn = []
+    for line in found:
+        kind = next((kind for kind in _COLOURS if line.name.endswith(kind)), "with room")
+        points = [(float(at), value) for at, value in enumerate(line.values)]
+        drawn.append(lines.Line(line.name, points, _COLOURS[kind], _DASHES[kind], width=1.6))
+    length = max((len(line.values) for line in found), default=0)
+    targets = [
+        Target(
+            at - 0.5,
+            at + 0.5,
+            f"{unit} {at}: "
+            + ", ".join(
+                f"{line.name} {line.values[at]:,.1f}" for line in found if at < len(line.values)
+            ),
+        )
+        for at in range(length)
+    ]
+    body, height = lines.drawn([Panel(x, y, drawn, targets=targets)], height=_HEIGHT)
+    return Chart(key, title, alt, body, height)
 
 
 def levels(key: str, title: str, shown: Levels) -> Chart:
     """How often an attempt was started, and was not, by what its owner would have held then."""
-    rows: list[Spec] = [
-        {"x": level, "y": count, "of": of}
-        for of, counts in (("started at once", shown.served), ("not started", shown.failed))
-        for level, count in counts
-    ]
     alt = (
         f"Bars. {title}. Up to the bound of {shown.bound:,} "
         f"{sum(count for level, count in shown.served if level <= shown.bound):,} were started at "
@@ -73,35 +79,50 @@ def levels(key: str, title: str, shown: Levels) -> Chart:
         f"above it {sum(count for level, count in shown.served if level > shown.bound):,} and "
         f"{sum(count for level, count in shown.failed if level > shown.bound):,}."
     )
-    fill = {
-        "field": "of",
-        "type": "nominal",
-        "scale": {"domain": ["started at once", "not started"], "range": [BLUE, VERMILION]},
-        "legend": {"title": None, "orient": "top"},
-    }
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": rows},
-        "width": series.PIXELS,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "height": _HEIGHT,
-        "layer": [
-            {
-                "mark": {"type": "bar", "opacity": 0.75},
-                "encoding": {
-                    "x": channel("x", "quantitative", title=shown.axis, bin={"maxbins": 40}),
-                    "y": channel("y", "quantitative", title="Trials", aggregate="sum"),
-                    "fill": fill,
-                },
-            },
-            {
-                "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]},
-                "encoding": {"x": {"datum": shown.bound, "type": "quantitative"}},
-            },
-        ],
-        "config": config(),
-    }
-    return Chart(key, title, alt, spec)
+    highest = max((level for level, _ in (*shown.served, *shown.failed)), default=shown.bound)
+    highest = max(highest, shown.bound)
+    # Whole levels to a bin, the bound being the last of its own.
+    wide = max(-(-(highest + 1) // _BINS), 1)
+    first = (shown.bound + 1) % wide - wide if wide > 1 else 0
+    count = (highest - first) // wide + 1
+    kinds = (
+        Series("started at once", EARLIER, "block"),
+        Series("not started", LATER, "block"),
+    )
+    summed = [[0] * count for _ in kinds]
+    for of, counts in zip(summed, (shown.served, shown.failed), strict=True):
+        for level, trials in counts:
+            of[(level - first) // wide] += trials
+    drawn = [
+        Bar(
+            0,
+            number,
+            kind,
+            float(of[number]),
+            tip=_bin(first + number * wide, wide, summed, number),
+        )
+        for number in range(count)
+        for kind, of in enumerate(summed)
+    ]
+    looks = bars.Columns(
+        tuple(f"{max(first + number * wide, 0):,}" for number in range(count)),
+        kinds,
+        scales.linear(
+            [float(sum(of)) for of in zip(*summed, strict=True)], scales.plain, title="Trials"
+        ),
+        upon=True,
+        height=_HEIGHT,
+        title=shown.axis,
+        between=True,
+        mark=(shown.bound + 1 - first) / wide,
+    )
+    body, height = bars.columns(drawn, looks)
+    return Chart(key, title, alt, body, height, "Dashed: the bound.")
+
+
+def _bin(begin: int, wide: int, summed: Sequence[Sequence[int]], number: int) -> str:
+    upto = f"{max(begin, 0):,}" + (f" to {begin + wide - 1:,}" if wide > 1 else "")
+    return f"{upto}: {summed[0][number]:,} started at once, {summed[1][number]:,} not"
 
 
 def _most(line: Line) -> str:

@@ -1,16 +1,16 @@
 """Charts of the policy grid, as [S] figures 7 to 18: grouped bars, a panel for each load.
 
-The bars' series differ in lightness as well as in colour; lines are 95 % intervals. Written as
-Vega-Lite by hand; ``report.charts`` draws it. A table of the same study holds every value.
+Lines are 95 % intervals. A table of the same study holds every value.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from audit.report.charts.style import BLUE, INK, Chart, Spec
-from audit.studies.charts import Panels, in_panels
-
-_FILLS: Final = (BLUE, "#E69F00", "#ffffff")
+from audit.report.charts.marks import bars as marks
+from audit.report.charts.marks import scales
+from audit.report.charts.style import Chart
+from audit.report.text import wording
+from audit.studies.charts import several
 
 
 class Bar(NamedTuple):
@@ -23,10 +23,6 @@ class Bar(NamedTuple):
     value: float
     lower: float | None
     upper: float | None
-
-
-_FIELDS: Final = ("of", "group", "by", "value", "lower", "upper")
-"""Of a bar, in the data that are drawn."""
 
 
 class Axes(NamedTuple):
@@ -51,54 +47,26 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
         shown: its bars.
         axes: their titles and order.
     """
-    rows = [dict(zip(_FIELDS, bar, strict=True)) for bar in shown]
-    columns = min(len(axes.panels), 2)
-    panels = Panels(axes.panels, 190, columns, gap=20, axes=60)
-    return in_panels(key, title, alt, rows, _layers(axes), panels)
-
-
-def _layers(axes: Axes) -> list[Spec]:
-    """The bars, and their intervals where there are any."""
-    place: Spec = {
-        "x": {
-            "field": "group",
-            "type": "nominal",
-            "sort": list(axes.groups),
-            "title": axes.x,
-            "axis": {"ticks": False, "labelAngle": 0 if len(axes.groups) < 5 else -45},
-        },
-        "xOffset": {"field": "by", "type": "nominal", "sort": list(axes.series)},
-    }
-    y: Spec = {"type": "quantitative", "axis": {"format": "~s", "tickCount": 5}}
-    fill: Spec = {
-        "field": "by",
-        "type": "nominal",
-        "sort": list(axes.series),
-        "scale": {"domain": list(axes.series), "range": list(_FILLS[: len(axes.series)])},
-        "legend": {"title": None, "orient": "top", "symbolStrokeColor": INK},
-    }
-    return [
-        {
-            "mark": {"type": "bar", "stroke": INK, "strokeWidth": 0.8},
-            "encoding": {
-                **place,
-                "y": {**y, "field": "value", "title": axes.y},
-                "fill": fill,
-                "tooltip": [
-                    {"field": "of", "title": "Panel"},
-                    {"field": "group", "title": axes.x},
-                    {"field": "by", "title": "Of"},
-                    {"field": "value", "title": axes.y, "format": ",.3~r"},
-                ],
-            },
-        },
-        {
-            "transform": [{"filter": "isValid(datum.lower)"}],
-            "mark": {"type": "rule", "color": INK, "strokeWidth": 1},
-            "encoding": {
-                **place,
-                "y": {**y, "field": "lower", "title": axes.y},
-                "y2": {"field": "upper"},
-            },
-        },
+    drawn = [
+        marks.Bar(
+            axes.panels.index(bar.panel),
+            axes.groups.index(bar.group),
+            axes.series.index(bar.series),
+            bar.value,
+            bar.lower,
+            bar.upper,
+            f"{bar.panel}, {bar.group}, {bar.series}: {wording.number(bar.value)}",
+        )
+        for bar in shown
     ]
+    ends = [end for bar in shown for end in (bar.value, bar.lower, bar.upper) if end is not None]
+    looks = marks.Columns(
+        tuple(axes.groups),
+        several(axes.series, "block"),
+        scales.linear(ends, scales.plain, title=axes.y),
+        tuple(axes.panels),
+        height=150,
+        title=axes.x,
+    )
+    body, height = marks.columns(drawn, looks)
+    return Chart(key, title, alt, body, height, "Lines: 95 % intervals.")

@@ -1,15 +1,22 @@
 """Priority operators as profiles in panels side by side, as [R] figures 10 and 11.
 
-Written as Vega-Lite by hand; ``charts`` draws it. A table of the same study holds every value.
+A table of the same study holds every value.
 """
 
 from collections.abc import Sequence
 
 import polars as pl
 
-from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec
-from audit.studies.charts import INDEPENDENT_X, Panels, channel, in_panels
+from audit.report.charts.marks import frame, scales
+from audit.report.charts.marks.frame import Box
+from audit.report.charts.marks.svg import Canvas
+from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.studies.operators.compute.resolution import Profile
+
+_ABREAST = 4
+_HEIGHT = 110
+_PART = scales.Axis(0, 1, ((0, "0"), (1, "1")))
+_PRIORITY = scales.Axis(-1, 1, ((-1, "−1"), (0, "0"), (1, "1")))
 
 
 def profiles(
@@ -25,48 +32,32 @@ def profiles(
         operators: in the order of the panels.
         target: dashed, where priorities are 0.
     """
-    rows = _rows("bar", profile.bars) + _rows("curve", profile.curves)
-    rows += [{"kind": "target", "of": name, "state": target} for name in operators]
-    panels = Panels(operators, 130, columns=4, resolve=INDEPENDENT_X)
-    return in_panels(key, title, alt, rows, _layers(), panels)
+    canvas = Canvas()
+    top = end = 2.0
+    edges = frame.panels(len(operators), _ABREAST, 22, 12)
+    for number, (operator, (start, stop)) in enumerate(zip(operators, edges, strict=True)):
+        if number and number % _ABREAST == 0:
+            top = end + 8
+        begin = frame.panel_title(canvas, operator, start, stop, top)
+        box = Box(start, begin, stop - 4, begin + _HEIGHT)
+        _panel(canvas, profile, operator, target, box)
+        end = frame.across(canvas, _PART, box)
+    note = (
+        "Curves: priority over the state; bars: length of states of one priority; dashed: target."
+    )
+    return Chart(key, title, alt, canvas.body, round(end), note)
 
 
-def _rows(kind: str, points: pl.DataFrame) -> list[Spec]:
-    """Points as the chart takes them, to four digits."""
-    return [
-        {"kind": kind, "of": name, **{key: round(value, 4) for key, value in values.items()}}
-        for name, values in ((row.pop("operator"), row) for row in points.iter_rows(named=True))
-    ]
-
-
-def _layers() -> list[Spec]:
-    """The bars, the curve, and the target."""
-    part, priority = {"domain": [0, 1]}, {"domain": [-1, 1]}
-    halves = {"values": [0, 0.5, 1]}
-    x = channel("state", "quantitative", title=None, scale=part, axis=halves)
-    density = channel("density", "quantitative", title=None, scale=part, axis=halves)
-    ticks = {"values": [-1, -0.5, 0, 0.5, 1]}
-    y = channel("priority", "quantitative", title=None, scale=priority, axis=ticks)
-    return [
-        _layer(
-            "bar",
-            {"type": "rect", "color": VERMILION, "opacity": 0.28},
-            {"x": density, "x2": {"datum": 0}, "y": y, "y2": {"field": "next"}},
-        ),
-        _layer(
-            "curve",
-            {"type": "line", "color": BLUE, "strokeWidth": 2},
-            {"x": x, "y": y, "order": {"field": "state"}},
-        ),
-        _layer(
-            "target",
-            {"type": "rule", "color": INK, "strokeDash": [3, 3], "strokeWidth": 1},
-            {"x": x},
-        ),
-    ]
-
-
-def _layer(kind: str, mark: Spec, encoding: Spec) -> Spec:
-    """What is drawn of the rows of one kind."""
-    shown = [{"filter": f"datum.kind === '{kind}'"}]
-    return {"transform": shown, "mark": mark, "encoding": encoding}
+def _panel(canvas: Canvas, profile: Profile, operator: str, target: float, box: Box) -> None:
+    frame.upwards(canvas, _PRIORITY, box)
+    x, y = _PART.between(box.left, box.right), _PRIORITY.between(box.bottom, box.top)
+    of = profile.bars.filter(pl.col("operator") == operator)
+    for density, low, high in of.select("density", "priority", "next").iter_rows():
+        above, below = sorted((y(low), y(high)))
+        tip = f"{operator}, priority {low:.2f}: length of states {density:.3f}"
+        canvas.rect(box.left, above, x(density) - box.left, below - above, LATER, opacity=0.35)
+        canvas.area_to_point_at(box.left, above, box.right - box.left, below - above, tip)
+    curve = profile.curves.filter(pl.col("operator") == operator).sort("state")
+    points = curve.select("state", "priority").iter_rows()
+    canvas.polyline([(x(state), y(priority)) for state, priority in points], EARLIER)
+    frame.reference(canvas, x(target), box)

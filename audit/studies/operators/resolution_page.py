@@ -7,9 +7,9 @@ from typing import Any, Final
 import polars as pl
 
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.report.charts.style import Chart, Spec
+from audit.report.charts.style import Chart
 from audit.report.text import wording
-from audit.studies.charts import Colours, Layout, heat_map
+from audit.studies.charts import Colours, Layout, Values, heat_map
 from audit.studies.operators.charts import profiles
 from audit.studies.operators.compute import job_size, resolution, rules
 from audit.studies.operators.compute.job_size import Ordered
@@ -161,7 +161,7 @@ def _densities(
     densities: pl.DataFrame,
     panel: Callable[[dict[str, Any]], str],
     y: Callable[[dict[str, Any]], str],
-) -> list[Spec]:
+) -> list[Values]:
     """Densities as cells of a heat map over digits; ``panel`` and ``y`` say where a row goes."""
     return [
         _cell(panel(row), row["digit"], y(row), row["density"])
@@ -178,7 +178,7 @@ def _extremes(densities: pl.DataFrame, panel: Callable[[dict[str, Any]], str]) -
     return f"Greatest: {most}; least: {least}."
 
 
-def _cell(panel: str, x: object, y: object, value: float | None) -> Spec:
+def _cell(panel: str, x: object, y: object, value: float | None) -> Values:
     known = value is not None and value > 0
     return {
         "of": panel,

@@ -10,11 +10,14 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.report.charts.style import FONT, INK, MUTED, RULE, Chart, Spec
-from audit.studies.charts import Panels, channel, in_panels
+from audit.report.charts.marks import frame
+from audit.report.charts.marks.svg import Canvas
+from audit.report.charts.style import INK, MAIN, MUTED, PAPER, RULE, Chart
 from audit.studies.penalties.compute import Point, squares
 
-_HEIGHT: Final = 290
+_HEIGHT: Final = 230
+_LEFT, _RIGHT, _LOW, _HIGH = -0.72, 0.92, -0.16, 1.64
+"""What is seen, in the plane that the eye sees."""
 _TURN: Final = math.radians(36)
 _ABOVE: Final = math.radians(34)
 """From where the eye looks: how far it is turned from the memory's axis, and how high it is."""
@@ -48,38 +51,58 @@ def surfaces(key: str, title: str, panels: Sequence[Panel], *, marked: bool = Fa
         panels: each is a surface; their labels differ.
         marked: draw in black where a penalty must be 0 and 1, and the symmetric line.
     """
-    rows = [row for panel in panels for row in _rows(panel, marked)]
     alt = f"Surfaces over the parts of processors and memory. {title}. " + " ".join(
         _in_words(panel) for panel in panels
     )
-    layers = [_strokes("frame", RULE, 1.0), _quads(), _strokes("marked", INK, 2.2), _words()]
-    side_by_side = Panels([panel.label for panel in panels], _HEIGHT, gap=18, framed=False)
-    return in_panels(key, title, alt, rows, layers, side_by_side)
+    canvas = Canvas()
+    top = end = 2.0
+    for number, (panel, (start, stop)) in enumerate(
+        zip(panels, frame.panels(len(panels), 2, 0), strict=True)
+    ):
+        if number and number % 2 == 0:
+            top = end + 10
+        begin = frame.panel_title(canvas, panel.label, start, stop, top)
+        end = begin + _HEIGHT
+        _draw(canvas, panel, _Eye(start, stop, begin, end), marked)
+    return Chart(key, title, alt, canvas.body, round(end), "The stronger the colour, the higher.")
 
 
-def _rows(panel: Panel, marked: bool) -> list[Spec]:
-    rows: list[Spec] = []
+class _Eye(NamedTuple):
+    """Where a panel stands, and what is seen in it."""
 
-    def line(kind: str, name: str, corners: Sequence[Point], **more: float) -> None:
-        for number, (cpus, memory, penalty) in enumerate(corners):
-            u, v = _seen(cpus, memory, penalty)
-            row = {"of": panel.label, "kind": kind, "name": name, "n": number, "u": u, "v": v}
-            rows.append(row | more)
+    left: float
+    right: float
+    top: float
+    bottom: float
 
+    def place(self, point: Point) -> tuple[float, float]:
+        u, v = _seen(*point)
+        return (
+            self.left + (u - _LEFT) / (_RIGHT - _LEFT) * (self.right - self.left),
+            self.bottom - (v - _LOW) / (_HIGH - _LOW) * (self.bottom - self.top),
+        )
+
+
+def _draw(canvas: Canvas, panel: Panel, eye: _Eye, marked: bool) -> None:
+    def line(corners: Sequence[Point], colour: str, width: float) -> None:
+        canvas.polyline([eye.place(corner) for corner in corners], colour, width)
+
+    line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], RULE, 1)
+    for floor in ((1, 0), (0, 1)):
+        line([(*floor, 0), (*floor, 1)], RULE, 1)
     for square in squares(panel.surface):  # the furthest first
-        axes = zip(("cpus", "memory", "penalty"), square.middle, strict=True)
-        middle = {name: round(value, 4) for name, value in axes}
-        line("quad", f"{square.row} {square.column}", square.corners, **middle)
-    line("frame", "floor", [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)])
-    for cpus, memory in ((1, 0), (0, 1)):
-        line("frame", f"{cpus} {memory}", [(cpus, memory, 0), (cpus, memory, 1)])
+        corners = [eye.place(corner) for corner in square.corners]
+        cpus, memory, penalty = square.middle
+        tip = f"{cpus:.0%} of the CPUs, {memory:.0%} of the memory: penalty {penalty:.3f}"
+        canvas.polygon(corners, PAPER)  # what is behind it is not seen
+        strength = round(0.08 + 0.87 * min(max(penalty, 0.0), 1.0), 2)
+        canvas.polygon(corners, MAIN, opacity=strength, tip=tip, stroke=PAPER, width=0.4)
     if marked:
-        line("marked", "full", [(1, 0, 1), (1, 1, 1), (0, 1, 1)])
-        line("marked", "symmetric", [(0, 0, 0), (1, 1, 1)])
-    for text, place in _WORDS:
-        u, v = _seen(*place)
-        rows.append({"of": panel.label, "kind": "word", "says": text, "u": u, "v": v})
-    return rows
+        line([(1, 0, 1), (1, 1, 1), (0, 1, 1)], INK, 2.2)
+        line([(0, 0, 0), (1, 1, 1)], INK, 2.2)
+    for says, at in _WORDS:
+        x, y = eye.place(at)
+        canvas.text((x, y), says, MUTED, anchor="middle", size=11)
 
 
 def _seen(cpus: float, memory: float, penalty: float) -> tuple[float, float]:
@@ -87,56 +110,6 @@ def _seen(cpus: float, memory: float, penalty: float) -> tuple[float, float]:
     u = cpus * math.cos(_TURN) - memory * math.sin(_TURN)
     away = cpus * math.sin(_TURN) + memory * math.cos(_TURN)
     return round(u, 3), round(away * math.sin(_ABOVE) + penalty * math.cos(_ABOVE), 3)
-
-
-def _axis(field: str, low: float, high: float) -> Spec:
-    scale = {"domain": [low, high], "nice": False, "zero": False}
-    return channel(field, "quantitative", axis=None, scale=scale)
-
-
-_PLACE: Final[Spec] = {"x": _axis("u", -0.72, 0.92), "y": _axis("v", -0.16, 1.64)}
-_LINE: Final[Spec] = {
-    **_PLACE,
-    "detail": channel("name", "nominal"),
-    "order": channel("n", "quantitative"),
-}
-
-
-def _layer(kind: str, mark: Spec, encoding: Spec) -> Spec:
-    """What is drawn of the rows of one kind."""
-    shown = [{"filter": f"datum.kind == '{kind}'"}]
-    return {"transform": shown, "mark": mark, "encoding": encoding}
-
-
-def _quads() -> Spec:
-    mark = {
-        "type": "line",
-        "interpolate": "linear-closed",
-        "aria": False,  # some hundred shapes: the chart is described as a whole
-        "stroke": "#ffffff",
-        "strokeWidth": 0.4,
-    }
-    scale = {"scheme": "blues", "domain": [0, 1]}
-    legend = {"title": "Penalty", "orient": "top", "gradientLength": 180}
-    tooltip = [
-        channel(field, "quantitative", title=title, format=digits)
-        for field, title, digits in (
-            ("cpus", "CPUs", ".1%"),
-            ("memory", "Memory", ".1%"),
-            ("penalty", "Penalty", ".3f"),
-        )
-    ]
-    fill = channel("penalty", "quantitative", scale=scale, legend=legend)
-    return _layer("quad", mark, {**_LINE, "fill": fill, "tooltip": tooltip})
-
-
-def _strokes(kind: str, colour: str, width: float) -> Spec:
-    return _layer(kind, {"type": "line", "color": colour, "strokeWidth": width}, _LINE)
-
-
-def _words() -> Spec:
-    mark = {"type": "text", "font": FONT, "fontSize": 10, "color": MUTED}
-    return _layer("word", mark, {**_PLACE, "text": channel("says", "nominal")})
 
 
 def _in_words(panel: Panel) -> str:

@@ -1,24 +1,22 @@
 """Charts of the sensitivity to fairshare's settings: lines of each group, a panel for each setting.
 
-Written as Vega-Lite by hand; ``report.charts`` draws it. A table of the same study holds every
-value.
+A table of the same study holds every value.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
-from audit.report.charts.style import INK, Chart, Spec
-from audit.studies.charts import Panels, in_panels, strokes
-
-_COLOURS: Final = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3])
+from audit.report.charts.marks import lines as marks
+from audit.report.charts.marks import scales
+from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.style import Chart
+from audit.studies.charts import Values, several
 
 
 def lines(
     key: str,
     title: str,
     alt: str,
-    rows: Sequence[Spec],
+    rows: Sequence[Values],
     settings: Sequence[str],
     groups: Sequence[str],
 ) -> Chart:
@@ -32,27 +30,37 @@ def lines(
         settings: of the panels, in order.
         groups: at most six, in order.
     """
-    zero: Spec = {
-        "mark": {"type": "rule", "color": INK, "strokeWidth": 1, "strokeDash": [3, 3]},
-        "encoding": {"y": {"datum": 0}},
-    }
-    line: Spec = {
-        "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 22}},
-        "encoding": {
-            "x": {
-                "field": "x",
-                "type": "ordinal",
-                "title": None,
-                "axis": {"labelAngle": 0, "labelOverlap": True},
-            },
-            "y": {"field": "y", "type": "quantitative", "title": None, "axis": {"format": "+.0%"}},
-            **strokes("group", groups, _COLOURS, _DASHES),
-            "tooltip": [
-                {"field": "group", "title": "Group"},
-                {"field": "x", "title": "Value"},
-                {"field": "y", "title": "Mean response", "format": "+.1%"},
-            ],
-        },
-    }
-    own_x: Spec = {"scale": {"x": "independent"}, "axis": {"x": "independent"}}
-    return in_panels(key, title, alt, rows, [zero, line], Panels(settings, 150, resolve=own_x))
+    y = scales.linear([float(row["y"]) for row in rows], scales.percent)
+    panels = [
+        _panel([row for row in rows if row["of"] == setting], setting, y, groups)
+        for setting in settings
+    ]
+    body, height = marks.drawn(panels, height=130, abreast=2)
+    return Chart(key, title, alt, body, height)
+
+
+def _panel(rows: Sequence[Values], setting: str, y: scales.Axis, groups: Sequence[str]) -> Panel:
+    values = sorted({row["x"] for row in rows})
+    place = {value: float(number) for number, value in enumerate(values)}
+    ticks = tuple((at, f"{value:g}") for value, at in place.items())
+    x = scales.Axis(-0.3, max(len(values) - 0.7, 0.3), ticks)
+    drawn = [
+        Line(
+            of.name,
+            [(place[row["x"]], row["y"]) for row in rows if row["group"] == of.name],
+            of.colour,
+            of.dash,
+            dotted=True,
+        )
+        for of in several(groups)
+    ]
+    targets = [
+        Target(
+            at - 0.5,
+            at + 0.5,
+            f"{setting} {value:g}: "
+            + ", ".join(f"{row['group']} {row['y']:+.1%}" for row in rows if row["x"] == value),
+        )
+        for value, at in place.items()
+    ]
+    return Panel(x, y, drawn, setting, targets, level=0.0)

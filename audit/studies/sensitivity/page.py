@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from audit.model import Backfill, Pool
-from audit.report.charts.style import Chart, Spec
+from audit.report.charts.style import Chart
 from audit.report.text import wording
-from audit.studies.charts import Colours, Layout, heat_map
+from audit.studies.charts import Colours, Layout, Values, heat_map
 from audit.studies.drawn import Draws
 from audit.studies.page import (
     Column,
@@ -203,7 +203,7 @@ _ONE: Final = (
 def _lines(results: Results, base: Base) -> Chart:
     labels = wording.told_apart(results.short_labels)
     swept = _without_arrivals(base)
-    rows: list[Spec] = []
+    rows: list[Values] = []
     in_words = []
     for sweep in swept:
         for group, label in enumerate(labels):
@@ -330,7 +330,7 @@ def _heat(results: Results, plane: Plane) -> Chart:
     names = (results.short_labels[0], "all others")
     groups: tuple[Sequence[int], ...] = ((0,), results.answers.others)
     [rows] = (sweep.values for sweep in sweeps(BASES[0]) if sweep.key == plane.other)
-    cells: list[Spec] = []
+    cells: list[Values] = []
     means: dict[str, list[float]] = {name: [] for name in names}
     for row, line in zip(rows, plane.points, strict=True):
         for column, point in enumerate(line, start=1):

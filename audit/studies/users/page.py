@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from audit.model import Policy
-from audit.report.charts.style import Chart, Spec
+from audit.report.charts.style import Chart
 from audit.report.text import wording
 from audit.simulation.tabu import Search
+from audit.studies.charts import Values
 from audit.studies.drawn import Draws
 from audit.studies.page import (
     Column,
@@ -205,7 +206,7 @@ def _charts(compared: Compared) -> list[Chart]:
 def _performance(compared: Compared) -> Chart:
     means = {name: outcome.means for name, outcome in compared.outcomes.items()}
     near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
-    rows: list[Spec] = []
+    rows: list[Values] = []
     for name in near:
         wait, response, slowdown = means[name]
         rows.append(
@@ -221,7 +222,7 @@ def _performance(compared: Compared) -> Chart:
         )
     estimates = ESTIMATES[compared.estimates]
     title = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
-    return charts.bubbles(f"performance_{compared.estimates}", _titled(title, note), rows, note)
+    return charts.performance(f"performance_{compared.estimates}", _titled(title, note), rows, note)
 
 
 def _spread(compared: Compared) -> Chart:
@@ -230,7 +231,7 @@ def _spread(compared: Compared) -> Chart:
         for name, one in compared.outcomes.items()
     }
     near, note = _without_far({name: spread["deviation"] for name, spread in spreads.items()})
-    rows: list[Spec] = [
+    rows: list[Values] = [
         {"of": name, "what": what, "value": round(figure, 6)}
         for name in near
         for what, figure in spreads[name].items()

@@ -1,25 +1,25 @@
 """Changes of waits with their intervals, as dots: who wins and who loses.
 
-Written as Vega-Lite by hand; ``report.charts`` draws it. A table of the study holds every value.
+A table of the study holds every value.
 """
 
 from typing import Final
 
 import polars as pl
 
-from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, MUTED, VERMILION, Chart, Spec, config
+from audit.report.charts.marks import dots, scales
+from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.frame import Series
+from audit.report.charts.style import LATER, MUTED, OWN, Chart
 from audit.report.text import wording
-from audit.studies.charts import channel
 from audit.studies.whatif.compute.comparison import Outcome
 
 _MARKS: Final = {
-    Outcome.gains: (BLUE, "triangle-left"),
-    Outcome.loses: (VERMILION, "triangle-right"),
-    Outcome.unclear: (MUTED, "circle"),
-    Outcome.same: (MUTED, "square"),
+    Outcome.gains: Series(Outcome.gains.value, OWN, "left"),
+    Outcome.loses: Series(Outcome.loses.value, LATER, "right"),
+    Outcome.unclear: Series(Outcome.unclear.value, MUTED, "circle", hollow=True),
+    Outcome.same: Series(Outcome.same.value, MUTED, "square"),
 }
-"""Colour and shape of each outcome."""
 
 
 def changes(key: str, title: str, parts: pl.DataFrame) -> Chart:
@@ -30,72 +30,41 @@ def changes(key: str, title: str, parts: pl.DataFrame) -> Chart:
         title: of the chart.
         parts: from the top: of (label), difference, lower and upper (s), outcome.
     """
-    rows: list[Spec] = [
-        {
-            "of": part["of"],
-            **{
-                name: round(part[column] / 3600, 4)
-                for name, column in (
-                    ("value", "difference"),
-                    ("lower", "lower"),
-                    ("upper", "upper"),
-                )
-            },
-            "outcome": part["outcome"],
-            "says": wording.duration(part["difference"]),
-        }
+    present = [outcome for outcome in Outcome if outcome.value in parts["outcome"].to_list()]
+    places = {outcome.value: number for number, outcome in enumerate(present)}
+    longest = max(parts.select(pl.col("lower", "upper").abs().max()).row(0))
+    unit, size = wording.time_unit(longest)
+    rows = [
+        Row(
+            part["of"],
+            (
+                Dot(
+                    places[part["outcome"]],
+                    part["difference"] / size,
+                    part["lower"] / size,
+                    part["upper"] / size,
+                    f"{part['of']}: {_change(part['difference'])} ({part['outcome']}; 95 % "
+                    f"interval {_change(part['lower'])} to {_change(part['upper'])})",
+                ),
+            ),
+            _change(part["difference"]),
+        )
         for part in parts.iter_rows(named=True)
     ]
+    ends = [end / size for column in ("lower", "upper") for end in parts[column].to_list()]
+    axis = scales.linear(ends, scales.plain, title=f"Change of the mean wait, {unit}")
+    looks = dots.Looks([_MARKS[outcome] for outcome in present], axis, 0.0, ("less", "more"))
+    body, height = dots.drawn(rows, looks)
     alt = f"Dot plot with intervals. {title}. " + "; ".join(
-        f"{row['of']} {row['says']} ({row['outcome']})" for row in rows
+        f"{part['of']} {wording.duration(part['difference'])} ({part['outcome']})"
+        for part in parts.iter_rows(named=True)
     )
-    spec: Spec = {
-        "description": alt,
-        "data": {"values": rows},
-        "width": series.PIXELS,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "height": {"step": 20},
-        "layer": _layers(parts["of"].to_list(), parts["outcome"].to_list()),
-        "config": config(),
-    }
-    return Chart(key, title, alt, spec)
+    note = "Change of the mean wait; lines are 95 % intervals."
+    return Chart(key, title, alt, body, height, note)
 
 
-def _layers(labels: list[str], outcomes: list[str]) -> list[Spec]:
-    """Zero, the intervals, and the dots."""
-    axis = {"labelLimit": 190, "grid": True}
-    y = channel("of", "nominal", sort=labels, title=None, axis=axis)
-    title = "Change of the mean wait, hours (left: it waits less)"
-    lower, value = (channel(end, "quantitative", title=title) for end in ("lower", "value"))
-    present = [outcome for outcome in Outcome if outcome.value in outcomes]
-    colour, shape = (
-        channel(
-            "outcome",
-            "nominal",
-            scale={
-                "domain": [outcome.value for outcome in present],
-                "range": [_MARKS[outcome][mark] for outcome in present],
-            },
-            legend={"title": None, "orient": "top"},
-        )
-        for mark in (0, 1)
-    )
-    tooltip = [
-        {"field": "of", "title": "Of"},
-        {"field": "says", "title": "Change of the mean wait"},
-        {"field": "outcome", "title": "It"},
-    ]
-    return [
-        {
-            "mark": {"type": "rule", "color": INK, "strokeDash": [3, 3]},
-            "encoding": {"x": {"datum": 0, "type": "quantitative"}},
-        },
-        {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": y, "x": lower, "x2": {"field": "upper"}, "color": colour},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {"y": y, "x": value, "color": colour, "shape": shape, "tooltip": tooltip},
-        },
-    ]
+def _change(seconds: float) -> str:
+    """A difference with its sign, in two digits and one unit."""
+    unit, size = wording.time_unit(abs(seconds))
+    said = wording.number(seconds / size, 2)
+    return f"{'+' if seconds > 0 else ''}{said} {unit}"

@@ -1,22 +1,36 @@
 """Charts of a workload model: attempts by class, gaps between arrivals, and the week.
 
-Written as Vega-Lite by hand; ``charts`` draws it. A table of the same study holds every value.
+A table of the same study holds every value.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from audit.report.charts import series
-from audit.report.charts.style import BLUE, INK, VERMILION, Chart, Spec
-from audit.studies.charts import INDEPENDENT_X, Panels, channel, in_panels, single, strokes
+from audit.report.charts.marks import bars, lines, scales
+from audit.report.charts.marks.bars import Bar
+from audit.report.charts.marks.frame import Series
+from audit.report.charts.marks.lines import Line, Panel, Target
+from audit.report.charts.style import EARLIER, INK, LATER, OWN, SHARED, Chart
+from audit.studies.charts import Values
 
-_GREEN: Final = "#009E73"
 PART_NAMES: Final = {"peak": "peak hours", "off_peak": "off-peak", "weekend": "weekend"}
-_PARTS: Final = tuple(PART_NAMES.values())
-_CURVES: Final = ("log", "hyper-exponential", "exponential")
+_PARTS: Final = (
+    Series(PART_NAMES["peak"], LATER, "block"),
+    Series(PART_NAMES["off_peak"], EARLIER, "block"),
+    Series(PART_NAMES["weekend"], SHARED, "block"),
+)
+_CURVES: Final = {
+    "log": (INK, ""),
+    "hyper-exponential": (EARLIER, "6 3"),
+    "exponential": (LATER, "2 2"),
+}
+_LENGTHS: Final = ((1.0, "1 s"), (60.0, "1 min"), (3_600.0, "1 h"), (86_400.0, "1 d"))
 
 
-def by_class(key: str, title: str, alt: str, rows: Sequence[Spec], labels: Sequence[str]) -> Chart:
+def by_class(
+    key: str, title: str, alt: str, rows: Sequence[Values], labels: Sequence[str]
+) -> Chart:
     """Attempts of each class as a bar, divided by part of the week ([B] figs. 4 and 5).
 
     Args:
@@ -26,25 +40,26 @@ def by_class(key: str, title: str, alt: str, rows: Sequence[Spec], labels: Seque
         rows: of: of (class), part, place (order in the bar), attempts.
         labels: of the classes, in order.
     """
-    scale = {"domain": list(_PARTS), "range": [BLUE, VERMILION, "#f0c987"]}
-    axis = {"labelOverlap": False, "ticks": False}
-    legend = {"title": None, "orient": "top"}
-    encoding: Spec = {
-        "x": channel("of", "nominal", sort=list(labels), title=None, axis=axis),
-        "y": channel("attempts", "quantitative", title="Attempts"),
-        "color": channel("part", "nominal", scale=scale, legend=legend),
-        "order": {"field": "place"},
-        "tooltip": [
-            {"field": "of", "title": "Class"},
-            {"field": "part", "title": "Part of the week"},
-            {"field": "attempts", "title": "Attempts", "format": ","},
-        ],
-    }
-    mark = {"type": "bar", "width": {"band": 0.62}}
-    return single(key, title, alt, rows, 240, mark=mark, encoding=encoding)
+    names = [of.name for of in _PARTS]
+    drawn = [
+        Bar(
+            0,
+            labels.index(row["of"]),
+            names.index(row["part"]),
+            float(row["attempts"]),
+            tip=f"{row['of']}, {row['part']}: {row['attempts']:,} attempts",
+        )
+        for row in sorted(rows, key=lambda row: (labels.index(row["of"]), row["place"]))
+    ]
+    summed = [sum(float(r["attempts"]) for r in rows if r["of"] == label) for label in labels]
+    looks = bars.Columns(
+        tuple(labels), _PARTS, scales.linear(summed, scales.plain, title="Attempts"), upon=True
+    )
+    body, height = bars.columns(drawn, looks)
+    return Chart(key, title, alt, body, height)
 
 
-def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[str]) -> Chart:
+def gaps(key: str, title: str, alt: str, rows: Sequence[Values], panels: Sequence[str]) -> Chart:
     """Distributions of gaps between arrivals, a panel for each class.
 
     Args:
@@ -55,24 +70,35 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Spec], panels: Sequence[
         panels: in order.
     """
     most = max((float(row["seconds"]) for row in rows), default=10.0)
-    lengths = {
-        "values": [1, 60, 3600, 86400, 604800],
-        "labelExpr": "{'1': '1 s', '60': '1 min', '3600': '1 h', "
-        "'86400': '1 d', '604800': '7 d'}[datum.value]",
-        "labelOverlap": True,
-    }
-    scale = {"type": "log", "domain": [1, most], "nice": False}
-    shares = {"format": "%", "values": [0, 0.5, 1]}
-    encoding: Spec = {
-        "x": channel("seconds", "quantitative", title=None, scale=scale, axis=lengths),
-        "y": channel("share", "quantitative", title=None, scale={"domain": [0, 1]}, axis=shares),
-        **strokes("curve", _CURVES, [INK, BLUE, VERMILION], [[1, 0], [6, 3], [2, 2]]),
-    }
-    line: Spec = {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding}
-    return in_panels(key, title, alt, rows, [line], Panels(panels, 130, resolve=INDEPENDENT_X))
+    ticks = tuple(tick for tick in _LENGTHS if tick[0] <= most)
+    x = scales.Axis(1.0, max(most, 2.0), ticks, logarithmic=True)
+    y = scales.Axis(0.0, 1.0, ((0.0, "0 %"), (0.5, "50 %"), (1.0, "100 %")))
+    drawn = [
+        Panel(
+            x,
+            y,
+            [
+                Line(
+                    curve,
+                    [
+                        (row["seconds"], row["share"])
+                        for row in rows
+                        if row["of"] == name and row["curve"] == curve
+                    ],
+                    colour,
+                    dash,
+                )
+                for curve, (colour, dash) in _CURVES.items()
+            ],
+            name,
+        )
+        for name in panels
+    ]
+    body, height = lines.drawn(drawn, height=110, abreast=2)
+    return Chart(key, title, alt, body, height, "Share of the gaps that are at most so long.")
 
 
-def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
+def week(key: str, title: str, alt: str, rows: Sequence[Values]) -> Chart:
     """Arrivals in each hour of the week, of the log and of one that was drawn.
 
     Args:
@@ -81,19 +107,26 @@ def week(key: str, title: str, alt: str, rows: Sequence[Spec]) -> Chart:
         alt: what it shows, in words.
         rows: of: of ("log" or "drawn"), hour (0 to 167, from Monday), arrivals (per hour).
     """
-    days = ", ".join(f"'{24 * k}': '{day}'" for k, day in enumerate(series.WEEKDAYS))
-    scale = {"domain": [0, 168], "nice": False}
-    axis = {
-        "values": [24 * k for k in range(7)],
-        "labelExpr": f"{{{days}}}[datum.value]",
-        "labelAlign": "left",
-        "grid": True,
-    }
-    per_hour = {"title": "Arrivals per hour", "axis": {"tickCount": 5}}
-    encoding: Spec = {
-        "x": channel("hour", "quantitative", title=None, scale=scale, axis=axis),
-        "y": channel("arrivals", "quantitative", **per_hour),
-        **strokes("of", ["log", "drawn"], [INK, _GREEN], [[1, 0], [5, 2]]),
-    }
-    mark = {"type": "line", "strokeWidth": 2, "interpolate": "step-after"}
-    return single(key, title, alt, rows, 200, mark=mark, encoding=encoding)
+    looks = {"log": (INK, ""), "drawn": (OWN, "5 2")}
+    drawn = []
+    for name, (colour, dash) in looks.items():
+        points = [(float(row["hour"]), row["arrivals"]) for row in rows if row["of"] == name]
+        points = [*points, (168.0, points[-1][1])] if points else []
+        drawn.append(Line(name, points, colour, dash, step=True, width=1.8))
+    days = tuple((24.0 * number + 12, day) for number, day in enumerate(series.WEEKDAYS))
+    y = scales.linear([row["arrivals"] for row in rows], scales.plain, title="Arrivals per hour")
+    at: dict[int, list[Values]] = {}
+    for row in rows:
+        at.setdefault(row["hour"], []).append(row)
+    targets = [
+        Target(
+            float(hour),
+            hour + 1.0,
+            f"{series.WEEKDAYS[hour // 24]} {hour % 24} h: "
+            + ", ".join(f"{row['of']} {row['arrivals']:.1f}" for row in here),
+        )
+        for hour, here in at.items()
+    ]
+    panel = Panel(scales.Axis(0, 168, days), y, drawn, targets=targets)
+    body, height = lines.drawn([panel], height=160)
+    return Chart(key, title, alt, body, height)

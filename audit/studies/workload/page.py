@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from audit.model import Pool
-from audit.report.charts.style import Chart, Spec
+from audit.report.charts.style import Chart
 from audit.report.text import wording
+from audit.studies.charts import Values
 from audit.studies.drawn import Draws
 from audit.studies.page import (
     Cell,
@@ -204,7 +205,7 @@ def _labels(model: Model) -> dict[str, str]:
 
 def _bars(model: Model) -> Chart:
     labels = _labels(model)
-    rows: list[Spec] = [
+    rows: list[Values] = [
         {
             "of": labels[one.label],
             "part": PART_NAMES[one.part],
@@ -334,7 +335,7 @@ def _curves(studied: Studied, model: Model) -> Chart:
     most = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
     panels = {f"{labels[one.label]}, {PART_NAMES[one.part]}": one for one in most}
     placed = place(studied.described, studied.pool, ZoneInfo(model.zone), model.by, 0)
-    rows: list[Spec] = []
+    rows: list[Values] = []
     for panel, one in panels.items():
         seconds, shares = gap_distributions(placed, one)
         rows += [
@@ -407,7 +408,7 @@ def _drawn(modelled: Modelled) -> Columns[str]:
 def _week(studied: Studied, model: Model, seed: int) -> Chart:
     log = week(population(studied.described, studied.pool)["arrival_time"], model)
     drawn = week(synthetic.draw(model, seed)["arrival_time"], model)
-    rows: list[Spec] = [
+    rows: list[Values] = [
         {"of": name, "hour": hour, "arrivals": round(float(value), 4)}
         for name, values in (("log", log), ("drawn", drawn))
         for hour, value in enumerate(values)

@@ -1,5 +1,6 @@
 """The picture of a wait: on a terminal and as a chart."""
 
+import re
 from dataclasses import replace
 
 from audit.oneoff.explain import picture
@@ -25,9 +26,9 @@ def test_the_chart_s_areas_are_the_use() -> None:
     made = story(scene("4").described, POOL, ORIGIN + 1_000, "UTC", 3)
     chart = picture.chart(made)
     assert chart is not None
-    rows = chart.spec["layer"][0]["data"]["values"]
-    first = [row for row in rows if row["at"] == "2001-09-09T01:47:00Z"]
-    assert [(row["bottom"], row["top"]) for row in first] == [(0, 0), (0, 4), (4, 4)]
+    told = re.findall('data-tip="([^"]*)"', chart.body)
+    assert told[0] == "from 2001-09-09 01:47: 4 by others who had come before it of 4"
+    assert any("by others who came after it" in tip for tip in told)
     assert "it asked for 3, of 4" in chart.title
     assert "by others who came after it" in chart.alt
 

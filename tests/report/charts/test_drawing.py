@@ -1,78 +1,58 @@
-"""Pictures and the page's script: how they are made, and what is kept for the next process.
+"""Pictures as a page, paper and mail have them.
 
 That they are the same in any process, zone and order: tests/report/render/test_page.py.
 """
 
-import inspect
-import subprocess
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+import re
+from xml.etree import ElementTree
 
 import pytest
 
-from audit.report.charts import drawing
+from audit.report.charts import drawing, style
 from audit.report.charts import pool as charts
-from tests.report.sample import pool
+from audit.report.charts.style import SHADES, Chart
+from tests.report.sample import HOSTILE, pool
+
+WHY = charts.of_pool(pool())["waits"]
 
 
-@cache
-def _bundling_at_once() -> subprocess.Popen[str]:
-    """In the place of what takes seconds, for tests of what becomes of its output."""
-    return subprocess.Popen(
-        ["echo", "-n", "window.vegaEmbed = again;"], stdout=subprocess.PIPE, encoding="utf-8"
-    )
+def test_a_page_s_picture_takes_the_page_s_colours() -> None:
+    drawn = drawing.inline(WHY)
+    assert 'role="img"' in drawn
+    assert set(re.findall(r"#\w{6}", drawn)) == set()
+    assert set(re.findall(r"var\(--(\w+)\)", drawn)) <= set(SHADES)
+    assert "data-tip" in drawn
 
 
-@pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file that keeps the script; nothing is remembered of it before and after the test."""
-    monkeypatch.setattr(drawing, "_place", lambda: tmp_path / "vega.js")
-    _forget()
-    yield tmp_path / "vega.js"
-    _forget()
+def test_a_picture_by_itself_is_light_and_has_nothing_to_point_at() -> None:
+    drawn = drawing.still(WHY)
+    root = ElementTree.fromstring(drawn)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in drawn
+    assert "data-tip" not in drawn
+    assert SHADES["later"].light in drawn
+    assert drawing.still(WHY) == drawn
 
 
-def _forget() -> None:
-    for remembered in (drawing.script, drawing._kept, drawing._bundling):
-        remembered.cache_clear()
+@pytest.mark.parametrize("name", [*HOSTILE, "var(--ink)", '"var(--none)"', "</g><g>", "]]>"])
+def test_a_hostile_text_is_text_in_either(name: str) -> None:
+    from audit.report.charts.marks.svg import Canvas
+
+    canvas = Canvas()
+    canvas.text((0, 10), name)
+    canvas.rect(0, 0, 9, 9, style.ROOM, tip=name)
+    canvas.area_to_point_at(0, 0, 9, 9, name)
+    chart = Chart("k", "T", name, canvas.body, 20)
+    for drawn in (drawing.inline(chart), drawing.still(chart)):
+        root = ElementTree.fromstring(drawn)
+        tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+        assert tags <= {"svg", "g", "rect", "text"}
+        (text,) = (element for element in root.iter() if element.tag.endswith("text"))
+        assert (text.text or "") == "".join(c for c in name if c.isprintable() or c == "\n")
+    assert drawing.png(chart, 1).startswith(b"\x89PNG")
 
 
-def test_the_script_is_kept_for_the_next_process(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = drawing.script()
-    assert "vegaEmbed" in made
-    content = kept.read_bytes()
-    assert content.endswith(made.encode())
-    _forget()
-    monkeypatch.setattr("subprocess.Popen", None)  # nobody needs it
-    assert drawing.script() == made
-
-
-@pytest.mark.parametrize("damage", [b"", b"half", b"0" * 64 + b"\nalert(1)", b"\xff\n\xff"])
-def test_a_damaged_script_is_made_anew(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes
-) -> None:
-    monkeypatch.setattr(drawing, "_bundling", _bundling_at_once)
-    kept.write_bytes(damage)
-    made = drawing.script()
-    assert made == "window.vegaEmbed = again;"
-    assert kept.read_bytes().endswith(made.encode())
-
-
-def test_where_nothing_can_be_kept_it_is_made(
-    tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(drawing, "_place", lambda: tmp_path / "absent" / "vega.js")
-    monkeypatch.setattr(drawing, "_bundling", _bundling_at_once)
-    assert "vegaEmbed" in drawing.script()
-    assert not kept.exists()
-
-
-def test_a_picture_does_not_depend_on_what_was_drawn_before() -> None:
-    """Vega counts gradients through all that a process draws."""
-    week = charts.of_pool(pool())["week"]
-    drawn = [inspect.unwrap(drawing.svg)(week) for _ in range(3)]  # each time, not once
-    assert "url(#part-0)" in drawn[0]
-    assert drawn[0] == drawn[1] == drawn[2]
+def test_a_mail_s_picture_has_so_many_pixels() -> None:
+    made = drawing.png(WHY, 1.5)
+    assert int.from_bytes(made[16:20], "big") == round(1.5 * (style.WIDTH + 4))
+    assert drawing.png(WHY, 1.5) == made

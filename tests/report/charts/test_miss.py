@@ -1,22 +1,15 @@
-from xml.etree import ElementTree
+import re
 
-from audit.report.charts import drawing
-from audit.report.charts import miss as miss_chart
-from tests.report.sample import (
-    pool,
-)
+from audit.report.charts.miss import miss
+from tests.report.sample import pool, without_fair_starts
 
 
-def test_bars_stand_side_by_side_with_their_intervals() -> None:
-    made = miss_chart.miss(pool())
+def test_strict_and_relaxed_stand_below_each_other() -> None:
+    made = miss(pool())
     assert made is not None
-    assert [(row["width"], row["of"]) for row in made.spec["data"]["values"]][:4] == [
-        ("all", "strict"),
-        ("all", "relaxed"),
-        ("1", "strict"),
-        ("1", "relaxed"),
-    ]
-    first = made.spec["data"]["values"][0]
-    assert (first["lower"], first["value"], first["upper"]) == (0.25, 0.5, 1.0)
-    assert "Strict: over all 30 min, highest over 128 with 32 h." in made.alt
-    ElementTree.fromstring(drawing.svg(made))
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips[0].startswith("all attempts, strict: 30 min (95 % interval")
+    assert tips[1].startswith("all attempts, relaxed: ")
+    assert tips[2].startswith("1 CPU, strict: ")
+    assert made.alt.startswith("Dots with 95 % intervals. Mean miss of the fair start time")
+    assert miss(without_fair_starts(pool())) is None

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from audit.report.charts.style import SHADES
 from audit.report.render import page as render
 from tests.report import chromium
 from tests.report.sample import HOSTILE, contents, pool, resources, usage
@@ -43,44 +45,105 @@ def seen(browser: chromium.Page) -> Iterator[chromium.Page]:
     browser.complaints.clear()
     yield browser
     browser.call("Emulation.setScriptExecutionDisabled", value=False)
-    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.theme("light")
     browser.call("Page.navigate", url="about:blank")
 
 
-@pytest.mark.parametrize("width", [360, 1200])
+def charts(seen: chromium.Page, expression: str) -> Any:
+    """What an expression over ``e``, the SVG of a chart, comes to for each."""
+    return seen.evaluate(f"[...document.querySelectorAll('.chart svg')].map(e => {expression})")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1440])
 def test_charts_are_drawn_in_silence_and_nothing_is_fetched(
-    seen: chromium.Page, page: Path, width: int
+    seen: chromium.Page, page: Path, width: int, theme: str
 ) -> None:
-    seen.open(page, width)
+    seen.theme(theme)
+    seen.show(page, width)
     assert seen.complaints == []
     outside = [url for url in seen.requests if not url.startswith("data:")]
     assert outside == [page.as_uri()]
-    assert seen.evaluate("document.querySelectorAll('.live svg').length") == 22
+    drawn = charts(seen, "e.getBoundingClientRect().width")
+    assert len(drawn) == page.read_text(encoding="utf-8").count("<figure")
+    assert min(drawn) > 300
     # Wide tables scroll in boxes of their own; the page itself never does.
     assert seen.evaluate("document.documentElement.scrollWidth") == width
-    assert seen.evaluate("document.querySelectorAll('.still')[0].offsetHeight") == 0
-
-
-def test_without_scripts_the_pictures_stand_in(seen: chromium.Page, page: Path) -> None:
-    seen.call("Emulation.setScriptExecutionDisabled", value=True)
-    seen.show(page, 1200)
-    assert seen.evaluate(
-        "[...document.querySelectorAll('.still')].every(e => e.offsetHeight > 100)"
+    # Text stays within its chart, and no smaller than can be read.
+    assert all(charts(seen, "e.scrollWidth <= e.clientWidth + 1"))
+    sizes = charts(
+        seen,
+        "Math.min(...[...e.querySelectorAll('text')].map(SIZE))".replace(
+            "SIZE", "t => parseFloat(getComputedStyle(t).fontSize) * e.clientWidth / 524"
+        ),
     )
+    assert min(sizes) > 7
 
 
-def test_each_chart_says_what_it_shows_and_on_a_printer_its_picture_stands_in(
+@pytest.mark.parametrize(("theme", "ground"), [("light", 255), ("dark", 17)])
+def test_marks_have_the_colours_of_the_theme(
+    seen: chromium.Page, page: Path, theme: str, ground: int
+) -> None:
+    seen.theme(theme)
+    seen.show(page, 1200)
+    body = seen.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert body.startswith(f"rgb({ground},")
+    shade = SHADES["later"].light if theme == "light" else SHADES["later"].dark
+    marks = seen.evaluate(
+        "getComputedStyle(document.querySelector('.chart [fill=\"var(--later)\"]')).fill"
+    )
+    assert marks == f"rgb({', '.join(str(int(shade[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
+def test_who_points_at_a_mark_is_told_what_it_stands_for(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 1200)
+    seen.evaluate("document.querySelector('.chart svg').scrollIntoView()")
+    at = seen.evaluate(
+        "(() => { const box = document.querySelector('.chart [data-tip]').getBoundingClientRect();"
+        " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+    )
+    assert seen.evaluate("getComputedStyle(document.querySelector('.tip')).visibility") == "hidden"
+    for kind in ("mouseMoved", "mouseMoved"):
+        seen.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1])
+    said = seen.evaluate("document.querySelector('.tip.shown').textContent")
+    assert said == seen.evaluate("document.querySelector('.chart [data-tip]').dataset.tip")
+    seen.call("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert seen.evaluate("document.querySelector('.tip.shown')") is None
+
+
+def test_keys_go_from_mark_to_mark(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 375)
+    tips = seen.evaluate(
+        "[...document.querySelector('.chart svg').querySelectorAll('[data-tip]')]"
+        ".map(e => e.dataset.tip)"
+    )
+    seen.evaluate("document.querySelector('.chart svg').focus()")
+    for key, place in (("ArrowRight", 0), ("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowUp", -1)):
+        seen.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        assert seen.evaluate("document.querySelector('.tip.shown').textContent") == tips[place]
+        box = "document.querySelector('.tip').getBoundingClientRect()"
+        assert seen.evaluate(f"{box}.left") >= 0
+        assert seen.evaluate(f"{box}.right") <= 375
+    seen.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+    assert seen.evaluate("document.querySelector('.tip.shown')") is None
+
+
+def test_without_scripts_the_charts_are_there_and_on_a_printer_they_are_light(
     seen: chromium.Page, page: Path
 ) -> None:
-    seen.open(page, 1200)
-    labels = seen.evaluate(
-        "[...document.querySelectorAll('.live')].map(e => e.getAttribute('aria-label') "
-        "|| e.querySelector('[aria-label]').getAttribute('aria-label'))"
+    seen.call("Emulation.setScriptExecutionDisabled", value=True)
+    seen.show(page, 1200)
+    assert all(charts(seen, "e.getBoundingClientRect().height > 60"))
+    seen.call(
+        "Emulation.setEmulatedMedia",
+        media="print",
+        features=[{"name": "prefers-color-scheme", "value": "dark"}],
     )
-    assert labels[0].startswith("Grouped bar chart. Miss of the fair start time")
-    assert all(label.endswith(".") for label in labels)
-    seen.call("Emulation.setEmulatedMedia", media="print")
-    assert seen.evaluate(
-        "[...document.querySelectorAll('.still')].every(e => e.offsetHeight > 100)"
-    )
-    assert seen.evaluate("[...document.querySelectorAll('.live')].every(e => e.offsetHeight === 0)")
+    ink = seen.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink')")
+    assert ink == SHADES["ink"].light
+
+
+def test_each_chart_says_what_it_shows(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 1200)
+    assert set(charts(seen, "e.getAttribute('role')")) == {"img"}
+    assert all(label.endswith(".") for label in charts(seen, "e.getAttribute('aria-label')"))

@@ -112,10 +112,10 @@ def test_the_policy_lets_only_our_scripts_run(page: str) -> None:
         if meta.get("http-equiv") == "Content-Security-Policy"
     )
     scripts = re.findall("<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 2
-    for script in scripts:
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        assert f"'sha256-{digest}'" in policy
+    (script,) = scripts
+    assert len(script) < 4_000
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy
     assert "default-src 'none'" in policy
     assert "unsafe-eval" not in policy
     assert "script-src 'unsafe-inline'" not in policy
@@ -212,9 +212,8 @@ def test_a_section_without_data_says_so() -> None:
     text = " ".join(read.text.split())
     assert "no usage over time was computed" in text
     assert "Pool idle : 128 CPUs No data: no attempt ended in this pool" in text
-    assert "chart is left out" not in text
     without = replace(pool(), days=(), widths=())
-    assert "chart is left out" in _Reader(render.render_html(contents(without))).text
+    assert "waits 1.0 h" not in render.render_html(contents(without))
     assert "means are over the" not in text
 
 
@@ -275,11 +274,6 @@ def test_hostile_names_stay_text_on_paper() -> None:
     text = _paper(render.render_pdf(_hostile()))
     assert "alert(1)" in text
     assert "\u202e" not in text
-
-
-def test_json_cannot_end_its_script() -> None:
-    for text in HOSTILE:
-        assert not set("<>&\u2028\u2029") & set(render.script_json({"name": text + "\u2028"}))
 
 
 def test_paper_refuses_whatever_is_outside() -> None:
@@ -362,7 +356,7 @@ def test_fidelity_stands_beside_each_table_and_chart() -> None:
     beside = section.count("Model fidelity (fcfs + easy)")
     # All tables but that of fidelity itself, and all charts.
     assert beside == section.count("<table") - 1 + section.count("<figure")
-    assert beside == 11
+    assert beside == 8
     for said in ("first come, first served, EASY backfilling", "debug", "Who lost", "beyond 1 min"):
         assert said in section
 

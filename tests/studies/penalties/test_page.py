@@ -85,10 +85,10 @@ def test_a_browser_draws_every_surface(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_text(study.render_html(PAGE), encoding="utf-8")
     with chromium.Page() as page:
-        page.open(file, 420)
+        page.show(file, 420)
         shapes = page.evaluate(
-            "[...document.querySelectorAll('.live')]"
-            ".map(e => e.querySelectorAll('path[d$=Z][fill^=rgb]').length)"
+            "[...document.querySelectorAll('.chart svg')]"
+            ".map(e => e.querySelectorAll('polygon[data-tip]').length)"
         )
         assert shapes == [2 * penalties.STEPS**2] * len(penalties.FIGURES)
         assert page.evaluate("document.documentElement.scrollWidth") <= 420

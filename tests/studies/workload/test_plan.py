@@ -1,6 +1,5 @@
 """`fairaudit experiment workload` and `synthetic`, from log to page and from model to log."""
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -100,13 +99,10 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
     assert "300 attempts in 6 classes by size" in page
     assert "By Unix group." in page
     for key in ("classes_size", "classes_group", "classes_clusters", "gaps", "week"):
-        assert f"chart-{key.replace('_', '-')}" in page
-    specs = re.findall(r'<script type="application/json" id="[^"]*">([^<]*)</script>', page)
-    assert all(json.loads(spec)["description"].endswith(".") for spec in specs)
-    week = next(json.loads(spec) for spec in specs if "hour of the week" in spec)
-    of_log = [row["arrivals"] for row in week["data"]["values"] if row["of"] == "log"]
+        assert f'data-chart="{key}"' in page
+    of_log = [float(said) for said in re.findall(r'data-tip="\w\w\w \d+ h: log ([\d.]+),', page)]
     assert len(of_log) == 168
-    assert sum(of_log) * 2 == pytest.approx(300, abs=0.05)  # two weeks
+    assert sum(of_log) * 2 == pytest.approx(300, abs=20)  # two weeks
 
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""Heat maps: values as the strength of a colour, in panels side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.report.charts.marks import frame
+from audit.report.charts.marks.svg import Canvas, shortened, width_of
+from audit.report.charts.style import MAIN, MUTED, RULE, SIZE
+
+_HEIGHT = 19.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value and its place."""
+
+    panel: int
+    row: int
+    column: int
+    strength: float | None
+    """0 to 1; None: there is no value, or one that says little."""
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """How cells are laid out."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    """Labels; an empty one is not written."""
+    legend: tuple[str, str]
+    """What no colour and full colour stand for."""
+    what: str = ""
+    """What strengths are of."""
+    missing: str = ""
+    """What a cell without a value stands for."""
+    title: str = ""
+    """Of the columns."""
+    panels: Sequence[str] = ("",)
+    abreast: int = 1
+    colour: str = MAIN
+
+
+def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
+    """The marks, and how high they are in px."""
+    canvas = Canvas()
+    top = _legend(canvas, looks)
+    left = min(frame.room_for(looks.rows), 130.0)
+    edges = frame.panels(len(looks.panels), looks.abreast, left, 14)
+    of_panel: dict[int, list[Cell]] = {}
+    for cell in cells:
+        of_panel.setdefault(cell.panel, []).append(cell)
+    end = top
+    for number, (name, (start, stop)) in enumerate(zip(looks.panels, edges, strict=True)):
+        if number and number % looks.abreast == 0:
+            top = end + 8
+        titled = start if width_of(name) <= stop - start else start - left
+        begin = frame.panel_title(canvas, name, titled, stop, top)
+        wide = (stop - start) / len(looks.columns)
+        for row, label in enumerate(looks.rows):
+            baseline = begin + _HEIGHT * (row + 0.5) + SIZE * 0.35
+            canvas.text((start - 6, baseline), shortened(label, 124), MUTED, anchor="end")
+        for cell in of_panel.get(number, ()):
+            x, y = start + wide * cell.column, begin + _HEIGHT * cell.row
+            _cell(canvas, cell, looks.colour, (x, y, wide - 1, _HEIGHT - 1))
+        end = _labels(canvas, looks, start, wide, begin + _HEIGHT * len(looks.rows), stop)
+    return canvas.body, round(end)
+
+
+def _cell(
+    canvas: Canvas, cell: Cell, colour: str, place: tuple[float, float, float, float]
+) -> None:
+    x, y, wide, high = place
+    if cell.strength is None:
+        canvas.rect(x, y, wide, high, RULE, tip=cell.tip, opacity=0.55)
+    else:
+        strength = round(0.06 + 0.94 * min(max(cell.strength, 0.0), 1.0), 2)
+        canvas.rect(x, y, wide, high, colour, tip=cell.tip, opacity=strength)
+
+
+def _labels(
+    canvas: Canvas, looks: Map, start: float, wide: float, bottom: float, stop: float
+) -> float:
+    last = -1e9
+    for number, label in enumerate(looks.columns):
+        middle, half = start + wide * (number + 0.5), width_of(label) / 2
+        if label and middle - half > last:
+            canvas.text((middle, bottom + 14), label, MUTED, anchor="middle")
+            last = middle + half + 5
+    if not looks.title:
+        return bottom + 20
+    canvas.text((stop, bottom + 14 + frame.LINE_HEIGHT), looks.title, MUTED, anchor="end")
+    return bottom + 20 + frame.LINE_HEIGHT
+
+
+def _legend(canvas: Canvas, looks: Map) -> float:
+    """From no colour to full colour, with what they stand for."""
+    nothing, full = looks.legend
+    x = 0.0
+    if looks.what:
+        canvas.text((0, 12), looks.what, MUTED)
+        x = width_of(looks.what) + 14
+    canvas.text((x, 12), nothing, MUTED)
+    x += width_of(nothing) + 6
+    for number in range(5):
+        strength = round(0.06 + 0.94 * number / 4, 2)
+        canvas.rect(x + 16 * number, 2, 15, 12, looks.colour, opacity=strength)
+    canvas.text((x + 86, 12), full, MUTED)
+    x += 86 + width_of(full) + 16
+    if looks.missing and x + 20 + width_of(looks.missing) < 520:
+        canvas.rect(x, 2, 12, 12, RULE, opacity=0.55)
+        canvas.text((x + 17, 12), looks.missing, MUTED)
+    return 24.0

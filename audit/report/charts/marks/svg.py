@@ -1,0 +1,245 @@
+"""Marks as SVG elements: rectangles, lines, dots, texts. Everything that is drawn is written here.
+
+Only what browsers, WeasyPrint and resvg draw alike is used: plain shapes and attributes. Texts are
+escaped, so whatever a log names stays text.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from audit.report.charts.style import INK, PAPER, SIZE
+
+Point = tuple[float, float]
+
+
+class Canvas:
+    """Marks in the order in which they are drawn."""
+
+    def __init__(self) -> None:
+        self._marks: list[str] = []
+        self._areas: list[str] = []
+
+    @property
+    def body(self) -> str:
+        """All marks so far, and above them where readers point."""
+        areas = "".join(self._areas)
+        return "".join(self._marks) + (
+            f'<g fill="none" pointer-events="all">{areas}</g>' if areas else ""
+        )
+
+    def _add(self, tag: str, *, tip: str = "", says: str | None = None, **values: object) -> None:
+        """An element; ``tip`` is what a reader who points at it is told."""
+        said = {name.replace("_", "-"): _said(value) for name, value in values.items()}
+        if tip:
+            said["data-tip"] = text(tip)
+        attributes = "".join(f' {name}="{value}"' for name, value in said.items() if value != "")
+        end = "/>" if says is None else f">{text(says)}</{tag}>"
+        self._marks.append(f"<{tag}{attributes}{end}")
+
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        *,
+        tip: str = "",
+        opacity: float | str = "",
+        stroke: str = "",
+    ) -> None:
+        """A rectangle; one without extent is not drawn."""
+        if width > 0 and height > 0:
+            self._add(
+                "rect",
+                tip=tip,
+                x=x,
+                y=y,
+                width=max(width, 0.1),
+                height=max(height, 0.1),
+                fill=fill,
+                fill_opacity=opacity,
+                stroke=stroke,
+            )
+
+    def area_to_point_at(self, x: float, y: float, width: float, height: float, tip: str) -> None:
+        """Nothing that is seen: where a reader points at ``tip``."""
+        if tip:
+            self._areas.append(
+                f'<rect data-tip="{text(tip)}" x="{number(x)}" y="{number(y)}" '
+                f'width="{number(max(width, 0.1))}" height="{number(height)}"/>'
+            )
+
+    def line(self, start: Point, end: Point, stroke: str, width: float = 1, dash: str = "") -> None:
+        """A straight line."""
+        (x1, y1), (x2, y2) = start, end
+        self._add(
+            "line",
+            x1=x1,
+            y1=y1,
+            x2=x2,
+            y2=y2,
+            stroke=stroke,
+            stroke_width=width,
+            stroke_dasharray=dash,
+        )
+
+    def polyline(
+        self, points: Iterable[Point], stroke: str, width: float = 2, dash: str = ""
+    ) -> None:
+        """Lines from point to point."""
+        self._add(
+            "polyline",
+            points=_points(points),
+            fill="none",
+            stroke=stroke,
+            stroke_width=width,
+            stroke_dasharray=dash,
+            stroke_linejoin="round",
+        )
+
+    def polygon(
+        self,
+        points: Iterable[Point],
+        fill: str,
+        *,
+        opacity: float | str = "",
+        tip: str = "",
+        stroke: str = "",
+        width: float | str = "",
+    ) -> None:
+        """An area within lines from point to point."""
+        self._add(
+            "polygon",
+            tip=tip,
+            points=_points(points),
+            fill=fill,
+            fill_opacity=opacity,
+            stroke=stroke,
+            stroke_width=width,
+        )
+
+    def dot(
+        self,
+        at: Point,
+        shape: str,
+        colour: str,
+        *,
+        size: float = 5,
+        hollow: bool = False,
+        tip: str = "",
+    ) -> None:
+        """A mark of one value; ``size`` is half of its width."""
+        x, y = at
+        looks: dict[str, Any] = {
+            "fill": PAPER if hollow else colour,
+            "stroke": colour if hollow else PAPER,
+            "stroke_width": 1.8 if hollow else 1,
+        }
+        if shape == "circle":
+            self._add("circle", tip=tip, cx=x, cy=y, r=size, **looks)
+        elif shape == "bar":
+            self._add(
+                "rect", tip=tip, x=x - 1.2, y=y - size - 3, width=2.4, height=2 * size + 6, fill=INK
+            )
+        else:
+            corners = ((x + size * dx, y + size * dy) for dx, dy in _CORNERS[shape])
+            self._add("polygon", tip=tip, points=_points(corners), **looks)
+
+    def text(
+        self,
+        at: Point,
+        says: str,
+        fill: str = INK,
+        *,
+        anchor: str = "",
+        size: float | str = "",
+        weight: str = "",
+    ) -> None:
+        """A text whose baseline begins, or with ``anchor`` ends or has its middle, at a point."""
+        x, y = at
+        self._add(
+            "text",
+            says=says,
+            x=x,
+            y=y,
+            fill=fill,
+            text_anchor=anchor,
+            font_size=size,
+            font_weight=weight,
+        )
+
+
+_CORNERS = {
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "up": ((0, -1.1), (1.1, 0.9), (-1.1, 0.9)),
+    "down": ((0, 1.1), (1.1, -0.9), (-1.1, -0.9)),
+    "left": ((-1.2, 0), (0.9, -1.1), (0.9, 1.1)),
+    "right": ((1.2, 0), (-0.9, -1.1), (-0.9, 1.1)),
+    "diamond": ((0, -1.2), (1.2, 0), (0, 1.2), (-1.2, 0)),
+    "cross": (
+        *((-0.4, -1.1), (0.4, -1.1), (0.4, -0.4), (1.1, -0.4), (1.1, 0.4), (0.4, 0.4)),
+        *((0.4, 1.1), (-0.4, 1.1), (-0.4, 0.4), (-1.1, 0.4), (-1.1, -0.4), (-0.4, -0.4)),
+    ),
+}
+"""Of shapes, in halves of their widths."""
+
+
+def text(says: str) -> str:
+    """A text as SVG may hold it: escaped, without characters that XML has no place for."""
+    return escape("".join(letter for letter in says if letter.isprintable() or letter == "\n"))
+
+
+def width_of(says: str, size: float = SIZE) -> float:
+    """How wide a text is in DejaVu Sans, the widest of the fonts that pages ask for; in px."""
+    return sum(map(_width, says)) * size / 100
+
+
+def shortened(says: str, room: float) -> str:
+    """A text that fits into so many px: its middle left out where it is too long."""
+    if width_of(says) <= room:
+        return says
+    for kept in range(len(says) - 1, 0, -1):
+        tail = kept // 3
+        short = f"{says[: kept - tail]}…{says[len(says) - tail :]}"
+        if width_of(short) <= room:
+            return short
+    return "…"
+
+
+def _width(letter: str) -> int:
+    """In hundredths of the size; letters of other scripts as wide as they may be."""
+    code = ord(letter)
+    if 32 <= code < 127:
+        return _WIDTHS[code - 32]
+    return 64 if code < 0x2000 else 84 if code < 0x2E80 else 105
+
+
+_WIDTHS: Sequence[int] = (
+    *(32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64),
+    *(64, 64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86),
+    *(75, 79, 60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50, 50, 61, 63, 55, 63),
+    *(62, 35, 63, 63, 28, 28, 58, 28, 97, 63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64),
+    *(34, 64, 84),
+)
+"""Advance widths of DejaVu Sans, from the space to the tilde."""
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    if not math.isfinite(value):
+        raise ValueError(f"a mark cannot be drawn at {value}")
+    said = f"{value:.1f}".removesuffix(".0")
+    return "0" if said == "-0" else said
+
+
+def _said(value: object) -> str:
+    if isinstance(value, float):
+        return number(value) if abs(value) >= 1 or value == 0 else f"{value:.2f}".rstrip("0")
+    return str(value)
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)

@@ -1,0 +1,25 @@
+-- How much of their walltimes the attempts of each pool used that ended in a period: how many used up
+-- to each tenth of it (tenth 0 to 9), and how many more than all of it (10); and the median part.
+-- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
+WITH ended AS (
+    SELECT pool, coalesce(runtime_s, occupancy_s) AS used, walltime_s
+    FROM job_result
+    WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
+        AND walltime_s > 0 AND coalesce(runtime_s, occupancy_s) IS NOT NULL
+        AND ($whole OR end_time >= $from_time AND end_time < $to_time)
+),
+counted AS (
+    SELECT
+        pool,
+        -- What ends exactly at a tenth belongs to the tenth below it.
+        CASE WHEN used > walltime_s THEN 10 ELSE greatest((10 * used - 1) // walltime_s, 0) END
+            AS tenth,
+        used::DOUBLE / walltime_s AS part
+    FROM ended
+)
+SELECT
+    pool, tenth, count(*) AS attempts,
+    (SELECT quantile_disc(part, 0.5) FROM counted AS of_all WHERE of_all.pool = counted.pool) AS median
+FROM counted
+GROUP BY pool, tenth
+ORDER BY pool, tenth

@@ -1,0 +1,138 @@
+"""What pictures alone show, from the rows of attempts, against the definition in plain Python."""
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from statistics import median_low
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.model import OBSERVED, Period
+from audit.periods import day_edges, zone
+from audit.report.contents import Pictured
+from audit.report.pictured import pictured
+from audit.store import database
+from audit.store.database import Connection
+from tests import stores
+
+DAY = 86_400
+FROM = 1_793_484_000 - 7 * DAY  # a clock change lies within
+PERIOD = Period("2026-10", FROM, FROM + 9 * DAY)
+ZONE = "Europe/Berlin"
+CAPACITY = 8
+
+
+class Job(NamedTuple):
+    arrival: int
+    wait: int
+    occupancy: int
+    size: int | None
+    walltime: int | None
+    standing: str = "ended"
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
+    con = stores.new(Path(tmp_path_factory.mktemp("pictured")) / "audit.duckdb")
+    pool = {"cluster": "demo", "pool": "batch", "resource": "cpus", "capacity": CAPACITY}
+    database.insert(con, "pools", pl.DataFrame([pool]))
+    return con
+
+
+def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured:
+    con.execute("DELETE FROM job_result")
+    rows = [
+        {
+            "cluster": "demo",
+            "pool": "batch",
+            "schedule": OBSERVED,
+            "job_id": str(number),
+            "attempt": 1,
+            "standing": job.standing,
+            "arrival_time": job.arrival,
+            "start_time": job.arrival + job.wait,
+            "end_time": job.arrival + job.wait + job.occupancy,
+            "occupancy_s": job.occupancy,
+            "runtime_s": job.occupancy,
+            "size": job.size,
+            "walltime_s": job.walltime,
+            "run_id": "run-1",
+        }
+        for number, job in enumerate(jobs)
+    ]
+    if rows:
+        database.insert(con, "job_result", pl.DataFrame(rows, infer_schema_length=None))
+    return pictured(con, "demo", OBSERVED, period, ZONE).get("batch", Pictured())
+
+
+JOBS = st.lists(
+    st.builds(
+        Job,
+        st.integers(FROM - 2 * DAY, FROM + 10 * DAY),
+        st.integers(0, 3 * DAY),
+        st.integers(0, DAY),
+        st.none() | st.integers(1, 8),
+        st.none() | st.integers(1, DAY),
+        st.sampled_from(["ended", "ended", "ended", "running"]),
+    ),
+    max_size=8,
+)
+
+
+@given(JOBS)
+def test_work_that_waited_as_defined(con: Connection, jobs: list[Job]) -> None:
+    edges = day_edges(PERIOD.from_time, PERIOD.to_time, zone(ZONE))
+    slow = []
+    for first, last in pairwise(edges):
+        work = Fraction(0)
+        for job in jobs:
+            if job.standing == "ended" and job.size is not None:
+                overlap = min(job.arrival + job.wait, last) - max(job.arrival, first)
+                work += max(overlap, 0) * job.size * job.occupancy
+        slow.append(work / (last - first) / CAPACITY)
+    found = shown(con, jobs).waiting_work
+    assert [value for _, value in found] == pytest.approx(
+        [float(of) for of in slow] if found else []
+    )
+    assert bool(found) == any(slow)
+    assert [day for day, _ in found[:2]] == (["2026-10-25", "2026-10-26"] if found else [])
+
+
+@given(JOBS)
+def test_use_of_walltimes_as_defined(con: Connection, jobs: list[Job]) -> None:
+    within = [
+        Fraction(job.occupancy, job.walltime)
+        for job in jobs
+        if job.standing == "ended"
+        and job.walltime is not None
+        and FROM <= job.arrival + job.wait + job.occupancy < PERIOD.to_time
+    ]
+    told = shown(con, jobs).walltimes
+    assert (told is None) == (not within)
+    if told is not None:
+        tenths = [
+            sum(Fraction(k, 10) < part <= Fraction(k + 1, 10) for part in within) for k in range(10)
+        ]
+        tenths[0] += sum(part == 0 for part in within)
+        assert told.tenths == (*tenths, sum(part > 1 for part in within))
+        assert told.attempts == len(within)
+        assert told.median == pytest.approx(float(median_low(within)))
+
+
+def test_by_hand(con: Connection) -> None:
+    # Two days of waiting, half of the pool, for an hour of work: half an hour of the whole pool.
+    found = shown(con, [Job(FROM + DAY, 2 * DAY, 3_600, 4, 7_200)])
+    hours = {day: seconds / 3_600 for day, seconds in found.waiting_work}
+    assert hours["2026-10-26"] == 0.5
+    assert hours["2026-10-25"] == pytest.approx(0.5 / 25)  # an hour of a day of 25
+    assert found.walltimes is not None
+    assert found.walltimes.tenths == (0, 0, 0, 0, 1, *[0] * 6)
+    assert found.walltimes.median == 0.5
+
+
+def test_an_empty_period_has_nothing_to_show(con: Connection) -> None:
+    assert shown(con, [], Period("none", FROM, FROM)) == Pictured()
