@@ -74,7 +74,6 @@ TESTED_IN: Final = {
     "nightly/pulling": "nightly/test_sources",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
-    "pipeline/published": "oneoff/explain/test_explain",
     "report/judgement/owners": "report/judgement/test_page_one",
     "report/judgement/place": "report/judgement/test_page_one",
     "report/judgement/pool": "report/judgement/test_page_one",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -36,7 +36,13 @@ from audit.cli.options import (
     within,
 )
 from audit.cli.output import at_work, say, show, tell, warn
-from audit.words import Algorithm, Backfill, Order, Resource
+from audit.words import Algorithm, Backfill, Order
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from audit.cluster.fitted import Fit, Fitted
+    from audit.model import Pool
 
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
@@ -47,6 +53,35 @@ FromDay = Annotated[
 ToDay = Annotated[str | None, typer.Option("--to", metavar="DAY", help="Day after its last.")]
 Database = Annotated[
     Path | None, typer.Option(help="Database to add to, instead of a new audit.duckdb in --out.")
+]
+
+AssumedOrder = Annotated[
+    Order | None,
+    typer.Option(help="Order of the queue that fair start times assume; else as fitted."),
+]
+AssumedBackfill = Annotated[
+    Backfill | None,
+    typer.Option(help="Who they assume may start before those ahead; else as fitted."),
+]
+FairBudget = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="SECONDS",
+        help="CPU seconds for fair start times, else a sample of them; "
+        "without it, 300 or as configured.",
+    ),
+]
+FitBudget = Annotated[
+    float,
+    typer.Option(
+        min=1,
+        metavar="SECONDS",
+        help="CPU seconds for finding out how jobs are started, where nobody says it.",
+    ),
+]
+NoFit = Annotated[
+    bool, typer.Option("--no-fit", help="Assume fcfs and easy where nobody says otherwise.")
 ]
 
 Sacct = Annotated[
@@ -78,33 +113,22 @@ def audit(
     db: Database = None,
     cluster: ClusterName = None,
     pool_size: PoolSize = None,
-    resource: Annotated[Resource, typer.Option(help="What sizes count.")] = Resource.cpus,
-    order: Annotated[
-        Order, typer.Option(help="Order of the queue that fair start times assume.")
-    ] = Order.fcfs,
-    backfill: Annotated[
-        Backfill, typer.Option(help="Who they assume may start before those ahead.")
-    ] = Backfill.easy,
+    resource: Counted = None,
+    order: AssumedOrder = None,
+    backfill: AssumedBackfill = None,
     zone: Zone = None,
     from_day: FromDay = None,
     to_day: ToDay = None,
     dialect: Dialect = None,
     columns: Columns = None,
     separator: Separator = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="CPU seconds for fair start times, else a sample of them; "
-            "without it, 300 or as configured.",
-        ),
-    ] = None,
+    budget: FairBudget = None,
+    fit_budget: FitBudget = 10.0,
+    no_fit: NoFit = False,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
     config: ConfigFile = None,
 ) -> None:
     """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
-    from audit.model import Policy
     from audit.oneoff.audit import Request
     from audit.oneoff.audit import audit as run_audit
 
@@ -118,20 +142,35 @@ def audit(
         cluster=cluster,
         pool_size=pool_size,
         resource=resource,
-        policy=Policy(order, backfill),
+        order=order,
+        backfill=backfill,
         zone=zone,
         from_day=from_day,
         to_day=to_day,
         pdf=not no_pdf,
     )
+    fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
-        outcome = run_audit(request, settings, progress.update, tell(progress))
+        outcome = run_audit(
+            request, settings, progress.update, tell(progress), fit, folder_of(config)
+        )
     warn(outcome.warnings)
     for finding in outcome.main_findings:
         show(f"- {finding}")
     print()
     for path in filter(None, (outcome.html, outcome.pdf, outcome.database)):
         print(path)
+
+
+def fitting(seconds: float, resamples: int) -> Fit:
+    """Finds out how a pool decides within so many seconds; see ``studies.fit.assumed``."""
+
+    def fit(described: pl.DataFrame, pool: Pool, now: int, seed: int) -> Fitted:
+        from audit.studies.fit.assumed import assumed
+
+        return assumed(described, pool, now, seed, seconds=seconds, resamples=resamples)
+
+    return fit
 
 
 def simulate(

@@ -46,7 +46,7 @@ def one_off(
     resource: Resource,
     pool_size: int | None,
     asked_zone: str | None,
-    policy: Policy = ASSUMED,
+    policy: Policy | None = None,
 ) -> Setting:
     """What the user said of a cluster, and else what its logs say: one pool for everything."""
     zone = inference.zone(asked_zone, list(headers.values()))
@@ -54,15 +54,15 @@ def one_off(
     pool, capacity = inference.pool(attempts, list(headers.values()), resource, pool_size, now)
     assumed = Fact(
         "policy",
-        policy.name,
+        (policy or ASSUMED).name,
         "the default; --order and --backfill change it"
-        if policy == ASSUMED
+        if policy is None
         else "--order and --backfill",
     )
     return Setting(
         cluster.value,
         periods.zone(zone.value),
-        (pool._replace(policy=policy),),
+        (pool._replace(policy=policy or ASSUMED, zone=zone.value),),
         dict.fromkeys(attempts["partition"].unique().to_list(), pool.name),
         now,
         (cluster, zone, capacity, assumed),

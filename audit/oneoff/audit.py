@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from audit.cluster import spans
+from audit.cluster import fairshare, fitted, spans
 from audit.cluster.fairshare import Fairshare
+from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED
-from audit.config import Config, Usage
+from audit.cluster.setting import ASSUMED, Setting
+from audit.config import Cluster, Config, Usage
 from audit.files import privacy
 from audit.ingest.ingest import Progress
-from audit.model import Period, Policy
+from audit.metrics.attempts import population
+from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing
 from audit.pipeline.computing import Task, compute_and_keep
-from audit.pipeline.opening import Asked, Held, name_of, take_in
+from audit.pipeline.opening import Asked, Held, Site, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
 from audit.report.text.notices import notices
 from audit.store import compaction, migrations, publish
 from audit.store.database import Connection
-from audit.words import Resource
+from audit.words import Backfill, Order, Resource
 
 Inferred = Callable[[Fact], None]
 """Told each thing that was inferred about a cluster, and from what."""
@@ -40,12 +42,19 @@ class Request(Asked):
     """Folder for the report."""
     database: Path | None = None
     """A database to add to. None makes ``audit.duckdb`` in ``out`` anew."""
-    resource: Resource = Resource.cpus
-    policy: Policy = ASSUMED
-    """What fair start times assume."""
+    order: Order | None = None
+    backfill: Backfill | None = None
+    """What fair start times assume; None: as configured, or as the log tells."""
     from_day: str | None = None
     to_day: str | None = None
     pdf: bool = True
+
+    @property
+    def policy(self) -> Policy | None:
+        """What was said of it; None: nothing."""
+        if self.order is None and self.backfill is None:
+            return None
+        return ASSUMED.changed(order=self.order, backfill=self.backfill)
 
     @property
     def target(self) -> Path:
@@ -70,6 +79,8 @@ def audit(
     config: Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Inferred = lambda fact: None,
+    fit: Fit | None = None,
+    folder: Path = Path(),
 ) -> Outcome:
     """Audits logs once: reads them, computes every figure, and writes report and database.
 
@@ -78,9 +89,11 @@ def audit(
 
     Args:
         request: which logs, and what to make of them.
-        config: the configuration in force.
+        config: the configuration in force; its cluster of this name says what it says of it.
         progress: told how far it is.
         inferred: told what was inferred.
+        fit: finds out how pools decide of which nobody says it; None: the default is assumed.
+        folder: that of the configuration, which files that it names are relative to.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
@@ -93,11 +106,14 @@ def audit(
         store = work / "store.duckdb"
         seed = request.database if request.target.exists() else None
         with migrations.migrated(store, config.store.memory_limit, seed) as con:
-            naming = partial(name_of, logs, request.cluster)
-            held = take_in(con, logs, naming, config, progress)
+            site = Site(logs, request.cluster, config)
+            held = take_in(con, logs, site, config, progress)
             cluster = held.cluster.value
-            period = _compute(con, held, request, config, inferred, progress)
+            asked = _asked(held, request, config, site.configured, folder)
             del held  # its attempts are as large as the log
+            asked = _fitted(con, asked, config, fit, progress)
+            period = _compute(con, asked, config, inferred, progress)
+            del asked
             report = drawing.draw(
                 con, config, cluster, period, work, pdf=request.pdf, progress=progress
             )
@@ -120,38 +136,117 @@ def audit(
     )
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be computed of a cluster, and on what its figures rest."""
+
+    task: Task
+    in_force: Mapping[str, Any]
+    period: Period
+    silent: Sequence[Pool]
+    """The pools of which neither options nor the configuration say how they decide."""
+
+
+def _asked(
+    held: Held, request: Request, config: Config, site: Cluster | None, folder: Path
+) -> _Asked:
+    setting = request.setting(held, site, request.policy)
+    said = [] if site is None else _said(setting, request)
+    setting = fitted.assuming(setting, said)
+    period = whole = spans.whole_log(held.attempts, setting.now)
+    if request.from_day or request.to_day:
+        period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
+    resource = request.resource or Resource.cpus
+    usage = Usage(penalty="cpu" if resource is Resource.cpus else "max")
+    shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
+    asked = {
+        "pool_size": request.pool_size,
+        "resource": resource.value,
+        "zone": request.zone,
+        "usage": usage.model_dump(),
+        "policy": (request.policy or ASSUMED)._asdict(),
+    }
+    in_force: dict[str, Any] = {
+        # nothing on which no figure depends, and nothing that a secret might stand in
+        "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
+        "asked": asked,
+    }
+    if site is not None:
+        in_force = {
+            "config": in_force["config"],
+            "cluster": site.model_dump(mode="json", exclude={"sources"}),
+            "files": shares.in_force,
+            "assumed": fitted.in_force(said),
+        }
+    silent = [] if request.policy is not None else fitted.silent(setting, site)
+    return _Asked(Task(held.attempts, setting, shares, []), in_force, period, silent)
+
+
+def _said(setting: Setting, request: Request) -> list[Fitted]:
+    """The pools with the policy that the command's options say."""
+    if request.policy is None:
+        return []
+    changed = [
+        pool.policy.changed(order=request.order, backfill=request.backfill)
+        for pool in setting.pools
+    ]
+    return [
+        Fitted(
+            pool._replace(policy=policy),
+            (Fact("policy", policy.name, "--order and --backfill"),),
+            {},
+        )
+        for pool, policy in zip(setting.pools, changed, strict=True)
+    ]
+
+
+def _fitted(
+    con: Connection,
+    asked: _Asked,
+    config: Config,
+    fit: Fit | None,
+    progress: Progress,
+) -> _Asked:
+    """The same with pools that are taken to decide as their log tells, where nobody says it."""
+    setting, pools = asked.task.setting, asked.silent
+    if fit is None or not pools:
+        return asked
+    described = population.describe(
+        asked.task.attempts, setting.pools, setting.partition_pool, tau_s=config.metrics.tau_s
+    )
+    seed = _identity(con, asked).seed
+    found = []
+    for number, pool in enumerate(pools):
+        progress("fitting how jobs are started", number, len(pools))
+        if (described["pool"] == pool.name).any():
+            found.append(fit(described, pool, setting.now, seed))
+    progress("fitting how jobs are started", len(pools), len(pools))
+    return replace(
+        asked,
+        task=replace(asked.task, setting=fitted.assuming(setting, found)),
+        in_force={**asked.in_force, "assumed": fitted.in_force(found)},
+    )
+
+
+def _identity(con: Connection, asked: _Asked) -> Identity:
+    return Identity.of(con, asked.task.setting.cluster, asked.period, json.dumps(asked.in_force))
+
+
 def _compute(
     con: Connection,
-    held: Held,
-    request: Request,
+    asked: _Asked,
     config: Config,
     inferred: Inferred,
     progress: Progress,
 ) -> Period:
-    """Computes all figures of a cluster from what the store holds of it; gives their period."""
-    setting = request.setting(held, request.policy)
-    for fact in setting.facts:
+    """Computes all figures of a cluster and keeps them; gives their period."""
+    for fact in asked.task.setting.facts:
         inferred(fact)
-    period = whole = spans.whole_log(held.attempts, setting.now)
-    if request.from_day or request.to_day:
-        period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
-    usage = Usage(penalty="cpu" if request.resource is Resource.cpus else "max")
-    asked = {
-        "pool_size": request.pool_size,
-        "resource": request.resource.value,
-        "zone": request.zone,
-        "usage": usage.model_dump(),
-        "policy": request.policy._asdict(),
-    }
-    # nothing on which no figure depends, and nothing that a secret might stand in
-    chosen = config.model_dump(mode="json", include={"metrics", "uncertainty"})
-    in_force = json.dumps({"config": chosen, "asked": asked})
-    identity = Identity.of(con, setting.cluster, period, in_force)
-    task = Task(held.attempts, setting, Fairshare(usage), [identity])
-    compute_and_keep(con, task, config, progress=progress)
+    identity = _identity(con, asked)
+    compute_and_keep(con, replace(asked.task, due=[identity]), config, progress=progress)
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
         identity.note(con, stage)
-    return period
+    return asked.period
 
 
 _TOLD = 5

@@ -14,7 +14,7 @@ import polars as pl
 
 from audit import config
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, Setting, configured, one_off
+from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.ingest.ingest import (
@@ -51,8 +51,16 @@ class Asked:
         """The logs, their dialects known; errors as ``ingest.open_logs``."""
         return open_logs(self.logs, self.dialect, self.reading)
 
-    def setting(self, held: Held, policy: Policy = ASSUMED) -> Setting:
-        """The cluster as these flags say, and else as its logs do."""
+    def setting(
+        self, held: Held, cluster: config.Cluster | None = None, policy: Policy | None = None
+    ) -> Setting:
+        """The cluster as it is configured; without that, as these flags say, else as its logs do.
+
+        Raises:
+            UsageError: flags say what the configuration says already.
+        """
+        if cluster is not None:
+            return _configured_setting(held, cluster, self)
         resource = self.resource or Resource.cpus
         return one_off(
             held.cluster, held.attempts, held.headers, resource, self.pool_size, self.zone, policy
@@ -124,19 +132,11 @@ def open_log(
             where nobody knows when any attempt arrived.
     """
     logs = asked.open()
-    cluster: config.Cluster | None = None
-
-    def naming(names: Sequence[str]) -> Named:
-        nonlocal cluster
-        named = name_of(logs, asked.cluster, names)
-        cluster = _configured_cluster(chosen, asked.cluster, named.called)
-        if cluster is not None and cluster.name != named.cluster:
-            return Named(cluster.name, "the only one that is configured", named.called)
-        return named
-
+    naming = Site(logs, asked.cluster, chosen)
     with migrations.temporary(chosen.store.memory_limit) as con:
         held = take_in(con, logs, naming, chosen, progress)
-    setting = asked.setting(held) if cluster is None else _configured_setting(held, cluster, asked)
+    cluster = naming.configured
+    setting = asked.setting(held, cluster)
     described = population.describe(
         held.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
@@ -146,6 +146,31 @@ def open_log(
             "cannot be simulated or studied without that"
         )
     return Log(described, setting, cluster, tuple(sorted(log.source.sha256 for log in logs)))
+
+
+@dataclass
+class Site:
+    """Names the cluster of logs, once their records are known, and finds its configuration."""
+
+    logs: Sequence[Opened]
+    asked: str | None
+    """``--cluster``."""
+    chosen: config.Config
+    configured: config.Cluster | None = None
+    """The cluster in the configuration, if it has any; known once it is named."""
+
+    def __call__(self, names: Sequence[str]) -> Named:
+        """What the cluster is called, of which the logs' records name ``names``.
+
+        Raises:
+            UsageError: the configuration has clusters, but not that one, or several to choose from;
+                also as ``name_of``.
+        """
+        named = name_of(self.logs, self.asked, names)
+        self.configured = _configured_cluster(self.chosen, self.asked, named.called)
+        if self.configured is not None and self.configured.name != named.cluster:
+            return Named(self.configured.name, "the only one that is configured", named.called)
+        return named
 
 
 def name_of(logs: Sequence[Opened], asked: str | None, named: Sequence[str]) -> Named:

@@ -12,6 +12,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from audit import config
+from audit.cluster import fitted
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
 from audit.errors import UsageError
@@ -91,18 +92,19 @@ def _setting(
             known = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
             site = config.Cluster.model_validate_json(json.dumps(known))
             _refuse_owners(site)
-            return configured(site, attempts, of_logs)
+            return fitted.again(configured(site, attempts, of_logs), settings.get("assumed", {}))
         asked = settings["asked"]
         policy = TypeAdapter(Policy).validate_python(asked["policy"])
         resource = Resource(asked["resource"])
+        fact = Fact("cluster", cluster, "the database")
+        size, zone = asked["pool_size"], asked["zone"]
+        inferred = one_off(fact, attempts, of_logs, resource, size, zone, policy)
+        return fitted.again(inferred, settings.get("assumed", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"cluster {cluster!r} was computed by another version of fairaudit: audit its logs "
             "again"
         ) from error
-    fact = Fact("cluster", cluster, "the database")
-    size, zone = asked["pool_size"], asked["zone"]
-    return one_off(fact, attempts, of_logs, resource, size, zone, policy)
 
 
 def _refuse_owners(site: config.Cluster) -> None:

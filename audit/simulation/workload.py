@@ -166,6 +166,26 @@ def workload_of_rows(
     return work, _ints(held["row"])
 
 
+def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:
+    """The attempts of a workload under the limits and windows of ``pool``.
+
+    Args:
+        work: of a pool that has none, and else is the same.
+        described: of its attempts, row for row; see ``workload``.
+        pool: with limits and windows.
+        now: when the log was taken, epoch s.
+    """
+    if not pool.limits and not pool.windows:
+        return work
+    held = described.with_columns(
+        occupancy=pl.Series(work.occupancy),
+        arrival_time=pl.Series(work.arrival),
+        end=pl.Series(work.end).replace(NEVER, None),
+    )
+    blocked = held_up(held, pool.limits) if work.blocked.any() else work.blocked
+    return work._replace(blocked=blocked, limits=limits_of(held, pool, _known_to(held, now)))
+
+
 def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
     """Those of a pool whose arrival and run time are known, in their order.
 

@@ -1,19 +1,27 @@
 """A whole audit, and one of a log that lacks something (what each command prints: tests/cli)."""
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from audit import config
+from audit.cli.oneoff import fitting
 from audit.config import Config
 from audit.errors import UsageError
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Outcome, Request, audit
 from audit.pipeline.opening import Asked, open_log
+from audit.pipeline.published import open_published
 from audit.store import database
+from audit.words import Order
 from tests.cli.command import left_in
 from tests.logs import busy, write
+from tests.studies.fit import made
+from tests.studies.fit.test_plan import OFFICE, RULES
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
@@ -31,7 +39,9 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     made = ("report.html", "report.pdf", "audit.duckdb")
     assert alone.stdout.splitlines()[-3:] == [f"fairaudit-out/{name}" for name in made]
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
-    audit(Request(logs=[log], out=tmp_path / "here"), Config())
+    settings = Config()
+    fit = fitting(10.0, settings.uncertainty.resamples)
+    audit(Request(logs=[log], out=tmp_path / "here"), settings, fit=fit)
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -82,3 +92,92 @@ def test_a_log_that_does_not_say_when_jobs_arrived_has_no_waits_rather_than_none
 def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="do not say when jobs arrived"):
         open_log(Asked(logs=[undated(tmp_path)]), Config())
+
+
+# --- how pools decide ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The log of a site with a limit and a window."""
+    folder = tmp_path_factory.mktemp("fitted")
+    return write(folder / "site.swf", made.swf(made.pool(**RULES)))
+
+
+def audited(log: Path, out: Path, settings: Config | None = None, **asked: Any) -> Outcome:
+    settings = settings or Config()
+    fit = fitting(10.0, settings.uncertainty.resamples)
+    return audit(Request(logs=[log], out=out, pdf=False, **asked), settings, fit=fit)
+
+
+def notes(database_: Path) -> list[str]:
+    con = database.open_store(database_)
+    [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
+    con.close()
+    return list(json.loads(text)["notes"])
+
+
+def test_rules_that_the_log_supports_are_assumed_and_said(site: Path, tmp_path: Path) -> None:
+    outcome = audited(site, tmp_path / "out")
+    said = notes(outcome.database)
+    [policy] = [note for note in said if note.startswith("policy: ")]
+    assert "fcfs-easy, and 2 rules fitted from the log; this leaves" in policy
+    assert "on the log, within 10 CPU s" in policy
+    rules = "\n".join(note for note in said if note.startswith("rule "))
+    assert "No more than 3 jobs of each user run at one time" in rules
+    assert "are not started Mon–Fri 08–17" in rules
+    assert "No more than 3 jobs of each user" in outcome.html.read_text()
+    # they are those of every figure, and of what is read from the database later
+    [pool] = open_published(outcome.database, Config()).setting.pools
+    assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
+    con = database.open_store(outcome.database)
+    agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"
+    assert database.fetch(con, agreement).item() > 0.9
+    con.close()
+
+
+def test_nothing_is_fitted_where_a_policy_is_said(site: Path, tmp_path: Path) -> None:
+    outcome = audited(site, tmp_path / "out", order=Order.sjf)
+    assert "policy: sjf-easy (--order and --backfill)" in notes(outcome.database)
+    [pool] = open_published(outcome.database, Config()).setting.pools
+    assert not pool.limits
+
+
+def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[[clusters]]\nname = "mine"\nzone = "Europe/Berlin"\n[[clusters.pools]]\nname = "main"\n'
+        'limits = [{ most = 5, per = "user" }]\n'
+    )
+    outcome = audited(site, tmp_path / "out", config.load(file))
+    said = notes(outcome.database)
+    assert "time zone: Europe/Berlin (config.toml)" in said
+    assert not any("fitted" in note for note in said)
+    opened = open_published(outcome.database, Config())
+    [pool] = opened.setting.pools
+    assert (opened.setting.cluster, pool.name) == ("mine", "main")
+    assert [limit.most for limit in pool.limits] == [5]
+
+
+def test_a_configured_pool_that_says_nothing_of_it_is_fitted(site: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "main"\n')
+    outcome = audited(site, tmp_path / "out", config.load(file))
+    [pool] = open_published(outcome.database, Config()).setting.pools
+    assert pool.limits == RULES["limits"]
+
+
+def test_a_log_that_tells_too_little_is_not_fitted(tmp_path: Path) -> None:
+    outcome = audited(write(tmp_path / "few.swf", busy(60)), tmp_path / "out")
+    [policy] = [note for note in notes(outcome.database) if note.startswith("policy: ")]
+    assert "the log is too short, or too few of its jobs waited, to fit it" in policy
+
+
+def test_a_plain_audit_loads_nothing_of_it(tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(60))
+    script = (
+        "import sys\nfrom audit.cli.app import app\n"
+        "app(['audit', 'a.swf', '--no-pdf', '--no-fit'], standalone_mode=False)\n"
+        "assert not [name for name in sys.modules if name.startswith('audit.studies')]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)

@@ -60,13 +60,24 @@ def study(log: str, found: Sequence[Found], draws: Draws) -> Study:
 
 
 def _budget(found: Found) -> str:
-    return f"about {found.seconds:g} s of one processor; {len(found.outcome.tried)} tried"
+    of = found.outcome.observed
+    looked_at = "the whole log"
+    if of.since is not None:
+        days = (found.outcome.parts.behind - of.since) // 86_400
+        looked_at = f"the latest {wording.plural(days, 'day')} of the log, which it affords"
+    tried = len(found.outcome.tried)
+    return f"about {found.seconds:g} s of one processor: {looked_at}; {tried} tried"
 
 
 def _lead(found: Found, *, several: bool) -> str:
     outcome = found.outcome
     begin = f"Pool {wording.name(found.pool.name)}: " if several else ""
     before, after = (wording.percent(one.unexplained) for one in (outcome.before, outcome.after))
+    if not outcome.tried:
+        return (
+            f"{begin}The log is too short, or too few of its jobs waited, to tell how the site "
+            f"decides."
+        )
     if not outcome.kept:
         return (
             f"{begin}Nothing was found that explains the starts better than "

@@ -16,14 +16,14 @@ from audit.model import Pool
 from audit.pipeline.opening import Log, pools
 from audit.studies.cells import Cell, studied
 from audit.studies.drawn import Draws
-from audit.studies.fit import page, writing
-from audit.studies.fit.compute import kept, outcome
+from audit.studies.fit import kept, page, writing
+from audit.studies.fit.compute import outcome
 from audit.studies.fit.page import Found
 from audit.studies.run import Made, Plan
 
 KEY: Final = "fit-policy"
 BUDGET_S: Final = 60.0
-"""Of one processor, for judging what is tried; of all pools together."""
+"""Of one processor, of all pools together."""
 
 
 def plan(
@@ -33,7 +33,7 @@ def plan(
 
     Args:
         only: the pool to look at; None: all that hold attempts.
-        budget_s: what judging may take of one processor, s; counted, not measured.
+        budget_s: what the search may take of one processor, s; estimated, not measured.
         write: a file that gets the site as a config.toml; None: there is none.
 
     Raises:
@@ -46,20 +46,18 @@ def plan(
         chosen = [pool._replace(zone=str(log.setting.zone)) for pool in pools(log, only)]
         each = budget_s / len(chosen)
         now = log.setting.now
+        begins = [outcome.affordable(log.described, pool, each) for pool in chosen]
         cells = [
-            Cell(pool.name, partial(_searched, log.described, pool, now, each, draws))
-            for pool in chosen
+            Cell(pool.name, partial(_searched, log.described, pool, now, each, draws, since))
+            for pool, since in zip(chosen, begins, strict=True)
         ]
 
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
-            found = [
-                Found(
-                    pool,
-                    outcome.outcome(log.described, pool, now, kept.from_frame(frame), draws),
-                    each,
-                )
-                for pool, frame in zip(chosen, frames, strict=True)
-            ]
+            found = []
+            for pool, since, frame in zip(chosen, begins, frames, strict=True):
+                tried = kept.from_frame(frame)
+                told = outcome.outcome(log.described, pool, now, tried, draws, since)
+                found.append(Found(pool, told, each))
             if write is not None:
                 text = writing.config_toml(log.setting.cluster, str(log.setting.zone), found)
                 _put(write, text)
@@ -88,9 +86,10 @@ def _put(file: Path, text: str) -> None:
 
 
 def _searched(
-    described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws
+    described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
 ) -> pl.DataFrame:
-    return kept.as_frame(outcome.find(described, pool, now, seconds, draws))
+    found = outcome.find(described, pool, now, seconds, draws, since)
+    return kept.as_frame(found.tried if found is not None else ())
 
 
 def _rows(found: Found) -> list[tuple[object, ...]]:

@@ -22,8 +22,8 @@ def says(element: Element, resource: str) -> str:
     """
     if element.window is not None:
         who = scope(element.window.scope, resource)
-        clock = f" ({element.zone})" if element.zone else ""
-        return f"{wording.first_upper(who)} are not started {hours(element.window.hours)}{clock}"
+        by = f" ({clock(element.zone)})" if element.zone else ""
+        return f"{wording.first_upper(who)} are not started {hours(element.window.hours)}{by}"
     if element.limit is not None:
         return limit(element.limit, resource)
     if element.policy is not None:
@@ -36,6 +36,15 @@ def says(element: Element, resource: str) -> str:
         more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""
         return f"Jobs of {names}{more} wait for the end of their user's previous one"
     return f"A node is given to one job at a time, of {wording.plural(element.nodes or 0, 'node')}"
+
+
+def clock(zone: str) -> str:
+    """What a clock is called: that of a zone, or one that knows no summer time."""
+    behind = zone.removeprefix("Etc/GMT")
+    if behind == zone:
+        return zone
+    # in these names, as POSIX has it, the sign is that of the way back to UTC
+    return f"UTC{-int(behind):+d} all year"
 
 
 def policy(assumed: Policy) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 from audit.metrics.attempts.population import describe
 from audit.model import Policy, Pool, Resource
 from audit.simulation.engine import simulate
+from tests.logs import line, log
 from tests.strategies import frame
 
 EPOCH = 1_704_067_200  # a Monday, 00:00 UTC
@@ -128,3 +129,20 @@ def released_in_turn(site: Pool, records: list[dict[str, Any]], user: str) -> pl
     return describe(
         made.select(frame([]).columns).with_columns(eligible_time="submit_time"), [pool()]
     )
+
+
+def swf(site: Pool, seed: int = 0, **more: Any) -> str:
+    """A log that a site made, as SWF."""
+    asked = requests(seed, days=60, **more)
+    attempts = made_by(site, asked).sort("arrival_time", "line")
+    return log(
+        (
+            line(number, submit=row["arrival_time"] - EPOCH, wait=row["wait_s"],
+                 run=row["occupancy_s"], walltime=row["walltime_s"], allocated=row["cpus"],
+                 user=int(row["user"][1:]) + 1)
+            for number, row in enumerate(attempts.iter_rows(named=True), start=1)
+        ),
+        MaxProcs=CAPACITY,
+        UnixStartTime=EPOCH,
+        TimeZoneString="UTC",
+    )  # fmt: skip

@@ -43,3 +43,9 @@ def test_elements_are_sentences() -> None:
     assert says(users=users).startswith("Jobs of u0, u1, u2, u3, u4 and 2 more wait")
     assert says(nodes=8) == "A node is given to one job at a time, of 8 nodes"
     assert wording.kind(Kind.chain) == "Chains"
+
+
+def test_clocks_are_named_as_people_do() -> None:
+    assert wording.clock("Europe/Berlin") == "Europe/Berlin"
+    assert wording.clock("Etc/GMT-1") == "UTC+1 all year"
+    assert wording.clock("Etc/GMT+7") == "UTC-7 all year"

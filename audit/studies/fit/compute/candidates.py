@@ -7,15 +7,16 @@ attempt. So what is proposed explains what that does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from audit.model import Backfill, Order, Policy, Scope
 from audit.simulation.workload import Bools, Ints
-from audit.studies.fit.compute import chains, days, hours, levels
-from audit.studies.fit.compute.judging import Decided, unexplained
-from audit.studies.fit.compute.observed import Observed, Spans, Trials, trials_of
+from audit.studies.fit.compute import chains, days, hours, judging, levels
+from audit.studies.fit.compute.judging import Decided
+from audit.studies.fit.compute.observed import Floats, Observed, Spans, Trials, trials_of
 from audit.studies.fit.compute.scopes import scopes
 from audit.studies.fit.compute.site import Element, Evidence, Kind, Site
 from audit.studies.fit.compute.splits import best_split
@@ -34,21 +35,24 @@ POSITIONS: Final = 1_000
 """So many trials are looked at for the place in the queue."""
 
 
-def propose(observed: Observed, site: Site, decided: Decided, chosen: Bools) -> list[Element]:
+def propose(
+    observed: Observed, site: Site, decided: Decided, unexplained: Floats, chosen: Bools
+) -> list[Element]:
     """Elements that explain what the site, as it is assumed, does not; those of most weight first.
 
     Args:
         observed: the attempts.
         site: what is assumed of the site.
         decided: what it would have done.
+        unexplained: [n], the seconds that this leaves unexplained.
         chosen: [n], whose trials may be looked at.
     """
     looked_at = chosen & observed.judged & ~decided.over_capacity
     trials = trials_of(observed.work, looked_at, decided.ready)
-    left = np.where(looked_at, unexplained(observed, site, decided), 0.0)
+    left = np.where(looked_at, unexplained, 0.0)
     found = [*_intervals(observed, site, trials), *_depths(observed, site, trials)]
     if left.sum() > 0:
-        worth = scopes(observed.frame, left)[:SCOPES]
+        worth = scopes(observed, left, SCOPES)
         clocks = [site.pool.zone]
         if not site.pool.windows:
             clocks = hours.clocks(site.pool.zone, observed.first, observed.last)
@@ -139,18 +143,18 @@ def _ceilings(observed: Observed, site: Site, decided: Decided) -> list[Element]
 
 def ceilings_of(observed: Observed, site: Site, decided: Decided) -> tuple[days.Ceiling, ...]:
     """The ceilings that the room speaks for which is unexplained otherwise."""
-    left = unexplained(observed, site._replace(ceilings=()), decided)
+    left = judging.unexplained(observed, site._replace(ceilings=()), decided)
     spans = observed.spans
     late = (decided.ready[spans.job] <= spans.since) & (left[spans.job] > 0)
     kept = Spans(*(column[late] for column in spans))
-    return tuple(days.ceilings(observed._replace(spans=kept)))
+    return tuple(days.ceilings(replace(observed, spans=kept)))
 
 
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     """That passes run at multiples of an interval, where starts after a wait lie there."""
     work = observed.work
-    if site.pool.policy.interval_s is not None:
-        return []
+    if site.pool.policy.interval_s is not None or observed.since is not None:
+        return []  # multiples are counted from the first arrival of all
     started = trials.job[trials.served]
     waited = started[work.start[started] > work.arrival[started]]
     if len(waited) < 2:

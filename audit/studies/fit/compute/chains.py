@@ -39,7 +39,7 @@ class Chain(NamedTuple):
 def previous(observed: Observed) -> Ints:
     """The attempt of its user that arrived before each, [n]; −1: none."""
     user = numbered(observed, "user")
-    order = np.lexsort((np.arange(len(user)), user))
+    order = np.argsort(user, kind="stable")
     before = np.full(len(user), -1)
     same = (user[order[1:]] == user[order[:-1]]) & (user[order[1:]] != NO_GROUP)
     before[order[1:][same]] = order[:-1][same]

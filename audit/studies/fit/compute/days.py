@@ -94,7 +94,7 @@ def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...
 
 def used_at(observed: Observed, times: Ints) -> Ints:
     """What was in use at each instant, after all that happened at it."""
-    at, used = in_use(observed)
+    at, used = observed.once("in use", None, lambda: in_use(observed))
     place = np.searchsorted(at, times, side="right") - 1
     amounts: Ints = np.where(place >= 0, used[np.maximum(place, 0)], 0)
     return amounts
@@ -108,7 +108,7 @@ def in_use(observed: Observed, amount: Ints | None = None) -> tuple[Ints, Ints]:
     work = observed.work
     ran = np.flatnonzero(work.has_started)
     if amount is None:
-        amount = work.request.reshape(len(work.arrival), -1)[:, 0]
+        amount = observed.size
     size = amount[ran]
     times = np.concatenate((work.start[ran], np.maximum(work.end[ran], work.start[ran])))
     at, place = np.unique(times, return_inverse=True)
@@ -124,7 +124,7 @@ def peak(observed: Observed, amount: Ints) -> int:
 
 def _most_of_days(observed: Observed, days: int) -> Ints:
     """The most in use on each day since the first arrival."""
-    at, used = in_use(observed)
+    at, used = observed.once("in use", None, lambda: in_use(observed))
     most = np.zeros(days, np.int64)
     for number in range(days):
         since = observed.first + number * DAY_S

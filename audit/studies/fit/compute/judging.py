@@ -17,16 +17,23 @@ room of those that would not have been started by then (*unforeseen*).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.metrics.attempts.reasons import in_scope
-from audit.model import Limit, Pool
+from audit.model import Limit, Policy, Pool
 from audit.simulation.decisions import decisions
-from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.simulation.workload import (
+    NEVER,
+    Bools,
+    Ints,
+    Workload,
+    limited,
+    workload_of_rows,
+)
 from audit.studies.fit.compute import chains, days
 from audit.studies.fit.compute.hours import HOUR_S, hour_of_week
 from audit.studies.fit.compute.levels import group_of, level
@@ -82,18 +89,31 @@ def assumed(observed: Observed, site: Site) -> tuple[Workload, Ints, Bools]:
         It; the attempt of ``observed`` that each of its own is; and [n] of ``observed``, who
         started though a chain held it.
     """
+    pool = pool_of(site, observed)
+    free = pool._replace(limits=(), windows=(), policy=Policy())
+    # most sites that are tried differ by a rule alone
+    unlimited, described, place, broken = observed.once(
+        "unlimited", (free, site.users), lambda: _unlimited(observed, free, site.users), most=2
+    )
+    return limited(unlimited, described, pool, observed.now), place, broken
+
+
+def _unlimited(
+    observed: Observed, pool: Pool, users: Sequence[str]
+) -> tuple[Workload, pl.DataFrame, Ints, Bools]:
+    """The workload of a pool without limits, its rows of the log, and as ``assumed``."""
     described = observed.described
     broken = np.zeros(len(observed.rows), np.bool_)
-    if site.users:
-        users = observed.frame["user"].is_in(list(site.users)).fill_null(value=False)
-        held, broken = chains.held_until(observed, users.to_numpy())
+    if users:
+        of_users = observed.frame["user"].is_in(list(users)).fill_null(value=False)
+        held, broken = chains.held_until(observed, of_users.to_numpy())
         arrival = described["arrival_time"].to_numpy().copy()
         arrival[observed.rows] = held
         described = described.with_columns(arrival_time=pl.Series(arrival))
-    work, rows = workload_of_rows(described, pool_of(site, observed), observed.now)
+    work, rows = workload_of_rows(described, pool, observed.now)
     place = np.zeros(described.height, np.int64)
     place[observed.rows] = np.arange(len(observed.rows))
-    return work, place[rows], broken
+    return work, described[rows], place[rows], broken
 
 
 def decide(observed: Observed, site: Site) -> Decided:
@@ -109,32 +129,27 @@ def decide(observed: Observed, site: Site) -> Decided:
 # --- loss ----------------------------------------------------------------------------------------
 
 
-def instants_of(observed: Observed) -> Ints:
-    """All instants of the observed schedule, ascending."""
-    work = observed.work
-    started = work.has_started
-    times = (work.arrival, work.start[started], work.end[started], work.step_time)
-    return np.unique(np.concatenate(times))
-
-
-def told(observed: Observed, instants: Ints, ready: Ints) -> Instants:
+def told(observed: Observed, ready: Ints) -> Instants:
     """What was said of each attempt at the instants of its wait."""
-    work = observed.work
+    work, instants = observed.work, observed.instants
     foreseen = ready != NEVER
-    until = np.where(foreseen, ready, work.start)
-
-    def number(since: Ints, before: Ints) -> Ints:
-        low, high = np.searchsorted(instants, since), np.searchsorted(instants, before)
-        count: Ints = np.maximum(high - low, 0)
-        return count
-
-    waited = number(work.arrival, until)
-    late = foreseen & (work.start - until > TOLERANCE_S)
-    soon = np.where(foreseen, until + TOLERANCE_S + 1, work.start)
-    after = np.where(late, number(soon, work.start + 1), 0)
+    arrival, start = observed.once("places", None, lambda: _places(observed))
+    waited = np.where(foreseen, 0, start - arrival)
+    later = np.flatnonzero(foreseen & (ready > work.arrival))
+    waited[later] = np.searchsorted(instants, ready[later]) - arrival[later]
+    after = np.zeros(len(ready), np.int64)
+    late = np.flatnonzero(foreseen & (work.start - np.where(foreseen, ready, 0) > TOLERANCE_S))
+    # its start is an instant, too
+    after[late] = start[late] + 1 - np.searchsorted(instants, ready[late] + TOLERANCE_S + 1)
     return Instants(
         np.where(foreseen, 1 + after, 0), np.where(foreseen, waited, waited + 1), foreseen
     )
+
+
+def _places(observed: Observed) -> tuple[Ints, Ints]:
+    """Where among the instants each attempt's arrival and start are, [n] each."""
+    work, instants = observed.work, observed.instants
+    return np.searchsorted(instants, work.arrival), np.searchsorted(instants, work.start)
 
 
 def rates(said: Instants, chosen: Bools) -> Rates:
@@ -181,32 +196,46 @@ def unexplained(observed: Observed, site: Site, decided: Decided) -> Floats:
 
 def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
     """For how long of each span some window is closed to its attempt."""
-    hours = np.arange(observed.first // HOUR_S, int(spans.until.max(initial=0)) // HOUR_S + 2)
-    of_week = hour_of_week(hours * HOUR_S, pool.zone)
-    inside = np.array([in_scope(observed.frame, window.scope) for window in pool.windows])
-    classes, of_job = np.unique(inside, axis=1, return_inverse=True)  # alike to all windows
-    of_span = of_job.ravel()[spans.job]
+    first = observed.first // HOUR_S
+    hours = np.arange(first, int(observed.spans.until.max(initial=0)) // HOUR_S + 2)
+    of_week = observed.once("hours", pool.zone, lambda: hour_of_week(hours * HOUR_S, pool.zone))
+    inside = [observed.within(window.scope) for window in pool.windows]
+    of_span = _alike(inside)[spans.job]
     seconds = np.zeros(len(spans.job))
-    for number, mine in enumerate(classes.T):
-        windows = [window for window, one in zip(pool.windows, mine, strict=True) if one]
-        shut = np.isin(of_week, [hour for window in windows for hour in window.hours])
-        until = np.concatenate(([0.0], np.cumsum(shut * float(HOUR_S))))[:-1]
+    for number in range(int(of_span.max(initial=-1)) + 1):
         which = np.flatnonzero(of_span == number)
-        edges = [
-            np.interp(times[which], hours * float(HOUR_S), until)
-            for times in (spans.since, spans.until)
-        ]
-        seconds[which] = edges[1] - edges[0]
+        if len(which) == 0:
+            continue
+        mine = spans.job[which[0]]
+        windows = [window for window, held in zip(pool.windows, inside, strict=True) if held[mine]]
+        shut = np.isin(of_week, [hour for window in windows for hour in window.hours])
+        before = np.concatenate(([0], np.cumsum(shut * HOUR_S)))
+
+        def closed(times: Ints, shut: Bools = shut, before: Ints = before) -> Ints:
+            """Seconds closed from the first hour to each of ``times``."""
+            hour = times // HOUR_S - first
+            until: Ints = before[hour] + shut[hour] * (times % HOUR_S)
+            return until
+
+        seconds[which] = closed(spans.until[which]) - closed(spans.since[which])
     return seconds
+
+
+def _alike(inside: Sequence[Bools]) -> Ints:
+    """A number for each attempt, [n]: those have the same that are in the same of these, [m, n]."""
+    number = np.zeros(len(inside[0]), np.int64)
+    for held in inside:
+        number = 2 * number + held
+        number = (np.cumsum(np.bincount(number) > 0) - 1)[number]
+    return number
 
 
 def _at_limit(observed: Observed, limit: Limit, spans: Spans) -> Bools:
     """In which spans a start would break a limit."""
-    held = in_scope(observed.frame, limit.scope)
+    held = observed.within(limit.scope)
     group = group_of(observed, limit.per)
     work = observed.work
-    size = work.request.reshape(len(held), -1)[:, 0]
-    amount = np.ones_like(size) if limit.resource is None else size
+    amount = np.ones_like(observed.size) if limit.resource is None else observed.size
     concerned = held[spans.job] & (group.of[spans.job] >= 0)
     broken = np.zeros(len(spans.job), np.bool_)
     which = np.flatnonzero(concerned)
@@ -220,7 +249,7 @@ def _under_ceiling(observed: Observed, ceiling: days.Ceiling, spans: Spans) -> B
     """In which spans an attempt would not fit under a ceiling."""
     inside = (spans.since >= ceiling.since) & (spans.since < ceiling.until)
     used = days.used_at(observed, spans.since)
-    asked = observed.work.request.reshape(len(observed.rows), -1)[spans.job, 0]
+    asked = observed.size[spans.job]
     above: Bools = inside & (used + asked > ceiling.most)
     return above
 

@@ -41,6 +41,16 @@ class Group(NamedTuple):
     of: Ints  # [n], the number of each attempt's; NO_GROUP: unknown
     by_start: Ints  # attempts that ran, by group, then by start
     by_end: Ints  # the same, by end
+    starts: Ints  # the group and the start of each of ``by_start`` as one number, see ``place``
+    ends: Ints
+    first: int  # of all starts and ends
+    last: int
+
+    def place(self, job: Ints, at: Ints) -> Ints:
+        """The groups of attempts, and instants, as one number, so that one search answers all."""
+        since = np.clip(at, self.first - 1, self.last) - self.first
+        places: Ints = self.of[job] * (self.last - self.first + 2) + since
+        return places
 
 
 def limits(
@@ -52,14 +62,14 @@ def limits(
     of each user, account or qos.
     """
     stride = max(int(trials.served.sum()) // SERVED_TRIALS, 1)
-    kept = ~trials.served | (np.arange(len(trials.job)) % stride == 0)
-    groups = list(_groups(observed))
+    kept = trials.of(~trials.served | (np.arange(len(trials.job)) % stride == 0))
     found = [
         one
+        for group in observed.once("groups", None, lambda: [*_groups(observed)])
+        for concerned in [kept.of(_in_order(group, kept))]
         for scope, held in scopes
-        for group in groups
         if group.per is None or getattr(scope, group.per) is None
-        for one in _of_scope(observed, trials.of(kept), stride, scope, held, group)
+        for one in _of_scope(observed, concerned, stride, scope, held, group)
     ]
     return sorted(found, key=lambda one: (-one.explained, str(one.limit)))
 
@@ -77,18 +87,41 @@ def _groups(observed: Observed) -> Iterator[Group]:
 
 def group_of(observed: Observed, per: Per | None) -> Group:
     """The attempts by whom a limit counts for: as a whole, or each user, account, …."""
+    found: Group = observed.once("group", per, lambda: _group(observed, per))
+    return found
+
+
+def _group(observed: Observed, per: Per | None) -> Group:
     work = observed.work
     of = np.zeros(len(observed.rows), np.int64) if per is None else numbered(observed, per)
     ran = np.flatnonzero(work.has_started & (work.end > work.start) & (of != NO_GROUP))
     by_start = ran[np.lexsort((work.start[ran], of[ran]))]
     by_end = ran[np.lexsort((work.end[ran], of[ran]))]
-    return Group(per, of, by_start, by_end)
+    nothing = np.zeros(0, np.int64)
+    first = int(work.start[ran].min(initial=NEVER)) if len(ran) else 0
+    last = int(work.end[ran].max(initial=0))
+    group = Group(per, of, by_start, by_end, nothing, nothing, first, max(last, first))
+    return group._replace(
+        starts=group.place(by_start, work.start[by_start]),
+        ends=group.place(by_end, work.end[by_end]),
+    )
+
+
+def _in_order(group: Group, trials: Trials) -> Ints:
+    """By group and time those trials that have a group: so searches go through memory in order."""
+    which = np.flatnonzero(group.of[trials.job] != NO_GROUP)
+    return which[np.argsort(group.place(trials.job[which], trials.at[which]), kind="stable")]
 
 
 def numbered(observed: Observed, name: str) -> Ints:
     """The number of each attempt's user, account, …; NO_GROUP where it is unknown."""
-    codes = observed.frame[name].rank("dense").cast(int) - 1
-    return codes.fill_null(NO_GROUP).to_numpy().astype(np.int64)
+
+    def make() -> Ints:
+        codes = observed.frame[name].rank("dense").cast(int) - 1
+        return codes.fill_null(NO_GROUP).to_numpy().astype(np.int64)
+
+    numbers: Ints = observed.once("number", name, make)
+    return numbers
 
 
 def _of_scope(
@@ -98,14 +131,15 @@ def _of_scope(
 
     ``stride``: for how many alike each trial that was served stands.
     """
-    concerned = trials.of(held[trials.job] & (group.of[trials.job] != NO_GROUP))
+    concerned = trials.of(held[trials.job])
     if concerned.served.all():
         return
     weight = np.where(concerned.served, stride, 1)
-    size = observed.work.request.reshape(len(held), -1)[:, 0]
+    size = observed.size
     most = WHOLE * int(observed.work.largest[0])
-    for resource, amount in ((None, np.ones_like(size)), (observed.pool.resource.value, size)):
-        levels = level(observed.work, group, held, amount, concerned)
+    amounts = {None: np.ones_like(size), observed.pool.resource.value: size}
+    found = levels_of(observed.work, group, held, tuple(amounts.values()), concerned)
+    for resource, levels in zip(amounts, found, strict=True):
         split = best_split(levels, concerned.served, weight)
         if split is None or (resource is not None and split.bound >= most):
             continue
@@ -114,36 +148,31 @@ def _of_scope(
 
 
 def level(work: Workload, group: Group, held: Bools, amount: Ints, trials: Trials) -> Ints:
-    """What the group of each trial's attempt would hold with it started, [m].
+    """As ``levels_of``, of one amount."""
+    return next(levels_of(work, group, held, (amount,), trials))
+
+
+def levels_of(
+    work: Workload, group: Group, held: Bools, amounts: Sequence[Ints], trials: Trials
+) -> Iterator[Ints]:
+    """What the group of each trial's attempt would hold with it started, [m], for each amount.
 
     Args:
         work: the attempts.
         group: whose holdings are summed.
         held: [n], whose amounts count.
-        amount: [n], what each holds.
+        amounts: [n] each, what each holds.
         trials: of attempts that have a group.
     """
-    begins = _running_sum(
-        group.of, work.start, group.by_start[held[group.by_start]], amount, trials
-    )
-    ends = _running_sum(group.of, work.end, group.by_end[held[group.by_end]], amount, trials)
+    where = group.place(trials.job, trials.at)
+    counted = held[group.by_start], held[group.by_end]
+    orders = group.by_start[counted[0]], group.by_end[counted[1]]
+    # how many have begun, and ended, in all groups before each trial's and in its own up to it
+    begun = np.searchsorted(group.starts[counted[0]], where, side="right")
+    ended = np.searchsorted(group.ends[counted[1]], where, side="right")
     runs = (work.start[trials.job] <= trials.at) & (work.end[trials.job] > trials.at)
-    levels: Ints = begins - ends + np.where(runs, 0, amount[trials.job])
-    return levels
-
-
-def _running_sum(group: Ints, times: Ints, order: Ints, amount: Ints, trials: Trials) -> Ints:
-    """Σ of amounts of each trial's group whose time is not after the trial, [m].
-
-    ``order``: whose amounts count, by group, then by time.
-    """
-    sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(amount[order])))
-    since = int(min(times[order].min(initial=NEVER), trials.at.min(initial=NEVER)))
-    span = int(max(times[order].max(initial=since), trials.at.max(initial=since))) - since + 2
-    # group and time as one number, so that one search answers all
-    keys = group[order] * span + (times[order] - since)
-    of_trial = group[trials.job] * span
-    upto = np.searchsorted(keys, of_trial + (trials.at - since), side="right")
-    before = np.searchsorted(keys, of_trial, side="left")
-    total: Ints = sums[upto] - sums[before]
-    return total
+    for amount in amounts:
+        begin, end = (np.concatenate(([0], np.cumsum(amount[order]))) for order in orders)
+        # what groups before have begun they have ended, so that it cancels
+        level: Ints = begin[begun] - end[ended] + np.where(runs, 0, amount[trials.job])
+        yield level

@@ -8,13 +8,17 @@ are not served: at some hours of the week, at some level of what a user holds, o
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.model import Pool, Standing
+from audit.metrics.attempts.reasons import in_scope
+from audit.model import Pool, Scope, Standing
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
 Floats = NDArray[np.float64]
@@ -47,12 +51,13 @@ class Trials(NamedTuple):
     served: Bools  # [m]
     idle: Ints  # [m], s from a trial that failed to the start; 0 for those served
 
-    def of(self, chosen: Bools) -> Trials:
-        """Those ``chosen``, [m]."""
+    def of(self, chosen: Bools | Ints) -> Trials:
+        """Those ``chosen``: [m] whether each is, or which, in this order."""
         return Trials(self.job[chosen], self.at[chosen], self.served[chosen], self.idle[chosen])
 
 
-class Observed(NamedTuple):
+@dataclass(frozen=True)
+class Observed:
     """The attempts of a pool, in the order of their workload, and what they show."""
 
     described: pl.DataFrame
@@ -68,19 +73,54 @@ class Observed(NamedTuple):
     """[n]: it has ended, was queued, and waited for nothing but its turn."""
     spans: Spans
     """Of those that are judged."""
+    since: int | None = None
+    """Those that arrived before it, epoch s, are there but not judged; None: all are looked at."""
+    _made: dict[str, dict[Hashable, Any]] = field(default_factory=dict, init=False, compare=False)
 
-    @property
+    def once(self, what: str, which: Hashable, make: Callable[[], Any], most: int = 1_000) -> Any:
+        """What ``make`` gives, made once of each ``which``; ``most`` of them are kept."""
+        made = self._made.setdefault(what, {})
+        if which not in made:
+            if len(made) >= most:
+                made.clear()
+            made[which] = make()
+        return made[which]
+
+    def within(self, scope: Scope) -> Bools:
+        """Which attempts are in a scope, [n]."""
+        inside = np.ones(len(self.rows), np.bool_)
+        for name, value in scope._asdict().items():
+            if value is not None:
+                one = Scope(**{name: value})
+                inside &= self.once("scope", one, partial(in_scope, self.frame, one))
+        return inside
+
+    @cached_property
+    def size(self) -> Ints:
+        """[n], of the counted resource."""
+        requests: Ints = self.work.request.reshape(len(self.rows), -1)[:, 0]
+        return requests
+
+    @cached_property
+    def instants(self) -> Ints:
+        """All instants of the observed schedule, ascending."""
+        work, started = self.work, self.work.has_started
+        times = (work.arrival, work.start[started], work.end[started], work.step_time)
+        return np.unique(np.concatenate(times))
+
+    @cached_property
     def wait(self) -> Ints:
         """[n], s; 0 for those that are not judged."""
         waits: Ints = np.where(self.judged, self.work.start - self.work.arrival, 0)
         return waits
 
-    @property
+    @cached_property
     def first(self) -> int:
-        """The first arrival, epoch s."""
-        return int(self.work.arrival.min(initial=NEVER))
+        """From when on attempts are looked at: ``since``, else the first arrival, epoch s."""
+        first = int(self.work.arrival.min(initial=NEVER))
+        return first if self.since is None else self.since
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The last end of those judged, epoch s."""
         return int(self.work.end[self.judged].max(initial=self.first))
@@ -89,21 +129,28 @@ class Observed(NamedTuple):
 COLUMNS: Final = ("user", "account", "qos", "partition", "walltime_s", "size")
 
 
-def observe(described: pl.DataFrame, pool: Pool, now: int) -> Observed:
+def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = None) -> Observed:
     """What the attempts of ``pool`` show.
 
     Args:
         described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: what it had, by what is known of it; its policy does not matter.
         now: when the log was taken, epoch s.
+        since: who arrived before is there while it runs and waits, but is not judged, epoch s;
+            None: all are looked at.
     """
     described = described.filter(pl.col("pool") == pool.name)
+    if since is not None:
+        over = pl.col("start_time") + pl.col("occupancy_s") <= since
+        described = described.filter(~over.fill_null(value=False))
     work, rows = workload_of_rows(described, pool, now)
     frame = described.select(COLUMNS)[rows].with_columns(occupancy=pl.Series(work.occupancy))
     ended = (described["standing"] == Standing.ENDED).to_numpy()[rows]
     judged = ended & work.queued & work.has_started
+    if since is not None:
+        judged &= work.arrival >= since
     spans = spans_of_room(work, judged)
-    return Observed(described, rows, pool, now, work, frame, judged, spans)
+    return Observed(described, rows, pool, now, work, frame, judged, spans, since)
 
 
 def spans_of_room(work: Workload, judged: Bools, most: int = MOST_SPANS) -> Spans:

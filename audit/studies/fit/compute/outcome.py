@@ -14,12 +14,12 @@ import polars as pl
 from audit.model import Pool
 from audit.simulation.workload import NEVER, Bools
 from audit.studies.drawn import Draws
-from audit.studies.fit.compute import candidates, judging, levels, search
+from audit.studies.fit.compute import candidates, effort, judging, levels, search
 from audit.studies.fit.compute.forwards import Fidelity, fidelity
 from audit.studies.fit.compute.judging import Standing
 from audit.studies.fit.compute.observed import Floats, Observed, Trials, observe
-from audit.studies.fit.compute.search import Gain, Judged, Parts, Tried
-from audit.studies.fit.compute.site import Element, Site, applied
+from audit.studies.fit.compute.search import Gain, Judged, Parts, Searched, Tried
+from audit.studies.fit.compute.site import RULES, Element, Site, applied
 
 SUBJECTS: Final = 2_000
 """Attempts whose forward starts are compared."""
@@ -41,6 +41,18 @@ class Remains(NamedTuple):
     of: str
     before: float
     after: float
+
+
+class Supported(NamedTuple):
+    """A pool with those rules of what was found that the last 40 % support."""
+
+    pool: Pool
+    elements: tuple[Element, ...]
+    before: Standing
+    """Over the last 40 %, as the pool was assumed at first."""
+    after: Standing
+    behind: int
+    """When the log ends, epoch s."""
 
 
 class Outcome(NamedTuple):
@@ -68,38 +80,89 @@ def find(
     now: int,
     seconds: float,
     draws: Draws,
+    since: int | None = None,
     progress: Callable[[int], None] = lambda tried: None,
-) -> list[Tried]:
-    """All that was tried to find out how a site decides; see ``search.search``.
+) -> Searched | None:
+    """What was tried to find out how a site decides; see ``search.search``.
 
     Args:
         described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: what is known of it, and the policy that is assumed at first.
         now: when the log was taken, epoch s.
-        seconds: what judging may take.
+        seconds: what it may take.
         draws: how days are resampled.
+        since: from when on attempts are looked at; see ``affordable``.
         progress: told how many have been judged.
+
+    Returns:
+        None where the log tells too little (``effort.too_short``).
     """
-    whole = observe(described, pool, now)
+    whole = observe(described, pool, now, since)
+    if not whole.judged.any():
+        return None
     parts = search.parts(whole)
-    early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now)
-    return search.search(early, parts, Site(pool), seconds, draws, progress)[1]
+    if effort.too_short(whole, (parts.first, parts.proposed), parts.behind):
+        return None
+    early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
+    return search.search(early, parts, Site(pool), seconds, draws, progress)
+
+
+def affordable(described: pl.DataFrame, pool: Pool, seconds: float) -> int | None:
+    """From when on a budget affords to look at the attempts of a pool; see ``effort.latest``."""
+    of_pool = described.filter(pl.col("pool") == pool.name)
+    return effort.latest(of_pool, search.CHOOSES, seconds)
+
+
+def supported(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    tried: Sequence[Tried],
+    draws: Draws,
+    since: int | None = None,
+) -> Supported:
+    """The rules of the pool among what was kept that still gain where nothing was fitted.
+
+    Each is judged together with those before it that do; see ``find`` for the arguments.
+    """
+    observed = observe(described, pool, now, since)
+    parts = search.parts(observed)
+    told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
+    assumed = present = search.judge(observed, Site(pool))
+    elements = []
+    for one in tried:
+        if one.kept and one.element.kind in RULES:
+            after = search.judge(observed, applied(present.site, one.element))
+            if _fall(observed, parts, present, after, told, draws).sure:
+                elements.append(one.element)
+                present = after
+    return Supported(
+        present.site.pool,
+        tuple(elements),
+        _standing(observed, parts, assumed, told),
+        _standing(observed, parts, present, told),
+        parts.behind,
+    )
 
 
 def outcome(
-    described: pl.DataFrame, pool: Pool, now: int, tried: Sequence[Tried], draws: Draws
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    tried: Sequence[Tried],
+    draws: Draws,
+    since: int | None = None,
 ) -> Outcome:
     """What was found out, told of the last 40 % of the log; see ``find``."""
-    observed = observe(described, pool, now)
+    observed = observe(described, pool, now, since)
     parts = search.parts(observed)
-    instants = judging.instants_of(observed)
     told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
-    assumed = search.judge(observed, Site(pool), instants)
+    assumed = search.judge(observed, Site(pool))
     present = assumed
     kept = []
     for one in tried:
         if one.kept:
-            after = search.judge(observed, _with(observed, present, one.element), instants)
+            after = search.judge(observed, _with(observed, present, one.element))
             fall = _fall(observed, parts, present, after, told, draws)
             kept.append(Kept(one, fall, _standing(observed, parts, after, told)))
             present = after

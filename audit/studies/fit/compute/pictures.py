@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.metrics.attempts.reasons import in_scope
 from audit.model import Limit
 from audit.simulation.workload import NEVER, Ints
 from audit.studies.fit.compute import levels
@@ -42,7 +41,7 @@ def by_week(found: Outcome) -> tuple[Line, ...]:
     week = (spans.since - observed.first) // WEEK_S
     whole = np.bincount(week, spans.seconds, number) / WEEK_S
     lines = [Line("with room", tuple(whole[:number].tolist()))]
-    arrived = (observed.work.arrival - observed.first) // WEEK_S
+    arrived = np.maximum(observed.work.arrival - observed.first, 0) // WEEK_S
     for name, judged in (("as assumed", found.assumed), ("as fitted", found.fitted)):
         left = np.bincount(arrived, judged.unexplained, number) / WEEK_S
         lines.append(Line(f"unexplained, {name}", tuple(left[:number].tolist())))
@@ -80,10 +79,9 @@ def _late_hours(observed: Observed, decided: Decided, since: int, zone: str) -> 
 def at_limit(found: Outcome, limit: Limit) -> Levels:
     """Trials of the whole log by level, as the site was assumed at first."""
     observed = found.observed
-    held = in_scope(observed.frame, limit.scope)
+    held = observed.within(limit.scope)
     group = levels.group_of(observed, limit.per)
-    size = observed.work.request.reshape(len(held), -1)[:, 0]
-    amount = np.ones_like(size) if limit.resource is None else size
+    amount = np.ones_like(observed.size) if limit.resource is None else observed.size
     chosen = observed.judged & held & (group.of != levels.NO_GROUP)
     trials = trials_of(observed.work, chosen, found.assumed.decided.ready)
     level = levels.level(observed.work, group, held, amount, trials)

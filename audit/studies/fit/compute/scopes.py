@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.reasons import in_scope
 from audit.model import Scope
 from audit.simulation.workload import Bools, Ints
-from audit.studies.fit.compute.observed import Floats
+from audit.studies.fit.compute.observed import Floats, Observed
 
 WORTH: Final = 0.02
 """Of all that is unexplained; scopes with less are passed over."""
@@ -26,12 +25,13 @@ ROUND_S: Final = tuple(hours * 3_600 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 1
 """Bounds of walltimes that sites like to set."""
 
 
-def scopes(frame: pl.DataFrame, idle: Floats | Ints) -> list[tuple[Scope, Bools]]:
+def scopes(observed: Observed, idle: Floats | Ints, most: int) -> list[tuple[Scope, Bools]]:
     """The scopes that hold ``WORTH`` of what is unexplained, the wider ones first.
 
     Args:
-        frame: as ``metrics.attempts.reasons.in_scope`` takes it.
+        observed: the attempts.
         idle: what is unexplained of each attempt, ≥ 0.
+        most: no more of them.
 
     Returns:
         Each with its members; no two have the same ones among those with something unexplained.
@@ -39,14 +39,16 @@ def scopes(frame: pl.DataFrame, idle: Floats | Ints) -> list[tuple[Scope, Bools]
     total = idle.sum()
     found: list[tuple[Scope, Bools]] = []
     seen: set[bytes] = set()
-    for scope in _candidates(frame, idle):
-        held = in_scope(frame, scope)
+    for scope in _candidates(observed.frame, idle):
+        held = observed.within(scope)
         if total <= 0 or idle[held].sum() < WORTH * total:
             continue
         mark = np.packbits(held).tobytes()
         if mark not in seen:
             seen.add(mark)
             found.append((scope, held))
+        if len(found) == most:
+            break
     return found
 
 

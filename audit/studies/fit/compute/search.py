@@ -19,9 +19,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from audit.simulation.workload import NEVER, Bools, Ints
+from audit.simulation.workload import NEVER, Bools
 from audit.studies.drawn import Draws
 from audit.studies.fit.compute import candidates, judging
+from audit.studies.fit.compute.effort import Budget
 from audit.studies.fit.compute.forwards import fidelity
 from audit.studies.fit.compute.judging import Decided, Instants
 from audit.studies.fit.compute.observed import Floats, Observed
@@ -85,24 +86,14 @@ class Judged(NamedTuple):
     """Seconds of each attempt's wait, [n]."""
 
 
-class Budget:
-    """What may still be judged, in seconds of one processor; counted, never measured."""
+class Searched(NamedTuple):
+    """What a search came to."""
 
-    def __init__(self, observed: Observed, seconds: float) -> None:
-        """``seconds`` for judging a site over ``observed`` again and again."""
-        work = observed.work
-        waits = work.queued & work.has_started
-        instants = judging.instants_of(observed)
-        low = np.searchsorted(instants, work.arrival[waits])
-        high = np.searchsorted(instants, work.start[waits])
-        self.looks = int((high - low + 1).sum())
-        self.each = 6e-6 * len(work.arrival) + 60e-9 * self.looks + 0.03
-        self.left = seconds
-
-    def take(self) -> bool:
-        """Whether one more may be judged; it counts."""
-        self.left -= self.each
-        return self.left >= 0
+    site: Site
+    tried: tuple[Tried, ...]
+    """In order."""
+    ended: bool
+    """Whether the budget ended it before all was tried."""
 
 
 class Parts(NamedTuple):
@@ -137,10 +128,10 @@ def within(observed: Observed, span: tuple[int, int]) -> Bools:
     return inside
 
 
-def judge(observed: Observed, site: Site, instants: Ints) -> Judged:
+def judge(observed: Observed, site: Site) -> Judged:
     """What a site as it is assumed would have done, and what that says of each attempt."""
     decided = judging.decide(observed, site)
-    said = judging.told(observed, instants, decided.ready)
+    said = judging.told(observed, decided.ready)
     return Judged(site, decided, said, judging.unexplained(observed, site, decided))
 
 
@@ -181,31 +172,33 @@ def search(
     seconds: float,
     draws: Draws,
     progress: Callable[[int], None] = lambda tried: None,
-) -> tuple[Site, list[Tried]]:
-    """The elements that are kept, and all that was tried, in order.
+) -> Searched:
+    """The site with the elements that are kept, and all that was tried.
 
     Args:
         observed: of the first 60 % of the log alone; what comes later is not looked at.
         parts: of the whole log.
         site: what is assumed at first.
-        seconds: what judging may take, of one processor; counted, so that the same log gives the
-            same result on any machine.
+        seconds: what it may take, of one processor; see ``effort``.
         draws: how days are resampled.
         progress: told how many have been judged.
     """
     rounds = _Rounds(observed, Budget(observed, seconds), draws, progress)
-    present = judge(observed, site, rounds.instants)
+    present = judge(observed, site)
     tried: list[Tried] = []
     for number, stage in enumerate(stages(parts)):
         hopeless: set[Element] = set()
         for turn in itertools.count():
+            if not rounds.budget.propose():
+                break
             judged, best = rounds.one(present, stage, hopeless, number, turn)
             tried += judged
             if best is None:
                 break
             present = best
     whole = (parts.first, parts.chosen)
-    return rounds.tidied(site, present, Stage(whole, whole), tried)
+    tidy = rounds.tidied(site, present, Stage(whole, whole), tried)
+    return Searched(tidy, tuple(tried), rounds.budget.ended)
 
 
 class _Rounds:
@@ -222,7 +215,6 @@ class _Rounds:
         self.budget = budget
         self.draws = draws
         self.progress = progress
-        self.instants = judging.instants_of(observed)
         self.number = 0
 
     def one(
@@ -236,11 +228,11 @@ class _Rounds:
         best: tuple[int, Judged] | None = None
         proposing = within(self.observed, stage.proposing)
         for element in _elements(self.observed, present, proposing, number):
-            if element in hopeless or not self.budget.take():
+            if element in hopeless or not self.budget.judge():
                 continue
             self.number += 1
             self.progress(self.number)
-            other = judge(self.observed, applied(present.site, element), self.instants)
+            other = judge(self.observed, applied(present.site, element))
             fall = gain(self.observed, present, other, stage, self.draws)
             explains = self._explains(present, other, stage)
             tried.append(Tried(number, turn, element, fall, explains, kept=False))
@@ -279,19 +271,18 @@ class _Rounds:
         choosing = counted & within(self.observed, stage.choosing)
         return float(_losses(present, proposing)[choosing].mean()) if choosing.any() else 0.0
 
-    def tidied(
-        self, site: Site, present: Judged, stage: Stage, tried: list[Tried]
-    ) -> tuple[Site, list[Tried]]:
-        """The same with the widest scopes that do as well, and without what became needless."""
+    def tidied(self, site: Site, present: Judged, stage: Stage, tried: list[Tried]) -> Site:
+        """The same with the widest scopes that do as well, and without what became needless.
+
+        What was ``tried`` is changed accordingly.
+        """
         for place, one in enumerate(tried):
             if not one.kept or one.element.kind not in FORBIDS:
                 continue
             for element in [None, *widened(one.element)]:
                 kept = [element if other is one else other.element for other in tried if other.kept]
                 elements = [each for each in kept if each is not None]
-                other = judge(
-                    self.observed, functools.reduce(applied, elements, site), self.instants
-                )
+                other = judge(self.observed, functools.reduce(applied, elements, site))
                 fall = gain(self.observed, other, present, stage, self.draws)
                 least = SAME * LEAST * self._loss(present, stage)
                 alike = fall.value < least and not self._forbids_more(present, other)
@@ -301,7 +292,7 @@ class _Rounds:
                     )
                     present = other
                     break
-        return present.site, tried
+        return present.site
 
     def _forbids_more(self, before: Judged, after: Judged) -> bool:
         """Whether starts that were observed are forbidden now: hidden by a loss over many."""
@@ -322,7 +313,9 @@ def _elements(
     observed: Observed, present: Judged, proposing: Bools, number: int
 ) -> Iterator[Element]:
     """What to try in a round of a stage, each once; after the first stage rules alone."""
-    found = candidates.propose(observed, present.site, present.decided, proposing)
+    found = candidates.propose(
+        observed, present.site, present.decided, present.unexplained, proposing
+    )
     if number > 0:
         found = [element for element in found if element.kind in FORBIDS]
     else:

@@ -28,6 +28,10 @@ FORBIDS: Final = (Kind.window, Kind.limit, Kind.capacity, Kind.chain)
 """Elements that forbid starts and change nothing else."""
 
 
+RULES: Final = (Kind.policy, Kind.interval, Kind.window, Kind.limit)
+"""Elements by which a scheduler decides; the others tell what it decides about."""
+
+
 class Evidence(NamedTuple):
     """What the trials say of an element, before anything is simulated."""
 

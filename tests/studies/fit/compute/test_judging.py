@@ -46,8 +46,8 @@ def test_what_is_said_and_its_loss_are_those_of_the_definition(
             )
         ]
     )
-    instants = judging.instants_of(observed)
-    said = judging.told(observed, instants, ready)
+    instants = observed.instants
+    said = judging.told(observed, ready)
     rates = Rates(0.75, 0.125)
     losses = judging.losses(said, rates)
     for k in range(len(found)):

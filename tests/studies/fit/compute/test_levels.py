@@ -1,5 +1,7 @@
 """What an owner would hold, and the limits that show in it."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 from hypothesis import given
@@ -77,7 +79,7 @@ def test_a_limit_of_two_by_hand() -> None:
 
 def test_an_unknown_owner_is_in_no_group() -> None:
     observed = log([(0, 5, 1, "ann"), (1, 5, 1, "bob")])
-    observed = observed._replace(
-        frame=observed.frame.with_columns(user=pl.Series([None, "bob"], dtype=pl.String))
+    observed = replace(
+        observed, frame=observed.frame.with_columns(user=pl.Series([None, "bob"], dtype=pl.String))
     )
     assert levels.numbered(observed, "user").tolist() == [levels.NO_GROUP, 0]

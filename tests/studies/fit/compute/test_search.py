@@ -32,8 +32,9 @@ def found(name: str, seed: int) -> list[object]:
 
 
 def kept(log: Any) -> list[Element]:
-    tried = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300))
-    return [one.element for one in tried if one.kept]
+    found = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300))
+    assert found is not None
+    return [one.element for one in found.tried if one.kept]
 
 
 SITES = {

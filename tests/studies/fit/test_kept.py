@@ -1,7 +1,7 @@
 """What was tried comes back as it was kept."""
 
 from audit.model import Limit, Policy, Scope, Window
-from audit.studies.fit.compute import kept
+from audit.studies.fit import kept
 from audit.studies.fit.compute.days import Ceiling
 from audit.studies.fit.compute.search import Gain, Tried
 from audit.studies.fit.compute.site import Element, Evidence, Kind

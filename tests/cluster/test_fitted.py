@@ -1,0 +1,45 @@
+"""Who says how pools decide, and what a run keeps of it."""
+
+import json
+from dataclasses import replace
+from zoneinfo import ZoneInfo
+
+from audit import config
+from audit.cluster import fitted
+from audit.cluster.fitted import Fitted
+from audit.cluster.inference import Fact
+from audit.cluster.setting import Setting
+from audit.model import Limit, Policy, Pool, Scope, Window
+from audit.words import Backfill, Order, Resource
+
+POOLS = tuple(Pool(name, Resource.cpus, 8) for name in ("a", "b"))
+SETTING = Setting("c", ZoneInfo("UTC"), POOLS, {}, 0, (Fact("cluster", "c", "its name"),), ())
+RULED = POOLS[1]._replace(
+    policy=Policy(Order.sjf, Backfill.easy, depth=4),
+    limits=(Limit(2, "cpus", "user", Scope(partition=("p", "q")), ("high",)),),
+    windows=(Window((3, 4), Scope(size_above=5)),),
+    zone="Europe/Berlin",
+)
+
+
+def test_silent_are_those_of_which_no_key_says_it() -> None:
+    assert fitted.silent(SETTING, None) == list(POOLS)
+    late = config.Pool(name="b", partitions=("b",), depth=3)
+    site = config.Cluster(name="c", pools=(config.Pool(name="a"), late))
+    assert fitted.silent(SETTING, site) == [POOLS[0]]
+
+
+def test_what_was_found_takes_the_place_of_what_was_assumed() -> None:
+    before = replace(SETTING, facts=(*SETTING.facts, Fact("policy", "fcfs-easy", "the default")))
+    found = Fitted(RULED, (Fact("policy", "sjf-easy", "the log"),), {})
+    after = fitted.assuming(before, [found])
+    assert after.pools == (POOLS[0], RULED)
+    assert [fact.what for fact in after.facts] == ["cluster", "policy of pool 'b'"]
+    assert fitted.assuming(before, []) == before
+
+
+def test_a_run_keeps_what_it_assumed() -> None:
+    found = Fitted(RULED, (), {"days": 30})
+    kept = json.loads(json.dumps(fitted.in_force([found])))
+    assert kept["b"]["days"] == 30
+    assert fitted.again(SETTING, kept).pools == (POOLS[0], RULED)
