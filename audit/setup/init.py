@@ -328,8 +328,18 @@ def _pools_of(
         amounts = scontrol.capacity(group)
         name = _pool_name(group, alone=len(groups) == 1)
         partitions = tuple(sorted(partition.name for partition in group))
+        exclusive = "nodes" in amounts and all(partition.exclusive for partition in group)
+        if exclusive:
+            notes[f"clusters.pools[{index}].exclusive_nodes"] = (
+                f"From {path.name} (OverSubscribe=EXCLUSIVE)."
+            )
         pools.append(
-            config.Pool(name=name, partitions=partitions, capacity=config.Amounts(**amounts))
+            config.Pool(
+                name=name,
+                partitions=partitions,
+                capacity=config.Amounts(**amounts),
+                exclusive_nodes=exclusive,
+            )
         )
         listed = ", ".join(f"{amount:,} {resource}" for resource, amount in amounts.items())
         facts.append(Fact(f"pool {name!r}", f"{', '.join(partitions)}: {listed or '?'}", source))

@@ -24,6 +24,9 @@ _FLAGS: Final = {
     "qos": "--qos",
     "slurm_conf": "--slurm-conf",
 }
+_REMEDY: Final = (
+    f"let 'sacctmgr -P show assoc format={sacctmgr.FORMAT}' and 'sacctmgr -P show qos' write them"
+)
 _SHOWN: Final = 10
 """So many faults of one file are listed, and so many names of one kind."""
 T = TypeVar("T")
@@ -66,6 +69,8 @@ class Content:
     associations: tuple[Association, ...] = ()
     qos: tuple[Qos, ...] = ()
     conf: SlurmConf | None = None
+    silent: tuple[str, ...] = ()
+    """Names of the files that have no columns for limits."""
 
     @property
     def cluster(self) -> Fact | None:
@@ -151,7 +156,12 @@ def read(files: SlurmFiles, by_key: Mapping[str, str], cluster: str | None) -> C
     qos = content("qos", sacctmgr.qualities)
     if faults:
         raise UsageError("\n".join(faults))
-    return Content(files, listing, tuple(rows or ()), tuple(qos or ()), conf)
+    silent = tuple(
+        files.given[key].name
+        for key in ("associations", "qos")
+        if key in by_key and not sacctmgr.tells_limits(by_key[key])
+    )
+    return Content(files, listing, tuple(rows or ()), tuple(qos or ()), conf, silent)
 
 
 def _partitions(text: str, *, billed: bool) -> tuple[scontrol.Listing, Sequence[Fault]]:
@@ -282,10 +292,21 @@ def limits(
 ) -> tuple[tuple[config.Limit, ...], ...]:
     """What may run at one time in each pool, by the files with associations, QOS and partitions.
 
-    What is limited of a cluster as a whole is limited in each of its pools, which is said.
+    What is limited of a cluster as a whole is limited in each of its pools, which is said. Limits
+    of accounts, users and QOS that Slurm does not enforce are none.
     """
     listed = content.listing.partitions if content.listing is not None else ()
     found = told(content.associations, content.qos, listed)
+    if content.conf is not None and not content.conf.limits_enforced:
+        of_partitions = told((), (), listed)
+        if found.limits != of_partitions.limits and content.files.slurm_conf is not None:
+            where = f"{content.files.slurm_conf.name} (AccountingStorageEnforce)"
+            facts.append(Fact("limits of accounts, users and QOS", "not enforced", where))
+        found = of_partitions
+    elif content.silent:
+        silent = ", ".join(content.silent)
+        why = f"{silent}: no columns for limits, so none of these are known; {_REMEDY}"
+        facts.append(Fact("limits not told", silent, "its columns", why))
     names = [path.name for key, path in content.files.given.items() if key != "slurm_conf"]
     source = ", ".join(names)
     if found.left_out:

@@ -220,3 +220,79 @@ def test_limits_of_the_whole_cluster_hold_in_each_pool_which_is_said() -> None:
     assert [pool.limits for pool in written(draft).pools] == [(of_all, of_one), (of_all,)]
     assert fact(draft, "limits").warning
     assert fact(draft, "limits left out").value == "maxtrespu of fs/disk"
+
+
+def test_limits_that_slurm_does_not_enforce_are_none() -> None:
+    Path("partitions.txt").write_text("PartitionName=a Nodes=n1 TotalCPUs=4 MaxTime=60\n")
+    Path("qos.psv").write_text("Name|UsageFactor|MaxJobsPU\nq|1|3\n")
+    Path("slurm.conf").write_text("AccountingStorageEnforce=associations\n")
+    files = SlurmFiles(
+        partitions=Path("partitions.txt"), qos=Path("qos.psv"), slurm_conf=Path("slurm.conf")
+    )
+    draft = infer([], files, name="lab", zone="UTC")
+    of_partition = config.Limit(most=0, partition=("a",), walltime_above_s=3_600)
+    assert [pool.limits for pool in written(draft).pools] == [(of_partition,)]
+    assert fact(draft, "limits of accounts, users and QOS").value == "not enforced"
+    Path("slurm.conf").write_text("AccountingStorageEnforce=safe\n")
+    draft = infer([], files, name="lab", zone="UTC")
+    assert [len(pool.limits) for pool in written(draft).pools] == [2]
+
+
+def test_files_without_columns_for_limits_are_named() -> None:
+    for header, silent in (("Name|UsageFactor", True), ("Name|UsageFactor|MaxWall", False)):
+        Path("qos.psv").write_text(f"{header}\nq|1{'' if silent else '|'}\n")
+        draft = infer([], SlurmFiles(qos=Path("qos.psv")), name="lab", zone="UTC")
+        told = [one.value for one in draft.facts if one.what == "limits not told"]
+        assert told == (["qos.psv"] if silent else [])
+    dump = SlurmFiles(associations=SLURM / "plain" / "dump.cfg")
+    draft = infer([], dump, name="lab", zone="UTC")
+    assert not [one for one in draft.facts if one.what == "limits not told"]
+
+
+def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
+    """A Slurm of four shared nodes: at most 6 jobs of each user with QOS low, 8 CPUs of news."""
+    folder = SLURM / "limits"
+    files = SlurmFiles(
+        folder / "partitions.txt", folder / "assoc.psv", folder / "qos.psv", folder / "config.txt"
+    )
+    cluster = written(infer([folder / "sacct.txt"], files, zone="UTC"))
+    (pool,) = cluster.pools
+    of_user = config.Limit(most=8, resource="cpus", user=("news",), account=("physics",))
+    of_qos = config.Limit(most=6, per="user", qos=("low",))
+    of_partition = config.Limit(most=0, partition=("batch",), walltime_above_s=86_400)
+    assert pool.limits == (of_user, of_qos, of_partition)
+
+    night = run(config.load(Path("config.toml")), Path(), 1_800_000_000)
+    assert night.failures == []
+    found = doctor.examine(Path("config.toml"), None)
+    assert [one.found for one in found if one.what.startswith("limits")] == [
+        "3 limits, 0 windows; the logs have every name"
+    ]
+    con = database.open_snapshot(Path("fairaudit.duckdb"))
+    try:
+        judged = database.fetch(
+            con,
+            "SELECT reason, count(*), count(decision), count(wait_room_s) "
+            "FROM job_fairness WHERE schedule = 'observed' GROUP BY reason",
+        )
+        status = database.fetch(con, "SELECT DISTINCT fst_status FROM job_fairness")["fst_status"]
+    finally:
+        con.close()
+    counted = {reason: counts for reason, *counts in judged.rows()}
+    for limited in ("AssocGrpCpuLimit", "QOSMaxJobsPerUserLimit"):
+        assert counted[limited] == [counted[limited][0]] * 3  # held by what is modelled
+    assert counted["Dependency"][1:] == [0, 0]  # and by what is not
+    assert "exceeds_limit" not in status.to_list()
+
+
+def test_nodes_are_exclusive_where_all_partitions_give_whole_ones() -> None:
+    text = (
+        "PartitionName=a Nodes=n1 TotalCPUs=4 TotalNodes=1 OverSubscribe=EXCLUSIVE\n"
+        "PartitionName=b Nodes=n2 TotalCPUs=4 TotalNodes=1 OverSubscribe=EXCLUSIVE\n"
+        "PartitionName=c Nodes=n2 TotalCPUs=4 TotalNodes=1 OverSubscribe=NO\n"
+    )
+    Path("partitions.txt").write_text(text)
+    draft = infer([], SlurmFiles(partitions=Path("partitions.txt")), name="lab", zone="UTC")
+    assert [pool.exclusive_nodes for pool in written(draft).pools] == [True, False]
+    text = Path("config.toml").read_text(encoding="utf-8")
+    assert "# From partitions.txt (OverSubscribe=EXCLUSIVE).\nexclusive_nodes = true" in text

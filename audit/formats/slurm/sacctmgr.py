@@ -1,6 +1,7 @@
 """Slurm's accounts, users and qualities of service, as ``sacctmgr`` prints them.
 
-    sacctmgr -P show assoc format=Cluster,Account,User,Partition,Share,ParentName,GrpTRESMins
+    sacctmgr -P show assoc format=Cluster,Account,User,Partition,Share,ParentName,\
+        GrpTRESMins,GrpJobs,GrpTRES,MaxJobs,MaxTRES,MaxWall
     sacctmgr dump CLUSTER file=FILE
     sacctmgr -P show qos format=Name,Priority,UsageFactor
 
@@ -26,7 +27,10 @@ ROOT: Final = "root"
 PARENT: Final = 2_147_483_647
 """How dumps write a share of ``parent``."""
 
-FORMAT: Final = "Cluster,Account,User,Partition,Share,ParentName,GrpTRESMins"
+FORMAT: Final = (
+    "Cluster,Account,User,Partition,Share,ParentName,"
+    "GrpTRESMins,GrpJobs,GrpTRES,MaxJobs,MaxTRES,MaxWall"
+)
 """Columns that hold all that is read here."""
 
 LARGEST_SHARE: Final = 1 << 31
@@ -160,6 +164,11 @@ def qualities(text: str) -> QosList:
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
     return QosList(tuple(known.values()), tuple(sorted(faults)))
+
+
+def tells_limits(text: str) -> bool:
+    """Whether a text says what is limited: a dump does, a table where it has columns for it."""
+    return bool(_DUMP.search(text)) or not LIMITS.keys().isdisjoint(_table(text, "").columns)
 
 
 # show assoc ----------------------------------------------------------------------------------

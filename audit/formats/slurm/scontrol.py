@@ -43,7 +43,7 @@ RESOURCES: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _RECORD = re.compile(r"^[ \t]*PartitionName=", re.MULTILINE)
 _KEY = re.compile(
     r"(?<!\S)(Nodes|TotalCPUs|TotalNodes|TRES|TRESBillingWeights|PriorityJobFactor|PriorityTier"
-    r"|MaxTime|QoS)=(\S*)"
+    r"|MaxTime|QoS|OverSubscribe)=(\S*)"
 )
 _CLUSTER = re.compile(r"^[ \t]*(?:ClusterName[ \t]*=|CLUSTER:)[ \t]*(\S+)", re.MULTILINE)
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
@@ -70,6 +70,8 @@ class Partition:
     """MaxTime, as it is written; empty: none."""
     qos: str | None = None
     """The QOS whose limits hold for all its jobs."""
+    exclusive: bool = False
+    """Whether each job gets whole nodes (OverSubscribe=EXCLUSIVE)."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def read(text: str) -> Listing:
             _whole(entries[name], "PriorityTier"),
             entries[name].get("MaxTime", ""),
             entries[name].get("QoS"),
+            entries[name].get("OverSubscribe") == "EXCLUSIVE",
         )
         for name in entries
     )
