@@ -14,7 +14,7 @@ import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import blocked
-from audit.model import Backfill, Decision, IdleBecause, Order, Policy, Pool, Standing
+from audit.model import Backfill, Decision, IdleBecause, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
@@ -47,7 +47,8 @@ def decisions(
     (see ``tolerance_s``) runs from its start on, not only after it: what it takes then nobody else
     could have had.
     ``conservative`` is judged as ``conservative_replan``: it keeps a plan, which no log tells.
-    Under ``multifactor`` passes are at all instants: no log tells when slurmctld's backfill runs.
+    Under ``multifactor`` with an interval no log tells when slurmctld's backfill runs: passes are
+    where an attempt starts, and an interval after the first thing that has happened since a pass.
 
     Args:
         work: the attempts of one pool.
@@ -165,9 +166,7 @@ def _decision(tolerance_s: int) -> pl.Expr:
 def _judged(policy: Policy) -> Policy:
     """What takes the place of a policy of which no log tells enough."""
     if policy.backfill is Backfill.conservative:
-        policy = policy._replace(backfill=Backfill.conservative_replan)
-    if policy.order is Order.multifactor:
-        policy = policy._replace(interval_s=None)
+        return policy._replace(backfill=Backfill.conservative_replan)
     return policy
 
 

@@ -28,8 +28,6 @@ def judge(log: Log, rule: Rule, tolerance: int) -> Judged:
     """Who would have started when, and who started beyond the capacity."""
     if rule.backfill == "conservative":
         rule = rule._replace(backfill="conservative_replan")
-    if rule.order == "multifactor":
-        rule = rule._replace(interval=None)
     ready: dict[int, int] = {}
     over: set[int] = set()
     for t in passes(log, rule):
@@ -66,8 +64,25 @@ def passes(log: Log, rule: Rule) -> list[int]:
     at = instants(log)
     if rule.interval is None or not log.jobs:
         return at
+    if rule.order == "multifactor":
+        return list(_unknown_phase(log, rule.interval, at))
     origin = min(job.arrival for job in log.jobs)
     return sorted({t for each in at if (t := each + -(each - origin) % rule.interval) <= at[-1]})
+
+
+def _unknown_phase(log: Log, interval: int, at: list[int]) -> Iterator[int]:
+    """Where an attempt starts, or an interval after the first thing since the last pass."""
+    starts = {job.start for job in log.jobs if job.start is not None and not job.blocked}
+    due: int | None = None
+    for t in at:
+        if due is not None and due < t:
+            yield due
+            due = None
+        if t in starts or t == due:
+            yield t
+            due = None
+        elif due is None:
+            due = t + interval
 
 
 def instants(log: Log) -> list[int]:

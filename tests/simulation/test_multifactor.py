@@ -17,6 +17,7 @@ from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import Backfill, Order, Policy
+from audit.simulation.decisions import decisions
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.multifactor import Multifactor, kernel_slurm, priorities
@@ -90,6 +91,20 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
     assert (replay(arrays(log, slurm), policy).start - EPOCH).tolist() == [0, 50, 30, 55]
     always = policy._replace(interval_s=None)
     assert (replay(arrays(log, slurm), always).start - EPOCH).tolist() == [0, 50, 2, 35]
+
+
+def test_decisions_do_not_know_when_backfill_ran() -> None:
+    # One of 3 is free. The second could start when it comes, at 2; backfill looks at the latest at
+    # 32, or where somebody starts: then it did.
+    policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=30)
+    slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
+    for start, ready in ((20, 20), (40, 32)):
+        second = job("ann", 2)._replace(start=EPOCH + start, end=EPOCH + start + 10)
+        log = Log((job("ann", 0, 50, request=(2,)), second), (3,))
+        work = arrays(log, slurm)
+        assert (decisions(work, policy).ready - EPOCH).tolist() == [0, ready]
+        always = policy._replace(interval_s=None)
+        assert (decisions(work, always).ready - EPOCH).tolist() == [0, 2]
 
 
 def test_users_who_tie_share_a_rank() -> None:

@@ -45,6 +45,7 @@ from audit.kernels.scheduling.space import (
     WAITING,
     Jobs,
     Model,
+    Rules,
     Space,
     let_edges_pass,
     release,
@@ -125,11 +126,9 @@ def decide(
             watch(space, model.jobs.limits, observed, out)
         waiting = state[ALIVE]
         next_end = state[NEXT_END]
-        state[DUE] = next_multiple(now, model.rules.every, model.rules.origin)
-        if state[DUE] == now:
-            state[DUE] = NEVER
-            if waiting > 0:
-                pass_once(space, model)
+        starting = started < len(by_start) and observed.start[by_start[started]] == now
+        if pass_is_due(space, model.rules, starting) and waiting > 0:
+            pass_once(space, model)
         if state[ALIVE] < waiting:
             ready = take_back(space, model, observed, waiting - state[ALIVE], next_end, ready, out)
         started = start_observed(space, model, observed, by_start, started, tolerance, out)
@@ -153,6 +152,27 @@ def next_observed(
     instant = min(instant, edge_at(jobs.limits.edges, state[EDGE], state[LATER]))
     due: int = min(instant, state[DUE])
     return due
+
+
+@inner
+def pass_is_due(space: Space, rules: Rules, starting: bool) -> bool:
+    """Whether there is a pass now; if not, notes when the next one is.
+
+    Where others lie ``between`` those at intervals, nobody knows the phase of these: one was made
+    where somebody is ``starting``, and some time within an interval after anything that happens.
+    """
+    state = space.state
+    now = state[NOW]
+    if rules.between:
+        if not starting and state[DUE] != now:
+            state[DUE] = min(state[DUE], now + rules.every)
+            return False
+    else:
+        state[DUE] = next_multiple(now, rules.every, rules.origin)
+        if state[DUE] != now:
+            return False
+    state[DUE] = NEVER
+    return True
 
 
 @inner
