@@ -225,11 +225,18 @@ class Policy(NamedTuple):
     interval_s: int | None = None
     """Passes only at multiples of so many seconds since the first arrival; None: at each instant
     at which something happens."""
+    reservations: int | None = None
+    """``conservative_replan``: for how many that cannot start a pass keeps a place in its plan, ≥
+    1; others start where that holds none of these up. None: for all; 1 is ``easy``, but for steps
+    that are planned. What Maui calls RESERVATIONDEPTH and PBS backfill_depth."""
 
     @property
     def name(self) -> str:
         """Such as ``fcfs-easy``; names the schedule that it makes."""
-        bounds = (("depth", self.depth), ("window", self.window_s), ("every", self.interval_s))
+        bounds = (
+            *(("depth", self.depth), ("window", self.window_s), ("every", self.interval_s)),
+            ("reserve", self.reservations),
+        )
         parts = (f"{word}{bound}" for word, bound in bounds if bound is not None)
         return "-".join([self.order.value, self.backfill.value, *parts])
 
@@ -241,8 +248,10 @@ class Policy(NamedTuple):
         depth: int | None = None,
         window_s: int | None = None,
         interval_s: int | None = None,
+        reservations: int | None = None,
     ) -> "Policy":
-        """The same with what is given instead; depth and window stay only where they are known.
+        """The same with what is given instead; depth, window and reservations stay only where they
+        are known.
 
         Raises:
             ValueError: one is given that the backfilling does not know; it begins with which.
@@ -251,13 +260,19 @@ class Policy(NamedTuple):
         for name, bound in (("depth", depth), ("window", window_s)):
             if bound is not None and backfill not in LIMITED:
                 raise ValueError(f"{name}: only backfill {' and '.join(LIMITED)} have one")
+        replan = Backfill.conservative_replan
+        if reservations is not None and backfill is not replan:
+            raise ValueError(f"reservations: only backfill {replan} has them")
         kept = self if backfill in LIMITED else Policy()
+        if reservations is None and backfill is replan:
+            reservations = self.reservations
         return Policy(
             order or self.order,
             backfill,
             kept.depth if depth is None else depth,
             kept.window_s if window_s is None else window_s,
             self.interval_s if interval_s is None else interval_s,
+            reservations,
         )
 
 

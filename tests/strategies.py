@@ -161,7 +161,10 @@ def policies(
         return Policy(order, backfill, interval_s=every)
     depth = draw(st.sampled_from([None, None, None, 1, 2, 3]))
     window = draw(st.sampled_from([None, None, None, 1, 3, 8]))
-    return Policy(order, backfill, depth, window, every)
+    reservations = None
+    if backfill is Backfill.conservative_replan:
+        reservations = draw(st.sampled_from([None, None, 1, 2, 3]))
+    return Policy(order, backfill, depth, window, every, reservations)
 
 
 def rule(policy: Policy) -> Rule:
@@ -169,6 +172,7 @@ def rule(policy: Policy) -> Rule:
     return Rule(
         *(policy.order.value, policy.backfill.value, policy.depth, policy.window_s),
         interval=policy.interval_s,
+        reservations=policy.reservations,
     )
 
 

@@ -29,6 +29,7 @@ from audit.cli.options import (
     SlurmConf,
     Window,
     Zone,
+    advising,
     configuration,
     folder_of,
     published,
@@ -83,6 +84,13 @@ FitBudget = Annotated[
 NoFit = Annotated[
     bool, typer.Option("--no-fit", help="Assume fcfs and easy where nobody says otherwise.")
 ]
+AdviceBudget = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="SECONDS", help="CPU seconds for advice; without it, 10 or as configured."
+    ),
+]
+NoAdvice = Annotated[bool, typer.Option("--no-advice", help="Replay no changes for advice.")]
 
 Sacct = Annotated[
     list[Path] | None,
@@ -125,6 +133,8 @@ def audit(
     budget: FairBudget = None,
     fit_budget: FitBudget = 10.0,
     no_fit: NoFit = False,
+    advice_budget: AdviceBudget = None,
+    no_advice: NoAdvice = False,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
     config: ConfigFile = None,
 ) -> None:
@@ -133,6 +143,7 @@ def audit(
     from audit.oneoff.audit import audit as run_audit
 
     settings = within(configuration(config), budget)
+    settings = advising(settings, config is not None, advice_budget, no_advice)
     request = Request(
         logs=logs,
         out=out,

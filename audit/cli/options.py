@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from audit.errors import UsageError
 from audit.words import Resource
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
+ADVICE_S = 10
+"""CPU seconds for the advice of an audit that nobody configured."""
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
 Dialect = Annotated[
@@ -34,6 +37,10 @@ Counted = Annotated[Resource | None, typer.Option(help="What sizes count; withou
 Depth = Annotated[int | None, typer.Option(min=1, help="Look at so many of the queue at a time.")]
 Window = Annotated[
     int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
+]
+Reservations = Annotated[
+    int | None,
+    typer.Option(min=1, help="conservative_replan keeps places for so many only; 1 is easy."),
 ]
 Interval = Annotated[
     int | None,
@@ -86,6 +93,26 @@ def within(settings: Config, budget_s: int | None) -> Config:
     if budget_s is None:
         return settings
     simulation = settings.simulation.model_copy(update={"budget_s": budget_s})
+    return settings.model_copy(update={"simulation": simulation})
+
+
+def advising(settings: Config, configured: bool, budget_s: int | None, none: bool) -> Config:
+    """The configuration with another budget for advice: without a file, less than by night.
+
+    Args:
+        settings: the configuration in force.
+        configured: whether it is that of a file.
+        budget_s: as asked for; None: as configured.
+        none: whether no advice is wanted.
+
+    Raises:
+        UsageError: a budget for no advice.
+    """
+    if none and budget_s is not None:
+        raise UsageError("--no-advice and --advice-budget: give one of them")
+    if budget_s is None:
+        budget_s = settings.simulation.advice_budget_s if configured else ADVICE_S
+    simulation = settings.simulation.model_copy(update={"advice_budget_s": 0 if none else budget_s})
     return settings.model_copy(update={"simulation": simulation})
 
 

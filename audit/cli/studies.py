@@ -22,6 +22,7 @@ from audit.cli.options import (
     Lift,
     Logs,
     PoolSize,
+    Reservations,
     Separator,
     Window,
     Zone,
@@ -169,6 +170,7 @@ def whatif(
     ] = None,
     depth: Depth = None,
     window: Window = None,
+    reservations: Reservations = None,
     targets: Annotated[
         str | None,
         typer.Option(metavar="NAME=SHARE,…", help="Other shares of users or accounts."),
@@ -206,6 +208,7 @@ def whatif(
         backfill=backfill,
         depth=depth,
         window_s=window,
+        reservations=reservations,
         targets=study_plan.shares(targets),
         weights=study_plan.weights(weight or []),
         half_life_s=None if half_life is None else half_life * 86_400,

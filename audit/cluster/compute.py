@@ -19,6 +19,7 @@ from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Options, summarise
 from audit.model import OBSERVED, Period, Pool
 from audit.simulation import ownership
+from audit.simulation.advice.advise import advise
 from audit.simulation.decisions import decision_times
 from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
@@ -167,6 +168,10 @@ def _of_period(
         "fair_order": pl.lit(pool.fair_order.value),
     }
     yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool, **policy))
+    budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
+    advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
+    yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
+    yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
 
 
 def _completed(

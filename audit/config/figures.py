@@ -24,6 +24,7 @@ class Simulation(Section):
 
     threads: int = Field(default=0, ge=0)
     budget_s: int = Field(default=300, ge=1)
+    advice_budget_s: int = Field(default=60, ge=0)
 
 
 class Uncertainty(Section):

@@ -224,6 +224,10 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         raise SimulationError(
             f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
         )
+    if policy.reservations is not None and policy.backfill is not Backfill.conservative_replan:
+        raise SimulationError(
+            f"{policy.backfill.value}: reservations are for conservative_replan only"
+        )
     return kernels.Rules(
         goes_by.get(policy.order, kernels.RANK),
         fair,
@@ -234,6 +238,7 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
         policy.interval_s or 0,
         int(work.arrival.min(initial=NEVER)),
         policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
+        NEVER if policy.reservations is None else policy.reservations,
     )
 
 

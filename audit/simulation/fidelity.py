@@ -8,7 +8,7 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, workload_of_rows
+from audit.simulation.workload import NEVER, Ints, workload_of_rows
 
 
 def model_fidelity(
@@ -40,6 +40,24 @@ def model_fidelity(
 
     Source: SPEC §5, *Model fidelity*.
     """
+    start = replayed_starts(described, pool, period, now, policy, fairshare)
+    replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
+    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
+
+
+def replayed_starts(
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    fairshare: Fairshare = EQUAL_SHARES,
+) -> Ints:
+    """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
+
+    Returns:
+        One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
+    """
     whole, rows = workload_of_rows(described, pool, now, fairshare)
     held = whole.arrival < (NEVER if period.whole_log else period.to_time)
     work = whole.first(int(held.sum()))
@@ -50,5 +68,4 @@ def model_fidelity(
         start = np.where(work.start < since, NEVER, start)
     of_row = np.full(described.height, NEVER)
     of_row[rows[: len(start)]] = start
-    replayed = described.with_columns(replayed_start_time=pl.Series(of_row).replace(NEVER, None))
-    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
+    return of_row

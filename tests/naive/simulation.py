@@ -123,6 +123,7 @@ class Rule(NamedTuple):
     fair: str = "fcfs"
     ranking: Ranking = Ranking()
     interval: int | None = None
+    reservations: int | None = None
 
     @property
     def between(self) -> bool:
@@ -745,7 +746,8 @@ def _conservative_replan(pool: Pool) -> None:
         if planned == pool.t:
             pool.start(k)
         else:
-            pool.plan[k] = planned
+            if pool.rule.reservations is None or len(pool.plan) < pool.rule.reservations:
+                pool.plan[k] = planned
             one_waits = True
     pool.plan = {}  # it promises nothing
 

@@ -158,6 +158,12 @@ def test_depth_and_window_are_refused_where_they_mean_nothing(backfill: Backfill
             replay(arrays(Log((job(0, 1, 1),), (1,))), policy)
 
 
+def test_reservations_are_refused_where_they_mean_nothing() -> None:
+    for backfill in set(Backfill) - {Backfill.conservative_replan}:
+        with pytest.raises(SimulationError, match="reservations are for conservative_replan only"):
+            replay(arrays(Log((job(0, 1, 1),), (1,))), Policy(Order.fcfs, backfill, reservations=1))
+
+
 def owned(owner: str, arrival: int, occupancy: int, size: int = 1) -> Job:
     """An attempt that its owner is charged its size for."""
     used = size * occupancy
@@ -313,6 +319,37 @@ def test_window_holds_back_what_would_run_for_long() -> None:
     for backfill in LIMITED:
         assert made(Log((a, b, c), (3,)), Order.fcfs, backfill, window_s=2) == [0, 2, 0]
         assert made(Log((a, b, c), (3,)), Order.fcfs, backfill, window_s=1) == [0, 2, 2]
+
+
+def test_reservations_protect_so_many_of_those_that_cannot_start() -> None:
+    # easy, and 1                     2                       b, and c behind it, have to wait.
+    # 4   a a a b b . c c c . . .     4   a a a b b c c c     Beside b there is room for d, which
+    # 3   a a a b b . c c c . . .     3   a a a b b c c c     takes from 0 to 6, but c needs all,
+    # 2   a a a b b . c c c . . .     2   a a a b b c c c     and could have it from 5 on.
+    # 1   d d d d d d c c c . . .     1   . . . . . c c c d …
+    a, b, c, d = job(0, 3, 3), job(0, 3, 2), job(0, 4, 3), job(0, 1, 6)
+    log = Log((a, b, c, d), (4,))
+    replan = Backfill.conservative_replan
+    assert made(log, Order.fcfs, replan, reservations=1) == [0, 3, 6, 0]
+    assert made(log, Order.fcfs, replan, reservations=2) == [0, 3, 5, 8]
+
+
+@given(logs(limited=True), policies(backfill=Backfill.easy), rankings())
+def test_one_reservation_is_easy(log: Log, policy: Policy, ranking: Ranking) -> None:
+    # Planners that keep places know of planned steps whomever they start, easy for the head alone.
+    log = log._replace(steps=tuple(step._replace(planned=False) for step in log.steps))
+    easy = policy._replace(depth=None, window_s=None)
+    one = easy._replace(backfill=Backfill.conservative_replan, reservations=1)
+    assert starts(log, one, ranking=ranking) == starts(log, easy, ranking=ranking)
+
+
+@given(logs(limited=True), policies(backfill=Backfill.conservative_replan), rankings())
+def test_as_many_reservations_as_attempts_are_all(
+    log: Log, policy: Policy, ranking: Ranking
+) -> None:
+    every = policy._replace(reservations=None)
+    enough = policy._replace(reservations=max(len(log.jobs), 1))
+    assert starts(log, enough, ranking=ranking) == starts(log, every, ranking=ranking)
 
 
 def test_conservative_promises_each_a_start_and_easy_only_the_first() -> None:

@@ -107,7 +107,7 @@ class Steps(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A policy; without a limit ``depth`` and ``window`` are NEVER."""
+    """A policy; without a limit ``depth``, ``window`` and ``reservations`` are NEVER."""
 
     order: int
     fair: int
@@ -122,6 +122,8 @@ class Rules(NamedTuple):
     origin: int
     between: bool
     """Whether passes from the front of the queue are at all other instants."""
+    reservations: int
+    """For how many that cannot start passes that plan afresh keep a place."""
 
 
 class Model(NamedTuple):

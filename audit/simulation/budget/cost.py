@@ -1,4 +1,4 @@
-"""What the fair start times and the forward start of an attempt will cost, told beforehand.
+"""What fair start times, forward starts and whole replays will cost, told beforehand.
 
 Both simulate what runs and waits when it arrives, so the cost grows with a power of their number n:
 
@@ -7,6 +7,9 @@ Both simulate what runs and waits when it arrives, so the cost grows with a powe
 with a and b by backfilling. They were fitted, as a line through the logarithms, to what attempts
 cost whose snapshots hold up to 25,000 (``bench/deep_queues.py`` does it again). An estimate, not a
 clock, decides what is computed: the same log gives the same figures on every machine.
+
+A replay has a few passes for each attempt, whose cost grows in the same way, with other constants
+(fitted by hand to what bench/deep_queues.py's logs cost, n from 40 to 3,000).
 """
 
 from typing import Final
@@ -47,3 +50,35 @@ def costs(work: Workload, policy: Policy) -> Floats:
 def depths(work: Workload) -> Ints:
     """How many run and wait in each attempt's snapshot, [n], ≥ 0."""
     return snapshots.in_snapshots(work, np.ones(len(work.arrival), np.int64))
+
+
+_REPLAYED: Final = {
+    Backfill.none: (6e-07, 0.0),
+    Backfill.no_guarantee: (3e-07, 0.25),
+    Backfill.easy: (4.5e-07, 0.25),
+    Backfill.conservative: (2.7e-08, 1.4),
+    Backfill.conservative_replan: (1.2e-08, 1.8),
+}
+_RESERVING: Final = (1.5e-07, 0.75)
+"""``conservative_replan`` with few reservations."""
+_ORDERING: Final = (7e-08, 0.85)
+"""What an order other than by arrival adds."""
+_TABLES: Final = 3e-06
+"""To make a workload of an attempt, and to compare its waits."""
+
+
+def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
+    """CPU seconds that a replay may take, with the tables around it.
+
+    Args:
+        depth: how many run and wait in each attempt's snapshot, ≥ 0; see ``depths``.
+        policy: of the replay.
+    """
+    constants = [_REPLAYED[policy.backfill]]
+    if policy.reservations is not None:
+        constants = [_RESERVING]
+    if policy.order is not Order.fcfs:
+        constants.append(_ORDERING)
+    deep: Floats = np.float64(1.0) + depth
+    of_passes = sum(float((constant * deep**power).sum()) for constant, power in constants)
+    return _TABLES * len(deep) + of_passes

@@ -7,12 +7,12 @@ from typing import Final
 
 import polars as pl
 
+from audit.metrics.outcomes import Outcome
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import LATER, MUTED, OWN, Chart
 from audit.report.text import wording
-from audit.studies.whatif.compute.comparison import Outcome
 
 _MARKS: Final = {
     Outcome.gains: Series(Outcome.gains.value, OWN, "left"),

@@ -7,13 +7,14 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.outcomes import Outcome
 from audit.report.charts.style import Chart
 from audit.report.text import wording
 from audit.studies.drawn import Draws
 from audit.studies.page import Cell, Column, Columns, Kind, Section, Study, Table, by_pool, table
 from audit.studies.whatif import charts
 from audit.studies.whatif.compute import comparison
-from audit.studies.whatif.compute.comparison import Cut, Outcome, Whole
+from audit.studies.whatif.compute.comparison import Cut, Whole
 
 _ROWS: Final = 20
 _DRAWN: Final = 16

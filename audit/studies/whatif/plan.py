@@ -22,13 +22,14 @@ from audit.metrics.fairshare.usage import Windows
 from audit.model import BY_USAGE, Order, Pool
 from audit.pipeline.opening import Log, pools
 from audit.report.text import wording
+from audit.simulation.advice.scenario import Scenario
 from audit.simulation.ownership import EQUAL_SHARES
 from audit.studies.cells import Cell, studied
 from audit.studies.drawn import Draws
 from audit.studies.run import Made, Plan
 from audit.studies.whatif import page
 from audit.studies.whatif.compute import comparison
-from audit.studies.whatif.compute.change import Amount, Change, Scenario, changed
+from audit.studies.whatif.compute.change import Amount, Change, changed
 from audit.studies.whatif.compute.replay import Played, played, replay_error
 from audit.studies.whatif.page import Compared
 
@@ -324,6 +325,7 @@ def describe(change: Change, pool: Pool) -> str:
         change.capacity and _amount(change.capacity, kind),
         change.nodes and _amount(change.nodes, "nodes"),
         change.interval_s is not None and f"passes every {wording.duration(change.interval_s)}",
+        change.reservations is not None and f"places kept for {change.reservations}",
         change.lift and f"without limits: {', '.join(change.lift)}",
         *(f"{whom} limited to {limit}" for whom, limit in limits),
         change.without and f"without {', '.join(map(wording.name, change.without))}",

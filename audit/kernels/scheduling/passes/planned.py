@@ -245,7 +245,8 @@ def next_plan(space: Space) -> int:
 def pass_replan(space: Space, model: Model) -> bool:
     """A pass of ``conservative_replan``; whether what it starts ends at once.
 
-    Whom a limit holds is not looked at: a plan for it would hold up others.
+    Whom a limit holds is not looked at: a plan for it would hold up others. Once enough have a
+    place in the plan, others start now or not at all.
     """
     jobs, steps, rules, _ = model
     state = space.state
@@ -254,6 +255,7 @@ def pass_replan(space: Space, model: Model) -> bool:
     again = False
     left_behind = False
     looked = 0
+    reserved = 0
     for i in range(state[HEAD], state[TAIL]):
         if space.queue[WAITING, i] == GAP:
             continue
@@ -265,10 +267,19 @@ def pass_replan(space: Space, model: Model) -> bool:
         if left_behind and space.queue[ESTIMATE, i] > rules.window:
             continue
         job = space.queue[WAITING, i]
-        start = earliest(space.profile, now, jobs.estimate[job], jobs.request, job, 0, 0)
-        occupy(space, i, start, jobs)
-        if start == now:
-            again |= begin(space, i, jobs)
+        estimate = jobs.estimate[job]
+        if reserved < rules.reservations:
+            start = earliest(space.profile, now, estimate, jobs.request, job, 0, 0)
+        elif fits_free(space, i):
+            start = earlier(space.profile, now, NEVER, now + 1, estimate, jobs.request, job, 0, 0)
         else:
-            left_behind = True
+            start = NEVER
+        if start == now:
+            occupy(space, i, start, jobs)
+            again |= begin(space, i, jobs)
+            continue
+        left_behind = True
+        if reserved < rules.reservations:
+            occupy(space, i, start, jobs)
+            reserved += 1
     return again

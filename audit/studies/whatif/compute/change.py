@@ -19,7 +19,8 @@ from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
 from audit.model import Backfill, Order, Policy, Pool
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.simulation.advice.scenario import Scenario, asking_for
+from audit.simulation.ownership import Fairshare
 
 
 class Amount(NamedTuple):
@@ -52,6 +53,7 @@ class Change(NamedTuple):
     nodes: Amount | None = None
     """Everything that the pool has grows with them."""
     interval_s: int | None = None
+    reservations: int | None = None
     lift: tuple[str, ...] = ()
     """Which limits and windows of today are no more; see ``cluster.limits.lifted``."""
     limits: tuple[Bound, ...] = ()
@@ -60,16 +62,6 @@ class Change(NamedTuple):
     """The longest that a partition's attempts may ask for, and run, s ≥ 1."""
     without: tuple[str, ...] = ()
     """Users whose attempts never come."""
-
-
-class Scenario(NamedTuple):
-    """What is replayed."""
-
-    attempts: pl.DataFrame
-    """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
-    pool: Pool
-    """With the policy in force."""
-    fairshare: Fairshare = EQUAL_SHARES
 
 
 def changed(today: Scenario, change: Change) -> Scenario:
@@ -149,25 +141,10 @@ def _policy(today: Policy, change: Change) -> Policy:
             depth=change.depth,
             window_s=change.window_s,
             interval_s=change.interval_s,
+            reservations=change.reservations,
         )
     except ValueError as error:
         raise UsageError(f"--{error}") from error
-
-
-def asking_for(attempts: pl.DataFrame, factor: Fraction) -> pl.DataFrame:
-    """Attempts with better walltimes: min(walltime, factor · occupancy), rounded up, ≥ 1 s.
-
-    A walltime that is unknown stays so, as does that of an attempt whose occupancy is.
-
-    Args:
-        attempts: columns of ``model.DESCRIBED``.
-        factor: ≥ 1; 1: all ask for exactly what they take.
-    """
-    above, below = factor.numerator, factor.denominator
-    enough = -((-pl.col("occupancy_s") * above) // below)
-    better = pl.min_horizontal("walltime_s", pl.max_horizontal(enough, pl.lit(1)))
-    known = pl.col("walltime_s").is_not_null() & pl.col("occupancy_s").is_not_null()
-    return attempts.with_columns(walltime_s=pl.when(known).then(better).otherwise("walltime_s"))
 
 
 def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame:

@@ -14,7 +14,6 @@ above, else it is *unclear*; where nothing differs, it is the *same*.
 Sources: SPEC §4 to §6; DESIGN, ``fairaudit whatif``.
 """
 
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,25 +23,17 @@ from numpy.typing import NDArray
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals
 from audit.metrics.attempts.population import ended
+from audit.metrics.outcomes import Outcome, outcome
 from audit.metrics.uncertainty import Resamples
 from audit.model import Pool
+from audit.simulation.advice.scenario import Scenario
 from audit.simulation.workload import KEYS
 from audit.studies.drawn import Draws, difference, ratio
-from audit.studies.whatif.compute.change import Scenario
 from audit.studies.whatif.compute.replay import Played
 
 Floats = NDArray[np.float64]
 
 DAY_S: Final = 86_400
-
-
-class Outcome(StrEnum):
-    """What a change does to a part."""
-
-    gains = "gains"
-    loses = "loses"
-    unclear = "unclear"
-    same = "same"
 
 
 class Measure(NamedTuple):
@@ -209,17 +200,6 @@ def _rows(
             )
         )
     return rows
-
-
-def outcome(value: float, lower: float | None, upper: float | None) -> Outcome:
-    """What a difference says where less is better."""
-    if value == 0 and (lower, upper) in ((None, None), (0, 0)):
-        return Outcome.same
-    if lower is None or upper is None:
-        return Outcome.unclear
-    if upper < 0:
-        return Outcome.gains
-    return Outcome.loses if lower > 0 else Outcome.unclear
 
 
 def waits(compared: pl.DataFrame, dimension: str) -> pl.DataFrame:

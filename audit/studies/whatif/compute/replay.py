@@ -16,11 +16,11 @@ from audit.metrics.attempts.miss import FSTS, misses
 from audit.metrics.attempts.population import TAU_S
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import FstStatus, Pool
+from audit.simulation.advice.scenario import Scenario
 from audit.simulation.check import check_replay, require_sound
 from audit.simulation.engine import Replay, as_schedule, replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.workload import KEYS, NEVER, Ints, Workload, workload
-from audit.studies.whatif.compute.change import Scenario
 
 
 class Played(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Any
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.studies.whatif.compute.change import Scenario
+from audit.simulation.advice.scenario import Scenario
 from audit.studies.whatif.compute.replay import Played
 from tests.strategies import ended, frame
 

@@ -13,6 +13,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
 from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.simulation.advice.scenario import asking_for
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.studies.whatif.compute import change as whatif
 from audit.studies.whatif.compute.change import Amount, Change, changed
@@ -25,7 +26,7 @@ from tests.studies.whatif.compute.scenarios import POOL, scenario
 @given(workloads(), st.fractions(1, 5, max_denominator=7))
 def test_walltimes(attempts: pl.DataFrame, factor: Fraction) -> None:
     described = describe(attempts, [POOL])
-    found = whatif.asking_for(described, factor)
+    found = asking_for(described, factor)
     asked = described.select("walltime_s", "occupancy_s").rows()
     assert found["walltime_s"].to_list() == [
         naive.walltime(walltime, occupancy, factor) for walltime, occupancy in asked

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.outcomes import Outcome, outcome
 from audit.model import Order, Policy
+from audit.simulation.advice.scenario import Scenario
 from audit.studies.drawn import Draws
-from audit.studies.whatif.compute.change import Amount, Change, Scenario, changed
-from audit.studies.whatif.compute.comparison import Outcome, compared, outcome, whole
+from audit.studies.whatif.compute.change import Amount, Change, changed
+from audit.studies.whatif.compute.comparison import compared, whole
 from audit.studies.whatif.compute.replay import played, replay_error
 from tests.naive import whatif as naive
 from tests.strategies import EPOCH, NOW, workloads

@@ -9,7 +9,8 @@ from audit.cluster.limits import asked
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy
 from audit.simulation import engine, fair_start
-from audit.studies.whatif.compute.change import Change, Scenario, changed
+from audit.simulation.advice.scenario import Scenario
+from audit.studies.whatif.compute.change import Change, changed
 from audit.studies.whatif.compute.comparison import Cut, cut
 from audit.studies.whatif.compute.replay import Played, played
 from tests.naive import whatif as naive

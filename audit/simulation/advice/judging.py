@@ -1,0 +1,281 @@
+"""Whether a change helps beyond chance, and who loses by it.
+
+Compared are two replays of the same attempts. With d the difference of the waits of each (after −
+today), the mean of d over all, and over the width class that waits longest today, has an interval
+by bootstrap, once over users, and once over stretches of time (weeks, or days where there are too
+few), and the wider of the two ends counts. For two schedules drift apart by themselves: what one
+busy week turned out to be moves the waits of many users at once, so that users alone call a change
+of nothing (walltimes a hundredth longer) a difference in one case of six, where it should be one in
+twenty. Intervals are at 1 − 5 %/(2 · number of changes), Bonferroni's correction.
+
+*Supported* is a change by which one of the two means is less beyond chance, by at least a minute
+and 5 % of today's; *outweighed*, if so, where all together would wait longer in sum, or those who
+wait longest today would, beyond chance. Width classes gain and lose by plain 95 % intervals.
+
+Sources: SPEC §5, *Uncertainty*; B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap
+(1993), §13.3.
+"""
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.metrics.outcomes import Outcome, outcome
+from audit.metrics.quantiles import exact_sum
+from audit.metrics.uncertainty import NONE, Interval, Resamples
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+LEVEL: Final = 0.05
+CHUNKS: Final = 10
+"""So many times the usual number of resamples is drawn, for ends so far out."""
+LEAST_USERS: Final = 10
+LEAST_STRETCHES: Final = 20
+LEAST_DAYS: Final = 10
+"""Of a user who is counted as gaining or losing (as SPEC §10 has it of peers)."""
+LEAST_ATTEMPTS: Final = 30
+"""Of a width class that may be the one that waits longest."""
+DAY_S: Final = 86_400
+WORTH_S: Final = 60
+WORTH: Final = 0.05
+
+
+class Judgement(StrEnum):
+    """What is made of a change."""
+
+    supported = "supported"
+    unsupported = "unsupported"
+    outweighed = "outweighed"
+    not_tried = "not_tried"
+
+
+class Compared(NamedTuple):
+    """Attempts that every replay started."""
+
+    user: Ints  # [n], a number for each user, from 0 on
+    stretch: Ints  # [n], in which stretch of time each arrived, from 0 on
+    day: Ints  # [n]
+    width: Ints  # [n], number of the width class; −1: unknown
+    wait: Floats  # [n], today, s
+
+
+class Difference(NamedTuple):
+    """A mean after the change less today's, s."""
+
+    width: int | None
+    """The class; None: all attempts."""
+    attempts: int
+    users: int
+    today: float
+    value: float
+    lower: float | None
+    upper: float | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it says of the part."""
+        return outcome(self.value, self.lower, self.upper)
+
+
+class Verdict(NamedTuple):
+    """What a change does."""
+
+    judgement: Judgement
+    by: Difference
+    """The mean it is judged by, with its corrected interval."""
+    saved: float
+    """How much less all wait in sum, s; < 0: more."""
+    parts: tuple[Difference, ...]
+    """All attempts, then width classes from narrow to wide."""
+
+
+def enough(compared: Compared) -> bool:
+    """Whether there are enough users and stretches of time for intervals to mean anything."""
+    return (
+        len(np.unique(compared.user)) >= LEAST_USERS
+        and len(np.unique(compared.stretch)) >= LEAST_STRETCHES
+    )
+
+
+def stretches(arrival: Ints) -> tuple[Ints, Ints]:
+    """In which stretch and on which day each arrived, [n]: weeks, or days where these are too few.
+
+    Both count from the first arrival.
+    """
+    day: Ints = (arrival - arrival.min()) // DAY_S if len(arrival) else arrival
+    week: Ints = day // 7
+    return (week if len(np.unique(week)) >= LEAST_STRETCHES else day), day
+
+
+def worst_off(compared: Compared) -> int | None:
+    """The width class that waits longest today, of those with enough attempts and users.
+
+    None where there is none, or where all attempts are of one class.
+    """
+    classes = [width for width in np.unique(compared.width).tolist() if width >= 0]
+    means: dict[int, float] = {}
+    for width in classes:
+        held = compared.width == width
+        known = len(np.unique(compared.user[held])) >= LEAST_USERS
+        if known and np.count_nonzero(held) >= LEAST_ATTEMPTS:
+            means[width] = float(compared.wait[held].mean())
+    return max(means, key=lambda width: means[width]) if len(classes) > 1 and means else None
+
+
+def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, ...]:
+    """What each of k changes does.
+
+    Args:
+        compared: the attempts, ``enough`` of them.
+        differences: [k, n], the wait after each change less today's, s.
+        seed: of the resamples, ≥ 0.
+    """
+    worst = worst_off(compared)
+    everybody = np.ones(len(compared.wait), np.bool_)
+    asked: dict[int | None, Bools] = {None: everybody}
+    if worst is not None:
+        asked[worst] = compared.width == worst
+    units = (compared.user, compared.stretch)
+    far = [
+        _far_ends(unit, list(asked.values()), differences, seed + k) for k, unit in enumerate(units)
+    ]
+    near = [Resamples(int(unit.max()) + 1, seed + k) for k, unit in enumerate(units)]
+    verdicts = []
+    for change, difference in enumerate(differences):
+        means = [
+            _difference(compared, width, rows, difference, hull(*(ends[change][k] for ends in far)))
+            for k, (width, rows) in enumerate(asked.items())
+        ]
+        parts = [_part(compared, None, everybody, difference, near)] + [
+            _part(compared, width, compared.width == width, difference, near)
+            for width in np.unique(compared.width).tolist()
+            if width >= 0
+        ]
+        verdicts.append(_verdict(means, parts, float(-difference.sum())))
+    return tuple(verdicts)
+
+
+def _verdict(means: Sequence[Difference], parts: Sequence[Difference], saved: float) -> Verdict:
+    """Of all, and where there is one of those who wait longest; these decide where both help."""
+    helped = [mean for mean in means if _helps(mean)]
+    by = helped[-1] if helped else min(means, key=lambda mean: mean.value / max(mean.today, 1.0))
+    judgement = Judgement.supported if helped else Judgement.unsupported
+    worse = means[-1].outcome is Outcome.loses
+    if helped and (saved < 0 or worse):
+        judgement = Judgement.outweighed
+    return Verdict(judgement, by, saved, tuple(parts))
+
+
+def _helps(mean: Difference) -> bool:
+    """Whether it is less beyond chance, and by enough to be worth the trouble."""
+    return mean.outcome is Outcome.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
+
+
+def _part(
+    compared: Compared,
+    width: int | None,
+    rows: Bools,
+    difference: Floats,
+    resamples: Sequence[Resamples],
+) -> Difference:
+    """A part with its plain 95 % interval."""
+    ends = []
+    for unit, drawn in zip((compared.user, compared.stretch), resamples, strict=True):
+        present, above, below = _by_unit(unit[rows], difference[rows])
+        ends.append(drawn.ratio(present, above, below))
+    return _difference(compared, width, rows, difference, hull(*ends))
+
+
+def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
+    """Each unit that there is, the sum of its values, and their number."""
+    count = np.bincount(unit)
+    present = np.flatnonzero(count)
+    sums = np.bincount(unit, values)
+    return present, sums[present].astype(np.float64), count[present].astype(np.float64)
+
+
+def _difference(
+    compared: Compared, width: int | None, rows: Bools, difference: Floats, ends: Interval
+) -> Difference:
+    number = int(np.count_nonzero(rows))
+    return Difference(
+        width,
+        number,
+        len(np.unique(compared.user[rows])),
+        exact_sum(compared.wait[rows]) / number,
+        exact_sum(difference[rows]) / number,
+        *ends,
+    )
+
+
+def hull(*ends: Interval) -> Interval:
+    """The least and the greatest of several intervals' ends; none where one of them is none."""
+    lower = [low for low, _ in ends if low is not None]
+    upper = [high for _, high in ends if high is not None]
+    return NONE if len(lower) < len(ends) else (min(lower), max(upper))
+
+
+def _far_ends(
+    unit: Ints, held: Sequence[Bools], differences: Floats, seed: int
+) -> list[list[Interval]]:
+    """Corrected intervals of the mean difference of each of k changes over each of m parts."""
+    units = int(unit.max()) + 1
+    counts = [np.bincount(unit[rows], minlength=units) for rows in held]
+    sums = [
+        np.bincount(unit[rows], difference[rows], units)
+        for difference in differences
+        for rows in held
+    ]
+    values = [row.astype(np.float64) for row in (*counts, *sums)]
+    drawn = np.concatenate(
+        [
+            Resamples(units, seed + 2 * chunk).sums(np.arange(units), *values)
+            for chunk in range(CHUNKS)
+        ],
+        axis=1,
+    )
+    level = LEVEL / (len(differences) * len(held))
+    found = []
+    for change in range(len(differences)):
+        of_parts = []
+        for part, count in enumerate(counts):
+            known = drawn[part] > 0
+            row = drawn[len(held) * (change + 1) + part]
+            few = np.count_nonzero(count) < 2
+            of_parts.append(NONE if few else _ends(row[known] / drawn[part][known], level))
+        found.append(of_parts)
+    return found
+
+
+def _ends(figures: Floats, level: float) -> Interval:
+    """The middle 1 − ``level`` of figures, nearest-rank."""
+    ascending = np.sort(figures)
+    outside = math.floor(len(ascending) * level / 2)
+    return float(ascending[outside]), float(ascending[-1 - outside])
+
+
+class Swayed(NamedTuple):
+    """How many users wait less, and how many longer, beyond chance."""
+
+    gaining: int
+    losing: int
+
+
+def swayed(compared: Compared, difference: Floats, seed: int) -> Swayed:
+    """Whose own mean wait changes, by 95 % intervals over days; of those with ``LEAST_DAYS``."""
+    drawn = Resamples(int(compared.day.max()) + 1, seed)
+    order = np.argsort(compared.user, kind="stable")
+    edges = np.flatnonzero(np.diff(compared.user[order])) + 1
+    outcomes = []
+    for rows in np.split(order, edges):
+        present, above, below = _by_unit(compared.day[rows], difference[rows])
+        if len(present) >= LEAST_DAYS and above.any():
+            mean = float(above.sum() / below.sum())
+            outcomes.append(outcome(mean, *drawn.ratio(present, above, below)))
+    return Swayed(outcomes.count(Outcome.gains), outcomes.count(Outcome.loses))
