@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from tests.cli.command import Run, left_in
-from tests.logs import busy, line, log, write
+from tests.logs import busy, line, log, starving, write
 
 pytestmark = pytest.mark.usefixtures("short_paper")
 
@@ -303,3 +303,23 @@ def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "evil.txt", evil)
     done = run("audit", "evil.txt", "--cluster", "x\x1b[2J", "--zone", "UTC", "--no-pdf")
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_an_audit_advises_within_a_budget(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "mine.swf", starving())
+    asked = ("audit", "mine.swf", "--backfill", "no_guarantee", "--no-pdf")
+    query = ("sql", "SELECT place, outcome, change FROM advice", "--format", "csv")
+    run(*asked)
+    advised, *others = run(*query).stdout.splitlines()[1:]
+    assert advised == '1,supported,"{""reservations"": 1}"'
+    assert others
+    assert all(other.startswith(",") for other in others)
+    assert "not_tried" not in str(others)
+    losing = (
+        "SELECT dimension_value FROM advice_parts WHERE outcome = 'loses' AND change LIKE '%: 1}'"
+    )
+    assert run("sql", losing, "--format", "csv").stdout == "dimension_value\n1\n"
+    run(*asked, "--no-advice")
+    assert run(*query).stdout == "place,outcome,change\n"
+    refused = run(*asked, "--no-advice", "--advice-budget", 5, check=2)
+    assert "--no-advice and --advice-budget: give one of them" in refused.stderr

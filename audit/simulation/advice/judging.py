@@ -6,7 +6,8 @@ by bootstrap, once over users, and once over stretches of time (weeks, or days w
 few), and the wider of the two ends counts. For two schedules drift apart by themselves: what one
 busy week turned out to be moves the waits of many users at once, so that users alone call a change
 of nothing (walltimes a hundredth longer) a difference in one case of six, where it should be one in
-twenty. Intervals are at 1 − 5 %/(2 · number of changes), Bonferroni's correction.
+twenty. Intervals are at 1 − 5 %/(2 · number of changes), Bonferroni's correction, and expanded
+where units are few.
 
 *Supported* is a change by which one of the two means is less beyond chance, by at least a minute
 and 5 % of today's; *outweighed*, if so, where all together would wait longer in sum, or those who
@@ -19,6 +20,7 @@ Sources: SPEC §5, *Uncertainty*; B. Efron, R. J. Tibshirani, An Introduction to
 import math
 from collections.abc import Sequence
 from enum import StrEnum
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,7 +35,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LEVEL: Final = 0.05
-CHUNKS: Final = 10
+CHUNKS: Final = 20
 """So many times the usual number of resamples is drawn, for ends so far out."""
 LEAST_USERS: Final = 10
 LEAST_STRETCHES: Final = 20
@@ -247,10 +249,38 @@ def _far_ends(
         for part, count in enumerate(counts):
             known = drawn[part] > 0
             row = drawn[len(held) * (change + 1) + part]
-            few = np.count_nonzero(count) < 2
-            of_parts.append(NONE if few else _ends(row[known] / drawn[part][known], level))
+            present = int(np.count_nonzero(count))
+            outside = expanded(level, present) if present > 1 else 0.0
+            figures = row[known] / drawn[part][known]
+            of_parts.append(_ends(figures, outside) if present > 1 else NONE)
         found.append(of_parts)
     return found
+
+
+def expanded(level: float, units: int) -> float:
+    """The share of resamples outside of an interval at 1 − ``level``, as it must be of few units.
+
+        Φ(−√(n/(n − 1)) · t)    t: quantile of Student's t, n − 1 degrees of freedom
+
+    on each side: resamples of n units spread less than a mean of n does, and their tails are those
+    of the normal distribution, of which far ends make much. The quantile of t is by its expansion
+    in 1/(n − 1), good to a hundredth from ten units on.
+
+    Sources: T. C. Hesterberg, What Teachers Should Know About the Bootstrap, The American
+    Statistician 69 (2015), §4.2 (expanded percentile interval); M. Abramowitz, I. A. Stegun,
+    Handbook of Mathematical Functions (1964), 26.7.5.
+    """
+    normal = NormalDist()
+    z = -normal.inv_cdf(level / 2)
+    free = units - 1
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+    )
+    t = z + sum(term / free**power for power, term in enumerate(terms, 1))
+    return 2 * normal.cdf(-math.sqrt(units / free) * t)
 
 
 def _ends(figures: Floats, level: float) -> Interval:

@@ -37,17 +37,17 @@ def opened(window: Window, resource: Resource) -> str:
 
 def asking(users: int | None) -> str:
     """Walltimes no longer than twice the run time; of so many users, None: of all."""
+    asked = "ask for at most twice the time that their jobs take"
     if users is None:
-        return "Have everybody ask for at most twice the time that their jobs take"
-    whom = "the user" if users == 1 else f"the {_number(users)} users"
-    return f"Have {whom} who overask most ask for at most twice the time that their jobs take"
+        return f"Have everybody {asked}"
+    who = "the user who overasks" if users == 1 else f"the {_number(users)} users who overask"
+    return f"Have {who} most {asked}"
 
 
 def spread(user: str, most: int, resource: Resource) -> str:
     """A limit for the user of a flood."""
-    return (
-        f"Let user {user}, who brought the largest flood, have {amount(most, resource)} at a time"
-    )
+    whom = f"user {user}, who brought the largest flood,"
+    return f"Let {whom} have no more than {amount(most, resource)} at a time"
 
 
 def per_user(most: int, resource: Resource) -> str:

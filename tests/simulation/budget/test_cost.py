@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from audit.model import Backfill, Order, Policy
-from audit.simulation.budget.cost import costs, depths
+from audit.simulation.budget.cost import costs, depths, replay_cost
 from tests.naive.simulation import Log
 from tests.strategies import arrays, logs
 
@@ -39,3 +39,23 @@ def test_deeper_queues_cost_more(backfill: Backfill) -> None:
         assert (costs(work, Policy(Order.fairshare, backfill)) > cost).all()
 
     compare()
+
+
+@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize("order", list(Order))
+def test_replays_cost_more_by_depth_and_by_length(backfill: Backfill, order: Order) -> None:
+    policy = Policy(order, backfill)
+    flat, deep = np.full(100, 10), np.full(100, 1_000)
+    assert 0 < replay_cost(flat, policy) <= replay_cost(deep, policy)
+    assert replay_cost(np.full(200, 10), policy) == pytest.approx(2 * replay_cost(flat, policy))
+    assert replay_cost(flat, policy) >= replay_cost(flat, Policy(Order.fcfs, backfill))
+
+
+def test_a_few_reservations_cost_less_than_all_and_more_than_one() -> None:
+    depth = np.full(100, 1_000)
+    replan = Policy(Order.fcfs, Backfill.conservative_replan)
+    costs_of = [
+        replay_cost(depth, policy) for policy in (Policy(), replan._replace(reservations=4), replan)
+    ]
+    assert costs_of == sorted(costs_of)
+    assert len(set(costs_of)) == 3
