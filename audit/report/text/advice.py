@@ -4,10 +4,10 @@ Where the model does not decide as the site did (SPEC §10), a change is a thing
 worded as one.
 """
 
-import math
 from typing import Final
 
 from audit.report.advice_contents import Advice, Advised, Change
+from audit.report.contents import Figure
 from audit.report.text import wording
 
 _TITLE: Final = 160
@@ -69,22 +69,5 @@ def rounded(change: Change) -> tuple[str, str]:
 
     The interval is empty where there is none.
     """
-    unit, size = wording.time_unit(abs(change.value))
-    value = f"{_two_digits(change.value / size)} {unit}"
-    if change.lower is None or change.upper is None:
-        return value, ""
-    lower, upper = _two_digits(change.lower / size), _two_digits(change.upper / size)
-    dash = " to " if "−" in lower + upper else "–"
-    return value, f"{lower}{dash}{upper} {unit}"
-
-
-def _two_digits(value: float) -> str:
-    """To two significant digits, without an exponent."""
-    if value == 0:
-        return "0"
-    behind = 1 - math.floor(math.log10(abs(value)))
-    shown = round(value, behind)
-    text = f"{shown:,.{max(behind, 0)}f}"
-    if behind > 0:
-        text = text.rstrip("0").rstrip(".")
-    return text.replace("-", "−")
+    figure = Figure("wait_change", change.value, change.lower, change.upper, "s")
+    return wording.rough(figure), wording.rough_interval(figure)

@@ -15,6 +15,7 @@ from audit.studies.page import Cell, Column, Columns, Kind, Section, Study, Tabl
 from audit.studies.whatif import charts
 from audit.studies.whatif.compute import comparison
 from audit.studies.whatif.compute.comparison import Cut, Whole
+from audit.studies.whatif.lead import lead
 
 _ROWS: Final = 20
 _DRAWN: Final = 16
@@ -119,37 +120,13 @@ def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Stu
 
 
 def _lead(compared: Compared, *, several: bool) -> str:
-    overall = comparison.waits(compared.parts, "all")
     begin = f"Pool {wording.name(compared.pool)}: " if several else ""
-    if overall.is_empty():
-        return f"{begin}{'no' if several else 'No'} attempt ended in both schedules."
-    row = overall.row(0, named=True)
-    accounts = comparison.outcomes(compared.parts, "wait_mean")
-    losing = [
-        wording.width(label)
-        for label, outcome in comparison.waits(compared.parts, "width_class")
-        .select("part", "outcome")
-        .iter_rows()
-        if label is not None and outcome == Outcome.loses
-    ]
-    widths = (
-        f" By width, {', '.join(losing)} would wait longer."
-        if losing
-        else " No width class would clearly wait longer."
-    )
-    the = "the" if several else "The"
-    return (
-        f"{begin}{the} mean wait would go from {wording.duration(row['today'])} to "
-        f"{wording.duration(row['changed'])}. In waiting, "
-        f"{wording.plural(accounts[Outcome.gains], 'account')} would win, "
-        f"{wording.count(accounts[Outcome.loses])} lose; for "
-        f"{wording.count(accounts[Outcome.unclear] + accounts[Outcome.same])} it is unclear or the "
-        f"same.{widths}"
-    )
+    return begin + lead(compared.parts, compared.fidelity)
 
 
 def _sections(compared: Compared) -> tuple[Section, ...]:
     return (
+        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(compared))),
         Section(
             "The whole",
             (_WHOLE, *_decay(compared), *_cut(compared), _all(compared), _pool(compared)),
@@ -179,7 +156,6 @@ def _sections(compared: Compared) -> tuple[Section, ...]:
                 ),
             ),
         ),
-        Section("How far the replay is to be believed", (_FIDELITY, _fidelity(compared))),
     )
 
 
