@@ -95,16 +95,18 @@ def test_between_passes_of_backfill_the_queue_is_served_from_its_front() -> None
 
 def test_decisions_do_not_know_when_backfill_ran() -> None:
     # One of 3 is free. The second could start when it comes, at 2; backfill looks at the latest at
-    # 32, or where somebody starts: then it did.
+    # 32, whoever comes meanwhile, or where somebody starts: then it did. The third needs all 3.
     policy = Policy(Order.multifactor, Backfill.conservative_replan, interval_s=30)
     slurm = Ranking(slurm=Slurm(PAIR, age=0.0, fairshare=0.0))
-    for start, ready in ((20, 20), (40, 32)):
+    for start, ready in ((20, 20), (45, 32)):
         second = job("ann", 2)._replace(start=EPOCH + start, end=EPOCH + start + 10)
-        log = Log((job("ann", 0, 50, request=(2,)), second), (3,))
+        third = job("ann", 12, request=(3,), start=EPOCH + 60, end=EPOCH + 70)
+        log = Log((job("ann", 0, 50, request=(2,)), second, third), (3,))
         work = arrays(log, slurm)
-        assert (decisions(work, policy).ready - EPOCH).tolist() == [0, ready]
+        assert (decisions(work, policy).ready - EPOCH).tolist() == [0, ready, 60]
         always = policy._replace(interval_s=None)
-        assert (decisions(work, always).ready - EPOCH).tolist() == [0, 2]
+        last_end = max(50, start + 10)
+        assert (decisions(work, always).ready - EPOCH).tolist() == [0, 2, last_end]
 
 
 def test_users_who_tie_share_a_rank() -> None:
