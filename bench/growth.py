@@ -9,13 +9,15 @@ of every place are asked for. CPU of one thread, kernels warm, on the machine th
 import time
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 import polars as pl
 from run import machine
 from simulation import CONSERVATIVE, EASY, plain, scheduled, waiting
 
 from audit.model import Policy
+from audit.report.charts import drawing
+from audit.report.charts.marks import lines, scales
+from audit.report.charts.style import SERIES, Chart
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.workload import Workload
 
@@ -98,18 +100,24 @@ passes over blocks of the queue in which nothing can start.
     page = DOCS / "scale.md"
     _, title, rest = page.read_text(encoding="utf-8").partition("\n## Deep queues")
     page.write_text(text + title + rest, encoding="utf-8")
-    chart = (
-        alt.Chart(figures)
-        .mark_line(point=True)
-        .encode(
-            alt.X("size", scale=alt.Scale(type="log"), title="number"),
-            alt.Y("microseconds", scale=alt.Scale(type="log"), title="µs for each attempt"),
-            alt.Color("policy", title="backfilling"),
-            alt.StrokeDash("of", title="over"),
-        )
-        .properties(width=480, height=320)
+    chart = Chart("scale", "How it scales", "Lines.", *drawn(figures))
+    (DOCS / "scale.svg").write_text(drawing.still(chart) + "\n", encoding="utf-8")
+
+
+def drawn(figures: pl.DataFrame) -> tuple[str, int]:
+    """The same as lines on logarithmic scales: the marks, and how high they are."""
+    made = []
+    of_policy = dict(zip(JOBS, SERIES, strict=False))
+    for (of, policy), line in figures.group_by("of", "policy", maintain_order=True):
+        colour = next(shade for one, shade in of_policy.items() if one.backfill.value == policy)
+        dash = "" if of == "attempts in the log" else "6 3"
+        points = [(float(x), y) for x, y in line.select("size", "microseconds").iter_rows()]
+        made.append(lines.Line(f"{of}, {policy}", points, colour, dash, dotted=True))
+    x, y = (
+        scales.by_factors(figures[name].to_list(), scales.plain, title=title, steps=(1,))
+        for name, title in (("size", "number"), ("microseconds", "µs for each attempt"))
     )
-    chart.save(DOCS / "scale.svg")
+    return lines.drawn([lines.Panel(x, y, made)], height=260)
 
 
 if __name__ == "__main__":

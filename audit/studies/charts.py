@@ -87,7 +87,7 @@ def heat_map(
         tuple(str(x) if x in labelled else "" for x in across),
         ("1" if colours.logarithmic else "0", wording.number(top)),
         "" if len(colours.legend) > 40 else colours.legend,
-        "none",
+        "" if all(cell["known"] for cell in cells) else "none",
         layout.x_title,
         tuple(layout.panels),
         min(layout.columns, len(layout.panels)),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 HEAVY: Final = frozenset(
-    {"altair", "apscheduler", "duckdb", "jinja2", "numpy", "polars", "pydantic", "rich"}
+    {"apscheduler", "duckdb", "jinja2", "numpy", "polars", "pydantic", "rich"}
     | {"scipy", "sklearn", "sqlalchemy", "vl_convert", "weasyprint"}
 )
 """Libraries that take long to load."""

@@ -11,6 +11,8 @@ from audit.report.contents import PoolPart
 from audit.report.text import wording
 
 Daily = Sequence[tuple[str, float]]
+_DAILY = 400
+"""More days are drawn as weeks: a day would be hardly a pixel."""
 _POINTED_AT = 100
 """Where there are more points, a reader points at seven at a time."""
 
@@ -29,7 +31,7 @@ def machine(pool: PoolPart, floods: Sequence[tuple[str, str, str]] = ()) -> Char
     work = [(day, s / 3_600) for day, s in pool.pictured.waiting_work if day in told]
     first, last = busy[0][0], busy[-1][0]
     x = scales.days(first, last)
-    weekly = len(busy) > series.DAYS_DRAWN
+    weekly = len(busy) > _DAILY
     every = " (weekly means)" if weekly else ""
     panels = [
         _panel(
@@ -37,7 +39,8 @@ def machine(pool: PoolPart, floods: Sequence[tuple[str, str, str]] = ()) -> Char
         )
     ]
     if any(hours for _, hours in work):
-        top = max(hours for _, hours in series.by_week(work))
+        shown = series.by_week(work) if weekly else work
+        top = max(hours for _, hours in shown)
         y = scales.linear([top], scales.plain, title=f"Work waiting, h of the whole pool{every}")
         panels.append(_panel(work, x, y, LATER, _work, floods))
     body, height = lines.drawn(panels, height=92)
@@ -67,7 +70,7 @@ def _panel(
     floods: Sequence[tuple[str, str, str]] = (),
 ) -> Panel:
     first = daily[0][0]
-    drawn = series.by_week(daily)
+    drawn = series.by_week(daily) if len(daily) > _DAILY else daily
     begins = [float(scales.day_number(day, first)) for day, _ in drawn]
     ends = [*begins[1:], x.high]
     points = [(begin, value) for begin, (_, value) in zip(begins, drawn, strict=True)]

@@ -54,7 +54,8 @@ def occupied(of: Occupied | None) -> Chart | None:
         least = min(range(len(line.parts)), key=lambda number: line.parts[number])
         if most != least:
             title = (
-                f"{label} held {wording.percent(line.parts[most])} of the "
+                f"{wording.first_upper(of.kind)} {label} held "
+                f"{wording.percent(line.parts[most])} of the "
                 f"{wording.resources(of.resources[most])} and {wording.percent(line.parts[least])} "
                 f"of the {wording.resources(of.resources[least])}"
             )
@@ -76,7 +77,7 @@ def penalties(of: PenaltyChoice | None) -> Chart | None:
         f"{wording.percent(row.parts[row.furthest])} by {of.penalties[row.furthest]}"
         for label, row in zip(labels, rows, strict=True)
     ]
-    title = f"The choice of a penalty changes most for {told[0]}"
+    title = f"The choice of a penalty changes most for {moving.kind} {told[0]}"
     note = f"Part of all usage by penalty, of the {moving.kind}s for whom it changes most."
     return Chart("penalties", title, f"Dot plot. {'; '.join(told)}.", body, height, note)
 

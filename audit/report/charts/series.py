@@ -79,8 +79,6 @@ def days(pool: PoolPart, metric: str, unit: float = 1.0) -> list[tuple[str, floa
 
 
 def by_week(daily: Sequence[tuple[str, float]]) -> Sequence[tuple[str, float]]:
-    """Weekly means of ``daily`` where the days are more than a picture can show."""
-    if len(daily) <= DAYS_DRAWN:
-        return daily
+    """Weekly means of ``daily``."""
     weeks = [daily[at : at + 7] for at in range(0, len(daily), 7)]
     return [(part[0][0], sum(value for _, value in part) / len(part)) for part in weeks]

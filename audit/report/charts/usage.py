@@ -62,8 +62,8 @@ def _title(kind: str, pairs: Sequence[tuple[str, UsageLine]]) -> str:
     if aimed:
         label, line = max(aimed, key=lambda pair: abs(_mean(pair[1]) - (pair[1].share or 0.0)))
         return (
-            f"{label} had {wording.percent(_mean(line))} of all usage; promised were "
-            f"{wording.percent(line.share)}"
+            f"{wording.first_upper(kind)} {label} had {wording.percent(_mean(line))} of all usage; "
+            f"promised were {wording.percent(line.share)}"
         )
     single = [pair for pair in pairs if not pair[1].others] or list(pairs)
     label, line = max(single, key=lambda pair: _mean(pair[1]))

@@ -169,11 +169,11 @@ def peers(pool: PoolPart) -> Chart | None:
     of, part = found[0]
     ratio = series.value(part.figure("peer_ratio"))
     who = f"{of.kind} {wording.name(part.label, 30)}"
-    times = f"{wording.number(ratio, 2)} times as long as others with jobs alike"
+    times = f"waits {wording.number(ratio, 2)} times as long as others with jobs alike"
     title = (
-        f"{wording.first_upper(who)} waits {times}"
+        f"{wording.first_upper(who)} {times}"
         if part in of.longer
-        else f"Only in floods of their own do some wait longer than others: {who} {times}"
+        else f"Only in floods of their own do some wait longer: {who} {times}"
     )
     said = "; ".join(f"{row.label} {row.says}" for row in rows)
     alt = f"Dots with 95 % intervals. How many times as long as their peers: {said}."

@@ -7,7 +7,9 @@ from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.contents import PoolPart
 from audit.report.text import wording
 
-_LABELS = ("0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100 %", "more")
+_MANY = 0.05
+"""From this share on the title speaks of those that ran longer."""
+_LABELS = ("0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100 %")
 
 
 def walltime(pool: PoolPart) -> Chart | None:
@@ -27,7 +29,7 @@ def walltime(pool: PoolPart) -> Chart | None:
         for number, share in enumerate(of_all)
     ]
     looks = bars.Columns(
-        _LABELS[:11],
+        _LABELS,
         (Series("within what was asked for", EARLIER, "block"), Series("longer", LATER, "block")),
         scales.shares(of_all, title="Share of attempts"),
         upon=True,
@@ -37,6 +39,8 @@ def walltime(pool: PoolPart) -> Chart | None:
     )
     body, height = bars.columns(drawn, looks)
     title = f"Half of the attempts used {_part(told.median)} of their walltime or less"
+    if of_all[10] >= _MANY:
+        title += f"; {_part(of_all[10])} ran longer than that"
     said = "; ".join(f"{_range(number)}: {wording.percent(of)}" for number, of in enumerate(of_all))
     alt = f"Columns. Part of the walltime that was used, and share of attempts: {said}."
     note = f"Of {wording.plural(told.attempts, 'attempt')} whose walltime is known."

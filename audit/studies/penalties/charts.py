@@ -1,7 +1,7 @@
 """Penalties as surfaces over two resources, as in [M] figures 3 to 6.
 
 A surface is seen from the corner where nothing is used; one that never falls rises away from the
-eye, so no part of it hides another. Written as Vega-Lite by hand; ``charts`` draws it.
+eye, so no part of it hides another.
 """
 
 import math

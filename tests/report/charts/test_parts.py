@@ -13,7 +13,7 @@ def test_charts_have_shapes_beside_colours() -> None:
     drawn = parts_chart.of_contents(made)
     assert set(drawn) == {"occupied", "penalties"}
     occupied = drawn["occupied"]
-    assert occupied.title == "physics held 40.0 % of the CPUs and 10.0 % of the GPUs"
+    assert occupied.title == "Account physics held 40.0 % of the CPUs and 10.0 % of the GPUs"
     assert "physics 40.0 % of the CPUs, 10.0 % of the GPUs" in occupied.alt
     tips = re.findall('<(\\w+)[^>]*data-tip="([^"]*)"', occupied.body)
     assert tips[:3] == [

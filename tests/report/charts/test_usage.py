@@ -9,7 +9,7 @@ from tests.report.sample import HOSTILE, usage
 def test_each_account_has_a_dot_and_its_target() -> None:
     made = chart(usage())
     assert made is not None
-    assert made.title == "physics had 60.0 % of all usage; promised were 20.0 %"
+    assert made.title == "Account physics had 60.0 % of all usage; promised were 20.0 %"
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[:2] == ["physics: 60.0 % in the mean, 60.0 % to 60.0 %", "physics: target 20.0 %"]
     assert tips[-1].startswith("3 other accounts together: ")

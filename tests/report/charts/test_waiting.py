@@ -50,7 +50,9 @@ def test_who_waits_so_by_floods_alone_is_told_apart_and_no_title() -> None:
     assert [tip.partition(":")[0] for tip in tips(made)] == ["user anna", "user ben"]
     only = waiting.peers(replace(part, users=replace(part.users, longer=(), floods=(flood,))))
     assert only is not None
-    assert only.title.startswith("Only in floods of their own do some wait longer than others")
+    assert only.title.startswith(
+        "Only in floods of their own do some wait longer: user ben waits 9 "
+    )
 
 
 def test_an_account_of_one_user_is_not_drawn_twice() -> None:

@@ -10,7 +10,7 @@ from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.style import MUTED, RULE, SIZE, WIDTH
 
 STEP = 24
-_MOST_LABEL = 170
+_MOST_LABEL = 195
 
 
 @dataclass(frozen=True, slots=True)

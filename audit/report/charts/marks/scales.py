@@ -67,7 +67,7 @@ def percent(value: float) -> str:
 
 def plain(value: float) -> str:
     """A number as ticks say it."""
-    said = f"{value:,.10g}" if abs(value) < 10_000 else _thousands(value)
+    said = f"{value:,.10g}" if abs(value) < 100_000 else _thousands(value)
     return said.replace("-", "−")
 
 
