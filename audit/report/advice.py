@@ -3,6 +3,8 @@
 ``cluster.advice`` tried them, each against a replay of today's policy on the same log.
 """
 
+from typing import Final
+
 import polars as pl
 
 from audit.metrics.attempts.fidelity import fits
@@ -10,6 +12,10 @@ from audit.model import Period
 from audit.report.advice_contents import MOST, Advice, Advised, Change, Loser
 from audit.store import queries
 from audit.store.database import Connection
+
+GROWTH: Final = 0.1
+GROWTH_S: Final = 60
+"""From such a growth of its mean wait on, a class is told of though it may be chance."""
 
 
 def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
@@ -48,8 +54,13 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
 
 def _advice(rows: pl.DataFrame, resource: str) -> Advice:
     row = rows.row(0, named=True)
-    losing = rows.filter(pl.col("part_outcome") == "loses").sort(
-        pl.col("difference_s") * pl.col("part_attempts"), descending=True, maintain_order=True
+    loses = pl.col("part_outcome") == "loses"
+    grows = pl.col("difference_s") >= pl.max_horizontal(GROWTH_S, GROWTH * pl.col("part_today_s"))
+    losing = rows.filter(loses | ((pl.col("part_outcome") == "unclear") & grows)).sort(
+        loses,
+        pl.col("difference_s") * pl.col("part_attempts"),
+        descending=True,
+        maintain_order=True,
     )
     return Advice(
         change=row["change"],
@@ -61,9 +72,11 @@ def _advice(rows: pl.DataFrame, resource: str) -> Advice:
         saved_s=row["saved_s"],
         losers=tuple(
             Loser(
+                part["part_dimension"],
                 part["part"],
                 Change(part["difference_s"], part["lower_s"], part["upper_s"]),
                 part["part_attempts"],
+                part["part_outcome"] == "loses",
             )
             for part in losing.iter_rows(named=True)
         ),

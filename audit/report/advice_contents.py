@@ -18,13 +18,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Loser:
-    """A width class that would wait longer."""
+    """A width or walltime class that would wait longer."""
 
-    width: str
-    """Its label, such as ``65-128``."""
+    dimension: str
+    """``width_class`` or ``walltime_class``."""
+    label: str
+    """Such as ``65-128``, or ``0-1h``."""
     wait: Change
     """> 0, of its mean wait."""
     attempts: int
+    certain: bool
+    """Whether that is beyond chance; else it is a tenth of the wait or more, and may be chance."""
 
 
 @dataclass(frozen=True, slots=True)

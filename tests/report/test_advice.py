@@ -53,11 +53,18 @@ def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **othe
     database.insert(con, "advice_result", pl.DataFrame([row | other]))
 
 
-def _part(con: Connection, width: str, attempts: int, difference: int, outcome: str) -> None:
+def _part(
+    con: Connection,
+    width: str,
+    attempts: int,
+    difference: int,
+    outcome: str,
+    dimension: str = "width_class",
+) -> None:
     row = {
         **_KEY,
         "change": RESERVE,
-        "dimension": "width_class",
+        "dimension": dimension,
         "dimension_value": width,
         "attempts": attempts,
         "users": 9,
@@ -103,7 +110,7 @@ def test_what_helps_is_told_with_who_loses(con: Connection) -> None:
     _part(con, "65-128", 30, -32_400, "gains")
     found = _read(con)
     (one,) = found.changes
-    assert [loser.width for loser in one.losers] == ["1", "2"]  # 500 · 240 > 10 · 3600
+    assert [loser.label for loser in one.losers] == ["1", "2"]  # 500 · 240 > 10 · 3600
     assert found.believed
     assert advice.doubt(found) == advice.nothing(found) == ""
     assert advice.sentences(one, believed=True) == (
@@ -125,6 +132,22 @@ def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> N
         "Try this: reserve for the first four in the queue instead of one. In replays, jobs wait "
         "9 h less (6–12 h)."
     )
+
+
+def test_classes_of_walltimes_lose_too_and_what_may_be_chance_is_said_to(con: Connection) -> None:
+    _tried(con)
+    _part(con, "0-1h", 500, 240, "loses", "walltime_class")
+    _part(con, "unknown", 5, 99, "unclear", "walltime_class")  # less than a tenth of 1,000
+    _part(con, "2", 900, 3_600, "unclear")
+    _part(con, "all", 900, 3_600, "loses", "all")
+    told = advice.sentences(_read(con).changes[0], believed=True)
+    assert told.endswith(
+        "(6–12 h), jobs that ask for up to 1 h 4 min more, perhaps 2-CPU jobs 60 min more."
+    )
+    _part(con, ">24h", 900, 60, "loses", "walltime_class")
+    _part(con, "4-12h", 900, 60, "loses", "walltime_class")
+    told = advice.sentences(_read(con).changes[0], believed=True)
+    assert told.endswith("jobs that ask for 4–12 h 1 min more, 2 other classes longer too.")
 
 
 def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:

@@ -6,13 +6,13 @@ worded as one.
 
 from typing import Final
 
-from audit.report.advice_contents import Advice, Advised, Change
+from audit.report.advice_contents import Advice, Advised, Change, Loser
 from audit.report.contents import Figure
 from audit.report.text import wording
 
 _TITLE: Final = 160
 _NAMED: Final = 2
-"""So many width classes that would lose are named; of others their number."""
+"""So many classes that would lose are named; of others their number."""
 
 
 def doubt(advised: Advised) -> str:
@@ -46,14 +46,29 @@ def sentences(advice: Advice, *, believed: bool) -> str:
     whom = wording.first_upper(whom) if believed else f"In replays, {whom}"
     value, between = rounded(advice.gain)
     told = [f"{whom} wait {value} less{between and f' ({between})'}"]
-    told += [
-        f"{jobs(advice, loser.width)} {rounded(loser.wait)[0]} more"
-        for loser in advice.losers[:_NAMED]
-    ]
+    for loser in advice.losers[:_NAMED]:
+        perhaps = "" if loser.certain else "perhaps "
+        told.append(f"{perhaps}{_losing(advice, loser)} {rounded(loser.wait)[0]} more")
     more = len(advice.losers) - _NAMED
     if more > 0:
-        told.append(f"{more} other width{'s' if more > 1 else ''} longer too")
+        told.append(f"{more} other class{'es' if more > 1 else ''} longer too")
     return f"{title}. {', '.join(told)}."
+
+
+def _losing(advice: Advice, loser: Loser) -> str:
+    """The jobs of a class, such as ``1-CPU jobs``, ``jobs that ask for 1–4 h``."""
+    if loser.dimension == "width_class":
+        return jobs(advice, loser.label)
+    return _ASKING.get(loser.label, "jobs that ask for no known time")
+
+
+_ASKING: Final = {
+    "0-1h": "jobs that ask for up to 1 h",
+    "1-4h": "jobs that ask for 1–4 h",
+    "4-12h": "jobs that ask for 4–12 h",
+    "12-24h": "jobs that ask for 12–24 h",
+    ">24h": "jobs that ask for over 24 h",
+}
 
 
 def jobs(advice: Advice, width: str) -> str:

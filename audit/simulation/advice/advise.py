@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import population, width
+from audit.metrics.attempts.peers import waits
 from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Period, Pool
 from audit.simulation.advice import judging
@@ -71,7 +72,7 @@ PARTS: Final = pl.Schema(
         "outcome": pl.String,
     }
 )
-"""One row for all attempts, and for each width class, of each change that was tried."""
+"""One row for all attempts, each width and each walltime class, of each change tried."""
 
 
 class Advice(NamedTuple):
@@ -183,11 +184,11 @@ def _tried(
     today: Scenario, tried: Sequence[Candidate], period: Period, now: int, seed: int
 ) -> list[_Told]:
     """Replays what is tried, and judges it."""
-    compared, waits = _replayed(today, tried, period, now)
-    if not waits or not judging.enough(compared):
+    compared, after = _replayed(today, tried, period, now)
+    if not after or not judging.enough(compared):
         return [_Told(one, Judgement.unsupported) for one in tried]
-    differences = np.array([wait - compared.wait for wait in waits.values()])
-    verdicts = dict(zip(waits, judging.judge(compared, differences, seed), strict=True))
+    differences = np.array([wait - compared.wait for wait in after.values()])
+    verdicts = dict(zip(after, judging.judge(compared, differences, seed), strict=True))
     told = [
         _Told(one, verdict.judgement, verdict)
         if (verdict := verdicts.get(one.change))
@@ -198,7 +199,7 @@ def _tried(
     return [
         one._replace(
             place=best.index(one.candidate.change) + 1,
-            swayed=judging.swayed(compared, waits[one.candidate.change] - compared.wait, seed),
+            swayed=judging.swayed(compared, after[one.candidate.change] - compared.wait, seed),
         )
         if one.candidate.change in best
         else one
@@ -243,14 +244,15 @@ def _replayed(
         .fill_null(-1)
         .to_numpy()
         .astype(np.int64),
+        waits.walltime_class(held["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
     )
-    waits: dict[str, Floats] = {}
+    after: dict[str, Floats] = {}
     for one in tried:
         again = starts(one.after)[rows]
         if (again != NEVER).all():
-            waits[one.change] = (again - arrival).astype(np.float64)
-    return compared, waits
+            after[one.change] = (again - arrival).astype(np.float64)
+    return compared, after
 
 
 def _row(told: _Told) -> tuple[object, ...]:
@@ -285,4 +287,7 @@ def _parts(told: _Told) -> Iterator[tuple[object, ...]]:
 
 def _named(part: Difference) -> tuple[str, str | None]:
     """Dimension and value of a part."""
-    return ("all", None) if part.width is None else ("width_class", width.order()[part.width])
+    if part.number is None:
+        return part.dimension, None
+    names = width.order() if part.dimension == "width_class" else waits.WALLTIMES
+    return part.dimension, names[part.number]

@@ -11,7 +11,8 @@ where units are few.
 
 *Supported* is a change by which one of the two means is less beyond chance, by at least a minute
 and 5 % of today's; *outweighed*, if so, where all together would wait longer in sum, or those who
-wait longest today would, beyond chance. Width classes gain and lose by plain 95 % intervals.
+wait longest today would, beyond chance. Width and walltime
+classes gain and lose by plain 95 % intervals.
 
 Sources: SPEC §5, *Uncertainty*; B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap
 (1993), §13.3.
@@ -21,7 +22,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,9 @@ WORTH_S: Final = 60
 WORTH: Final = 0.05
 
 
+Dimension = Literal["all", "width_class", "walltime_class"]
+
+
 class Judgement(StrEnum):
     """What is made of a change."""
 
@@ -64,14 +68,16 @@ class Compared(NamedTuple):
     stretch: Ints  # [n], in which stretch of time each arrived, from 0 on
     day: Ints  # [n]
     width: Ints  # [n], number of the width class; −1: unknown
+    walltime: Ints  # [n], number of the class of what each asks for today
     wait: Floats  # [n], today, s
 
 
 class Difference(NamedTuple):
     """A mean after the change less today's, s."""
 
-    width: int | None
-    """The class; None: all attempts."""
+    dimension: Dimension
+    number: int | None
+    """Of the class; None: all attempts."""
     attempts: int
     users: int
     today: float
@@ -85,6 +91,10 @@ class Difference(NamedTuple):
         return outcome(self.value, self.lower, self.upper)
 
 
+_Part = tuple[Dimension, int | None]
+_ALL: Final[_Part] = ("all", None)
+
+
 class Verdict(NamedTuple):
     """What a change does."""
 
@@ -94,7 +104,7 @@ class Verdict(NamedTuple):
     saved: float
     """How much less all wait in sum, s; < 0: more."""
     parts: tuple[Difference, ...]
-    """All attempts, then width classes from narrow to wide."""
+    """All attempts, then width classes from narrow to wide, and walltime classes."""
 
 
 def enough(compared: Compared) -> bool:
@@ -140,9 +150,17 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     """
     worst = worst_off(compared)
     everybody = np.ones(len(compared.wait), np.bool_)
-    asked: dict[int | None, Bools] = {None: everybody}
+    asked: dict[_Part, Bools] = {_ALL: everybody}
     if worst is not None:
-        asked[worst] = compared.width == worst
+        asked["width_class", worst] = compared.width == worst
+    parts_of: dict[_Part, Bools] = {_ALL: everybody}
+    by: dict[Dimension, Ints] = {
+        "width_class": compared.width,
+        "walltime_class": compared.walltime,
+    }
+    for dimension, classes in by.items():
+        for number in np.unique(classes[classes >= 0]).tolist():
+            parts_of[dimension, number] = classes == number
     units = (compared.user, compared.stretch)
     far = [
         _far_ends(unit, list(asked.values()), differences, seed + k) for k, unit in enumerate(units)
@@ -151,14 +169,10 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     verdicts = []
     for change, difference in enumerate(differences):
         means = [
-            _difference(compared, width, rows, difference, hull(*(ends[change][k] for ends in far)))
-            for k, (width, rows) in enumerate(asked.items())
+            _difference(compared, part, rows, difference, hull(*(ends[change][k] for ends in far)))
+            for k, (part, rows) in enumerate(asked.items())
         ]
-        parts = [_part(compared, None, everybody, difference, near)] + [
-            _part(compared, width, compared.width == width, difference, near)
-            for width in np.unique(compared.width).tolist()
-            if width >= 0
-        ]
+        parts = [_plain(compared, part, rows, difference, near) for part, rows in parts_of.items()]
         verdicts.append(_verdict(means, parts, float(-difference.sum())))
     return tuple(verdicts)
 
@@ -179,9 +193,9 @@ def _helps(mean: Difference) -> bool:
     return mean.outcome is Outcome.gains and -mean.value >= max(WORTH_S, WORTH * mean.today)
 
 
-def _part(
+def _plain(
     compared: Compared,
-    width: int | None,
+    part: _Part,
     rows: Bools,
     difference: Floats,
     resamples: Sequence[Resamples],
@@ -191,7 +205,7 @@ def _part(
     for unit, drawn in zip((compared.user, compared.stretch), resamples, strict=True):
         present, above, below = _by_unit(unit[rows], difference[rows])
         ends.append(drawn.ratio(present, above, below))
-    return _difference(compared, width, rows, difference, hull(*ends))
+    return _difference(compared, part, rows, difference, hull(*ends))
 
 
 def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
@@ -203,11 +217,11 @@ def _by_unit(unit: Ints, values: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _difference(
-    compared: Compared, width: int | None, rows: Bools, difference: Floats, ends: Interval
+    compared: Compared, part: _Part, rows: Bools, difference: Floats, ends: Interval
 ) -> Difference:
     number = int(np.count_nonzero(rows))
     return Difference(
-        width,
+        *part,
         number,
         len(np.unique(compared.user[rows])),
         exact_sum(compared.wait[rows]) / number,

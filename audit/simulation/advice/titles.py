@@ -31,8 +31,8 @@ def lifted(limit: Limit, resource: Resource) -> str:
 
 def opened(window: Window, resource: Resource) -> str:
     """A window that is always open."""
-    share = f"{len(window.hours)} of {WEEK} hours of the week are closed today"
-    return f"Start jobs{_of(window.scope, resource, jobs='')} at all hours ({share})"
+    hours = f"all {WEEK} hours of the week instead of {WEEK - len(window.hours)}"
+    return f"Start jobs{_of(window.scope, resource, jobs='')} at {hours}"
 
 
 def asking(users: int | None) -> str:

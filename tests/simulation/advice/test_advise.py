@@ -42,6 +42,7 @@ def one(of: Advice, change: str) -> dict[str, Any]:
 
 def parts(of: Advice, change: str) -> dict[str | None, tuple[int, str]]:
     rows = of.parts.filter(pl.col("change") == change)
+    assert rows["dimension"].is_in(["all", "width_class", "walltime_class"]).all()
     return {
         row["dimension_value"]: (row["difference_s"], row["outcome"])
         for row in rows.iter_rows(named=True)
@@ -69,6 +70,7 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
         None: (round((lost - (waits[0] - waits[1])) / 67), "gains"),
         "1": (round(lost / 66), "loses"),
         "3-4": (waits[1] - waits[0], "gains"),
+        "0-1h": (round((lost - (waits[0] - waits[1])) / 67), "gains"),
     }
 
 

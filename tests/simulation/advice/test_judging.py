@@ -19,14 +19,17 @@ def compared(users: int = 20, weeks: int = 40, widths: int = 1, wait: float = 3_
     """One attempt of each user in each week; classes take turns from week to week."""
     user = np.tile(np.arange(users), weeks)
     stretch = np.repeat(np.arange(weeks), users)
-    return Compared(user, stretch, 7 * stretch, stretch % widths, np.full(len(user), wait))
+    walltime = np.zeros(len(user), np.int64)
+    return Compared(
+        user, stretch, 7 * stretch, stretch % widths, walltime, np.full(len(user), wait)
+    )
 
 
 def test_what_helps_everybody_is_supported() -> None:
     held = compared()
     (verdict,) = judge(held, np.full((1, 800), -600.0), seed=1)
     assert verdict.judgement is Judgement.supported
-    assert verdict.by[1:] == (800, 20, 3_600.0, -600.0, -600.0, -600.0)
+    assert verdict.by[2:] == (800, 20, 3_600.0, -600.0, -600.0, -600.0)
     assert verdict.saved == 800 * 600
 
 
@@ -91,9 +94,12 @@ def test_those_who_wait_longest_are_judged_apart() -> None:
     helped = np.where(held.width == 1, -7_200.0, 30.0)
     (verdict,) = judge(held, helped[None], seed=1)
     assert verdict.judgement is Judgement.supported
-    assert verdict.by.width == 1
-    assert [(part.width, part.outcome.value) for part in verdict.parts] == [
-        *((None, "gains"), (0, "loses"), (1, "gains"))
+    assert (verdict.by.dimension, verdict.by.number) == ("width_class", 1)
+    assert [(part.dimension, part.number, part.outcome.value) for part in verdict.parts] == [
+        ("all", None, "gains"),
+        ("width_class", 0, "loses"),
+        ("width_class", 1, "gains"),
+        ("walltime_class", 0, "gains"),
     ]
 
 
@@ -102,7 +108,7 @@ def test_what_costs_more_than_it_saves_is_outweighed() -> None:
     held = held._replace(wait=np.where(held.width == 1, 36_000.0, 60.0))
     helped = np.where(held.width == 1, -7_200.0, 2_500.0)
     (verdict,) = judge(held, helped[None], seed=1)
-    assert verdict.by.width == 1
+    assert (verdict.by.dimension, verdict.by.number) == ("width_class", 1)
     assert verdict.judgement is Judgement.outweighed
     assert verdict.saved == -helped.sum() < 0
 

@@ -38,6 +38,8 @@ LEVELS: Final = ((True, 1), (False, 1), (False, 7), (False, 30))
 """Whether partition and qos are the same, and within how many days they arrive; widening."""
 WALLTIMES_S: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 """Upper ends of the bounded walltime classes."""
+WALLTIMES: Final = ("0-1h", "1-4h", "4-12h", "12-24h", ">24h", "unknown")
+"""What the classes are called, in the order of ``walltime_class``."""
 
 READ: Final = (
     *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
@@ -80,7 +82,7 @@ class Alike:
 
         ``held`` has the columns of ``READ``.
         """
-        width, walltime = _codes(held["width_class"]), _walltime_class(held["walltime_s"])
+        width, walltime = _codes(held["width_class"]), walltime_class(held["walltime_s"])
         alike = width * (len(WALLTIMES_S) + 2) + walltime
         place = _codes(held["partition"]), _codes(held["qos"])
         qos = int(place[1].max(initial=0)) + 1
@@ -173,8 +175,8 @@ def by_period(held: pl.DataFrame, periods: Sequence[Period]) -> list[tuple[int, 
     return [(cut, mine) for cut, mine in zip([*cuts, _NEVER], parts, strict=True) if len(mine)]
 
 
-def _walltime_class(walltime: pl.Series) -> Ints:
-    """0 … for the bounded classes, then longer, then unknown."""
+def walltime_class(walltime: pl.Series) -> Ints:
+    """Walltimes in s to classes: 0 … for the bounded ones, then longer, then unknown."""
     classes = np.searchsorted(WALLTIMES_S, _ints(walltime.fill_null(0)), side="left")
     unknown = walltime.is_null().to_numpy()
     return np.where(unknown, len(WALLTIMES_S) + 1, classes).astype(np.int64)
