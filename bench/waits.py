@@ -1,14 +1,14 @@
 """Why attempts of real logs waited: makes the pages ``docs/studies/*-waits.md``.
 
 What a user would run on each log of the folder that ``FAIRAUDIT_REAL_LOGS`` names: an audit, whose
-database tells the anatomy of waits and the most overtaken attempts; ``fit-policy``; ``explain``.
+database tells the anatomy of waits and the most overtaken attempts, with and without fitted rules;
+``fit-policy``; ``explain``.
 
     FAIRAUDIT_REAL_LOGS=… python bench/waits.py [FOLDER]
 
 What was finished in FOLDER is taken from there.
 """
 
-import base64
 import csv
 import html
 import json
@@ -20,15 +20,15 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from audit.report.charts.drawing import alone
+
 LOGS = {
     "kth-sp2": "KTH-SP2-1996-2.1-cln",
     "lanl-cm5": "LANL-CM5-1994-4.1-cln",
     "unilu-gaia": "UniLu-Gaia-2014-1",
 }
 DOCS = Path(__file__).parent.parent / "docs" / "studies"
-PICTURE = re.compile(
-    r'<img class="still" src="data:image/svg\+xml;charset=utf-8;base64,([^"]+)" alt="([^"]*)"'
-)
+PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
 PARTS = {
     "room": "room",
     "shared": "room, others first",
@@ -46,6 +46,14 @@ TITLES = {
     "told_upper": "to",
 }
 EXPLAINED = 3
+FIDELITY = {
+    "agreement": "agreement of those that waited",
+    "waited_foreseen_share": "foreseen, of those that waited",
+    "forward_correlation": "rank correlation of forward starts",
+    "waited_forward_correlation": "of those that waited",
+    "wait_correlation": "rank correlation of a replay",
+    "unexplained_wait_share": "unexplained, of all waiting",
+}
 
 SHARES = """
     SELECT
@@ -111,6 +119,20 @@ def anatomy(database: Path) -> list[str]:
     return table(["width", "attempts", *PARTS.values()], rows)
 
 
+def fidelity(plain: Path, fitted: Path) -> list[str]:
+    """How well each of two audits knows the site."""
+    query = "SELECT metric, value FROM fidelity"
+    before, after = (
+        {row["metric"]: float(str(row["value"])) for row in asked(database, query)}
+        for database in (plain, fitted)
+    )
+    rows = [
+        [title, f"{before[metric]:.3f}", f"{after[metric]:.3f}"]
+        for metric, title in FIDELITY.items()
+    ]
+    return table(["", "fcfs + easy", "as fitted"], rows)
+
+
 def rows_of(path: Path) -> list[list[str]]:
     """A CSV file, header first, numbers short."""
 
@@ -132,17 +154,19 @@ def pictures(page: Path, title: str) -> list[str]:
     folder = DOCS / title
     folder.mkdir(parents=True, exist_ok=True)
     for number, found in enumerate(PICTURE.finditer(page.read_text(encoding="utf-8")), 1):
-        (folder / f"fit-{number}.svg").write_bytes(base64.b64decode(found[1]))
-        said = html.unescape(found[2])
+        (folder / f"fit-{number}.svg").write_text(alone(found[0]) + "\n", encoding="utf-8")
+        said = html.unescape(found[1])
         lines += [f"![{said.partition('. ')[0]}]({title}/fit-{number}.svg)", "", said, ""]
     return lines
 
 
 def made(title: str, log: Path, folder: Path) -> str:
     """The page of a log."""
-    database = folder / "audit.duckdb"
+    database, plain = folder / "audit.duckdb", folder / "plain"
     if not database.exists():
         fairaudit("audit", log, "--out", folder, "--no-pdf")
+    if not (plain / "audit.duckdb").exists():
+        fairaudit("audit", log, "--out", plain, "--no-pdf", "--no-fit")
     if not (folder / "fit-policy.html").exists():
         fairaudit("fit-policy", log, "--out", folder)
     name = LOGS[title]
@@ -150,11 +174,15 @@ def made(title: str, log: Path, folder: Path) -> str:
     lines += ["## The waits taken apart, without a model", "", f"`fairaudit audit {log.name}`", ""]
     lines += anatomy(database)
     lines += ["## How the site decides", "", f"`fairaudit fit-policy {log.name}`", ""]
-    for part in ("elements", "compared", "unexplained"):
+    for part in ("elements", "compared", "in-week", "unexplained"):
         header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
         lines += table(header, rows)
     lines += pictures(folder / "fit-policy.html", title)
-    lines += ["## The most overtaken attempts under fcfs + easy", ""]
+    lines += ["## What an audit makes of it", ""]
+    lines += [f"`fairaudit audit --no-fit {log.name}` and `fairaudit audit {log.name}`: over the"]
+    lines += ["whole log, with those of the rules above that gain where nothing was fitted.", ""]
+    lines += fidelity(plain / "audit.duckdb", database)
+    lines += ["## The most overtaken attempts under these rules", ""]
     for row in asked(database, OVERTAKEN):
         told = fairaudit("explain", row["job_id"], "--db", database)
         story, _, _ = told.partition("\n\nThe wait taken apart")

@@ -22,7 +22,12 @@ def inline(chart: Chart) -> str:
 
 def still(chart: Chart) -> str:
     """A picture by itself, on light ground."""
-    own = _svg(chart, 'xmlns="http://www.w3.org/2000/svg"')
+    return alone(_svg(chart, _ALONE))
+
+
+def alone(svg: str) -> str:
+    """A picture of a page, or of ``still``, by itself."""
+    own = re.sub(r'role="img" aria-label="[^"]*"', _ALONE, svg, count=1)
     seen = re.sub(r'<g fill="none" pointer-events="all">.*?</g>', "", own)
     return re.sub(r' data-tip="[^"]*"', "", _VARIABLE.sub(_light, seen))
 
@@ -36,6 +41,7 @@ def png(chart: Chart, scale: float) -> bytes:
     return bytes(vl_convert.svg_to_png(on_white, scale=scale))
 
 
+_ALONE: Final = 'xmlns="http://www.w3.org/2000/svg"'
 _VARIABLE: Final = re.compile(r'(?<=")var\(--([a-z]+)\)(?=")')
 
 

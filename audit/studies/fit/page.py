@@ -15,6 +15,7 @@ from audit.studies.fit.compute import pictures
 from audit.studies.fit.compute.forwards import Fidelity
 from audit.studies.fit.compute.judging import Standing
 from audit.studies.fit.compute.outcome import Kept, Outcome, Remains
+from audit.studies.fit.compute.pictures import Part
 from audit.studies.fit.compute.search import Gain, Tried
 from audit.studies.page import Column, Columns, Section, Study, Table, by_pool, table
 
@@ -97,7 +98,10 @@ def _sections(found: Found) -> tuple[Section, ...]:
     resource = found.pool.resource.value
     return (
         Section("What was found", (_FOUND, _elements(outcome, resource), *_chains(outcome))),
-        Section("How much better that is", (_BETTER, _compared(outcome), *_over_time(outcome))),
+        Section(
+            "How much better that is",
+            (_BETTER, _compared(outcome), *_over_time(outcome), _in_week(outcome)),
+        ),
         Section("What stays unexplained", (_STAYS, _left(outcome), *_limits(outcome, resource))),
         Section("What was tried", (_TRIED, _all(outcome, resource))),
     )
@@ -197,6 +201,19 @@ def _over_time(outcome: Outcome) -> tuple[Chart, ...]:
             pictures.by_hour(outcome),
         ),
     )
+
+
+def _in_week(outcome: Outcome) -> Table:
+    columns: Columns[Part] = (
+        Column("Started", "hours", "text"),
+        Column("Jobs that waited", "attempts", "count"),
+        Column("Agreement as assumed", "assumed", "percent"),
+        Column("as fitted", "fitted", "percent"),
+    )
+    clock = words.clock(outcome.fitted.site.pool.zone)
+    note = f"Of the jobs that arrived in the last 40 % of the log. Clock: {clock}."
+    rows = pictures.by_part_of_week(outcome)
+    return table("in-week", "Agreement by hour of the week", columns, rows, note)
 
 
 # --- what is left --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -45,6 +46,7 @@ def test_the_page_its_tables_and_the_database(files: tuple[Path, ...]) -> None:
     assert {
         *("fit-policy.html", "fit-policy-elements.csv", "fit-policy-compared.csv"),
         *("fit-policy-unexplained.csv", "fit-policy-tried.csv", "fit-policy.duckdb"),
+        "fit-policy-in-week.csv",
     } == names
     elements = pl.read_csv(files[0].with_name("fit-policy-elements.csv"))
     assert elements["kind"].sort().to_list() == ["Limit", "Window"]
@@ -57,6 +59,11 @@ def test_the_page_its_tables_and_the_database(files: tuple[Path, ...]) -> None:
     assert compared["forward_waited"][1] > compared["forward_waited"][0]
     tried = pl.read_csv(files[0].with_name("fit-policy-tried.csv"))
     assert tried["kept"].sum() == elements.height
+    week = pl.read_csv(files[0].with_name("fit-policy-in-week.csv"))
+    assert week.height == 8
+    for name, agreement in zip(("assumed", "fitted"), compared["agreement"], strict=True):
+        weighed = np.average(week[name].to_numpy(), weights=week["attempts"].to_numpy())
+        assert weighed == pytest.approx(agreement, abs=0.001)
     page = files[0].read_text()
     assert "No more than 3 jobs of each user run at one time" in page
     assert "Mon–Fri 08–17" in page

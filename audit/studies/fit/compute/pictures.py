@@ -6,15 +6,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Limit
 from audit.simulation.workload import NEVER, Ints
 from audit.studies.fit.compute import levels
-from audit.studies.fit.compute.hours import HOUR_S, WEEK, hour_of_week
+from audit.studies.fit.compute.hours import DAY, HOUR_S, WEEK, hour_of_week
 from audit.studies.fit.compute.judging import Decided
 from audit.studies.fit.compute.observed import Observed, trials_of
 from audit.studies.fit.compute.outcome import Outcome
 
 WEEK_S: Final = WEEK * HOUR_S
+WEEKEND: Final = 5 * DAY
+QUARTER: Final = 6
+"""Hours of a day in one part."""
 
 
 class Line(NamedTuple):
@@ -22,6 +26,17 @@ class Line(NamedTuple):
 
     name: str
     values: tuple[float, ...]
+
+
+class Part(NamedTuple):
+    """A part of the week."""
+
+    hours: str
+    attempts: int
+    """That waited longer than the tolerance, and started in it."""
+    assumed: float | None
+    """Agreement over those, as the site was assumed at first."""
+    fitted: float | None
 
 
 class Levels(NamedTuple):
@@ -74,6 +89,30 @@ def _late_hours(observed: Observed, decided: Decided, since: int, zone: str) -> 
     low = np.maximum(begin[place], hour * HOUR_S)
     high = np.minimum(until[place], (hour + 1) * HOUR_S)
     return hour_of_week(low, zone), high - low
+
+
+def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
+    """Agreement over those told of that waited, by when in the week they started."""
+    observed = found.observed
+    waited = found.told & (observed.wait > TOLERANCE_S)
+    hour = hour_of_week(observed.work.start[waited], found.fitted.site.pool.zone)
+    weekend, quarter = hour >= WEEKEND, hour % DAY // QUARTER
+    shares = []
+    for judged in (found.assumed, found.fitted):
+        ready, start = judged.decided.ready[waited], observed.work.start[waited]
+        on_time = (ready != NEVER) & (start - np.where(ready == NEVER, 0, ready) <= TOLERANCE_S)
+        shares.append((on_time, ~judged.decided.over_capacity[waited]))
+    parts = []
+    for days, late in (("Mon–Fri", False), ("Sat–Sun", True)):
+        for number in range(DAY // QUARTER):
+            which = (weekend == late) & (quarter == number)
+            label = f"{days} {number * QUARTER:02}–{(number + 1) * QUARTER:02}"
+            agreements = [
+                float(on_time[which & known].mean()) if (which & known).any() else None
+                for on_time, known in shares
+            ]
+            parts.append(Part(label, int(which.sum()), *agreements))
+    return tuple(parts)
 
 
 def at_limit(found: Outcome, limit: Limit) -> Levels:
