@@ -131,13 +131,13 @@ def _walltimes(today: Scenario) -> Iterator[Candidate]:
 
 def _per_user(today: Scenario) -> Iterator[Candidate]:
     pool = today.pool
-    if flooding := _flooding(today):
-        most = max(pool.capacity // 4, 1)
+    half, quarter = pool.capacity // 2, pool.capacity // 4
+    if (flooding := _flooding(today)) and quarter:
+        most = quarter
         flood = Limit(most, pool.resource, None, Scope(user=flooding, size_up_to=most))
         title = titles.spread(flooding, most, pool.resource)
         yield _candidate("per_user", title, _limited(today, flood), limit=most, user=flooding)
-    for part in (2, 4):
-        most = max(pool.capacity // part, 1)
+    for most in filter(None, dict.fromkeys((half, quarter))):
         each = Limit(most, pool.resource, "user", Scope(size_up_to=most))
         title = titles.per_user(most, pool.resource)
         yield _candidate("per_user", title, _limited(today, each), limit=most, per="user")

@@ -74,6 +74,15 @@ def test_a_reservation_for_a_wide_job_that_starves() -> None:
     }
 
 
+def test_of_a_family_one_is_advised() -> None:
+    # Reservations for the first, and for the first four: only one waits at a time, so both are one.
+    found = advised(starved())
+    both = found.changes.filter(pl.col("change").str.contains("reservations"))
+    assert both["outcome"].to_list() == ["supported", "supported"]
+    assert both["gain_s"].n_unique() == 1
+    assert found.changes["place"].drop_nulls().to_list() == [1]
+
+
 def test_a_limit_that_idles_the_machine_is_lifted() -> None:
     # Twelve run at a time and the last of a user's six waits five hours: 2.5 h in the mean. Without
     # the limit 24 run at a time, and the last start after two hours: an hour in the mean.

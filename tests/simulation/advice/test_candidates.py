@@ -99,6 +99,14 @@ def test_a_limit_per_user_leaves_wider_jobs_alone() -> None:
     assert quarter.after.pool.limits == (Limit(2, "cpus", "user", Scope(size_up_to=2)),)
 
 
+@pytest.mark.parametrize(("capacity", "tried"), [(1, []), (2, [1]), (3, [1]), (4, [2, 1])])
+def test_of_small_pools_no_limit_is_tried_twice(capacity: int, tried: list[int]) -> None:
+    own = pool(capacity, Policy())
+    scenario = Scenario(log([Job(0, HOUR, 1, 0)], own, days=1), own)
+    limits = [one.after.pool.limits[0].most for one in of("per_user", scenario)]
+    assert limits == tried
+
+
 def test_who_brings_a_flood_is_limited_alone() -> None:
     own = pool(8, Policy())
     flood = [Job(k, 8 * HOUR, 1, 0) for k in range(6)]  # 48 CPU-hours, a quarter of a day's 192
