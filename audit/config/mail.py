@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from audit.config.sections import Section
 
-SUBJECT_NAMES = ("cluster", "period", "from", "to", "state", "accounts")
+SUBJECT_NAMES = ("cluster", "period", "from", "to", "state", "accounts", "verdict")
 """What ``mail.subject`` may name."""
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -59,7 +59,7 @@ class Mail(Section):
     sender: str | None = None
     domains: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
-    subject: str = "Fairness of {cluster}, {period}"
+    subject: str = "{cluster}, {period}: {verdict}"
     message_id_domain: str | None = None
     backlog: int = Field(default=7, ge=1)
     corrections: bool = False

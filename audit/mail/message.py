@@ -18,10 +18,11 @@ from typing import Final
 from audit.report.charts import drawing
 from audit.report.charts import pool as charts
 from audit.report.contents import Contents, Entity, PoolPart
+from audit.report.judgement.page_one import PageOne, Trust, page_one
+from audit.report.judgement.questions import Question
 from audit.report.render import export
 from audit.report.render import page as render
-from audit.report.text import wording
-from audit.report.text.findings import Finding, findings
+from audit.report.text import advice, wording
 from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State
 
@@ -89,7 +90,10 @@ class Letter:
     title: str
     standing: Standing
     notices: tuple[Notice, ...]
-    findings: tuple[Finding, ...]
+    verdict: str  # one sentence or two; empty to whom accounts alone are told of
+    trust: tuple[Trust, ...]
+    questions: tuple[Question, ...]
+    todo: tuple[str, ...]  # what could be done
     parts: tuple[Part, ...]
     pictures: tuple[Picture, ...]
     files: tuple[File, ...]
@@ -121,17 +125,19 @@ def compose(
         files: attachments.
         remarks: sentences about the mail itself.
     """
-    about = findings(contents)
-    if not wish.whole:  # the others are of everybody; this one stands beside all fair start times
-        about = tuple(finding for finding in about if finding.subject == "Model fidelity")
+    one = page_one(contents)
     span = contents.span
     days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
     return Letter(
-        subject=headline(contents, standing.state, subject, wish, corrected=corrected),
+        subject=headline(contents, standing.state, subject, wish, one, corrected=corrected),
         title=f"Fairness of {wording.name(contents.cluster)}, {days}",
         standing=standing,
         notices=notices(contents),
-        findings=about,
+        # what names others is for those who get the whole
+        verdict=one.verdict.sentence if one and wish.whole else "",
+        trust=one.trust if one else (),
+        questions=one.questions if one and wish.whole else (),
+        todo=_todo(one) if one and wish.whole else (),
         parts=tuple(_parts(contents, wish.accounts)),
         pictures=tuple(pictures),
         files=tuple(files),
@@ -157,6 +163,7 @@ def headline(
     state: State,
     template: str,
     wish: Wish,
+    one: PageOne | None,
     *,
     corrected: bool = False,
 ) -> str:
@@ -171,15 +178,39 @@ def headline(
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
         "accounts": ", ".join(wording.name(account) for account in accounts) or "all accounts",
     }
+    names["verdict"] = names["accounts"] if accounts else _verdict(one)
     # in one go: what a name holds is not looked at again
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
-    if accounts and "{accounts}" not in template:
+    if accounts and not {"{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template)):
         line = f"{line}: {names['accounts']}"
     if corrected:
         line = f"Corrected: {line}"
     if state is not State.COMPLETE and "{state}" not in template:
         line = f"{names['state']} {line}"
     return wording.name(line, 200)
+
+
+def _verdict(one: PageOne | None) -> str:
+    """The verdict as a subject says it, and what is better or worse than before."""
+    if one is None:
+        return "no data"
+    change = one.questions[0].difference
+    if change is None or change.better is None or one.place.pool.trend is None:
+        return one.verdict.short
+    side = "better" if change.better else "worse"
+    return f"{one.verdict.short}; {side} than {one.place.pool.trend.before}"
+
+
+def _todo(one: PageOne) -> tuple[str, ...]:
+    advised = one.place.pool.advised
+    if not advised.changes:
+        return (advice.nothing(advised),)
+    return tuple(
+        advice.sentences(change, believed=advised.believed) for change in advised.changes[:_TODO]
+    )
+
+
+_TODO: Final = 2
 
 
 def _parts(contents: Contents, accounts: Sequence[str]) -> Iterator[Part]:

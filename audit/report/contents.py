@@ -394,6 +394,7 @@ class Example:
 class Definition:
     """What a figure means."""
 
+    key: str  # part of an address inside the page
     term: str
     meaning: str
     formula: str

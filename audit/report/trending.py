@@ -74,7 +74,17 @@ def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
         found = covering(unit, period.from_time, period.to_time, in_zone)
         if len(found) <= POINTS:
             break
-    return unit, found[-POINTS:]
+    covered = [stretch for stretch in found if 2 * _inside_s(stretch, period) >= _length(stretch)]
+    return unit, (covered or found)[-POINTS:]
+
+
+def _inside_s(stretch: Period, period: Period) -> int:
+    """How much of a stretch lies inside the period: a few hours of a month would say nothing."""
+    return min(stretch.to_time, period.to_time) - max(stretch.from_time, period.from_time)
+
+
+def _length(stretch: Period) -> int:
+    return stretch.to_time - stretch.from_time
 
 
 def _until(con: Connection, cluster: str, period: Period) -> list[Period]:

@@ -364,14 +364,15 @@ def test_who_gets_what(place: Path) -> None:
         got[mail["To"].split("@")[0]] = (mail["Subject"], said, names)
     assert set(got) == {"boss", "pi", "csv"}
     subject, text, names = got["boss"]
-    assert subject == "[STALE] Fairness of c, 2026-02"  # the log ends days before the month does
-    assert "Main findings" in text
+    # the log ends days before the month does
+    assert subject == "[STALE] c, 2026-02: cannot tell, only 15 jobs ended"
+    assert "What could be done" in text
     assert "Account 1, pool all" in text
     assert names[:2] == ["c_2026-02.pdf", "users.csv"]
     subject, text, names = got["pi"]
-    assert subject == "[STALE] Fairness of c, 2026-02: 1"
+    assert subject == "[STALE] c, 2026-02: 1"
     assert "Account 1, pool all\n  Attempts that ended: " in text
-    assert "Main findings" not in text
+    assert "What could be done" not in text
     assert "Account 2" not in text
     assert names == []
     assert got["csv"][2] == ["accounts.csv"]
@@ -399,8 +400,8 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
         for file in outbox(place)
     }
     assert subjects == {
-        "[STALE] Fairness of c, 2026-02",
-        "Corrected: Fairness of c, 2026-02",
+        "[STALE] c, 2026-02: cannot tell, only 15 jobs ended",
+        "Corrected: c, 2026-02: cannot tell, only 15 jobs ended",
     }
     restate(place, "third")
     assert deliver(place, settings) == Delivered()

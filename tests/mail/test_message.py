@@ -9,8 +9,9 @@ import pytest
 
 from audit.mail import message as mail
 from audit.report.contents import Contents
-from audit.report.text import findings
+from audit.report.judgement.page_one import page_one
 from audit.report.text.standing import Standing, State
+from audit.report.trend import Change, Estimate, Trend
 from tests.report import sample
 
 TEMPLATE = "Fairness of {cluster}, {period}"
@@ -51,8 +52,12 @@ def test_a_mail_of_the_whole_report() -> None:
     names = [part.get_filename() for part in message.iter_attachments()]
     assert names == ["report.pdf", "users.csv", "accounts.csv", "model-fidelity.csv"]
     plain, html = body(message, "plain"), body(message, "html")
-    for found in findings.findings(page):
-        assert found.text in plain
+    made = letter(page)
+    for told in (made.verdict, *(question.text for question in made.questions), *made.todo):
+        assert told in plain
+        assert told in html
+    read = plain[: plain.index("Attached")].strip().splitlines()
+    assert len([line for line in read if line]) <= 10
     inside = {
         part["Content-ID"]: part.get_payload(decode=True)
         for part in message.walk()
@@ -74,10 +79,9 @@ def test_what_is_not_complete_never_looks_so(state: State) -> None:
     assert made.subject == f"[{shouted}] Fairness of demo, 2026-10"
     message = sent(made)
     plain, html = body(message, "plain"), body(message, "html")
-    assert plain.splitlines()[2] == f"{shouted}: Why."
-    assert "#00664b" not in html  # green
+    assert f"{shouted}: Why." in plain.splitlines()[1:3]
     assert f"{shouted}.</strong>" in html
-    placed = mail.headline(page, state, "{cluster} {state}", WHOLE, corrected=True)
+    placed = mail.headline(page, state, "{cluster} {state}", WHOLE, None, corrected=True)
     assert placed == f"Corrected: demo [{shouted}]"
 
 
@@ -91,15 +95,15 @@ def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     for text in (plain, html):
         assert "Attempts that ended" in text
         assert "Started later than fair (strict)" in text
-        assert "Model fidelity" in text
-        assert "No attempt of this account ended in the period." in text
+        assert "EASY backfilling" in text  # how far to trust the model
+        assert "No job of this account ended in the period." in text
         assert "maths" not in text
         assert "anna" not in text
     assert "  Started later than fair (strict): 25 (25.0 %) (all of the pool: 30.0 %)" in plain
     (table,) = message.iter_attachments()
     assert [row.split(",")[0] for row in table.get_content().splitlines()] == ["account", "physics"]
     both = letter(page, replace(wish, whole=True))
-    assert both.findings == findings.findings(page)
+    assert both.verdict.startswith("Mixed.")
     assert [part.account for part in both.parts] == ["physics", "nobody"]
 
 
@@ -148,3 +152,18 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
     assert "Bcc" not in made
     assert made["Subject"] == "fails\\u000d\\u000aBcc: x@evil.org"
     assert made.get_content() == "one\n\\u001b[31mtwo\n"
+
+
+def test_the_subject_carries_the_verdict_and_whether_it_got_better() -> None:
+    change = Change("overtaken_time_mean", 900.0, Estimate(-450.0, -600.0, -60.0))
+    page = sample.contents(replace(sample.pool(), trend=Trend("month", (), (change,), "2026-09")))
+    one = page_one(page)
+    said = mail.headline(page, State.COMPLETE, "{cluster}, {period}: {verdict}", WHOLE, one)
+    assert one is not None
+    assert said == f"demo, 2026-10: {one.verdict.short}; better than 2026-09"
+    accounts = mail.Wish(False, ("physics",))
+    said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", accounts, one)
+    assert said == "demo: physics"
+    nothing = sample.empty()
+    said = mail.headline(nothing, State.EMPTY, "{cluster}: {verdict}", WHOLE, None)
+    assert said == "[EMPTY] demo: no data"

@@ -126,6 +126,7 @@ def fair_start(scale: float = 1.0, attempts: int = 1_000) -> tuple[Figure, ...]:
     return (
         *made,
         figure("overtaken_time_mean", 450.0 * scale, 300.0 * scale, 600.0 * scale, "s", attempts),
+        figure("overtaken_wait_share", 0.15, 0.12, 0.2, attempts=attempts),
         figure("unmodelled_time_mean", 900.0 * scale, 720.0 * scale, 960.0 * scale, "s", attempts),
         figure("miss_explained_share", 0.25, 0.2, 0.3, attempts=attempts),
         figure("fair_slowdown_mean", 2.5, 2.0, 3.0, attempts=attempts),

@@ -12,7 +12,6 @@ from audit.report.charts import parts as parts_chart
 from audit.report.contents import Settings
 from audit.report.decayed import LINES, usages
 from audit.report.render import page as render
-from audit.report.text import findings
 from audit.report.usage_contents import (
     Occupied,
     PenaltyChoice,
@@ -170,30 +169,19 @@ def test_the_page_says_who_occupied_what_and_what_penalties_change() -> None:
         '<td class="num">+60.0</td>',
     ):
         assert text in page, text
-    (finding,) = [
-        found for found in findings.findings(made) if found.subject == "Choice of penalty"
-    ]
-    assert finding.text == (
-        "Charged by root instead of cpu, 50.0 % of all usage would count to other users. Most "
-        "changes for user anna: 60.0 % of all usage by root, 0.0 % by cpu."
-    )
 
 
-def test_one_resource_is_said_to_leave_nothing_to_compare() -> None:
+def test_one_resource_leaves_nothing_to_compare_and_no_empty_section() -> None:
     page = render.render_html(replace(contents(), charges=known()[:1]))
-    assert "one resource alone is known" in page
+    assert "What the choice of a penalty changes" not in page
     assert "Who used how much of what" not in page
 
 
-def test_where_nothing_moves_it_is_said() -> None:
+def test_where_nothing_moves_there_is_no_picture() -> None:
     still = PenaltyOf("user", (), 2, (0.0, 0.0))
     made = replace(
         contents(),
         choice=PenaltyChoice(("cpu", "max"), replace(still, kind="account"), still),
         charges=known(),
     )
-    (finding,) = [
-        found for found in findings.findings(made) if found.subject == "Choice of penalty"
-    ]
-    assert "makes no difference whether usage is charged by cpu or max" in finding.text
     assert parts_chart.penalties(made.choice) is None

@@ -87,8 +87,8 @@ def _why(pool: PoolPart) -> str:
         said.append(f"{_rounded(room)} of all waiting passed with room")
     if series.value(figure) >= 0.01:
         said.append(
-            f"later arrivals cost jobs of {series.jobs(worst, pool)} "
-            f"{_rounded(series.value(figure))}"
+            f"for {series.jobs(worst, pool)}, {_rounded(series.value(figure))} behind later "
+            "arrivals"
         )
     return wording.first_upper("; ".join(said)) or "Why they waited"
 

@@ -21,6 +21,16 @@ class Level(StrEnum):
     """It was not computed, or chance leaves anything open."""
 
 
+def meaning(stands: Level) -> str:
+    """A level in words, for those who do not see its mark."""
+    return {
+        Level.PASS: "passes",
+        Level.WARN: "worth a look",
+        Level.FAIL: "fails",
+        Level.UNKNOWN: "not known",
+    }[stands]
+
+
 def level(figure: Figure, bound: Bound) -> Level:
     """Where a share stands.
 

@@ -27,6 +27,8 @@ class Verdict:
 
     word: Word
     sentence: str
+    short: str = ""
+    """The same for a subject line: the gravest reason, or the word."""
 
 
 def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
@@ -36,17 +38,17 @@ def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
     waiting was no competition, or too little is known, nobody can tell.
     """
     overtaken, room, longer = answers
-    clauses = _clauses(place, overtaken, room, longer)
-    if not place.pool.attempts and undated(place.pool):
-        return Verdict(Word.CANNOT_TELL, "Cannot tell: the log does not say when jobs arrived.")
     if place.pool.attempts < SMALL_SAMPLE:
-        few = wording.plural(place.pool.attempts, "job")
-        return Verdict(Word.CANNOT_TELL, f"Cannot tell: only {few} ended.")
+        why = "the log does not say when jobs arrived"
+        if place.pool.attempts or not undated(place.pool):
+            why = f"only {wording.plural(place.pool.attempts, 'job')} ended"
+        return Verdict(Word.CANNOT_TELL, f"Cannot tell: {why}.", f"cannot tell, {why}")
     word = _word(overtaken.level, room.level, longer.level)
+    clauses = _clauses(place, overtaken, room, longer)
     if not clauses:
-        return Verdict(word, _PLAIN[word])
+        return Verdict(word, _PLAIN[word], word.value)
     said = ". ".join(wording.first_upper(clause) for clause in clauses[:2])
-    return Verdict(word, f"{_FIRST[word]} {said}.")
+    return Verdict(word, f"{_FIRST[word]} {said}.", clauses[0])
 
 
 def undated(pool: PoolPart) -> int:

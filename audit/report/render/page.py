@@ -25,10 +25,11 @@ from audit.report.charts import pool as charts
 from audit.report.charts.style import WIDTH, Chart
 from audit.report.charts.usage import usage
 from audit.report.contents import SMALL_SAMPLE, Contents
+from audit.report.judgement import levels
+from audit.report.judgement.page_one import PageOne, of_pool, page_one
 from audit.report.render import export, identity, sandbox
 from audit.report.render.sandbox import Limits
 from audit.report.text import advice, belief, overtaken, tables, wording
-from audit.report.text.findings import findings
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Medium = Literal["screen", "paper"]
 
-PAPER_ROWS: Final = 50
+PAPER_ROWS: Final = 5
 """At most so many rows of a table go on paper: WeasyPrint's memory grows with them."""
 
 
@@ -158,12 +159,12 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
     span = contents.span
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
-    pictured = any((drawn.parts, *drawn.pools, *drawn.usages))
-    script = text_of("point.js") if screen and pictured else ""
+    script = text_of("point.js") + text_of("reading.js") if screen else ""
+    one = page_one(contents)
     end = span.to_time if span.whole_log else span.to_time - 1
     text = (
         _environment()
-        .get_template("report/page.html")
+        .get_template(f"report/{'page' if screen else 'paper'}.html")
         .render(
             medium=medium,
             title=(
@@ -173,7 +174,8 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             dated=datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             identity=identity.written(contents),
             contents=contents,
-            findings=findings(contents),
+            one=one,
+            others=_others(contents, one),
             notices=notices(contents),
             standing=standing(contents),
             charts=drawn.pools,
@@ -198,10 +200,16 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             rows_shown=rows,
             resource_rows=rows if screen else min(rows, 5),
             refusals_shown=200 if screen else 20,
-            inputs_shown=400 if screen else PAPER_ROWS,
+            inputs_shown=400,
         )
     )
     return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+
+
+def _others(contents: Contents, one: PageOne | None) -> list[PageOne]:
+    """What is said of the pools that page one is not about."""
+    pools = [pool for pool in contents.pools if pool.attempts]
+    return [of_pool(contents, pool) for pool in pools if one and pool is not one.place.pool]
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:
@@ -211,7 +219,8 @@ def fill(template: str, values: Mapping[str, object]) -> str:
 
 def styles(medium: Medium) -> "Markup":
     """The style sheet of a page: colours, what all pages share, what is of the medium."""
-    return trusted(style.css() + text_of("common.css") + text_of(f"{medium}.css"))
+    sheets = ("common.css", "page_one.css", f"{medium}.css")
+    return trusted(style.css() + "".join(map(text_of, sheets)))
 
 
 def trusted(text: str) -> "Markup":
@@ -266,14 +275,14 @@ def _environment() -> "Environment":
             (
                 *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
                 *("resource", "resources", "hours", "value", "bare", "interval", "width"),
-                *("points", "decay", "penalty", "first_upper"),
+                *("points", "decay", "penalty", "first_upper", "rough", "rough_interval"),
             ),
         ),
         (
             tables,
             (
                 *("worst", "best", "hidden", "gave_up", "week", "months"),
-                *("lost", "gained", "unlisted", "status", "stuck_because"),
+                *("lost", "gained", "unlisted", "status", "stuck_because", "owners", "contrary"),
             ),
         ),
         (
@@ -281,6 +290,8 @@ def _environment() -> "Environment":
             ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
         ),
         (overtaken, ("most_overtaken",)),
+        (advice, ("doubt", "nothing", "sentences")),
+        (levels, ("meaning",)),
         (advice, ("sentences", "nothing", "doubt")),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})

@@ -13,11 +13,14 @@ import polars as pl
 
 from audit.config import Metrics
 from audit.metrics.attempts import performance, users
+from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
+from audit.metrics.attempts.peers.waits import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
-from audit.model import ATTEMPTS, Pool, RecordKind, Resource
+from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
 from audit.report.contents import Definition, Example
 from audit.report.text import wording
 
@@ -52,6 +55,8 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
     return (
         _wait(attempts),
         _bounded_slowdown(attempts, metrics.tau_s),
+        _why(attempts),
+        _peers(),
         _overtaking(attempts),
         _resource_equality(attempts, metrics),
         _fair_start(metrics.tau_s),
@@ -64,8 +69,10 @@ def definitions(metrics: Metrics = _DEFAULT) -> tuple[Definition, ...]:
 
 def _wait(attempts: pl.DataFrame) -> Definition:
     return Definition(
+        "wait",
         "Attempt and wait",
-        "An attempt is one execution of a job; a job that was requeued has several. It arrives "
+        "An attempt is one execution of a job; a job that was requeued has several. Where a report "
+        "says jobs in a sentence, it counts attempts. An attempt arrives "
         "when it is submitted, or becomes eligible where the log knows that, and waits until "
         "it starts. Attempts that never started have no wait: their number, and the time "
         "until they left the queue, stand beside each figure of waits. An attempt belongs to "
@@ -84,6 +91,7 @@ def _wait(attempts: pl.DataFrame) -> Definition:
 
 def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
     return Definition(
+        "bounded-slowdown",
         "Bounded slowdown",
         "How many times longer an attempt took, waiting included, than it ran; runs shorter "
         f"than {tau_s} s count as {tau_s} s, so that trifles do not rule the mean.",
@@ -99,8 +107,71 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
     )
 
 
+def _why(attempts: pl.DataFrame) -> Definition:
+    parts = ("room", "shared", "own", "earlier", "later")
+    taken = anatomy(attempts, _POOL, _END).sort("job_number")
+    return Definition(
+        "why",
+        "Why an attempt waited",
+        "Each second of a wait belongs to one part. If the attempt would have fitted into what was "
+        "free: room, where it still would after all before it took theirs; else shared. If not, "
+        "the second is divided by who held what it lacked: its own user, others that had arrived "
+        "earlier, others that came later; down, where the pool had too little. No model is in it. "
+        "Sums of a pool do not see nodes or features, so room is the most that competition does "
+        "not explain. It is more than what sacct or XDMoD call waiting for resources, which they "
+        "take from the last Reason that was recorded.",
+        "room + shared + own + earlier + later + down = wait",
+        "fairaudit (SPEC §10)",
+        _example(
+            "The waits of the four attempts, taken apart",
+            taken,
+            ("job_id", "size", "wait_s", *(f"wait_{part}_s" for part in parts)),
+            ("Job", "CPUs", "Wait (s)", *(wording.first_upper(part) for part in parts)),
+            "",
+        ),
+    )
+
+
+def _peers() -> Definition:
+    """Five users ask for the same at the same time; the last waits longer than the others."""
+    waits = {"anna": 60, "ben": 120, "cleo": 90, "dora": 90, "emil": 600}
+    rows = [
+        (10 * number + job, user, 1, 100 * job, 100 * job + wait, 100 * job + wait + 50)
+        for number, (user, wait) in enumerate(waits.items())
+        for job in range(1, 8)
+    ]
+    described = describe(_log(tuple(rows)), [_POOL._replace(capacity=100)])
+    pool = _POOL._replace(capacity=100)
+    end = max(row[-1] for row in rows)
+    beside = peer_waits(anatomy(described, pool, end), [Period("all", 0, end)])
+    shown = beside.group_by("user").agg(
+        pl.len().alias("attempts"), pl.col("wait_s").mean(), pl.col("peer_wait_s").mean()
+    )
+    shown = shown.with_columns(ratio=pl.col("wait_s") / pl.col("peer_wait_s")).sort("user")
+    return Definition(
+        "peers",
+        "Waiting beside peers",
+        "The peers of an attempt are attempts of other users in the same pool, as wide and with as "
+        "long a walltime, that arrived at about the same time: at least 20 of at least 3 users, "
+        "each user counting once. The ratio of a user is what its attempts waited over what their "
+        "peers waited. Somebody is named only beyond chance, with all who were compared taken into "
+        "account, and only if it also holds for attempts that came when nothing else of theirs "
+        "was there: a flood makes its own waits.",
+        "ratio = Σ wait / Σ mean wait of peers;  excess = Σ (wait − mean wait of peers)",
+        "fairaudit (SPEC §10); Benjamini and Yekutieli 2001 for many comparisons",
+        _example(
+            "Five users with seven equal jobs each",
+            shown,
+            ("user", "attempts", "wait_s", "peer_wait_s", "ratio"),
+            ("User", "Jobs", "Mean wait (s)", "Of peers (s)", "Ratio"),
+            "",
+        ),
+    )
+
+
 def _overtaking(attempts: pl.DataFrame) -> Definition:
     return Definition(
+        "overtaking",
         "Overtaking",
         "An attempt is overtaken by those that arrived later and started earlier. This is not "
         "always a disadvantage: a narrow attempt may use what a wide one could not.",
@@ -131,6 +202,7 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
     )
     part = "size · used / active" if by_size else "used / number of active attempts"
     return Definition(
+        "resource-equality",
         "Resource equality",
         "At every moment, what is in use is shared out in thought among all attempts that are "
         f"waiting or running, {'in proportion to their size' if by_size else 'the same to each'}, "
@@ -161,6 +233,7 @@ def _fair_start(tau_s: int) -> Definition:
     made = fair_start_times(described, _POOL, _END, tau_s=tau_s).sort("job_number")
     strict, relaxed = (wording.number(_mean(made, f"miss_{of}_s")) for of in ("strict", "relaxed"))
     return Definition(
+        "fair-start",
         "Fair start time, miss and fair slowdown",
         "An attempt's fair start time (FST) is when it would have started had nobody arrived after "
         "it. From what ran and waited when it arrived, the policy of the pool is played forward "
@@ -171,11 +244,14 @@ def _fair_start(tau_s: int) -> Definition:
         "slowdown with the strict FST in the place of the start. The played-forward policy is a "
         "model, so a replay of the whole period under it shows how far the figures can be "
         "believed: by how much replayed starts differ from those observed, and how much of the "
-        "miss total remains without misses that are smaller than such errors. The fit is called "
-        "poor where less than half remains beyond the median error, or the ranks of replayed and "
-        "observed waits correlate by less than 0.5, and partial where less than half remains "
-        "beyond the 90th percentile.",
-        "miss = max(start − FST, 0);  overall unfairness = Σ miss / attempts with an FST;  "
+        "miss total remains without misses that are smaller than such errors. Played forward with "
+        "everybody who did come later, the model gives another start: what lies between the FST "
+        "and that is overtaken time, the cost of later arrivals; what lies between that and the "
+        "real start the model does not explain. Nobody is named by any of it unless the model "
+        f"starts {wording.rough_percent(ENOUGH_AGREEMENT)} of those that waited when the site did, "
+        f"and its waits rank as those observed by {ENOUGH_CORRELATION:g}.",
+        "miss = max(start − FST, 0);  overtaken = modelled start − FST;  "
+        "overall unfairness = Σ miss / attempts with an FST;  "
         f"fair slowdown = max(1, (FST + occupancy − arrival) / max(runtime, {tau_s} s))",
         "Sabin and Sadayappan, §3.1; fair slowdown: Klusáček and Rudová 2012, §2.3",
         _example(
@@ -212,6 +288,7 @@ def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
         "counted."
     )
     return Definition(
+        "nuwt",
         "NUWT, UWT and F",
         "The time that a user's attempts waited (TUWT) over the resource-seconds that they used "
         "(TUSA) is the user's NUWT: high where one waits long for little. UWT is its mean over "
@@ -235,6 +312,7 @@ def _nuwt(attempts: pl.DataFrame, keep_single: bool) -> Definition:
 def _machine(attempts: pl.DataFrame) -> Definition:
     did = performance.activity(attempts, _POOL.capacity, [0, _END], _END)
     return Definition(
+        "utilization",
         "Utilization and loss of capacity",
         "Utilization is the busy part of what the pool could have given over the whole period. "
         "Loss of capacity is the part that stood idle while the queue asked for at least as much: "
@@ -264,6 +342,7 @@ def _penalties() -> Definition:
         ("A tenth of the CPUs alone", 0.1, 0.0),
     )
     return Definition(
+        "penalty",
         "Penalty",
         "What each second of an attempt costs, from the parts that it held of each resource of its "
         "pool. By CPUs alone, who takes all memory and leaves the CPUs idle pays next to nothing, "
@@ -304,6 +383,7 @@ def _decayed(attempts: pl.DataFrame) -> Definition:
     oldest, middle, youngest = usage(charged, "user", one, ends, _END).usage.tolist()
     columns = (youngest, middle, oldest, used.usage[0].tolist())
     return Definition(
+        "decayed-usage",
         "Decayed usage",
         "What counts of an attempt in each second is its penalty, such as the part of its pool's "
         "CPUs that it occupied. Older seconds count less: with windows, those of each window are "

@@ -9,7 +9,7 @@ from typing import Final
 
 from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
-from audit.report.contents import Entities, Entity, Figure, PoolPart, StuckAttempt
+from audit.report.contents import SMALL_SAMPLE, Entities, Entity, Figure, PoolPart, StuckAttempt
 from audit.report.text import wording
 
 
@@ -101,6 +101,37 @@ def stuck_because(row: StuckAttempt) -> str:
     if row.cause == "reason":
         return wording.name(row.reason)
     return _CAUSES.get(row.cause or "", "not known")
+
+
+def owners(pool: PoolPart) -> tuple[Entities, ...]:
+    """Users, and accounts where these are not the same by other names."""
+    users, accounts = pool.users, pool.accounts
+    same = sorted(map(_did, users.rows)) == sorted(map(_did, accounts.rows))
+    return (users,) if same or not accounts.named else (users, accounts)
+
+
+def _did(row: Entity) -> tuple[int, int, float]:
+    return row.attempts, row.tuwt_s, row.tusa
+
+
+def contrary(pool: PoolPart) -> str:
+    """How many users fare well by one measure and badly by another, and how both can be true."""
+    judged = [
+        (row.re_unfairness_net, _net(row))
+        for row in pool.users.named
+        if row.missed is not None
+        and row.re_unfairness_net is not None
+        and row.attempts >= SMALL_SAMPLE
+    ]
+    number = sum(short * late < 0 for short, late in judged)
+    if not number:
+        return ""
+    return (
+        f"Of {wording.plural(len(judged), 'user')} with {SMALL_SAMPLE} jobs or more, "
+        f"{wording.count(number)} got more than an equal share and yet started later than fair, or "
+        "the other way round. Both can be true: shares compare what users held while they were "
+        "there, fair start times when their turn came."
+    )
 
 
 def lost(of: Entities, rows: int) -> tuple[Entity, ...]:

@@ -15,8 +15,8 @@ ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}
 def test_every_chart_is_drawn_and_described_and_says_what_it_answers() -> None:
     made = charts.of_pool(waiting(pool()))
     assert {key: chart.title for key, chart in made.items()} == {
-        "why": "40 % of all waiting passed with room; later arrivals cost jobs of over 128 CPUs "
-        "50 %",
+        "why": "40 % of all waiting passed with room; for over 128 CPUs, 50 % behind later "
+        "arrivals",
         "peers": "User anna waits 3.1 times as long as others with jobs alike",
         "waits": "Jobs of 1 CPU wait 10 min in the mean",
         "week": "Who arrives on Sun 23–24 h waits longest: 2.8 h in the mean",

@@ -49,11 +49,11 @@ def measured(
 ) -> PoolPart:
     """A pool in which so much is lost to later arrivals, and passes with room."""
     made = pool(users=(*named, "zoe") if named else ("anna", "ben"))
-    figures = (
-        *made.figures,
+    figures = (  # the first of a name counts
         figure("overtaken_wait_share", overtaken, overtaken - 0.01, overtaken + 0.01),
         figure("wait_room_share", room, room - 0.01, room + 0.01),
         figure("consumed", 1_000.0, unit="resource·s"),
+        *made.figures,
     )
     users = replace(made.users, longer=tuple(longer(name) for name in named), peered=peered)
     fair = replace(made.fair_start, fidelity=fidelity() if good else fidelity(0.1, 0.1))

@@ -21,6 +21,9 @@ pytestmark = [
 ]
 
 
+UNFOLDED = "document.querySelectorAll('details').forEach(e => { e.open = true; })"
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
@@ -97,7 +100,8 @@ def test_marks_have_the_colours_of_the_theme(
 
 def test_who_points_at_a_mark_is_told_what_it_stands_for(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 1200)
-    seen.evaluate("document.querySelector('.chart svg').scrollIntoView()")
+    seen.evaluate(UNFOLDED)
+    seen.evaluate("document.querySelector('.chart svg').scrollIntoView({block: 'center'})")
     at = seen.evaluate(
         "(() => { const box = document.querySelector('.chart [data-tip]').getBoundingClientRect();"
         " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
@@ -113,6 +117,7 @@ def test_who_points_at_a_mark_is_told_what_it_stands_for(seen: chromium.Page, pa
 
 def test_keys_go_from_mark_to_mark(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 375)
+    seen.evaluate(UNFOLDED)
     tips = seen.evaluate(
         "[...document.querySelector('.chart svg').querySelectorAll('[data-tip]')]"
         ".map(e => e.dataset.tip)"
@@ -147,3 +152,39 @@ def test_each_chart_says_what_it_shows(seen: chromium.Page, page: Path) -> None:
     seen.show(page, 1200)
     assert set(charts(seen, "e.getAttribute('role')")) == {"img"}
     assert all(label.endswith(".") for label in charts(seen, "e.getAttribute('aria-label')"))
+
+
+def test_a_link_into_a_folded_part_unfolds_it(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 1200)
+    folded = "document.getElementById('pool-1-waits').open"
+    assert seen.evaluate(folded) is False
+    seen.evaluate("document.querySelector('a[href=\"#pool-1-waits\"]') === null")
+    seen.evaluate("location.hash = '#pool-1-waits'")
+    seen.evaluate("new Promise(done => setTimeout(done, 50))")
+    assert seen.evaluate(folded) is True
+
+
+def test_tables_are_sorted_by_their_numbers(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 1200)
+    table = "[...document.querySelectorAll('#pool-1-waits table')][0]"
+    column = f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[1].dataset.sort))"
+    given = seen.evaluate(column)
+    for order in (True, False):
+        seen.evaluate(f"{table}.tHead.rows[0].cells[1].querySelector('button').click()")
+        assert seen.evaluate(column) == sorted(given, reverse=order)
+        said = seen.evaluate(f"{table}.tHead.rows[0].cells[1].getAttribute('aria-sort')")
+        assert said == ("descending" if order else "ascending")
+
+
+def test_a_user_is_found_in_every_table(seen: chromium.Page, page: Path) -> None:
+    seen.show(page, 1200)
+    shown = "[...document.querySelectorAll('table.owners tbody tr')].filter(r => !r.hidden).length"
+    everybody = seen.evaluate(shown)
+    seen.evaluate(
+        "(() => { const find = document.getElementById('find'); find.value = 'ANNA'; "
+        "find.dispatchEvent(new Event('input')); })()"
+    )
+    found = seen.evaluate(shown)
+    assert 0 < found < everybody
+    said = seen.evaluate("document.getElementById('found').textContent")
+    assert said == (f"in {found} rows" if found > 1 else "in 1 row")

@@ -60,7 +60,7 @@ def test_attempts_of_which_none_counts_are_no_figure() -> None:
     (notice,) = (notice for notice in notices(said) if "no figure" in notice.text)
     assert notice.grave
     assert notice.text.endswith("fair start times: over capacity 30, blocked 2.")
-    assert "No attempt has a fair start time that counts" in render.render_html(said)
+    assert "No job has a fair start time that counts" in render.render_html(said)
 
 
 @pytest.mark.parametrize(
