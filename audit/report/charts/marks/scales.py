@@ -61,8 +61,8 @@ def shares(values: Sequence[float], *, title: str = "", whole: bool = False) -> 
 
 def percent(value: float) -> str:
     """A part of 1 as ticks say it."""
-    said = f"{100 * value:.3g}".replace("-", "−")
-    return f"{said} %"
+    digits = f"{100 * value:,.0f}" if abs(value) >= 1 else f"{100 * value:.3g}"
+    return f"{digits.replace('-', '−')} %"
 
 
 def plain(value: float) -> str:

@@ -34,6 +34,7 @@ def test_by_hand() -> None:
     assert scales.Axis(1, 100, (), logarithmic=True).at(10) == pytest.approx(0.5)
     assert axis.between(100, 0)(8) == 0
     assert axis.at(99) == 1
+    assert [scales.percent(of) for of in (0.0005, -0.25, 10.0)] == ["0.05 %", "−25 %", "1,000 %"]
     assert [label for _, label in scales.shares([0.3]).ticks] == ["0 %", "10 %", "20 %", "30 %"]
 
 
