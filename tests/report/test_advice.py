@@ -142,12 +142,12 @@ def test_classes_of_walltimes_lose_too_and_what_may_be_chance_is_said_to(con: Co
     _part(con, "all", 900, 3_600, "loses", "all")
     told = advice.sentences(_read(con).changes[0], believed=True)
     assert told.endswith(
-        "(6–12 h), jobs that ask for up to 1 h 4 min more, perhaps 2-CPU jobs 60 min more."
+        "(6–12 h), jobs that ask for up to 1 h wait 4 min more, perhaps 2-CPU jobs 60 min more."
     )
     _part(con, ">24h", 900, 60, "loses", "walltime_class")
     _part(con, "4-12h", 900, 60, "loses", "walltime_class")
     told = advice.sentences(_read(con).changes[0], believed=True)
-    assert told.endswith("jobs that ask for 4–12 h 1 min more, 2 other classes longer too.")
+    assert told.endswith("jobs that ask for 4–12 h wait 1 min more, 2 other classes longer too.")
 
 
 def test_where_nothing_helps_it_says_of_how_many(con: Connection) -> None:

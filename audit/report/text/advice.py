@@ -56,18 +56,18 @@ def sentences(advice: Advice, *, believed: bool) -> str:
 
 
 def _losing(advice: Advice, loser: Loser) -> str:
-    """The jobs of a class, such as ``1-CPU jobs``, ``jobs that ask for 1–4 h``."""
+    """The jobs of a class, such as ``1-CPU jobs``, ``jobs that ask for 1–4 h wait``."""
     if loser.dimension == "width_class":
         return jobs(advice, loser.label)
-    return _ASKING.get(loser.label, "jobs that ask for no known time")
+    return _ASKING.get(loser.label, "jobs that ask for no known time wait")
 
 
 _ASKING: Final = {
-    "0-1h": "jobs that ask for up to 1 h",
-    "1-4h": "jobs that ask for 1–4 h",
-    "4-12h": "jobs that ask for 4–12 h",
-    "12-24h": "jobs that ask for 12–24 h",
-    ">24h": "jobs that ask for over 24 h",
+    "0-1h": "jobs that ask for up to 1 h wait",
+    "1-4h": "jobs that ask for 1–4 h wait",
+    "4-12h": "jobs that ask for 4–12 h wait",
+    "12-24h": "jobs that ask for 12–24 h wait",
+    ">24h": "jobs that ask for over 24 h wait",
 }
 
 

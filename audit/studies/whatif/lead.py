@@ -124,7 +124,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _from_to(row: Row) -> str:
-    return f"{wording.rough_duration(row['today'])} to {wording.rough_duration(row['changed'])}"
+    """Both means in one unit: ``20 h to 84 h``."""
+    today, changed = row["today"], row["changed"]
+    unit, size = wording.time_unit(today if today >= _GROWTH_S else changed)
+    before, after = (wording.two_digits(one / size) for one in (today, changed))
+    return f"{before} {unit} to {after} {unit}"
 
 
 def _figure(row: Row, sign: int = 1) -> Figure:

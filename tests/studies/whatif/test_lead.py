@@ -76,7 +76,7 @@ def test_who_loses_is_named_before_who_gains() -> None:
         part("width_class", "65-128", 20, 84, 30, 90),
     )
     assert (
-        "By width, longer would wait 65–128 (20 h to 3.5 d), 33–64 (10 h to 13 h). Less would wait "
+        "By width, longer would wait 65–128 (20 h to 84 h), 33–64 (10 h to 13 h). Less would wait "
         "1."
     ) in text
 
@@ -89,7 +89,7 @@ def test_the_class_that_may_lose_most_is_named_as_such() -> None:
         part("width_class", "65-128", 20, 84, -2, 110),
     )
     assert (
-        "By width, perhaps 65–128 (20 h to 3.5 d, 95 % interval of the change −0.1 to 4.6 d), "
+        "By width, perhaps 65–128 (20 h to 84 h, 95 % interval of the change −0.1 to 4.6 d), "
         "which may be chance."
     ) in text
     assert "9–16" not in text
