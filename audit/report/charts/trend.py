@@ -33,12 +33,12 @@ def trend(of: Trend | None) -> Chart | None:
         drawn.append(_line("of it overtaken", overtaken, size, LATER, "6 3"))
     ticks = tuple((float(k), _label(of.unit, k, point)) for k, point in enumerate(of.points))
     x = scales.Axis(-0.3, len(of.points) - 0.7, ticks)
-    y = scales.linear([highest / size], scales.plain, title=f"{_UNITS[unit]} per attempt")
+    y = scales.linear([highest / size], scales.plain)
     targets = [Target(k - 0.5, k + 0.5, _tip(point)) for k, point in known]
     body, height = lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True)
     first, last = known[0][1], known[-1][1]
     waits = [series.brief(_value(point.wait_mean)) for point in (first, last)]
-    title = f"Mean wait: {waits[0]} in {first.label}, {waits[1]} in {last.label}"
+    title = f"Mean wait: {waits[0]} in {_when(first)}, {waits[1]} in {_when(last)}"
     said = "; ".join(f"{point.label} {series.brief(_value(point.wait_mean))}" for _, point in known)
     alt = f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {said}."
     note = f"{_UNITS[unit]} per attempt, by {of.unit} in which attempts ended; band: 95 % interval."
@@ -78,6 +78,13 @@ def _label(unit: str, place: int, point: TrendPoint) -> str:
     if unit == "month" and rest.isdecimal():
         return year if rest == "01" else _MONTHS[int(rest) - 1]
     return point.label if unit in ("year", "quarter") else rest or point.label
+
+
+def _when(point: TrendPoint) -> str:
+    """As a title says it: a month by its name."""
+    year, _, rest = point.label.partition("-")
+    is_month = rest.isdecimal() and len(rest) == 2
+    return f"{_MONTHS[int(rest) - 1]} {year}" if is_month else point.label
 
 
 def _tip(point: TrendPoint) -> str:

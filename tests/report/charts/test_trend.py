@@ -18,7 +18,7 @@ MONTHS = Trend("month", tuple(point(f"1996-{10 + k}", 3.0 + k, 600.0) for k in r
 def test_the_first_and_the_last_are_compared() -> None:
     made = trend(MONTHS)
     assert made is not None
-    assert made.title == "Mean wait: 3 h in 1996-10, 5 h in 1996-12"
+    assert made.title == "Mean wait: 3 h in Oct 1996, 5 h in Dec 1996"
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0] == (
         "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), of it overtaken 10 min; 99 attempts"
