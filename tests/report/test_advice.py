@@ -9,6 +9,7 @@ import pytest
 from audit.model import Period
 from audit.report.advice import advices
 from audit.report.advice_contents import Advised, Change
+from audit.report.render.page import _environment
 from audit.report.text import advice
 from audit.store import database
 from audit.store.database import Connection
@@ -99,6 +100,20 @@ def test_nothing_tried_is_said_so(con: Connection) -> None:
     assert found == Advised()
     assert advice.nothing(found).startswith("No change was tried")
     assert advice.doubt(found) == ""
+
+
+def test_what_no_budget_allowed_is_said_so(con: Connection) -> None:
+    _tried(con, place=None, outcome="not_tried")
+    assert advice.nothing(_read(con)) == "No change was tried: the budget allows none of 1."
+
+
+def test_names_are_text_on_the_page(con: Connection) -> None:
+    _tried(con, title="Lift the limit of <script>alert(1)</script>", dimension_value=">128")
+    page = _environment().from_string("{{ one | sentences(believed=true) }}")
+    said = page.render(one=_read(con).changes[0])
+    assert "<script>" not in said
+    assert "&lt;script&gt;" in said
+    assert "Jobs of over 128 CPUs wait 9 h less" in said
 
 
 def test_what_helps_is_told_with_who_loses(con: Connection) -> None:

@@ -31,8 +31,10 @@ def nothing(advised: Advised) -> str:
     """That no change is supported, and how many were tried; nothing where one is."""
     if advised.changes:
         return ""
+    if not advised.tried and advised.not_tried:
+        return f"No change was tried: the budget allows none of {len(advised.not_tried)}."
     if not advised.tried:
-        return "No change was tried: too few jobs waited, or none may be replayed."
+        return "No change was tried: too few jobs waited, or no advice was asked for."
     tried = wording.plural(len(advised.tried), "change")
     return f"No change supported: of {tried} replayed on this log, none helps beyond chance."
 
