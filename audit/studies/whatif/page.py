@@ -327,8 +327,8 @@ def _fidelity(compared: Compared) -> Table:
 _READ: Final = (
     "Who gains has the whole 95 % interval of the difference on the better side, who loses on the "
     "worse; unclear is in between, the same is without any difference. With many accounts, about "
-    "one in twenty that neither gains nor loses will seem to. Intervals are of resampled users: that one "
-    "busy week moves the waits of many at once is not in them, and makes them too narrow.",
+    "one in twenty that neither gains nor loses will seem to. Intervals are of resampled users: "
+    "that one busy week moves the waits of many at once is not in them, and makes them too narrow.",
     "Overtaken time is what those that came later cost an attempt under the policy that made the "
     "schedule: its start less its strict fair start time, < 0 where they let it start earlier. A "
     "miss is the same without what was gained. Resource equality knows no policy.",
