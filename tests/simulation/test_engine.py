@@ -306,9 +306,9 @@ def test_depth_counts_those_started_from_the_front() -> None:
     a, b, c, d = job(0, 2, 2), job(0, 2, 2), job(0, 2, 2), job(0, 1, 2)
     log = Log((a, b, c, d), (3,))
     assert made(log, Order.fcfs, Backfill.easy) == [0, 2, 4, 0]
-    assert made(log, Order.fcfs, Backfill.easy, depth=2) == [0, 2, 4, 4]
-    assert made(log, Order.fcfs, Backfill.conservative_replan, depth=2) == [0, 2, 4, 4]
-    assert made(log, Order.fcfs, Backfill.easy, depth=3) == [0, 2, 4, 2]
+    for backfill in LIMITED:
+        assert made(log, Order.fcfs, backfill, depth=2) == [0, 2, 4, 4]
+        assert made(log, Order.fcfs, backfill, depth=3) == [0, 2, 4, 2]
 
 
 def test_window_holds_back_what_would_run_for_long() -> None:

@@ -157,6 +157,17 @@ def test_who_comes_at_the_known_fair_start_time_itself_may_go_first() -> None:
         assert forward_starts(work, policy, strict=strict).start[1] == start
 
 
+def test_a_blocked_attempt_that_comes_later_may_change_a_known_fair_start_time() -> None:
+    # 1   a a k k k j   j was expected to start at 2; k, held until then, takes the place.
+    a = Job(0, 2, 2, (1,), 0, 2, owner="ann")
+    j = Job(1, 2, 2, (1,), 5, 7, owner="bob")
+    k = Job(1, 3, 3, (1,), 2, 5, owner="cem", blocked=True)
+    work = arrays(Log((a, j, k), (1,)))
+    strict = fair_starts(work, Policy()).strict
+    assert strict[1] == 2
+    assert forward_starts(work, Policy(), strict=strict).start[1] == 5
+
+
 @given(logs(limited=True), policies(intervals=True))
 def test_who_is_alone_has_lost_nothing_to_others(log: Log, policy: Policy) -> None:
     """And whose user nobody knows has lost nothing to its own."""

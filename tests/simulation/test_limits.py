@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
-from audit.model import Backfill, Limit, Order, Policy, Pool, Resource, Scope, Window
+from audit.model import LIMITED, Backfill, Limit, Order, Policy, Pool, Resource, Scope, Window
 from audit.simulation import tabu
 from audit.simulation.check import check_simulated
 from audit.simulation.engine import simulate
@@ -66,6 +66,22 @@ def test_it_is_no_head_of_the_queue() -> None:
     records = [asked(0, 2, 6), asked(0, 4, 1), asked(0, 1, 2, "cem"), asked(0, 2, 4, "bob")]
     records.append(asked(1, 1, 4, "dot"))
     assert starts(ONE_EACH, records) == [0, 6, 0, 2, 7]
+
+
+@pytest.mark.parametrize("backfill", LIMITED)
+def test_it_is_none_of_those_that_a_pass_looks_at(backfill: Backfill) -> None:
+    # 2   a a a A A A     Passes look at two, at a and c: Ann's second is held. Where they look at
+    # 1   c c c           one, it is that one's turn at 3.
+    records = [asked(0, 1, 3), asked(0, 1, 3), asked(0, 1, 3, "cem")]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=2)) == [0, 3, 0]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=1)) == [0, 3, 6]
+    # 4   . . . b b b A   The same behind b, the head of the queue: c is the third of three.
+    # 3   c c c b b b A
+    # 2   a a a b b b .
+    # 1   a a a b b b .
+    records = [asked(0, 2, 3), asked(0, 4, 3, "bob"), asked(0, 2, 3), asked(0, 1, 3, "cem")]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=3)) == [0, 3, 6, 0]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=2)) == [0, 3, 6, 6]
 
 
 def test_conservative_takes_back_a_plan_that_a_limit_does_not_allow() -> None:

@@ -12,7 +12,7 @@ from audit.kernels.scheduling.passes.planned import (
     release_early,
 )
 from audit.kernels.scheduling.profile import NEVER, add_between, forget_past, next_multiple
-from audit.kernels.scheduling.queue import any_can_start, enqueue
+from audit.kernels.scheduling.queue import any_can_start, close_gaps, enqueue, mostly_gaps
 from audit.kernels.scheduling.space import (
     ALIVE,
     ARRIVING,
@@ -144,6 +144,8 @@ def run_passes(space: Space, model: Model, news: bool, front: bool) -> None:
     # Whether it is worth asking first if anything can start: the order or a plan would cost more.
     in_question = not conservative and (rules.order != RANK or rules.backfill == REPLAN)
     again = space.state[ALIVE] > 0
+    if mostly_gaps(space):
+        close_gaps(space)
     while again:
         if in_question and not any_can_start(space, model.jobs):
             break

@@ -3,11 +3,10 @@
 from audit.kernels.compiled import inner
 from audit.kernels.scheduling.multifactor import book_start
 from audit.kernels.scheduling.owners import charge_owner
-from audit.kernels.scheduling.profile import copy_amounts
+from audit.kernels.scheduling.profile import NEVER, copy_amounts
 from audit.kernels.scheduling.space import (
     ALIVE,
     ARRANGED,
-    BLOCK,
     BLOCK_BITS,
     BOOKED,
     CHARGED,
@@ -17,11 +16,14 @@ from audit.kernels.scheduling.space import (
     GHOST,
     HEAD,
     HUGE,
+    LOOSE,
     NOW,
     OUT_OF_ORDER,
     RANK,
     STALE,
     TAIL,
+    TIGHT,
+    UNKNOWN,
     UNPLANNED,
     WAITING,
     WIDTH,
@@ -34,6 +36,8 @@ from audit.kernels.scheduling.space import (
     may_start,
 )
 
+FEW = 8  # gaps that it takes no longer to look at than to close
+
 
 @inner
 def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules) -> None:
@@ -43,7 +47,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules) -> None:
     if state[ALIVE] == 0:
         state[HEAD] = 0
         state[TAIL] = 0
-    elif state[TAIL] == queue.shape[1] or state[TAIL] - state[HEAD] > 2 * state[ALIVE] + BLOCK:
+    elif state[TAIL] == queue.shape[1] or mostly_gaps(space):
         close_gaps(space)
     i = state[TAIL]
     if rules.order == RANK:
@@ -69,9 +73,13 @@ def place(space: Space, i: int, job: int, jobs: Jobs) -> None:
     space.queue[ESTIMATE, i] = jobs.estimate[job]
     space.queue[WIDTH, i] = jobs.width[job]
     copy_amounts(space.asked, i, jobs.request, job, space.resources)
-    space.shortest[0, i >> BLOCK_BITS] = STALE
     space.plan[i] = UNPLANNED
     space.freed[i] = 0
+    block = i >> BLOCK_BITS
+    if i == block << BLOCK_BITS:
+        space.bounds[block] = STALE
+    elif space.bounds[block] != STALE:
+        include(space, block, i)
 
 
 @inner
@@ -83,6 +91,9 @@ def leave(space: Space, i: int) -> None:
     queue[ESTIMATE, i] = HUGE
     for x in range(space.resources):
         space.asked[x, i] = HUGE
+    block = i >> BLOCK_BITS
+    if space.bounds[block] == TIGHT:
+        space.bounds[block] = LOOSE
     state[ALIVE] -= 1
     while state[HEAD] < state[TAIL] and queue[WAITING, state[HEAD]] == GAP:
         state[HEAD] += 1
@@ -108,6 +119,14 @@ def begin(space: Space, i: int, jobs: Jobs) -> bool:
     end: int = now + jobs.occupancy[job]
     hold(space, job, now + jobs.estimate[job], end, jobs)
     return end == now
+
+
+@inner
+def mostly_gaps(space: Space) -> bool:
+    """Whether gaps are the greater part of the queue."""
+    state = space.state
+    many: bool = state[TAIL] - state[HEAD] > 2 * state[ALIVE] + FEW
+    return many
 
 
 @inner
@@ -138,11 +157,33 @@ def move(space: Space, source: int, target: int) -> None:
 
 
 @inner
+def next_able(space: Space, i: int, stop: int, longest: int, left: int) -> int:
+    """The first place from ``i`` on, before ``stop``, at which one waits that may be able to start.
+
+    Of the first resource it asks for no more than is free, it takes no longer than ``longest``, and
+    it ends in the ``left`` seconds to the shadow or asks for no more than the head leaves then
+    (UNKNOWN: nobody has asked). It is no gap. Who asks for nothing fits even where less than
+    nothing is free.
+    """
+    asked, estimate = space.asked[0], space.queue[ESTIMATE]
+    free = max(space.free[0, 0], 0)
+    spare = HUGE if left == UNKNOWN else max(space.extra[0, 0], 0)
+    while i < stop and (
+        asked[i] > free or estimate[i] > longest or (estimate[i] > left and asked[i] > spare)
+    ):
+        i += 1
+    return i
+
+
+@inner
 def any_can_start(space: Space, jobs: Jobs) -> bool:
     """Whether any of those that wait fits in what is free now, and may start."""
-    for i in range(space.state[HEAD], space.state[TAIL]):
+    tail = space.state[TAIL]
+    i = next_able(space, space.state[HEAD], tail, NEVER, UNKNOWN)
+    while i < tail:
         if fits_free(space, i) and may_start(space, i, jobs):
             return True
+        i = next_able(space, i + 1, tail, NEVER, UNKNOWN)
     return False
 
 
@@ -150,23 +191,31 @@ def any_can_start(space: Space, jobs: Jobs) -> bool:
 def make_stale(space: Space, begin: int, end: int) -> None:
     """Says that the bounds of the places from ``begin`` to ``end`` hold no longer."""
     for block in range(begin >> BLOCK_BITS, (end >> BLOCK_BITS) + 1):
-        space.shortest[0, block] = STALE
+        space.bounds[block] = STALE
 
 
 @inner
-def bound(space: Space, block: int, begin: int, end: int) -> None:
-    """Finds the bounds of a block, of which only the places from ``begin`` to ``end`` matter."""
-    queue, shortest, least = space.queue, space.shortest, space.least
+def bound(space: Space, block: int, stop: int) -> None:
+    """Finds the bounds of a block, which ends before place ``stop``."""
+    queue, shortest = space.queue, space.shortest
     for width in range(WIDTHS):
         shortest[width, block] = HUGE
-    for x in range(space.resources):
-        least[x, block] = HUGE
-    for i in range(begin, end):
-        if queue[WAITING, i] == GAP:
-            continue
-        width = queue[WIDTH, i]
-        shortest[width, block] = min(shortest[width, block], queue[ESTIMATE, i])
-        for x in range(space.resources):
-            least[x, block] = min(least[x, block], space.asked[x, i])
+    least = HUGE
+    for i in range(block << BLOCK_BITS, stop):
+        if queue[WAITING, i] != GAP:
+            width = queue[WIDTH, i]
+            shortest[width, block] = min(shortest[width, block], queue[ESTIMATE, i])
+            least = min(least, space.asked[0, i])
     for width in range(1, WIDTHS):
         shortest[width, block] = min(shortest[width, block], shortest[width - 1, block])
+    space.least[block] = least
+    space.bounds[block] = TIGHT
+
+
+@inner
+def include(space: Space, block: int, i: int) -> None:
+    """Lowers the bounds of a block to what waits at place ``i`` in it."""
+    for width in range(space.queue[WIDTH, i], WIDTHS):
+        shortest = min(space.shortest[width, block], space.queue[ESTIMATE, i])
+        space.shortest[width, block] = shortest
+    space.least[block] = min(space.least[block], space.asked[0, i])

@@ -65,16 +65,19 @@ NOTHING_CHARGED, CHARGED, BOOKED = range(3)
 
 NOBODY = -1
 GAP = -1
+UNKNOWN = -1  # how long it is to the shadow
 HUGE = 1 << 62  # what a gap asks for
 UNPLANNED = -1
 LOST = -2
 OUT_OF_ORDER = -(1 << 62)
 
-# The queue is bounded in blocks of places: see Space.shortest.
+# The queue is bounded in blocks of 64 places: see Space.bounds.
 BLOCK_BITS = 6
-BLOCK = 1 << BLOCK_BITS
 WIDTHS = 24
-STALE = -1
+# Values of Space.bounds: what is known of a block.
+STALE = 0  # nothing
+LOOSE = 1  # bounds, some of which are too low: who had them has left
+TIGHT = 2
 
 
 class Jobs(NamedTuple):
@@ -150,11 +153,13 @@ class Space(NamedTuple):
     held: IntTable  # resources × those that run
     queue: IntTable  # WAITING, ESTIMATE, WIDTH × places
     asked: IntTable  # resources × places: what those that wait ask for
+    bounds: Ints  # [blocks]
+    """Of each block of places, so that a pass can leave out what cannot start: whether the next two
+    hold. Whoever leaves lets them be lower than they need be, which does no harm."""
     shortest: IntTable  # WIDTHS × blocks
-    """Of each BLOCK places, so that a pass can leave out what cannot start: the least estimate of
-    those up to each width; STALE in the first row where some of them have changed since."""
-    least: IntTable  # resources × blocks
-    """Of the same places: the least request of each resource."""
+    """The least estimate of those up to each width."""
+    least: Ints  # [blocks]
+    """The least request of the first resource."""
     plan: Ints  # [places]
     """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet; LOST: a limit
     did not allow it. The latter two are below 0."""
@@ -193,8 +198,9 @@ def space(
         held=np.zeros((resources, places), np.int64),
         queue=np.zeros((QUEUE_ROWS, places), np.int64),
         asked=np.zeros((resources, places), np.int64),
+        bounds=np.zeros(blocks, np.int64),
         shortest=np.zeros((WIDTHS, blocks), np.int64),
-        least=np.zeros((resources, blocks), np.int64),
+        least=np.zeros(blocks, np.int64),
         plan=np.zeros(places, np.int64),
         freed=np.zeros(places, np.int64),
         spare=np.zeros((2, places), np.int64),

@@ -4,9 +4,12 @@ Both simulate what runs and waits when it arrives, so the cost grows with a powe
 
     cost = a · (n + 1)^b
 
-with a and b by backfilling. They were fitted, as a line through the logarithms, to what attempts
-cost whose snapshots hold up to 25,000 (``bench/deep_queues.py`` does it again). An estimate, not a
-clock, decides what is computed: the same log gives the same figures on every machine.
+with a by backfilling, and b by that and by what the order goes by. They were fitted, as a line
+through the logarithms, to what attempts cost whose snapshots hold up to 25,000
+(``bench/deep_queues.py`` does it again; it prints how many times as much other orders cost where
+1,000 run and wait, and the logarithm of that to the base 1,001 is by how much b is greater). An
+estimate, not a clock, decides what is computed: the same log gives the same figures on every
+machine.
 
 A replay has a few passes for each attempt, whose cost grows in the same way, with other constants
 (fitted by hand to what bench/deep_queues.py's logs cost, n from 40 to 3,000).
@@ -31,20 +34,21 @@ _FITTED: Final = {
     Backfill.conservative: (4.8e-07, 2.15),
     Backfill.conservative_replan: (3.7e-08, 2.66),
 }
-_BY_OWNER: Final = 8.0
-"""How many times as much it costs to rank owners at each pass (1,000 running and waiting, easy)."""
-_BY_LENGTH: Final = 20.0
+_BY_OWNER: Final = 0.30
+"""By how much b is greater where owners are ranked at each pass."""
+_BY_LENGTH: Final = 0.43
 """The same of other orders than by arrival: under them who arrives later goes ahead for long."""
 
 
 def costs(work: Workload, policy: Policy) -> Floats:
     """CPU seconds that the fair start times and the forward start of each attempt may take, [n]."""
     constant, power = _FITTED[policy.backfill]
-    ranked = 1.0 if policy.order is Order.fcfs else _BY_LENGTH
     if policy.order in BY_OWNER:
-        ranked = _BY_OWNER
+        power += _BY_OWNER
+    elif policy.order is not Order.fcfs:
+        power += _BY_LENGTH
     deep: Floats = np.float64(1.0) + depths(work)
-    return ranked * constant * deep**power
+    return constant * deep**power
 
 
 def depths(work: Workload) -> Ints:

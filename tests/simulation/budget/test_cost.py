@@ -36,7 +36,9 @@ def test_deeper_queues_cost_more(backfill: Backfill) -> None:
         order = np.argsort(depths(work), kind="stable")
         assert (cost > 0).all()
         assert (np.diff(cost[order]) >= 0).all()
-        assert (costs(work, Policy(Order.fairshare, backfill)) > cost).all()
+        for ranked in (Order.fairshare, Order.lxf):
+            dearer = costs(work, Policy(ranked, backfill)) > cost
+            assert (dearer == (depths(work) > 0)).all()
 
     compare()
 

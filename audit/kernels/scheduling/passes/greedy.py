@@ -3,20 +3,25 @@
 from audit.kernels.compiled import inner
 from audit.kernels.scheduling.passes.expected import add_expected, next_expected, next_planned
 from audit.kernels.scheduling.profile import NEVER, add_amounts, copy_amounts, fits
-from audit.kernels.scheduling.queue import begin, bound
+from audit.kernels.scheduling.queue import begin, bound, next_able
 from audit.kernels.scheduling.space import (
+    ALIVE,
     BLOCK_BITS,
     EASY,
     ESTIMATE,
     GAP,
     HEAD,
+    HUGE,
+    LOOSE,
     NONE,
     NOW,
     STALE,
     STEP,
     TAIL,
+    UNKNOWN,
     WAITING,
     WIDTHS,
+    Jobs,
     Model,
     Space,
     Steps,
@@ -24,106 +29,148 @@ from audit.kernels.scheduling.space import (
     may_start,
 )
 
-FEW = 16  # places that it takes no longer to look at than to bound
-UNKNOWN = -1
+MANY = 192  # places that it takes longer to look at than to bound
 
 
 @inner
 def pass_greedy(space: Space, model: Model) -> bool:
     """A pass of ``none``, ``no_guarantee`` or ``easy``; whether what it starts ends at once."""
-    state = space.state
-    rules = model.rules
-    again = False
-    looked = 0
-    head = state[HEAD]
-    while head < state[TAIL] and looked < rules.depth:
-        if space.queue[WAITING, head] != GAP and may_start(space, head, model.jobs):
-            if not fits_free(space, head):
-                break
-            again |= begin(space, head, model.jobs)
-            looked += 1
-        head += 1
+    state, rules = space.state, model.rules
+    again, head, looked = start_front(space, model.jobs, rules.depth)
     looked += 1  # at the head, which does not fit
-    if rules.backfill != NONE and head + 1 < state[TAIL] and looked < rules.depth:
-        again |= fill_behind(space, model, head, looked)
+    if rules.backfill == NONE or head + 1 >= state[TAIL] or looked >= rules.depth:
+        return again
+    longest = rules.window if rules.backfill == EASY else NEVER
+    if rules.depth == NEVER:
+        again |= fill_behind(space, model, head, longest)
+    else:
+        again |= fill_first(space, model, head, longest, looked)
     return again
 
 
 @inner
 def pass_front(space: Space, model: Model) -> bool:
     """A pass of ``none``, whatever the backfilling; whether what it starts ends at once."""
-    state = space.state
-    again = False
-    for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] != GAP and may_start(space, i, model.jobs):
-            if not fits_free(space, i):
-                break
-            again |= begin(space, i, model.jobs)
+    again, _head, _looked = start_front(space, model.jobs, NEVER)
     return again
 
 
 @inner
-def fill_behind(space: Space, model: Model, head: int, looked: int) -> bool:
+def start_front(space: Space, jobs: Jobs, depth: int) -> tuple[bool, int, int]:
+    """Starts those in front, up to the first that does not fit, or ``depth`` of them.
+
+    Whom a limit holds is passed over, and none of these. Gives whether any ends at once, the place
+    of that first one, the head, and how many have started.
+    """
+    state = space.state
+    again = False
+    looked = 0
+    head = state[HEAD]
+    while head < state[TAIL] and looked < depth:
+        if space.queue[WAITING, head] != GAP and may_start(space, head, jobs):
+            if not fits_free(space, head):
+                break
+            again |= begin(space, head, jobs)
+            looked += 1
+        head += 1
+    return again, head, looked
+
+
+@inner
+def fill_first(space: Space, model: Model, head: int, longest: int, looked: int) -> bool:
+    """As ``fill_behind``, where a pass looks at ``depth`` places, at ``looked`` of them so far."""
+    left = UNKNOWN
+    again = False
+    for i in range(head + 1, space.state[TAIL]):
+        if looked >= model.rules.depth:
+            break
+        if space.queue[WAITING, i] != GAP and may_start(space, i, model.jobs):
+            looked += 1
+            if fits_free(space, i) and space.queue[ESTIMATE, i] <= longest:
+                if left == UNKNOWN:
+                    left = left_to_shadow(space, model, head)
+                if spares_head(space, i, left):
+                    again |= begin(space, i, model.jobs)
+    return again
+
+
+@inner
+def fill_behind(space: Space, model: Model, head: int, longest: int) -> bool:
     """Starts those behind place ``head`` that may; whether any of them ends at once.
 
-    ``looked``: at how many this pass has looked already; whom a limit holds is none of them. Blocks
-    of places where nothing fits are passed over; where ``depth`` counts, each place is looked at.
+    ``longest``: the greatest estimate of whom may be started. In a long queue, blocks of places
+    where nothing can start are passed over.
     """
-    state = space.state
-    rules = model.rules
-    longest = rules.window if rules.backfill == EASY else NEVER
-    left = UNKNOWN  # the longest that ends by the shadow
-    width = 0  # the bits of what is free
-    while width < WIDTHS - 1 and space.free[0, 0] >> width > 0:
-        width += 1
-    limited = len(space.used) > 0
-    again = False
-    i = head + 1
+    state, bounds = space.state, space.bounds
     tail = state[TAIL]
-    while i < tail and looked < rules.depth:
-        block = i >> BLOCK_BITS
+    if tail - head <= MANY:
+        again, left = fill_between(space, model, head, head + 1, tail, longest, UNKNOWN)
+        return again
+    again = False
+    left = UNKNOWN
+    last = ((tail - 1) >> BLOCK_BITS) + 1
+    block = next_open(space, (head + 1) >> BLOCK_BITS, last, longest, left)
+    while block < last:
         stop = min((block + 1) << BLOCK_BITS, tail)
-        if rules.depth == NEVER and stop - i > FEW:
-            if space.shortest[0, block] == STALE:
-                bound(space, block, i, stop)
-            if none_can_start(space, block, width, longest, left):
-                i = stop
-                continue
-        started = False
-        while i < stop and looked < rules.depth:
-            if space.queue[WAITING, i] != GAP and (not limited or may_start(space, i, model.jobs)):
-                looked += 1
-                if fits_free(space, i) and space.queue[ESTIMATE, i] <= longest:
-                    if left == UNKNOWN:
-                        left = left_to_shadow(space, model, head)
-                    if spares_head(space, i, left):
-                        again |= begin(space, i, model.jobs)
-                        started = True
-            i += 1
-        if started:
-            space.shortest[0, block] = STALE
-            while width > 0 and space.free[0, 0] >> (width - 1) <= 0:
-                width -= 1
+        if bounds[block] == STALE:
+            bound(space, block, stop)
+        else:
+            waiting = state[ALIVE]
+            i = max(block << BLOCK_BITS, head + 1)
+            ends, left = fill_between(space, model, head, i, stop, longest, left)
+            again |= ends
+            if bounds[block] == LOOSE and state[ALIVE] == waiting:
+                bounds[block] = STALE
+            block += 1
+        block = next_open(space, block, last, longest, left)
     return again
 
 
 @inner
-def none_can_start(space: Space, block: int, width: int, longest: int, left: int) -> bool:
-    """Whether the bounds of a block exclude all of it.
+def fill_between(
+    space: Space, model: Model, head: int, i: int, stop: int, longest: int, left: int
+) -> tuple[bool, int]:
+    """Starts those from place ``i`` to ``stop`` that may; whether any of them ends at once.
 
-    Nothing there fits in what is free, or is short enough for the window, or is either short enough
-    to end by the shadow or small enough for what the head leaves then.
+    ``left``: the longest that ends by the shadow, or UNKNOWN; gives that too, where it was needed.
     """
-    shortest = space.shortest[width, block]
-    return (
-        not fits(space.least, block, space.free, 0, False, space.resources)
-        or shortest > longest
-        or (
-            left != UNKNOWN
-            and shortest > left
-            and not fits(space.least, block, space.extra, 0, False, space.resources)
+    again = False
+    limited = len(space.used) > 0
+    i = next_able(space, i, stop, longest, left)
+    while i < stop:
+        if fits_free(space, i) and (not limited or may_start(space, i, model.jobs)):
+            if left == UNKNOWN:
+                left = left_to_shadow(space, model, head)
+            if spares_head(space, i, left):
+                again |= begin(space, i, model.jobs)
+        i = next_able(space, i + 1, stop, longest, left)
+    return again, left
+
+
+@inner
+def next_open(space: Space, block: int, stop: int, longest: int, left: int) -> int:
+    """The first block from ``block`` on, before ``stop``, whose bounds do not exclude all of it.
+
+    They do if nothing there fits in what is free, or is short enough for the window, or is either
+    short enough to end by the shadow or small enough for what the head leaves then.
+    """
+    free = max(space.free[0, 0], 0)
+    spare = HUGE if left == UNKNOWN else max(space.extra[0, 0], 0)
+    width = 0  # the bits of what is free
+    while width < WIDTHS - 1 and free >> width > 0:
+        width += 1
+    bounds, shortest, least = space.bounds, space.shortest[width], space.least
+    while (
+        block < stop
+        and bounds[block] != STALE
+        and (
+            least[block] > free
+            or shortest[block] > longest
+            or (shortest[block] > left and least[block] > spare)
         )
-    )
+    ):
+        block += 1
+    return block
 
 
 @inner
