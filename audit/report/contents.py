@@ -39,12 +39,22 @@ DEFAULT: Final = Options()
 
 
 @dataclass(frozen=True, slots=True)
+class Assumed:
+    """What was fitted from the log of how a pool is scheduled (SPEC §10)."""
+
+    rules: tuple[str, ...]  # each a sentence without a full stop
+    before: float | None  # part of the waiting that stays unexplained without them, held out
+    after: float | None  # the same with them
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What of config.toml was in force when the figures were computed."""
 
     metrics: Metrics = field(default_factory=Metrics)
     resamples: int = Uncertainty().resamples
     usage: Mapping[str, object] = field(default_factory=dict)  # empty: not known
+    assumed: Mapping[str, Assumed] = field(default_factory=dict)  # by pool, where it was fitted
     known: bool = False  # whether the database says so, or these are the defaults
 
 

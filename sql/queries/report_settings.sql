@@ -1,9 +1,11 @@
 -- What was in force when a period was computed, from the configuration that its run keeps: how
--- figures are computed and how usage decays, as JSON, and the resamples of the bootstrap.
+-- figures are computed and how usage decays, as JSON, the resamples of the bootstrap, and what was
+-- fitted from the log.
 -- parameters: cluster VARCHAR, period VARCHAR
 SELECT
     (config -> '$.config.metrics')::VARCHAR AS metrics,
     try_cast(config ->> '$.config.uncertainty.resamples' AS BIGINT) AS resamples,
-    coalesce(config -> '$.cluster.usage', config -> '$.asked.usage')::VARCHAR AS usage
+    coalesce(config -> '$.cluster.usage', config -> '$.asked.usage')::VARCHAR AS usage,
+    (config -> '$.assumed')::VARCHAR AS assumed
 FROM run
 WHERE cluster = $cluster AND period = $period AND stage = 'compute'

@@ -5,7 +5,7 @@ Of the pool in which most was consumed; the others have a line each.
 
 from dataclasses import dataclass
 
-from audit.report.contents import Contents, PoolPart
+from audit.report.contents import Assumed, Contents, PoolPart
 from audit.report.judgement import owners, pool, usage, waits
 from audit.report.judgement.finding import Finding, ranked
 from audit.report.judgement.levels import Level
@@ -90,7 +90,7 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
 
 
 def _trust(contents: Contents, of: PoolPart) -> tuple[Trust, ...]:
-    return _records(contents), _machine(of), _model(of)
+    return _records(contents), _machine(of), _model(of, contents.settings.assumed.get(of.name))
 
 
 def _records(contents: Contents) -> Trust:
@@ -112,13 +112,16 @@ def _machine(of: PoolPart) -> Trust:
     return Trust(Level.WARN if over > 0.01 else Level.PASS, "Machine", text)
 
 
-def _model(of: PoolPart) -> Trust:
+def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     fidelity = of.fair_start.fidelity
     if fidelity is None or not of.has_fair_starts:
         return Trust(Level.UNKNOWN, "Model", "not known how well it fits")
     agreement = fidelity.figure("agreement")
     unexplained = fidelity.figure("unexplained_wait_share")
-    text = f"{belief.policy(fidelity)}; "
+    text = belief.policy(fidelity)
+    if assumed is not None:
+        text += f", and {wording.plural(len(assumed.rules), 'rule')} fitted from the log"
+    text += "; "
     if unexplained.value is not None:
         text += f"leaves {wording.rough(unexplained)} of all waiting unexplained, and "
     text += f"starts {wording.rough(agreement)} of those that waited when the site did"

@@ -275,7 +275,15 @@ def _environment() -> "Environment":
             (
                 *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
                 *("resource", "resources", "hours", "value", "bare", "interval", "width"),
-                *("points", "decay", "penalty", "first_upper", "rough", "rough_interval"),
+                *(
+                    "points",
+                    "decay",
+                    "penalty",
+                    "first_upper",
+                    "rough",
+                    "rough_interval",
+                    "rough_percent",
+                ),
             ),
         ),
         (
