@@ -61,7 +61,7 @@ class Mail(Section):
     operators: tuple[str, ...] = ()
     subject: str = "{cluster}, {period}: {verdict}"
     message_id_domain: str | None = None
-    backlog: int = Field(default=7, ge=1)
+    backlog: int = Field(default=1, ge=1)
     corrections: bool = False
     attachments_mb: float = Field(default=10.0, ge=0.0)
 

@@ -24,6 +24,7 @@ from audit.model import Period
 from audit.nightly.stages import Night, Work
 from audit.pipeline import drawing, published
 from audit.pipeline.computing import Task, compute_and_keep
+from audit.report import verdicts
 from audit.report.contents import Contents
 from audit.report.text.notices import notices
 from audit.store import database, queries
@@ -107,6 +108,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         if report_made.failure is not None:
             night.failures.append(report_made.failure)
             continue
+        verdicts.keep(con, report_made.contents)
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(report_made.html)
         _warn(night, f"{cluster.name} {name}", report_made.contents)

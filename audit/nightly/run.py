@@ -96,6 +96,8 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
     for cluster in clusters:
         _do_for(work, cluster)
+    if work.night.reports:
+        work.stage("report", None, lambda: _index(work))
     retention.forget(work.con, work.past, work.config.retention, work.now)
     work.stage("publish", None, lambda: _publish(work))
     if work.config.mail.via != "none":
@@ -142,6 +144,13 @@ def _report(work: Work, cluster: Cluster) -> None:
         from audit.nightly import due
 
         due.report(work, cluster, missing)
+
+
+def _index(work: Work) -> None:
+    """Writes the page over all reports."""
+    from audit.nightly import index
+
+    index.write(work.con, work.config, work.folder)
 
 
 def _publish(work: Work) -> None:

@@ -23,6 +23,7 @@ from audit.pipeline import drawing
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.opening import Asked, Held, Site, take_in
 from audit.pipeline.workplace import replacing, workplace
+from audit.report import verdicts
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
 from audit.report.text.notices import notices
@@ -117,6 +118,7 @@ def audit(
             report = drawing.draw(
                 con, config, cluster, period, work, pdf=request.pdf, progress=progress
             )
+            verdicts.keep(con, report.contents)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)

@@ -1,0 +1,20 @@
+-- What each report answers, with its main figures: the newest period first; of a period the pool in
+-- which most was consumed first.
+WITH figures AS (
+    SELECT
+        cluster, pool, period,
+        max(value) FILTER (metric = 'consumed') AS consumed,
+        max(value) FILTER (metric = 'attempts') AS attempts,
+        max(value) FILTER (metric = 'wait_mean') AS wait_mean,
+        max(value) FILTER (metric = 'overtaken_time_mean') AS overtaken,
+        max(value) FILTER (metric = 'wait_room_share') AS room
+    FROM summary_result
+    WHERE schedule = 'observed' AND dimension = 'all'
+    GROUP BY ALL
+)
+SELECT
+    cluster, pool, period, from_time, to_time, verdict, sentence,
+    attempts::BIGINT AS attempts, wait_mean, overtaken, room
+FROM verdict_result
+LEFT JOIN figures USING (cluster, pool, period)
+ORDER BY cluster, to_time DESC, from_time, period, consumed DESC NULLS LAST, pool
