@@ -96,8 +96,6 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
     for cluster in clusters:
         _do_for(work, cluster)
-    if work.night.reports:
-        work.stage("report", None, lambda: _index(work))
     retention.forget(work.con, work.past, work.config.retention, work.now)
     work.stage("publish", None, lambda: _publish(work))
     if work.config.mail.via != "none":
@@ -141,16 +139,10 @@ def _compute(work: Work, cluster: Cluster) -> None:
 def _report(work: Work, cluster: Cluster) -> None:
     """Makes the reports that are missing, if any are."""
     if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
-        from audit.nightly import due
+        from audit.nightly import due, index
 
         due.report(work, cluster, missing)
-
-
-def _index(work: Work) -> None:
-    """Writes the page over all reports."""
-    from audit.nightly import index
-
-    index.write(work.con, work.config, work.folder)
+        index.write(work.con, work.config, work.folder)
 
 
 def _publish(work: Work) -> None:

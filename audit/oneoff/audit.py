@@ -115,18 +115,17 @@ def audit(
             asked = _fitted(con, asked, config, fit, progress)
             period = _compute(con, asked, config, inferred, progress)
             del asked
-            report = drawing.draw(
-                con, config, cluster, period, work, pdf=request.pdf, progress=progress
-            )
+            of = (cluster, period, work)
+            report = drawing.draw(con, config, *of, pdf=request.pdf, progress=progress)
             verdicts.keep(con, report.contents)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)
-        with_group = config.output.shared_with_group
-        publish.hand_over(store, request.target, with_group=with_group)
+        shared = config.output.shared_with_group
+        publish.hand_over(store, request.target, with_group=shared)
         report = drawing.put_in_place(report, request.out)
         if new:
-            privacy.share(request.out, with_group=with_group)
+            privacy.share(request.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
     return Outcome(

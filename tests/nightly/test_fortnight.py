@@ -54,7 +54,7 @@ def site(folder: Path) -> config.Config:
         {
             **base,
             "service": {"times": TIMES},
-            "mail": {"via": "outbox", "sender": "audit@example.org", "attempts": 1},
+            "mail": {"via": "outbox", "sender": "audit@example.org", "attempts": 1, "backlog": 7},
             "recipients": ({"addresses": RECIPIENTS, "attach": (), "charts": False},),
         }
     )

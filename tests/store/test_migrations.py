@@ -44,6 +44,7 @@ VIEWS = {
         run_id""",
     "advice_parts": """cluster pool period change dimension dimension_value attempts users today_s
         changed_s difference_s lower_s upper_s outcome run_id""",
+    "verdicts": "cluster pool period from_time to_time verdict sentence run_id",
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",
     "coverage": "cluster day records refused state",
