@@ -80,6 +80,8 @@ TESTED_IN: Final = {
     "report/judgement/questions": "report/judgement/test_page_one",
     "report/judgement/usage": "report/judgement/test_page_one",
     "report/judgement/waits": "report/judgement/test_page_one",
+    "pipeline/owners": "cli/test_nightly",
+    "report/charts/owner": "report/owner/test_build",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "setup/rules": "cli/test_setup",

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audit.cli.options import SITE, SiteConfig, configuration
+from audit.cli.options import (
+    SITE,
+    ClusterName,
+    OfAccounts,
+    OfUsers,
+    SiteConfig,
+    configuration,
+    owners,
+)
 from audit.cli.output import at_work, say, show, warn
 from audit.errors import UsageError
 from audit.progress import stopped_by_signals
@@ -34,8 +42,25 @@ def ingest(config: SiteConfig = SITE) -> None:
     _stages(config, None, ("ingest",))
 
 
-def report(config: SiteConfig = SITE, period: OnlyPeriod = None) -> None:
-    """One stage of a run: compute and report what was read, and publish it."""
+def report(
+    config: SiteConfig = SITE,
+    period: OnlyPeriod = None,
+    user: OfUsers = None,
+    account: OfAccounts = None,
+    cluster: ClusterName = None,
+) -> None:
+    """One stage of a run: compute and report what was read, and publish it.
+
+    With --user or --account only their pages are made, from what was published.
+    """
+    if whose := owners(user, account):
+        from audit.pipeline.owners import from_published
+
+        for page in from_published(configuration(config), config.parent, whose, cluster, period):
+            show(page)
+        return
+    if cluster is not None:
+        raise UsageError("--cluster goes with --user or --account")
     _stages(config, period, ("compute", "report", "publish"))
 
 

@@ -22,6 +22,8 @@ from audit.cli.options import (
     Interval,
     Lift,
     Logs,
+    OfAccounts,
+    OfUsers,
     Partitions,
     PoolSize,
     Qos,
@@ -32,6 +34,7 @@ from audit.cli.options import (
     advising,
     configuration,
     folder_of,
+    owners,
     published,
     reading,
     within,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
     from audit.cluster.fitted import Fit, Fitted
     from audit.model import Pool
+    from audit.oneoff.audit import Outcome
 
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
@@ -135,6 +139,8 @@ def audit(
     no_fit: NoFit = False,
     advice_budget: AdviceBudget = None,
     no_advice: NoAdvice = False,
+    user: OfUsers = None,
+    account: OfAccounts = None,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
     config: ConfigFile = None,
 ) -> None:
@@ -159,17 +165,22 @@ def audit(
         from_day=from_day,
         to_day=to_day,
         pdf=not no_pdf,
+        owners=owners(user, account),
     )
     fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
         outcome = run_audit(
             request, settings, progress.update, tell(progress), fit, folder_of(config)
         )
+    _show_audit(outcome)
+
+
+def _show_audit(outcome: Outcome) -> None:
     warn(outcome.warnings)
     for finding in outcome.main_findings:
         show(f"- {finding}")
     print()
-    for path in filter(None, (outcome.html, outcome.pdf, outcome.database)):
+    for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
         print(path)
 
 

@@ -13,6 +13,7 @@ from audit.words import Resource
 if TYPE_CHECKING:
     from audit.config import Config
     from audit.formats.dialects import Reading
+    from audit.report.owner.contents import Who
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
@@ -31,6 +32,15 @@ Separator = Annotated[
 ]
 Zone = Annotated[str | None, typer.Option(help="The cluster's time zone, like Europe/Berlin.")]
 ClusterName = Annotated[str | None, typer.Option(help="Name of the cluster.")]
+
+OfUsers = Annotated[
+    list[str] | None,
+    typer.Option("--user", metavar="USER", help="Also a page for this user; may be repeated."),
+]
+OfAccounts = Annotated[
+    list[str] | None,
+    typer.Option("--account", metavar="ACCOUNT", help="The same for an account."),
+]
 
 PoolSize = Annotated[int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")]
 Counted = Annotated[Resource | None, typer.Option(help="What sizes count; without it, cpus.")]
@@ -114,6 +124,15 @@ def advising(settings: Config, configured: bool, budget_s: int | None, none: boo
         budget_s = settings.simulation.advice_budget_s if configured else ADVICE_S
     simulation = settings.simulation.model_copy(update={"advice_budget_s": 0 if none else budget_s})
     return settings.model_copy(update={"simulation": simulation})
+
+
+def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
+    """Of whom pages are wanted; each once."""
+    from audit.report.owner.contents import Who
+
+    asked = [*(Who("user", name) for name in users or ())]
+    asked += [Who("account", name) for name in accounts or ()]
+    return tuple(dict.fromkeys(asked))
 
 
 def folder_of(path: Path | None) -> Path:

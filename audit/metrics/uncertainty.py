@@ -92,10 +92,20 @@ class Resamples:
             ascending: the values, sorted.
             thousandths: the quantiles asked for, ascending.
         """
-        from audit.kernels import resampling
-
         if len(np.unique(units)) < 2:
             return [NONE for _ in thousandths]
+        out = self.drawn_quantiles(units, ascending, thousandths)
+        drawn = out[~np.isnan(out[:, 0])]
+        return [interval(column) for column in drawn.T]
+
+    def drawn_quantiles(self, units: Ints, ascending: Floats, thousandths: Sequence[int]) -> Floats:
+        """Each resample's nearest-rank quantiles, args as for ``quantiles``.
+
+        Returns:
+            A row per resample, a column per quantile; NaN where it drew none of the units.
+        """
+        from audit.kernels import resampling
+
         length = math.isqrt(len(units) * self.units) + 1  # balances passing over and looking into
         number = -(-len(units) // length)
         cells = np.arange(len(units)) // length * self.units + units
@@ -106,8 +116,7 @@ class Resamples:
         resampling.weighted_quantiles(
             self.weights, blocks.astype(np.int64), length, units, values, asked, out
         )
-        drawn = out[~np.isnan(out[:, 0])]
-        return [interval(column) for column in drawn.T]
+        return out
 
     def spread(self, units: Ints, values: Floats) -> tuple[Interval, Interval]:
         """Intervals of F = Σ (mean − value)² and of the population standard deviation.

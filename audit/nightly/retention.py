@@ -62,9 +62,15 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
     return removed
 
 
+_FILES: Final = (
+    *("report.html", "report.pdf", "user-*.html", "account-*.html", "*.csv", ".*.draft"),
+)
+"""What a report's folder may hold, as ``drawing`` and ``owners`` write it."""
+
+
 def _remove(folder: Path) -> None:
     try:
-        for pattern in ("report.html", "report.pdf", "*.csv", ".report.*.draft"):
+        for pattern in _FILES:
             for file in folder.glob(pattern):
                 file.unlink()
         if not any(folder.iterdir()):

@@ -19,13 +19,15 @@ from audit.files import privacy
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import population
 from audit.model import Period, Policy, Pool
-from audit.pipeline import drawing
+from audit.pipeline import drawing, owners
 from audit.pipeline.computing import Task, compute_and_keep
+from audit.pipeline.drawing import Report
 from audit.pipeline.opening import Asked, Held, Site, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.report import verdicts
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
+from audit.report.owner.contents import Who
 from audit.report.text.notices import notices
 from audit.store import compaction, migrations, publish
 from audit.store.database import Connection
@@ -49,6 +51,8 @@ class Request(Asked):
     from_day: str | None = None
     to_day: str | None = None
     pdf: bool = True
+    owners: Sequence[Who] = ()
+    """Users and accounts of whom a page is made, too."""
 
     @property
     def policy(self) -> Policy | None:
@@ -72,6 +76,8 @@ class Outcome:
     database: Path
     main_findings: tuple[str, ...]
     warnings: tuple[str, ...]
+    owners: tuple[Path, ...] = ()
+    """Pages of single users and accounts."""
 
 
 @privacy.private()
@@ -118,22 +124,29 @@ def audit(
             of = (cluster, period, work)
             report = drawing.draw(con, config, *of, pdf=request.pdf, progress=progress)
             verdicts.keep(con, report.contents)
+            pages = owners.write(con, config, report.contents, request.owners, work)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)
         shared = config.output.shared_with_group
         publish.hand_over(store, request.target, with_group=shared)
         report = drawing.put_in_place(report, request.out)
+        pages = tuple(page.replace(request.out / page.name) for page in pages)
         if new:
             privacy.share(request.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
+    return _outcome(report, pages, request.target)
+
+
+def _outcome(report: Report, pages: tuple[Path, ...], database: Path) -> Outcome:
     return Outcome(
         html=report.html,
         pdf=report.pdf,
-        database=request.target,
+        database=database,
         main_findings=_told(report.contents),
         warnings=_warnings(report.contents),
+        owners=pages,
     )
 
 
@@ -151,6 +164,7 @@ class _Asked:
 def _asked(
     held: Held, request: Request, config: Config, site: Cluster | None, folder: Path
 ) -> _Asked:
+    owners.known(held.attempts, request.owners)
     setting = request.setting(held, site, request.policy)
     said = [] if site is None else _said(setting, request)
     setting = fitted.assuming(setting, said)

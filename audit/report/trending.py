@@ -1,5 +1,6 @@
 """How the main figures of each pool went over time, read from the database."""
 
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -41,32 +42,69 @@ def trends(
         zone_name: the cluster's, in which days begin.
         resamples: of the bootstrap.
     """
+    over = stretches(con, cluster, period, zone_name)
+    sums = _sums(con, cluster, schedule, over.points)
+    halves = _sums(con, cluster, schedule, over.halves) if over.halves else None
+
+    def of(pool: str, frame: pl.DataFrame | None) -> pl.DataFrame | None:
+        return None if frame is None else frame.filter(pl.col("pool") == pool)
+
+    return {
+        pool: trend_of(over, sums.filter(pl.col("pool") == pool), of(pool, halves), resamples)
+        for pool in sums["pool"].unique(maintain_order=True)
+    }
+
+
+class Stretches(NamedTuple):
+    """The stretches of time that a trend goes over."""
+
+    unit: str
+    points: list[Period]
+    halves: list[Period]
+    """The two that changes are between; empty where there is nothing to compare with."""
+    before: str
+    settings_changed: bool
+
+
+def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> Stretches:
+    """Over which stretches of time a trend up to ``period`` goes; args as for ``trends``."""
     unit = kind_of(period.name)
-    if unit is None:
-        unit, over = _inside(period, zone(zone_name))
-        middle = (period.from_time + period.to_time + 1) // 2
-        halves = [
-            Period("earlier half", period.from_time, middle),
-            Period("later half", middle, period.to_time + period.whole_log),
-        ]
-        before, changed = "the earlier half of the log", False
-    else:
+    if unit is not None:
         over = _until(con, cluster, period)
         halves = over[-2:] if over[-2:-1] and over[-2].to_time == period.from_time else []
         before = f"{halves[0].name}" if halves else ""
         changed = bool(halves) and _settings_differ(con, cluster, halves)
-    of_pools = _courses(con, cluster, schedule, over, resamples)
-    of_halves = _courses(con, cluster, schedule, halves, resamples) if halves else {}
-    return {
-        pool: Trend(
-            unit,
-            _points(over, made),
-            _changes(of_halves.get(pool)),
-            before,
-            settings_changed=changed,
-        )
-        for pool, made in of_pools.items()
-    }
+        return Stretches(unit, over, halves, before, changed)
+    unit, over = _inside(period, zone(zone_name))
+    middle = (period.from_time + period.to_time + 1) // 2
+    halves = [
+        Period("earlier half", period.from_time, middle),
+        Period("later half", middle, period.to_time + period.whole_log),
+    ]
+    return Stretches(unit, over, halves, "the earlier half of the log", False)
+
+
+def trend_of(
+    over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame | None, resamples: int
+) -> Trend:
+    """The trend that sums make.
+
+    Args:
+        over: the stretches of time.
+        sums: columns of ``course.SUMS`` over ``over.points``.
+        of_halves: the same over ``over.halves``; None: there are none.
+        resamples: of the bootstrap.
+    """
+    halves = None
+    if of_halves is not None and of_halves.height:
+        halves = course(of_halves, len(over.halves), _SEED, resamples)
+    return Trend(
+        over.unit,
+        _points(over.points, course(sums, len(over.points), _SEED, resamples)),
+        _changes(halves),
+        over.before,
+        settings_changed=over.settings_changed,
+    )
 
 
 def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
@@ -108,10 +146,8 @@ def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bo
     return len(known) > 1
 
 
-def _courses(
-    con: Connection, cluster: str, schedule: str, over: list[Period], resamples: int
-) -> dict[str, Course]:
-    sums = queries.run(
+def _sums(con: Connection, cluster: str, schedule: str, over: list[Period]) -> pl.DataFrame:
+    return queries.run(
         con,
         "report_course",
         cluster=cluster,
@@ -120,10 +156,6 @@ def _courses(
         to_times=[stretch.to_time for stretch in over],
         counted=list(COUNTED),
     )
-    return {
-        pool: course(sums.filter(pl.col("pool") == pool), len(over), _SEED, resamples)
-        for pool in sums["pool"].unique(maintain_order=True)
-    }
 
 
 def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:

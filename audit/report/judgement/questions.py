@@ -64,8 +64,8 @@ def _overtaken(place: Place, bounds: Bounds) -> Question:
     stands = level(share, bounds.overtaken)
     if stands is Level.FAIL and not belief.good_fit(place.pool):
         stands = Level.WARN  # a model that fits poorly condemns nobody
-    changed = _changed(place.pool.trend, "overtaken_time_mean", "time")
-    return Question(title, stands, wording.rough(mean), text.strip(), changed)
+    change = changed(place.pool.trend, "overtaken_time_mean", "time")
+    return Question(title, stands, wording.rough(mean), text.strip(), change)
 
 
 def _room(place: Place, bounds: Bounds) -> Question:
@@ -84,7 +84,7 @@ def _room(place: Place, bounds: Bounds) -> Question:
         level(share, bounds.room),
         wording.rough(share),
         text,
-        _changed(place.pool.trend, ROOM, "share"),
+        changed(place.pool.trend, ROOM, "share"),
     )
 
 
@@ -118,7 +118,8 @@ def _excess(longer: tuple[Breakdown, ...]) -> float:
 _WORDS: Final = {"time": ("less", "more"), "share": ("points less", "points more")}
 
 
-def _changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
+def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
+    """How a figure of a trend changed, in words; ``kind`` is of a key of ``_WORDS``."""
     change = trend.change(metric) if trend is not None else None
     if trend is None or change is None or change.difference.value is None:
         return None

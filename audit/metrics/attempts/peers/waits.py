@@ -136,6 +136,11 @@ class Alike:
 
         None without enough peers. For some attempts; for all of them see ``means``.
         """
+        peers = self.peers(i, cut)
+        return None if peers is None else self.wait[peers]
+
+    def peers(self, i: int, cut: int) -> Ints | None:
+        """The peers of one attempt, of those that ended before ``cut``; None without enough."""
         for same_place, days in LEVELS:
             order, kind, arrival = self._ordered(same_place)
             own = self.kinds[same_place][i]
@@ -143,10 +148,9 @@ class Alike:
             around = [self.arrival[i] - days * DAY_S, self.arrival[i] + days * DAY_S + 1]
             first, last = begin + np.searchsorted(arrival[begin:end], around)
             near = order[first:last]
-            peers = near[(self.ended[near] < cut) & (self.user[near] != self.user[i])]
+            peers: Ints = near[(self.ended[near] < cut) & (self.user[near] != self.user[i])]
             if len(peers) >= LEAST[0] and len(np.unique(self.user[peers])) >= LEAST[1]:
-                waits: Ints = self.wait[peers]
-                return waits
+                return peers
         return None
 
     def _ordered(self, same_place: bool) -> tuple[Ints, Ints, Ints]:

@@ -1,0 +1,49 @@
+"""The picture of why one user or account waited, beside everybody."""
+
+from audit.report.charts import series
+from audit.report.charts.marks import bars
+from audit.report.charts.marks.bars import Divided, Part
+from audit.report.charts.style import Chart
+from audit.report.charts.waiting import REASONS
+from audit.report.owner.contents import OwnerPart
+from audit.report.text import wording
+
+_WRITTEN_FROM = 0.08
+
+
+def why(of: OwnerPart, name: str) -> Chart | None:
+    """In what the owner's waiting passed; None where no wait was taken apart."""
+    if not of.parts:
+        return None
+    shares = {part.key: part.share for part in of.parts}
+    rows = [(wording.name(name, 20), shares, of.wait_mean.value)]
+    everybody = {part.key: part.of_all for part in of.parts if part.of_all is not None}
+    if len(everybody) == len(shares) and any(everybody.values()):
+        rows.append(("everybody", everybody, of.pool.figure("wait_mean").value))
+    present = [key for key in REASONS if any(row[1][key] for row in rows)]
+    divided = [
+        Divided(
+            label,
+            tuple(
+                Part(
+                    number,
+                    parts[key],
+                    f"{label}, {REASONS[key].name}: {wording.percent(parts[key])}",
+                    f"{100 * parts[key]:.0f} %" if parts[key] >= _WRITTEN_FROM else "",
+                )
+                for number, key in enumerate(present)
+            ),
+            "" if mean is None else series.brief(mean),
+        )
+        for label, parts, mean in rows
+    ]
+    body, height = bars.divided(divided, [REASONS[key] for key in present], "mean wait")
+    most = max(of.parts, key=lambda part: part.share)
+    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {REASONS[most.key].name}"
+    said = "; ".join(
+        f"{label}: "
+        + ", ".join(f"{wording.percent(parts[key])} {REASONS[key].name}" for key in present)
+        for label, parts, _ in rows
+    )
+    note = "Share of waiting; mean wait at the right."
+    return Chart("why", title, f"Bars divided by why attempts waited. {said}.", body, height, note)

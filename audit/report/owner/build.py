@@ -1,0 +1,222 @@
+"""The pages of users and accounts as records, read from the database and nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit.errors import UsageError
+from audit.metrics.course import course
+from audit.model import COUNTED, OBSERVED, Period
+from audit.periods import zone
+from audit.progress import printable
+from audit.report.contents import SMALL_SAMPLE, Contents, Figure, PoolPart
+from audit.report.judgement.page_one import of_pool
+from audit.report.owner.attempts import Beside, Scene
+from audit.report.owner.contents import (
+    FEWEST,
+    PARTS,
+    OwnerContents,
+    OwnerPart,
+    Placed,
+    Target,
+    WaitPart,
+    Who,
+)
+from audit.report.owner.longest import longest
+from audit.report.owner.ways import ways
+from audit.report.text import belief
+from audit.report.trend import Estimate, Trend, TrendPoint
+from audit.report.trending import Stretches, stretches, trend_of
+from audit.store import queries
+from audit.store.database import Connection
+
+LEAST_DAYS: Final = 10
+"""No interval on fewer days (SPEC §10, *Peers*)."""
+_SEED: Final = 0
+
+
+def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
+    """What the pages of some users and accounts say.
+
+    Args:
+        con: a store or a published snapshot.
+        contents: the report on the same cluster and period, of the observed schedule.
+        owners: whose.
+
+    Raises:
+        UsageError: the log names nobody so.
+    """
+    attempts = queries.run(
+        con,
+        "owner_attempts",
+        cluster=contents.cluster,
+        schedule=OBSERVED,
+        counted=list(COUNTED),
+    )
+    span = contents.span
+    period = Period(span.name, span.from_time, span.to_time)
+    over = stretches(con, contents.cluster, period, span.zone)
+    return tuple(_owner(con, contents, who, period, over, attempts) for who in owners)
+
+
+def unknown(who: Who, among: int) -> UsageError:
+    """What is said where the log names nobody so."""
+    return UsageError(
+        f"--{who.kind} {printable(who.name)}: the log names {among:,} {who.kind}s, none of them so"
+    )
+
+
+def _owner(
+    con: Connection,
+    contents: Contents,
+    who: Who,
+    period: Period,
+    over: Stretches,
+    attempts: pl.DataFrame,
+) -> OwnerContents:
+    if not attempts.select((pl.col(who.kind) == who.name).any()).item():
+        raise unknown(who, attempts[who.kind].n_unique())
+    key = {"cluster": contents.cluster, "period": period.name, **who._asdict()}
+    figures = queries.run(con, "owner_figures", schedule=OBSERVED, **key)
+    parts = []
+    for pool in contents.pools:
+        scene = Scene(who, period, attempts.filter(pl.col("pool") == pool.name))
+        of_pool_ = figures.filter(pl.col("pool") == pool.name).drop("pool")
+        made = _part(contents, pool, scene, over, tuple(Figure(*row) for row in of_pool_.rows()))
+        parts += [made] if made is not None else []
+    others = attempts.filter((pl.col(who.kind) != who.name).fill_null(True))
+    several = others["user"].drop_nulls().n_unique() >= FEWEST
+    targets = queries.run(con, "owner_usage", **key) if several else None
+    return OwnerContents(
+        who,
+        contents.cluster,
+        contents.span,
+        tuple(sorted(parts, key=lambda part: -part.waited_s)),
+        () if targets is None else tuple(Target(*row) for row in targets.iter_rows()),
+        contents.provenance,
+    )
+
+
+def _part(
+    contents: Contents,
+    pool: PoolPart,
+    scene: Scene,
+    over: Stretches,
+    figures: tuple[Figure, ...],
+) -> OwnerPart | None:
+    """What is said of one pool; None where the owner had nothing in it."""
+    kind = pool.users if scene.who.kind == "user" else pool.accounts
+    row = next((row for row in kind.rows if row.name == scene.who.name), None)
+    if row is None or not (row.attempts or row.never_started):
+        return None
+    in_zone = zone(contents.span.zone)
+    resamples = contents.settings.resamples
+    subjects = scene.subjects()
+    others = subjects.filter(~scene.mine)["user"].drop_nulls().n_unique()
+    beside = Beside(scene)
+    compared = subjects.filter(scene.mine, pl.col("peer_wait_s").is_not_null())
+    sums = scene.sums([scene.period], in_zone)
+    whole = course(sums, 1, _SEED, resamples)
+    mean = whole.figures[0]["wait_mean"]
+    within = mean.within if sums.height >= LEAST_DAYS else (None, None)
+    wait_mean = Figure("wait_mean", mean.value, *within, "s", row.attempts)
+    good = belief.good_fit(pool)
+    found, tried = ways(scene, in_zone, resamples)
+    return OwnerPart(
+        pool,
+        figures,
+        wait_mean,
+        row.attempts,
+        row.jobs,
+        row.never_started,
+        row.gave_up_wait_s,
+        row.tuwt_s,
+        None if row.re_unfairness_net is None else -row.re_unfairness_net,
+        _wait_parts(subjects.filter(scene.mine), pool, told=others >= FEWEST),
+        _placed(scene, subjects, wait_mean),
+        beside.enough(compared),
+        _trend(scene, over, in_zone, resamples, modelled=good) if row.attempts else None,
+        longest(scene, pool.capacity, beside, modelled=good),
+        found,
+        tried,
+        of_pool(contents, pool).trust,
+    )
+
+
+def _wait_parts(mine: pl.DataFrame, pool: PoolPart, *, told: bool) -> tuple[WaitPart, ...]:
+    """All waiting of the owner taken apart, beside everybody's where that may be told."""
+    apart = mine.filter(pl.col("wait_room_s").is_not_null())
+    sums = {part: float(apart[f"wait_{part}_s"].sum()) for part in PARTS}
+    whole = sum(sums.values())
+    if not whole:
+        return ()
+    return tuple(
+        WaitPart(
+            part,
+            wait_s / whole,
+            wait_s,
+            pool.figure(f"wait_{part}_share").value if told else None,
+        )
+        for part, wait_s in sums.items()
+    )
+
+
+def _placed(scene: Scene, subjects: pl.DataFrame, wait_mean: Figure) -> Placed | None:
+    """Where the mean wait stands; None with too few attempts, or too few others to be told of."""
+    kind = scene.who.kind
+    means = (
+        subjects.filter(pl.col(kind).is_not_null())
+        .group_by(kind)
+        .agg(attempts=pl.len(), wait_s=pl.col("wait_s").mean(), users=pl.col("user").unique())
+        .filter(pl.col("attempts") >= SMALL_SAMPLE)
+    )
+    others = means.filter(pl.col(kind) != scene.who.name)
+    users = others["users"].explode().drop_nulls().n_unique() if others.height else 0
+    own = means.height - others.height
+    if not own or min(others.height, users) < FEWEST:
+        return None
+    waits = others["wait_s"].sort()
+
+    def share(wait: float | None) -> float | None:
+        return None if wait is None else float((waits < wait).sum()) / len(waits)
+
+    at = Estimate(share(wait_mean.value), share(wait_mean.lower), share(wait_mean.upper))
+    return Placed(at, others.height)
+
+
+def _trend(
+    scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int, *, modelled: bool
+) -> Trend:
+    """How the owner's waits went over time; what later arrivals cost only by a model that fits."""
+    sums = scene.sums(over.points, in_zone)
+    halves = scene.sums(over.halves, in_zone) if over.halves else None
+    if not modelled:
+        nothing = [pl.lit(0, pl.Int64).alias(name) for name in ("judged", "overtaken_s")]
+        sums = sums.with_columns(nothing)
+        halves = None if halves is None else halves.with_columns(nothing)
+    if halves is not None and not all(_sound(halves, len(over.halves))):
+        halves = None
+    made = trend_of(over, sums, halves, resamples)
+    points = (
+        point if sound else _bare(point)
+        for point, sound in zip(made.points, _sound(sums, len(over.points)), strict=True)
+    )
+    return replace(made, points=tuple(points))
+
+
+def _bare(point: TrendPoint) -> TrendPoint:
+    """A stretch of too few days: its figures without intervals."""
+    return replace(
+        point,
+        wait_mean=Estimate(point.wait_mean.value),
+        overtaken_time_mean=Estimate(point.overtaken_time_mean.value),
+        wait_room_share=Estimate(point.wait_room_share.value),
+    )
+
+
+def _sound(sums: pl.DataFrame, stretches_: int) -> list[bool]:
+    """Of each stretch, whether it has so many days that an interval says something."""
+    return [sums.filter(pl.col("stretch") == k).height >= LEAST_DAYS for k in range(stretches_)]

@@ -1,0 +1,126 @@
+"""What the owner could choose otherwise: widths, walltimes and hours that waited less."""
+
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.peers.waits import WALLTIMES, WALLTIMES_S, walltime_class
+from audit.metrics.choices import Gain, gains, hour_classes
+from audit.report.contents import Figure
+from audit.report.judgement.levels import corrected
+from audit.report.owner.attempts import Scene
+from audit.report.owner.contents import Way
+
+_SEED: Final = 0
+"""Of the bootstrap: the same attempts give the same intervals."""
+_FITTING: Final = 0.1
+"""A shorter walltime is no choice where fewer of the owner's attempts would end in it."""
+_WORTH_S: Final = 600.0
+"""A gain of which chance may leave less is not told."""
+_LEVERS: Final = {
+    "width": ("walltime",),
+    "walltime": ("width",),
+    "hours": ("width", "walltime"),
+}
+"""What can be chosen, and what is held alike meanwhile."""
+
+
+def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...], int]:
+    """For each thing that can be chosen the best choice, and how many were compared.
+
+    The owner's attempts are those of the width and walltime class in which they waited most in
+    all; what is compared are waits of *other* users. A choice is told where its interval, made
+    wider for how many were compared (Bonferroni), leaves out that it gains next to nothing.
+
+    Args:
+        scene: the attempts of the pool.
+        zone: the cluster's, for hours.
+        resamples: of the bootstrap.
+    """
+    held = _classed(scene, zone)
+    own = held.filter("mine")
+    if own.is_empty():
+        return (), 0
+    cell = (
+        own.group_by("width", "walltime")
+        .agg(pl.col("wait_s").sum(), pl.len().alias("attempts"))
+        .sort("wait_s", "attempts", "width", "walltime", descending=[True, True, False, False])
+        .row(0, named=True)
+    )
+    alike = own.filter(pl.col("width") == cell["width"], pl.col("walltime") == cell["walltime"])
+    hours = alike["hours"].value_counts(sort=True).sort("count", "hours", descending=[True, False])
+    mine = {**cell, "hours": hours["hours"][0]}
+    others = held.filter(~pl.col("mine"), pl.col("user").is_not_null())
+    found = {
+        lever: _possible(lever, _gains(others, lever, mine, resamples), alike) for lever in _LEVERS
+    }
+    tried = sum(map(len, found.values()))
+    best = (_best(lever, of, mine, alike, tried) for lever, of in found.items())
+    return tuple(way for way in best if way is not None), tried
+
+
+def _classed(scene: Scene, zone: ZoneInfo) -> pl.DataFrame:
+    """The subjects of the period whose width and walltime are known, by their classes."""
+    held = scene.subjects().filter(
+        pl.col("width_class").is_not_null(), pl.col("walltime_s").is_not_null()
+    )
+    walltimes = np.array(WALLTIMES)[walltime_class(held["walltime_s"])]
+    return held.select(
+        *("user", "arrival_time", "wait_s", "occupancy_s"),
+        mine=scene.mine,
+        width="width_class",
+        walltime=pl.Series(walltimes, dtype=pl.String),
+        hours=hour_classes(held["arrival_time"], zone),
+    )
+
+
+def _gains(
+    others: pl.DataFrame, lever: str, mine: dict[str, str], resamples: int
+) -> tuple[Gain, ...]:
+    alike = others.filter(pl.col(fixed) == mine[fixed] for fixed in _LEVERS[lever])
+    waits = alike.select("user", "arrival_time", "wait_s", label=lever)
+    return gains(waits, mine[lever], _SEED, resamples)
+
+
+def _possible(lever: str, of: tuple[Gain, ...], alike: pl.DataFrame) -> list[Gain]:
+    """Those that the owner could have chosen: they had to end in the walltime asked for."""
+    if lever != "walltime":
+        return list(of)
+    return [gain for gain in of if (_fitting(gain.label, alike) or 0.0) >= _FITTING]
+
+
+def _fitting(label: str, alike: pl.DataFrame) -> float | None:
+    """The part of the owner's attempts that ran no longer than a walltime class reaches."""
+    place = WALLTIMES.index(label)
+    if place >= len(WALLTIMES_S):
+        return 1.0
+    ran = alike["occupancy_s"].drop_nulls()
+    return int((ran <= WALLTIMES_S[place]).sum()) / len(ran) if len(ran) else None
+
+
+def _best(
+    lever: str, of: list[Gain], mine: dict[str, str], alike: pl.DataFrame, tried: int
+) -> Way | None:
+    """The choice that surely gains most; None where chance may have made each gain."""
+    best, least = None, _WORTH_S
+    for gain in of:
+        figure = Figure("wait_median", gain.value, *gain.within, "s", gain.attempts)
+        within = corrected(figure, tried)
+        if within is not None and within[0] > least:
+            least = within[0]
+            best = gain, Figure("wait_median", gain.value, *within, "s", gain.attempts)
+    if best is None:
+        return None
+    gain, figure = best
+    return Way(
+        lever,
+        mine[lever],
+        gain.label,
+        mine["width"] if lever != "width" else "",
+        mine["walltime"] if lever != "walltime" else "",
+        figure,
+        gain.users,
+        _fitting(gain.label, alike) if lever == "walltime" else None,
+    )

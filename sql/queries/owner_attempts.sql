@@ -1,0 +1,16 @@
+-- The attempts of a cluster that arrived somewhen, of all periods: what a page about one user or account
+-- is made of. "weight" is how many attempts its overtaken time counts for; NULL: for none.
+-- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[]
+SELECT
+    pool, job_id, attempt, "user", account, partition, qos, standing, size, width_class, walltime_s,
+    arrival_time, start_time, end_time, wait_s, occupancy_s,
+    wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s,
+    peer_wait_s, overtaken_s,
+    CASE
+        WHEN overtaken_s IS NOT NULL AND miss_strict_s IS NOT NULL
+            AND list_contains($counted::VARCHAR[], fst_status)
+        THEN coalesce(fst_weight, 1)
+    END AS weight
+FROM job_result
+WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
+ORDER BY pool, arrival_time, job_id, attempt

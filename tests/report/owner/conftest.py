@@ -1,0 +1,76 @@
+"""A store in which one user's jobs wait beside those of others, audited from a log."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from audit.config import Config
+from audit.model import Period
+from audit.oneoff.audit import Request, audit
+from audit.pipeline import drawing
+from audit.report.contents import Contents
+from audit.store import database, queries
+from audit.store.database import Connection
+
+HEADER = "JobID|User|Account|Partition|State|Submit|Start|End|Timelimit|AllocTRES"
+HOUR = 3_600
+FIRST = 1_767_571_200  # 2026-01-05, a Monday, in UTC
+OTHERS = ("beatrix", "cornelius", "dorothea", "erasmus", "felicitas", "gottfried")
+"""Each in an account of the same name with ``team-`` before it."""
+
+
+def clock(instant: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(FIRST + instant, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def jobs(me: str, others: Sequence[str] = OTHERS, days: int = 30) -> str:
+    """On each day one's own job waits 3 h, others' wide jobs 2 h and narrow ones 10 minutes.
+
+    Others' jobs are called after them, so that a page that shows one shows whose it was.
+    """
+    rows = []
+    for day in range(days):
+        at = day * 24 * HOUR + 9 * HOUR
+        rows.append((f"{day}", me, "mine", at, 3 * HOUR, 8))
+        for k, other in enumerate(others):
+            team, number = f"team-{other}", 1000 * (k + 1) + 2 * day
+            rows.append((f"{number}", other, team, at + 60 * k, 2 * HOUR + 90 * k, 8))
+            rows.append((f"{number + 1}", other, team, at + 60 * k, HOUR // 6, 1))
+    return (
+        HEADER
+        + "\n"
+        + "".join(
+            f"{job}|{user}|{account}|batch|COMPLETED|{clock(at)}|{clock(at + wait)}"
+            f"|{clock(at + wait + 2 * HOUR)}|04:00:00|cpu={size},node=1\n"
+            for job, user, account, at, wait, size in rows
+        )
+    )
+
+
+def audited(folder: Path, log: str) -> Path:
+    """The database of a log's audit."""
+    file = folder / "jobs.txt"
+    file.write_text(log, encoding="utf-8")
+    asked = Request(logs=[file], out=folder / "out", pdf=False, cluster="demo", pool_size=64)
+    return audit(asked, Config()).database
+
+
+def report(con: Connection) -> Contents:
+    """The report on all of it."""
+    ((name, from_time, to_time, _),) = queries.rows(con, "computed", cluster="demo")
+    return drawing.contents_of(con, Config(), "demo", Period(name, from_time, to_time))
+
+
+@pytest.fixture(scope="session")
+def database_of_ann(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audited(tmp_path_factory.mktemp("ann"), jobs("annabella"))
+
+
+@pytest.fixture
+def ann(database_of_ann: Path) -> Iterator[Connection]:
+    with closing(database.open_snapshot(database_of_ann)) as con:
+        yield con

@@ -1,0 +1,161 @@
+"""Sentences of the page of one user or account: true of what the record holds."""
+
+from dataclasses import replace
+
+import pytest
+
+from audit.report.contents import Figure
+from audit.report.owner import text
+from audit.report.owner.contents import LongWait, Meanwhile, OwnerPart, Placed, WaitPart, Way, Who
+from audit.report.trend import Estimate
+from tests.report.sample import figure, pool
+
+ANN = Who("user", "ann")
+HOUR = 3_600
+
+
+def part(
+    ratio: Figure | None = None, *, named: bool = False, flood: bool = False, beyond: float = 0.0
+) -> OwnerPart:
+    ratio = ratio or figure("peer_ratio", 1.5, 0.8, 2.0)
+    excess = figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s")
+    flags = (figure("peer_named", float(named)), figure("peer_flood", float(flood)))
+    return OwnerPart(
+        pool(),
+        (ratio, excess, *flags, figure("consumed", 1_000.0 * HOUR)),
+        figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
+        *(100, 100, 0, 0, 500 * HOUR, beyond),
+        parts=(WaitPart("room", 0.6, 300.0 * HOUR, 0.2), WaitPart("later", 0.4, 200.0 * HOUR, 0.1)),
+        placed=Placed(Estimate(0.7, 0.4, 0.9), 40),
+        peers_told=True,
+        trend=None,
+        longest=(),
+        ways=(),
+        tried=0,
+        trust=(),
+    )
+
+
+LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (part(named=True), "User ann waits 1.5 times as long as others with jobs alike, beyond"),
+        (part(flood=True), "20 h more in all, but only in floods of their own"),
+        (part(), "User ann does not wait longer than others with jobs alike, beyond chance."),
+        (part(LESS), "User ann waits less than others with jobs alike: 0.5 times as long."),
+        (part(figure("peer_ratio", 2.0)), "their jobs came on fewer than ten days"),
+        (part(figure("peer_ratio", None)), "nobody else had enough jobs alike"),
+        (replace(part(named=True), peers_told=False), "jobs alike were of fewer than 5 others"),
+        (replace(part(), attempts=0), "no job of theirs started and ended"),
+    ],
+)
+def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
+    assert expected in text.verdict(of, ANN)
+
+
+def test_three_figures_with_their_intervals() -> None:
+    long, beside, way = text.answers(part(), ANN)
+    assert long.big == "5 h"
+    assert long.text == (
+        "a job in the mean (4–6 h); longer than 70 % (40–90 %) of 40 other users with 30 jobs or "
+        "more."
+    )
+    assert beside.text.startswith("times as long (0.8–2), 20 h more in all, over 1,000 jobs.")
+    assert (way.big, way.text) == (
+        "60 %",
+        "of their waiting passed with room for the job, even after all that waited before it took "
+        "theirs; 20 % of all waiting did.",
+    )
+    assert "20 h less in all" in text.answers(part(LESS), ANN)[1].text
+
+
+def test_of_too_few_others_no_figure_is_told() -> None:
+    for of in (part(), part(named=True), part(flood=True)):
+        answer = text.answers(replace(of, peers_told=False), ANN)[1]
+        assert answer.big == "–"
+        assert "1.5" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (part(named=True, beyond=200.0 * HOUR), "held 200 CPU-hours beyond an equal share"),
+        (part(named=True, beyond=20.0 * HOUR), ""),
+        (part(named=True, beyond=-200.0 * HOUR), ""),
+        (part(beyond=-200.0 * HOUR), "held 200 CPU-hours less than an equal share"),
+        (part(beyond=200.0 * HOUR), ""),
+        (
+            replace(part(beyond=-200.0 * HOUR), placed=Placed(Estimate(0.9, 0.8, 1.0), 40)),
+            "long among all, and yet not beyond jobs alike",
+        ),
+    ],
+)
+def test_where_measures_disagree_one_sentence_says_how_both_are_true(
+    of: OwnerPart, expected: str
+) -> None:
+    told = text.both_true(of)
+    assert expected in told
+    assert bool(expected) is bool(told)
+    assert text.both_true(replace(of, peers_told=False)) == ""
+
+
+def test_choices_are_told_with_what_else_was_alike() -> None:
+    gain = figure("wait_median", 2.0 * HOUR, 1.0 * HOUR, 3.0 * HOUR, "s")
+    width = Way("width", "9-16", "5-8", "", "4-12h", gain, 8, None)
+    assert text.way(width, part()) == (
+        "Jobs of 5–8 CPUs waited 2 h less (1–3 h) in the median than those of 9–16 CPUs, of those "
+        "that asked for 4–12 h. A narrower job runs longer: weigh both."
+    )
+    wider = text.way(replace(width, better=">128"), part())
+    assert "Jobs of over 128 CPUs" in wider
+    assert wider.endswith("Ask for more only where a job can use it.")
+    walltime = Way("walltime", "4-12h", "0-1h", "1", "", gain, 8, 0.3)
+    assert text.way(walltime, part()) == (
+        "Jobs that asked for up to 1 h waited 2 h less (1–3 h) in the median than those that asked "
+        "for 4–12 h, of those of 1 CPU. 3 in 10 of their own jobs of this kind ran no longer."
+    )
+    hours = text.way(Way("hours", "peak", "weekend", "2", "1-4h", gain, 8, None), part())
+    assert "Jobs that came at weekends waited 2 h less" in hours
+    assert "than those that came on workdays from 8 to 17 h, of those of 2 CPUs" in hours
+
+
+def test_where_no_choice_gains_it_says_how_many_were_compared() -> None:
+    assert text.no_way(part()).startswith("Too few others")
+    assert text.no_way(replace(part(), tried=3)).startswith("3 other choices")
+    assert "1 other choice of width, walltime or hour of arrival was" in text.no_way(
+        replace(part(), tried=1)
+    )
+
+
+def test_a_long_wait_is_explained_without_anybody_else() -> None:
+    wait = LongWait(
+        *("17", 0, 10 * HOUR, 10 * HOUR, 4, 2 * HOUR),
+        parts={"room": 9.0 * HOUR, "own": 1.0 * HOUR, "down": 0.0},
+        peer_wait_s=2.0 * HOUR,
+        overtaken_s=-HOUR,
+        meanwhile=Meanwhile(0.1, 0.5, 12, 0.2, 0.3),
+    )
+    assert text.long_title(wait, part(), "UTC") == (
+        "10 h: job 17, 4 CPUs for up to 2 h, from 1970-01-01 00:00"
+    )
+    assert text.explained(wait, ANN) == (
+        "Of this wait passed 90 % with room for the job, even after all that waited before it took "
+        "theirs; 10 % behind running jobs of the same user.",
+        "Meanwhile jobs of this user held 10 % of the pool in the mean, and those of 12 other "
+        "users 50 % (20 % by jobs that had come before, 30 % by jobs that came after).",
+        "Jobs alike, of 5 other users or more, waited 2 h in the mean at about that time.",
+        "By the model of the scheduler, those that came later let it start 60 min sooner.",
+    )
+    alone = replace(wait, job_id=None, meanwhile=Meanwhile(0.0, None, None, None, None), parts={})
+    assert "a job, 4 CPUs" in text.long_title(alone, part(), "UTC")
+    told = " ".join(text.explained(alone, Who("account", "a")))
+    assert "This wait could not be taken apart." in told
+    idle = replace(wait, meanwhile=Meanwhile(0.0, 0.5, 12, None, None))
+    assert text.explained(idle, ANN)[1] == (
+        "Meanwhile no job of this user ran, and those of 12 other users held 50 % of the pool in "
+        "the mean."
+    )
+    assert "no job of this account ran; others who ran were fewer than 5" in told
