@@ -19,7 +19,7 @@ def why(of: OwnerPart, name: str) -> Chart | None:
     rows = [(wording.name(name, 20), shares, of.wait_mean.value)]
     everybody = {part.key: part.of_all for part in of.parts if part.of_all is not None}
     if len(everybody) == len(shares) and any(everybody.values()):
-        rows.append(("everybody", everybody, of.pool.figure("wait_mean").value))
+        rows.append(("everybody", everybody, of.pool.wait_mean))
     present = [key for key in REASONS if any(row[1][key] for row in rows)]
     divided = [
         Divided(

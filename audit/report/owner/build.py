@@ -18,6 +18,7 @@ from audit.report.owner.attempts import Beside, Scene
 from audit.report.owner.contents import (
     FEWEST,
     PARTS,
+    Ground,
     OwnerContents,
     OwnerPart,
     Placed,
@@ -125,8 +126,9 @@ def _part(
     wait_mean = Figure("wait_mean", mean.value, *within, "s", row.attempts)
     good = belief.good_fit(pool)
     found, tried = ways(scene, in_zone, resamples)
+    told = others >= FEWEST
     return OwnerPart(
-        pool,
+        Ground(pool.name, pool.resource, pool.figure("wait_mean").value if told else None),
         figures,
         wait_mean,
         row.attempts,
@@ -135,14 +137,14 @@ def _part(
         row.gave_up_wait_s,
         row.tuwt_s,
         None if row.re_unfairness_net is None else -row.re_unfairness_net,
-        _wait_parts(subjects.filter(scene.mine), pool, told=others >= FEWEST),
+        _wait_parts(subjects.filter(scene.mine), pool, told=told),
         _placed(scene, subjects, wait_mean),
         beside.enough(compared),
         _trend(scene, over, in_zone, resamples, modelled=good) if row.attempts else None,
         longest(scene, pool.capacity, beside, modelled=good),
         found,
         tried,
-        of_pool(contents, pool).trust,
+        of_pool(contents, pool).trust if told else (),
     )
 
 

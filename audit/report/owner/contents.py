@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from audit.report.contents import Figure, PoolPart, Provenance, Span
+from audit.report.contents import Figure, Provenance, Span
 from audit.report.judgement.page_one import Trust
 from audit.report.trend import Estimate, Trend
 
@@ -23,6 +23,14 @@ class Who(NamedTuple):
 
     kind: str  # user | account
     name: str
+
+
+class Ground(NamedTuple):
+    """The pool in which the owner waited."""
+
+    name: str
+    resource: str  # cpus | nodes | gpus
+    wait_mean: float | None  # of everybody, s
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ class Target:
 class OwnerPart:
     """What the page says of one pool."""
 
-    pool: PoolPart
+    pool: Ground
     figures: tuple[Figure, ...]
     wait_mean: Figure  # interval over days
     attempts: int
@@ -117,7 +125,7 @@ class OwnerPart:
     longest: tuple[LongWait, ...]
     ways: tuple[Way, ...]
     tried: int  # how many choices were compared
-    trust: tuple[Trust, ...]
+    trust: tuple[Trust, ...]  # empty with too few others: how busy a pool is tells of them
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

@@ -34,6 +34,8 @@ _HOURS: Final = {
 _NOTABLE: Final = 0.1
 """A part of what was held from which on an equal share is spoken of."""
 _HALF: Final = 0.5
+_LITTLE: Final = 0.001
+"""A part of the pool below which nothing is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +120,11 @@ def _beside(of: OwnerPart) -> Answer:
         return Answer(
             title, Level.UNKNOWN, wording.rough(ratio), f"{text} Too few days to be sure."
         )
-    alone = of.figure("peer_ratio_alone")
     if of.named:
         return Answer(title, Level.FAIL, wording.rough(ratio), f"{text} Chance does not make that.")
     if of.flood:
-        text += " Only in floods of their own"
-        if alone.value is not None:
-            text += (
-                f": {wording.rough(alone)} times for the {wording.count(alone.attempts)} that came "
-                "when nothing else of theirs was there"
-            )
-        return Answer(title, Level.WARN, wording.rough(ratio), f"{text}.")
+        text += " Only in floods of their own."
+        return Answer(title, Level.WARN, wording.rough(ratio), text)
     if ratio.upper is not None and ratio.upper < 1:
         return Answer(
             title, Level.PASS, wording.rough(ratio), f"{text} That is less, beyond chance."
@@ -286,12 +282,14 @@ def _apart(of: LongWait, who: Who) -> str:
 
 def _meanwhile(of: Meanwhile, who: Who) -> str:
     own = f"jobs of this {who.kind} held {wording.rough_percent(of.own)} of the pool in the mean"
-    if not of.own:
+    if 0 < of.own < _LITTLE:
+        own = f"jobs of this {who.kind} held next to nothing of the pool"
+    elif not of.own:
         own = f"no job of this {who.kind} ran"
     if of.others is None or of.users is None:
         return f"Meanwhile {own}; others who ran were fewer than {FEWEST}, of whom nothing is told."
     share = wording.rough_percent(of.others)
-    held = share if of.own else f"held {share} of the pool in the mean"
+    held = share if of.own >= _LITTLE else f"held {share} of the pool in the mean"
     text = f"Meanwhile {own}, and those of {wording.plural(of.users, 'other user')} {held}"
     if of.earlier is not None and of.later is not None:
         text += (

@@ -85,10 +85,24 @@ def _gains(
 
 
 def _possible(lever: str, of: tuple[Gain, ...], alike: pl.DataFrame) -> list[Gain]:
-    """Those that the owner could have chosen: they had to end in the walltime asked for."""
-    if lever != "walltime":
+    """Those that the owner could have chosen.
+
+    The next width, for a job of far fewer CPUs is another job; a walltime in which theirs ended.
+    """
+    if lever == "width":
+        own = _step(str(alike["width"][0]))
+        return [gain for gain in of if abs(_step(gain.label) - own) == 1]
+    if lever == "hours":
         return list(of)
     return [gain for gain in of if (_fitting(gain.label, alike) or 0.0) >= _FITTING]
+
+
+def _step(width: str) -> int:
+    """The place of a width class in powers of two: 0 for 1, 1 for 2, 2 for 3-4; −9: not known."""
+    lowest = width.removeprefix(">").partition("-")[0]
+    if not lowest.isdecimal():
+        return -9
+    return (int(lowest) - (not width.startswith(">"))).bit_length()
 
 
 def _fitting(label: str, alike: pl.DataFrame) -> float | None:

@@ -73,6 +73,12 @@ def test_nobody_else_is_named(ann: Connection) -> None:
     assert "annabella" in html
 
 
+def test_not_even_the_record_knows_anybody_else(ann: Connection) -> None:
+    for who in (ANN, Who("account", "mine")):
+        record = repr(page(ann, who))
+        assert not any(other in record for other in (*OTHERS, "team-"))
+
+
 def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> None:
     made = page(ann, Who("account", "mine"))
     assert {wait.job_id for wait in made.parts[0].longest} == {None}
@@ -94,7 +100,9 @@ def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path)
     wait = part.longest[0]
     assert [of is not None for of in (wait.peer_wait_s, wait.meanwhile.others)] == [told] * 2
     assert bool(part.tried) is told
+    assert bool(part.trust) is (part.pool.wait_mean is not None) is told
     text = seen(render.render_html(page_of(path)))
+    assert ("% busy" in text) is ("everybody:" in text) is told
     assert ("fewer than 5" in text) is not told
     assert ("times as long" in text) is told
 

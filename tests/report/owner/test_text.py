@@ -6,9 +6,18 @@ import pytest
 
 from audit.report.contents import Figure
 from audit.report.owner import text
-from audit.report.owner.contents import LongWait, Meanwhile, OwnerPart, Placed, WaitPart, Way, Who
+from audit.report.owner.contents import (
+    Ground,
+    LongWait,
+    Meanwhile,
+    OwnerPart,
+    Placed,
+    WaitPart,
+    Way,
+    Who,
+)
 from audit.report.trend import Estimate
-from tests.report.sample import figure, pool
+from tests.report.sample import figure
 
 ANN = Who("user", "ann")
 HOUR = 3_600
@@ -21,7 +30,7 @@ def part(
     excess = figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s")
     flags = (figure("peer_named", float(named)), figure("peer_flood", float(flood)))
     return OwnerPart(
-        pool(),
+        Ground("batch", "cpus", 2.0 * HOUR),
         (ratio, excess, *flags, figure("consumed", 1_000.0 * HOUR)),
         figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
         *(100, 100, 0, 0, 500 * HOUR, beyond),
@@ -157,5 +166,10 @@ def test_a_long_wait_is_explained_without_anybody_else() -> None:
     assert text.explained(idle, ANN)[1] == (
         "Meanwhile no job of this user ran, and those of 12 other users held 50 % of the pool in "
         "the mean."
+    )
+    little = replace(wait, meanwhile=Meanwhile(0.0001, 0.5, 12, None, None))
+    assert text.explained(little, ANN)[1] == (
+        "Meanwhile jobs of this user held next to nothing of the pool, and those of 12 other users "
+        "held 50 % of the pool in the mean."
     )
     assert "no job of this account ran; others who ran were fewer than 5" in told

@@ -9,7 +9,7 @@ from audit.model import Period
 from audit.periods import zone
 from audit.report.owner.attempts import Scene
 from audit.report.owner.contents import Way, Who
-from audit.report.owner.ways import ways
+from audit.report.owner.ways import _step, ways
 
 UTC = zone("UTC")
 MONDAY = 1_767_571_200  # 2026-01-05
@@ -25,7 +25,7 @@ def scene(wait: Wait, ran: int = HOUR // 2) -> Scene:
     rows += [
         (f"u{user}", width, walltime, hour, k, wait(width, walltime, hour) + 60 * user + k)
         for user in range(8)
-        for width in ("1", "9-16")
+        for width in ("1", "5-8", "9-16")
         for walltime in (HOUR, 10 * HOUR)
         for hour in (9, 20)
         for k in range(6)
@@ -62,7 +62,7 @@ def test_what_waits_the_same_is_no_choice() -> None:
 @pytest.mark.parametrize(
     ("lever", "better", "wait"),
     [
-        ("width", "1", lambda width, walltime, hour: HOUR * (1 if width == "1" else 6)),
+        ("width", "5-8", lambda width, walltime, hour: HOUR * (6 if width == "9-16" else 1)),
         ("walltime", "0-1h", lambda width, walltime, hour: HOUR * (1 if walltime == HOUR else 6)),
         ("hours", "off_peak", lambda width, walltime, hour: HOUR * (1 if hour == 20 else 6)),
     ],
@@ -76,6 +76,17 @@ def test_what_waits_less_is_told_alone(lever: str, better: str, wait: Wait) -> N
         assert way.gain.value == 5 * HOUR
     assert way.gain.lower is not None
     assert 600 < way.gain.lower <= way.gain.value
+
+
+def test_far_narrower_jobs_are_other_jobs() -> None:
+    assert found(lambda width, walltime, hour: HOUR * (1 if width == "1" else 6)) == {}
+
+
+@pytest.mark.parametrize(
+    ("width", "step"), [("1", 0), ("2", 1), ("3-4", 2), ("65-128", 7), (">128", 8), ("unknown", -9)]
+)
+def test_widths_go_in_powers_of_two(width: str, step: int) -> None:
+    assert _step(width) == step
 
 
 def test_a_gain_of_minutes_is_not_told() -> None:
