@@ -178,7 +178,11 @@ def headline(
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
         "accounts": ", ".join(wording.name(account) for account in accounts) or "all accounts",
     }
-    names["verdict"] = names["accounts"] if accounts else _verdict(one)
+    names["verdict"] = (
+        names["accounts"]
+        if accounts
+        else _verdict(one, contents.coverage.days if contents.brief else 0)
+    )
     # in one go: what a name holds is not looked at again
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
     if accounts and not {"{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template)):
@@ -190,10 +194,13 @@ def headline(
     return wording.name(line, 200)
 
 
-def _verdict(one: PageOne | None) -> str:
-    """The verdict as a subject says it, and what is better or worse than before."""
+def _verdict(one: PageOne | None, days: int) -> str:
+    """The verdict as a subject says it, and what is better or worse than before.
+
+    ``days`` are those covered where that is why there is none.
+    """
     if one is None:
-        return "no data"
+        return f"only {wording.plural(days, 'day')} covered so far" if days else "no data"
     change = one.questions[0].difference
     if change is None or change.better is None or one.place.pool.trend is None:
         return one.verdict.short

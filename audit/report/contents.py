@@ -21,6 +21,10 @@ SMALL_SAMPLE: Final = 30
 """Rows resting on fewer attempts than this are marked: their means say little."""
 
 
+ENOUGH_DAYS: Final = 7
+"""A report on a longer period says nothing of it before so many of its days are covered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a reader may choose about a report."""
@@ -453,6 +457,12 @@ class Contents:
     def empty(self) -> bool:
         """Whether the period holds nothing that could be measured."""
         return self.attempts + self.undated == 0
+
+    @property
+    def brief(self) -> bool:
+        """Whether so few days of a longer period are covered that no figure may speak of it."""
+        longer = self.span.to_time - self.span.from_time > (ENOUGH_DAYS + 1) * 86_400
+        return longer and not self.span.whole_log and 0 < self.coverage.days < ENOUGH_DAYS
 
     @property
     def undated(self) -> int:

@@ -8,6 +8,7 @@ import polars as pl
 from audit.metrics.course import Course, Measured, course
 from audit.model import COUNTED, Period
 from audit.periods import covering, kind_of, zone
+from audit.report.contents import SMALL_SAMPLE
 from audit.report.trend import Change, Estimate, Trend, TrendPoint
 from audit.store import queries
 from audit.store.database import Connection
@@ -172,9 +173,9 @@ def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:
 
 
 def _changes(made: Course | None) -> tuple[Change, ...]:
-    if made is None:
+    if made is None or min(made.attempts[-2:]) < SMALL_SAMPLE:
         return ()
-    before = made.figures[0]
+    before = made.figures[-2]
     return tuple(
         Change(name, value, _estimate(difference))
         for name, difference in made.differences.items()

@@ -48,7 +48,7 @@ def keep(con: Connection, contents: Contents) -> None:
             "run_id": contents.provenance.run_id,
         }
         for pool in contents.pools
-        if pool.attempts or undated(pool)
+        if not contents.brief and (pool.attempts or undated(pool))
         for said in (of_pool(contents, pool).verdict,)
     ]
     with database.transaction(con):

@@ -97,6 +97,12 @@ def test_the_first_period_has_nothing_to_change_from(con: Connection) -> None:
     assert trend.changes == ()
 
 
+def test_a_handful_of_attempts_is_no_trend(con: Connection) -> None:
+    few = Period("some..days", FIRST, FIRST + 20 * DAY)  # 20 attempts in each half
+    assert of(con, few).changes == ()
+    assert of(con, Period("some..days", FIRST, FIRST + 30 * DAY)).changes != ()
+
+
 def test_other_settings_are_flagged(con: Connection) -> None:
     found = months(con, "2026-02")
     assert of(con, found[2]).settings_changed

@@ -59,7 +59,12 @@ class PageOne:
 
 
 def page_one(contents: Contents) -> PageOne | None:
-    """Page one of the pool in which most was consumed; None where nothing ended."""
+    """Page one of the pool in which most was consumed.
+
+    None where nothing ended, or too few days of the period are covered.
+    """
+    if contents.brief:
+        return None
     measured = [pool_ for pool_ in contents.pools if pool_.attempts or undated(pool_)]
     if not measured:
         return None

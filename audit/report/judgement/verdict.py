@@ -67,7 +67,7 @@ _PLAIN = {
     "alike beyond chance.",
     Word.MIXED: "Mixed.",
     Word.NO: "Not fair.",
-    Word.CANNOT_TELL: "Cannot tell: too little is known of how jobs waited.",
+    Word.CANNOT_TELL: "Cannot tell: there are too few users or days to tell anything from chance.",
 }
 
 

@@ -9,6 +9,7 @@ from audit.report.judgement.finding import WORDS, Cause
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.verdict import Word
+from audit.report.render.page import render_html
 from audit.report.trend import Change, Estimate, Trend
 from tests.report.sample import HOSTILE, contents, empty, entities, entity, fidelity, figure, pool
 
@@ -103,6 +104,20 @@ def test_a_few_attempts_give_no_verdict() -> None:
 
 def test_nothing_has_no_page_one() -> None:
     assert page_one(empty()) is None
+
+
+def test_under_seven_days_of_a_longer_period_there_is_a_note_only() -> None:
+    def covered(days: int, length: int = 31) -> Contents:
+        made = contents(measured())
+        span = replace(made.span, to_time=made.span.from_time + length * 86_400)
+        return replace(made, span=span, coverage=replace(made.coverage, days=days))
+
+    assert page_one(covered(6)) is None
+    assert "Too early to tell: 6 days of this period are covered" in render_html(covered(6))
+    assert page_one(covered(7)) is not None
+    assert page_one(covered(1, length=1)) is not None  # all of a day
+    whole = covered(3)
+    assert page_one(replace(whole, span=replace(whole.span, whole_log=True))) is not None
 
 
 def test_a_figure_comes_in_two_digits_with_its_interval_in_the_same_unit() -> None:
