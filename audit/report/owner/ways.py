@@ -19,6 +19,8 @@ _FITTING: Final = 0.1
 """A shorter walltime is no choice where fewer of the owner's attempts would end in it."""
 _WORTH_S: Final = 600.0
 """A gain of which chance may leave less is not told."""
+_STEPS: Final = 2
+"""Widths from a quarter to four times theirs: a job of far fewer CPUs is another job."""
 _LEVERS: Final = {
     "width": ("walltime",),
     "walltime": ("width",),
@@ -87,11 +89,11 @@ def _gains(
 def _possible(lever: str, of: tuple[Gain, ...], alike: pl.DataFrame) -> list[Gain]:
     """Those that the owner could have chosen.
 
-    The next width, for a job of far fewer CPUs is another job; a walltime in which theirs ended.
+    Of widths those not far from theirs, of walltimes those in which theirs ended.
     """
     if lever == "width":
         own = _step(str(alike["width"][0]))
-        return [gain for gain in of if abs(_step(gain.label) - own) == 1]
+        return [gain for gain in of if abs(_step(gain.label) - own) <= _STEPS]
     if lever == "hours":
         return list(of)
     return [gain for gain in of if (_fitting(gain.label, alike) or 0.0) >= _FITTING]

@@ -16,6 +16,7 @@ from audit.report.owner.build import build
 from audit.report.owner.contents import PARTS, OwnerContents, Who
 from audit.report.owner.longest import longest
 from audit.report.render import owner as render
+from audit.report.trend import Estimate
 from audit.store import database
 from audit.store.database import Connection
 from tests.report import chromium
@@ -48,6 +49,23 @@ def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     assert part.peers_told
     assert len(part.longest) == 5
     assert {wait.wait_s for wait in part.longest} == {3 * HOUR}
+
+
+def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
+    """64 days by week: no week has ten of them, both halves of the log do."""
+    trend = page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend
+    assert trend is not None
+    assert trend.unit == "week"
+    assert {point.wait_mean for point in trend.points} == {Estimate(3 * HOUR)}
+    assert trend.changes[0].difference == Estimate(0, 0, 0)
+
+
+def test_with_fewer_than_ten_days_nothing_has_an_interval(tmp_path: Path) -> None:
+    (part,) = page_of(audited(tmp_path, jobs("annabella", days=9))).parts
+    assert part.wait_mean.value == 3 * HOUR
+    assert part.wait_mean.lower is None
+    assert part.trend is not None
+    assert part.trend.changes == ()
 
 
 def test_a_long_wait_tells_what_ran_meanwhile(ann: Connection) -> None:

@@ -25,7 +25,7 @@ def scene(wait: Wait, ran: int = HOUR // 2) -> Scene:
     rows += [
         (f"u{user}", width, walltime, hour, k, wait(width, walltime, hour) + 60 * user + k)
         for user in range(8)
-        for width in ("1", "5-8", "9-16")
+        for width in ("1", "2", "3-4", "9-16")
         for walltime in (HOUR, 10 * HOUR)
         for hour in (9, 20)
         for k in range(6)
@@ -62,7 +62,7 @@ def test_what_waits_the_same_is_no_choice() -> None:
 @pytest.mark.parametrize(
     ("lever", "better", "wait"),
     [
-        ("width", "5-8", lambda width, walltime, hour: HOUR * (6 if width == "9-16" else 1)),
+        ("width", "3-4", lambda width, walltime, hour: HOUR * (6 if width == "9-16" else 1)),
         ("walltime", "0-1h", lambda width, walltime, hour: HOUR * (1 if walltime == HOUR else 6)),
         ("hours", "off_peak", lambda width, walltime, hour: HOUR * (1 if hour == 20 else 6)),
     ],
@@ -79,7 +79,7 @@ def test_what_waits_less_is_told_alone(lever: str, better: str, wait: Wait) -> N
 
 
 def test_far_narrower_jobs_are_other_jobs() -> None:
-    assert found(lambda width, walltime, hour: HOUR * (1 if width == "1" else 6)) == {}
+    assert found(lambda width, walltime, hour: HOUR * (1 if width in ("1", "2") else 6)) == {}
 
 
 @pytest.mark.parametrize(
