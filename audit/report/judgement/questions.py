@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.report.bounds import Bounds
-from audit.report.contents import Breakdown, Figure
+from audit.report.contents import Breakdown, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
@@ -51,21 +51,25 @@ def _overtaken(place: Place, bounds: Bounds) -> Question:
     if share.value is None or mean.value is None:
         text = "No fair start times were computed: what later arrivals cost is not known."
         return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
-    wait = place.pool.figure("wait_mean")
-    text = (
-        f"of the mean wait of {wording.rough(wait)} went to jobs that came later{_within(mean)}. "
-    )
+    text = f"of the mean wait of {_judged_wait(place.pool)} went to jobs that came later{_within(mean)}. "
     if hit := hardest_hit(place):
         text += (
             f"For {wording.width(hit.label)} {wording.resource(place.pool.resource)}s: "
-            f"{wording.rough(hit.figure('overtaken_time_mean'))} of "
-            f"{wording.rough(hit.figure('wait_mean'))}."
+            f"{wording.rough(hit.figure('overtaken_time_mean'))} of {_judged_wait(hit)}."
         )
     stands = level(share, bounds.overtaken)
     if stands is Level.FAIL and not belief.good_fit(place.pool):
         stands = Level.WARN  # a model that fits poorly condemns nobody
     change = changed(place.pool.trend, "overtaken_time_mean", "time")
     return Question(title, stands, wording.rough(mean), text.strip(), change)
+
+
+def _judged_wait(part: Breakdown | PoolPart) -> str:
+    """The mean wait of those that the model can judge, of which overtaken time is a part."""
+    share, mean = part.figure(OVERTAKEN).value, part.figure("overtaken_time_mean").value
+    if not share or not mean or mean / share <= 0:
+        return wording.rough(part.figure("wait_mean"))
+    return wording.rough_duration(mean / share)
 
 
 def _room(place: Place, bounds: Bounds) -> Question:

@@ -123,7 +123,7 @@ def test_under_seven_days_of_a_longer_period_there_is_a_note_only() -> None:
 def test_a_figure_comes_in_two_digits_with_its_interval_in_the_same_unit() -> None:
     overtaken, room, longest = one(measured(0.15, 0.3, "anna")).questions
     assert (overtaken.big, overtaken.level) == ("7.5 min", Level.WARN)
-    assert "mean wait of 10 min went to jobs that came later (5–10 min)" in overtaken.text
+    assert "mean wait of 50 min went to jobs that came later (5–10 min)" in overtaken.text
     assert room.big == "30 %"
     assert "(29–31 %)" in room.text
     assert longest.big == "1"
