@@ -51,7 +51,8 @@ def _overtaken(place: Place, bounds: Bounds) -> Question:
     if share.value is None or mean.value is None:
         text = "No fair start times were computed: what later arrivals cost is not known."
         return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
-    text = f"of the mean wait of {_judged_wait(place.pool)} went to jobs that came later{_within(mean)}. "
+    wait = _judged_wait(place.pool)
+    text = f"of the mean wait of {wait} went to jobs that came later{_within(mean)}. "
     if hit := hardest_hit(place):
         text += (
             f"For {wording.width(hit.label)} {wording.resource(place.pool.resource)}s: "
