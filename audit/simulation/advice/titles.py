@@ -31,7 +31,7 @@ def lifted(limit: Limit, resource: Resource) -> str:
 
 def opened(window: Window, resource: Resource) -> str:
     """A window that is always open."""
-    hours = f"all {WEEK} hours of the week instead of {WEEK - len(window.hours)}"
+    hours = f"any hour of the week, not only at {WEEK - len(window.hours)} of {WEEK}"
     return f"Start jobs{_of(window.scope, resource, jobs='')} at {hours}"
 
 

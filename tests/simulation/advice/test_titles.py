@@ -42,12 +42,12 @@ def test_limits(limit: Limit, title: str) -> None:
 
 def test_windows() -> None:
     assert titles.opened(Window((1, 2)), CPUS) == (
-        "Start jobs at all 168 hours of the week instead of 166"
+        "Start jobs at any hour of the week, not only at 166 of 168"
     )
     wide = Window((1,), Scope(size_above=4, size_up_to=8))
     assert titles.opened(wide, Resource.nodes) == (
-        "Start jobs asking for more than 4 nodes and up to 8 nodes at all 168 hours of the "
-        "week instead of 167"
+        "Start jobs asking for more than 4 nodes and up to 8 nodes at any hour of the week, not "
+        "only at 167 of 168"
     )
 
 
