@@ -361,6 +361,7 @@ class Coverage:
     partial: int  # with refused lines
     undated: int  # refused lines whose day is not known, of the whole log
     gaps: tuple[Gap, ...]  # the longest of the empty days, longest first
+    covered: int = 0  # days of the period inside the log, whatever ended on them; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +463,7 @@ class Contents:
     def brief(self) -> bool:
         """Whether so few days of a longer period are covered that no figure may speak of it."""
         longer = self.span.to_time - self.span.from_time > (ENOUGH_DAYS + 1) * 86_400
-        return longer and not self.span.whole_log and 0 < self.coverage.days < ENOUGH_DAYS
+        return longer and not self.span.whole_log and 0 < self.coverage.covered < ENOUGH_DAYS
 
     @property
     def undated(self) -> int:

@@ -365,8 +365,8 @@ def test_who_gets_what(place: Path) -> None:
     assert set(got) == {"boss", "pi", "csv"}
     subject, text, names = got["boss"]
     # the log ends days before the month does
-    assert subject == "[STALE] c, 2026-02: cannot tell, only 15 jobs ended"
-    assert "What could be done" in text
+    assert subject == "[STALE] c, 2026-02: only 6 days covered so far"
+    assert "STALE: " in text
     assert "Account 1, pool all" in text
     assert names[:2] == ["c_2026-02.pdf", "users.csv"]
     subject, text, names = got["pi"]
@@ -400,8 +400,8 @@ def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
         for file in outbox(place)
     }
     assert subjects == {
-        "[STALE] c, 2026-02: cannot tell, only 15 jobs ended",
-        "Corrected: c, 2026-02: cannot tell, only 15 jobs ended",
+        "[STALE] c, 2026-02: only 6 days covered so far",
+        "Corrected: c, 2026-02: only 6 days covered so far",
     }
     restate(place, "third")
     assert deliver(place, settings) == Delivered()

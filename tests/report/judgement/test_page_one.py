@@ -110,7 +110,7 @@ def test_under_seven_days_of_a_longer_period_there_is_a_note_only() -> None:
     def covered(days: int, length: int = 31) -> Contents:
         made = contents(measured())
         span = replace(made.span, to_time=made.span.from_time + length * 86_400)
-        return replace(made, span=span, coverage=replace(made.coverage, days=days))
+        return replace(made, span=span, coverage=replace(made.coverage, covered=days))
 
     assert page_one(covered(6)) is None
     assert "Too early to tell: 6 days of this period are covered" in render_html(covered(6))
