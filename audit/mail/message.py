@@ -181,7 +181,7 @@ def headline(
     names["verdict"] = (
         names["accounts"]
         if accounts
-        else _verdict(one, contents.coverage.covered if contents.brief else 0)
+        else _verdict(one, contents.covered_days if contents.brief else 0)
     )
     # in one go: what a name holds is not looked at again
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)

@@ -223,6 +223,9 @@ _MACHINE: Final = (
             "time mean of min(idle, queued size) / capacity", "", Table.MACHINE),
     Measure("queued_mean", "Size of the queue", RESOURCE, NUMBER, ("all", "day"),
             "time mean of the size that waits"),
+    Measure("covered_time", "Time that the log covers", SECONDS, DURATION, _ALL,
+            "the part of the period from the log's first record to its last: what utilization and "
+            "queue are of"),
     Measure("peak_in_use", "Most in use at once", RESOURCE, COUNT, _ALL,
             "the most that was ever in use", "", Table.MACHINE),
     Measure("over_capacity_time", "Time with more in use than the pool has", ONE, SHARE, _ALL,

@@ -281,11 +281,11 @@ def _coverage(
         "from_day": day_of(period.from_time, in_zone).isoformat(),
         "to_day": day_of(last, in_zone).isoformat(),
     }
-    days, empty, partial, covered = queries.run(con, "report_coverage", **span).row(0)
+    days, empty, partial = queries.run(con, "report_coverage", **span).row(0)
     longest = queries.run(con, "report_gaps", **span, gaps=gaps)
     undated = sum(log.refused for log in inputs)
     told = tuple(Gap(*row) for row in longest.iter_rows())
-    return Coverage(days, empty, partial, undated, told, covered)
+    return Coverage(days, empty, partial, undated, told)
 
 
 def _breakdowns(summary: pl.DataFrame) -> dict[str, tuple[Breakdown, ...]]:

@@ -21,6 +21,7 @@ SMALL_SAMPLE: Final = 30
 """Rows resting on fewer attempts than this are marked: their means say little."""
 
 
+_DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
 """A report on a longer period says nothing of it before so many of its days are covered."""
 
@@ -361,7 +362,6 @@ class Coverage:
     partial: int  # with refused lines
     undated: int  # refused lines whose day is not known, of the whole log
     gaps: tuple[Gap, ...]  # the longest of the empty days, longest first
-    covered: int = 0  # days of the period inside the log, whatever ended on them; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,8 +462,18 @@ class Contents:
     @property
     def brief(self) -> bool:
         """Whether so few days of a longer period are covered that no figure may speak of it."""
-        longer = self.span.to_time - self.span.from_time > (ENOUGH_DAYS + 1) * 86_400
-        return longer and not self.span.whole_log and 0 < self.coverage.covered < ENOUGH_DAYS
+        longer = self.span.to_time - self.span.from_time > (ENOUGH_DAYS + 1) * _DAY_S
+        return longer and not self.span.whole_log and 0 < self.covered_s < ENOUGH_DAYS * _DAY_S
+
+    @property
+    def covered_s(self) -> float:
+        """How much of the period the log covered when its figures were computed; 0: not known."""
+        return max((pool.figure("covered_time").value or 0.0 for pool in self.pools), default=0.0)
+
+    @property
+    def covered_days(self) -> int:
+        """The same in days."""
+        return max(round(self.covered_s / _DAY_S), 1)
 
     @property
     def undated(self) -> int:

@@ -1,5 +1,4 @@
--- How many days of a span the log has records for, from its first day with any to its last there; and
--- how many of them the log covers at all, from its first record to its last.
+-- How many days of a span the log has records for, from its first day with any to its last there.
 -- parameters: cluster VARCHAR, from_day VARCHAR, to_day VARCHAR
 WITH known AS (
     SELECT day, state
@@ -12,7 +11,6 @@ edges AS (
 SELECT
     count(*) AS days,
     count(*) FILTER (state = 'empty') AS empty,
-    count(*) FILTER (state = 'partial') AS partial,
-    (SELECT count(*) FROM known) AS covered
+    count(*) FILTER (state = 'partial') AS partial
 FROM known, edges
 WHERE day BETWEEN edges.first AND edges.last

@@ -217,6 +217,7 @@ def _activity(
         interval = resamples.ratio(days, daily(above), daily(below))
         rows.append(row(metric, "all", None, measure(did), None, interval))
     rows.append(row("peak_in_use", "all", None, float(did.peak), None))
+    rows.append(row("covered_time", "all", None, float(span[1] - span[0]), None))
     for metric, _, above, below in by_day:
         shares = (daily(above) / daily(below)).tolist()
         for name, share in zip(sorted(set(names)), shares, strict=True):

@@ -261,7 +261,8 @@ def test_units_and_names() -> None:
         "jobs": "jobs",
         "users": "users",
         **dict.fromkeys(
-            ["gave_up_wait_s", "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max"], "s"
+            ["gave_up_wait_s", "wait_mean", "wait_median", "wait_p90", "wait_p99", "wait_max",
+             "covered_time"], "s"
         ),
         **dict.fromkeys(
             [

@@ -108,9 +108,11 @@ def test_nothing_has_no_page_one() -> None:
 
 def test_under_seven_days_of_a_longer_period_there_is_a_note_only() -> None:
     def covered(days: int, length: int = 31) -> Contents:
-        made = contents(measured())
+        part = measured()
+        told = figure("covered_time", days * 86_400.0, unit="s")
+        made = contents(replace(part, figures=(*part.figures, told)))
         span = replace(made.span, to_time=made.span.from_time + length * 86_400)
-        return replace(made, span=span, coverage=replace(made.coverage, covered=days))
+        return replace(made, span=span)
 
     assert page_one(covered(6)) is None
     assert "Too early to tell: 6 days of this period are covered" in render_html(covered(6))
