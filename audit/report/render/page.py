@@ -289,13 +289,13 @@ def _environment() -> "Environment":
         (
             tables,
             (
-                *("worst", "best", "hidden", "gave_up", "week", "months"),
+                *("worst", "best", "hidden", "gave_up"),
                 *("lost", "gained", "unlisted", "status", "stuck_because", "owners", "contrary"),
             ),
         ),
         (
             belief,
-            ("fit_line", "fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
+            ("fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
         ),
         (overtaken, ("most_overtaken",)),
         (advice, ("doubt", "nothing", "sentences")),

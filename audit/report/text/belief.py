@@ -73,12 +73,6 @@ def fair_order(fidelity: Fidelity | None) -> str:
     )
 
 
-def judged(fidelity: Fidelity | None) -> str:
-    """The same in a sentence, with a space behind it."""
-    said = "" if fidelity is None else _FAIR_ORDERS.get(fidelity.fair_order, "")
-    return said and f"Whose turn it was is judged {said}. "
-
-
 _FAIR_ORDERS: Final = {
     "fairshare": "by fairshare",
     "nuwt": "by how long owners waited for what they used",
@@ -106,26 +100,6 @@ _VERDICTS: Final = {
     "nobody is named by it.",
     Fit.GOOD: "The model fits this log well enough to go by.",
 }
-
-
-def fit_line(pool: PoolPart) -> str:
-    """All that must stand beside a figure of fair start times, as short as can be."""
-    over = wording.percent(pool.figure("over_capacity_time").value)
-    last = f"{over} of the time over capacity."
-    fidelity = pool.fair_start.fidelity
-    if fidelity is None:
-        return f"Model fidelity: not known; {last}"
-    of = fidelity.figure
-    agreement, correlation = _fitting(fidelity)
-    return (
-        f"Model fidelity ({wording.name(fidelity.order)} + {wording.name(fidelity.backfill)}): "
-        f"starts {wording.percent(agreement.value)} of those that waited when the site did; its "
-        f"waits rank as those observed by {_rounded(correlation)}, in a replay by "
-        f"{_rounded(of('wait_correlation'))}; replayed starts are off by "
-        f"{wording.duration(of('start_error_median').value)} (median), "
-        f"{wording.duration(of('start_error_p90').value)} (90th percentile), the mean wait by "
-        f"{_signed(of('mean_wait_error').value)}; {last}"
-    )
 
 
 def fit_table(pool: PoolPart) -> tuple[tuple[str, str, str], ...]:

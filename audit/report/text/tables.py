@@ -3,13 +3,12 @@
 Pure functions of the record: the page and its tests share them.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
-from audit.report.contents import SMALL_SAMPLE, Entities, Entity, Figure, PoolPart, StuckAttempt
+from audit.report.contents import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 
 
@@ -190,46 +189,3 @@ def gave_up(of: Entities) -> tuple[Entity, ...]:
             key=lambda row: (-(row.gave_up_wait_s or 0), -row.never_started, row.name or ""),
         )
     )
-
-
-def week(pool: PoolPart, metric: str = "wait_mean") -> Iterator[tuple[Figure, ...]]:
-    """For each hour of the day, the figure ``metric`` of arrivals on Monday, …, Sunday."""
-    by_hour = {int(part.label): part.figure(metric) for part in pool.hours}
-    for hour in range(24):
-        yield tuple(by_hour.get(weekday * 24 + hour, Figure(metric)) for weekday in range(7))
-
-
-@dataclass(frozen=True, slots=True)
-class Month:
-    """Means over the days of one calendar month."""
-
-    name: str
-    days: int
-    utilization: float | None
-    queued: float | None  # of the pool's capacity
-
-
-def months(pool: PoolPart) -> tuple[Month, ...]:
-    """The daily figures of the pool by month; a day at the period's edge counts as a whole one."""
-    by_month: dict[str, list[tuple[float | None, float | None]]] = {}
-    for part in pool.days:
-        by_month.setdefault(part.label[:7], []).append(
-            (part.figure("utilization").value, part.figure("queued_mean").value)
-        )
-    made = []
-    for month, values in by_month.items():
-        queue = _mean([queued for _, queued in values])
-        made.append(
-            Month(
-                month,
-                len(values),
-                _mean([busy for busy, _ in values]),
-                None if queue is None else queue / pool.capacity,
-            )
-        )
-    return tuple(made)
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -47,22 +47,9 @@ def test_a_verdict_says_from_what_it_is_concluded() -> None:
     assert "not known" in belief.verdict(_with(None))
 
 
-def test_all_that_belongs_beside_a_figure_is_in_one_line() -> None:
-    assert belief.fit_line(pool()) == (
-        "Model fidelity (fcfs + easy): starts 85.0 % of those that waited when the site did; its "
-        "waits rank as those observed by 0.75, in a replay by 0.50; replayed starts are off by "
-        "5 min (median), 2 h (90th percentile), the mean wait by +15 min; 0.0 % of the time over "
-        "capacity."
-    )
-    assert belief.fit_line(_with(None)) == (
-        "Model fidelity: not known; 0.0 % of the time over capacity."
-    )
-
-
 def test_a_policy_that_nobody_knows_stays_text() -> None:
     odd = replace(fidelity(), order=HOSTILE[4], backfill=HOSTILE[5])
     assert belief.policy(odd).isprintable()
-    assert belief.fit_line(_with(odd)).isprintable()
     assert belief.policy(fidelity()) == "first come, first served, EASY backfilling"
 
 
@@ -72,7 +59,5 @@ def test_a_policy_that_nobody_knows_stays_text() -> None:
 def test_another_fair_order_than_that_of_arrival_is_said(order: str, said: str) -> None:
     fidelity = Fidelity("fcfs", "easy", (), order)
     assert said in belief.fair_order(fidelity)
-    assert said in belief.judged(fidelity)
     for by_arrival in (None, Fidelity("fcfs", "easy", ())):
         assert belief.fair_order(by_arrival) == ""
-        assert belief.judged(by_arrival) == ""

@@ -1,5 +1,3 @@
-import pytest
-
 from audit.model import FstStatus
 from audit.report.contents import Entities
 from audit.report.text import tables
@@ -25,19 +23,6 @@ def test_the_unnamed_are_not_ranked_but_did_give_up() -> None:
     part = pool(users=("anna", None))
     assert [row.name for row in tables.worst(part.users, 10)] == ["anna"]
     assert [row.name for row in tables.gave_up(part.users)] == [None]
-
-
-def test_months_are_means_of_their_days() -> None:
-    (month,) = tables.months(pool())
-    assert (month.name, month.days) == ("2026-10", 31)
-    assert month.utilization == pytest.approx(16 / 31)
-    assert month.queued == 0.5
-
-
-def test_a_week_has_a_cell_for_each_hour() -> None:
-    rows = list(tables.week(pool()))
-    assert len(rows) == 24
-    assert rows[3][1].value == 60.0 * 27
 
 
 def test_every_status_is_explained() -> None:
