@@ -373,6 +373,11 @@ COUNTED: Final = (
 )
 """Statuses of the fair start times that are part of totals."""
 
+FLOOD_ATTEMPTS: Final = 10
+FLOOD_WORK: Final = 0.25
+"""A user's attempts of one day are a flood where there are at least so many of them, and they bring
+at least so much of what the whole pool does in a day."""
+
 
 class Period(NamedTuple):
     """A half-open span ``[from_time, to_time)`` in epoch seconds; see ``audit.periods``.

@@ -26,9 +26,11 @@ from audit.report.text import advice, wording
 from audit.report.text.notices import Notice, notices
 from audit.report.text.standing import Standing, State
 
-_SHOWN: Final = ("why", "trend", "waits", "machine")
+_SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2
 """Charts of a mail: the first so many of these that there are; none names anybody."""
+_CHANGES: Final = 2
+"""So many of the changes that help are told of."""
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 _MEGABYTE: Final = 1_000_000
@@ -93,7 +95,7 @@ class Letter:
     verdict: str  # one sentence or two; empty to whom accounts alone are told of
     trust: tuple[Trust, ...]
     questions: tuple[Question, ...]
-    todo: tuple[str, ...]  # what could be done
+    advice: tuple[str, ...]  # what could be done
     parts: tuple[Part, ...]
     pictures: tuple[Picture, ...]
     files: tuple[File, ...]
@@ -137,7 +139,7 @@ def compose(
         verdict=one.verdict.sentence if one and wish.whole else "",
         trust=one.trust if one else (),
         questions=one.questions if one and wish.whole else (),
-        todo=_todo(one) if one and wish.whole else (),
+        advice=_advice(one) if one and wish.whole else (),
         parts=tuple(_parts(contents, wish.accounts)),
         pictures=tuple(pictures),
         files=tuple(files),
@@ -208,16 +210,13 @@ def _verdict(one: PageOne | None, days: int) -> str:
     return f"{one.verdict.short}; {side} than {one.place.pool.trend.before}"
 
 
-def _todo(one: PageOne) -> tuple[str, ...]:
+def _advice(one: PageOne) -> tuple[str, ...]:
     advised = one.place.pool.advised
     if not advised.changes:
         return (advice.nothing(advised),)
     return tuple(
-        advice.sentences(change, believed=advised.believed) for change in advised.changes[:_TODO]
+        advice.sentences(change, believed=advised.believed) for change in advised.changes[:_CHANGES]
     )
-
-
-_TODO: Final = 2
 
 
 def _parts(contents: Contents, accounts: Sequence[str]) -> Iterator[Part]:
@@ -278,10 +277,11 @@ def _rows(entity: Entity, pool: PoolPart) -> Iterator[Row]:
 
 
 def pictures(contents: Contents) -> tuple[Picture, ...]:
-    """A few charts of the pool in which most attempts ended; none where nothing ended."""
-    if contents.empty:
+    """A few charts of the pool that page one is about; none where there is no page one."""
+    one = page_one(contents)
+    if one is None:
         return ()
-    pool = max(contents.pools, key=lambda pool: pool.attempts)
+    pool = one.place.pool
     where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
     drawn = charts.of_pool(pool)
     shown = []

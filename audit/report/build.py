@@ -32,7 +32,6 @@ from audit.report.contents import (
     Input,
     Missed,
     Options,
-    Pictured,
     PoolPart,
     Provenance,
     Refusal,
@@ -48,6 +47,7 @@ from audit.report.contents import (
 from audit.report.decayed import usages
 from audit.report.fair_start import fair_starts
 from audit.report.pictured import pictured
+from audit.report.pictured_contents import Pictured
 from audit.report.settings import settings_of
 from audit.report.text.definitions import definitions
 from audit.report.trending import trends

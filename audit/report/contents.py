@@ -14,6 +14,7 @@ from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
 from audit.report.advice_contents import NOTHING_TRIED, Advised
 from audit.report.bounds import BOUNDS, Bounds
+from audit.report.pictured_contents import NOTHING_PICTURED, Pictured
 from audit.report.trend import Trend
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
@@ -293,23 +294,6 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
-class Walltimes:
-    """How much of their walltimes attempts used that ended in the period."""
-
-    attempts: int  # whose walltime is known
-    tenths: tuple[int, ...]  # up to each tenth of it; the eleventh: more than all of it
-    median: float  # part of the walltime
-
-
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """What pictures of a pool show and no table has."""
-
-    waiting_work: tuple[tuple[str, float], ...] = ()  # ISO day, s of the whole pool in the mean
-    walltimes: Walltimes | None = None  # None: no walltime is known
-
-
-@dataclass(frozen=True, slots=True)
 class PoolPart:
     """What the report says of one pool."""
 
@@ -327,7 +311,7 @@ class PoolPart:
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = NOTHING_TRIED
     trend: Trend | None = None  # None: nothing ended
-    pictured: Pictured = Pictured()
+    pictured: Pictured = NOTHING_PICTURED
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

@@ -53,7 +53,7 @@ def test_a_mail_of_the_whole_report() -> None:
     assert names == ["report.pdf", "users.csv", "accounts.csv", "model-fidelity.csv"]
     plain, html = body(message, "plain"), body(message, "html")
     made = letter(page)
-    for told in (made.verdict, *(question.text for question in made.questions), *made.todo):
+    for told in (made.verdict, *(question.text for question in made.questions), *made.advice):
         assert told in plain
         assert told in html
     read = plain[: plain.index("Attached")].strip().splitlines()
@@ -69,6 +69,20 @@ def test_a_mail_of_the_whole_report() -> None:
         assert f'src="cid:{picture.cid}" alt="Bar' in html or f'src="cid:{picture.cid}"' in html
     assert "http" not in html.replace("<!DOCTYPE html>", "")
     assert max(map(len, message.as_bytes().split(b"\n"))) < 998
+
+
+def test_pictures_are_of_the_pool_that_page_one_is_about() -> None:
+    large, many = (
+        replace(made, figures=(*made.figures, sample.figure("consumed", consumed)))
+        for made, consumed in ((sample.pool("large"), 9e6), (sample.pool("many"), 9e5))
+    )
+    page = sample.contents(large, many)
+    one = page_one(page)
+    assert one is not None
+    assert one.place.pool.name == "large"
+    titles = [picture.title for picture in mail.pictures(page)]
+    assert titles
+    assert all(title.endswith("(pool large)") for title in titles)
 
 
 @pytest.mark.parametrize("state", [State.PARTIAL, State.EMPTY, State.STALE])

@@ -15,7 +15,6 @@ from audit.report.contents import (
     Input,
     Missed,
     Options,
-    Pictured,
     PoolPart,
     Provenance,
     Refusal,
@@ -25,8 +24,8 @@ from audit.report.contents import (
     Span,
     StatusCount,
     Step,
-    Walltimes,
 )
+from audit.report.pictured_contents import Pictured, Walltimes
 from audit.report.text.definitions import definitions
 from audit.report.usage_contents import (
     Charge,
@@ -393,5 +392,5 @@ def waiting(part: PoolPart, name: str = "anna") -> PoolPart:
         figures=whole.figures,
         widths=tuple(why(of, 0.2 * number) for number, of in enumerate(part.widths)),
         users=replace(part.users, longer=(peer,), rows=rows),
-        pictured=Pictured(work, Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
+        pictured=Pictured(work, walltimes=Walltimes(100, (40, 20, 10, *[5] * 5, 0, 4, 1), 0.15)),
     )

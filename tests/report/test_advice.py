@@ -140,8 +140,8 @@ def test_a_model_that_does_not_fit_makes_it_a_thing_to_try(con: Connection) -> N
     found = _read(con)
     assert not found.believed
     assert advice.doubt(found) == (
-        "The model started 36.0 % of those that waited when the site did: take these as things to "
-        "try."
+        "Of the jobs that waited, the model started 36.0 % when the site did: take these as things "
+        "to try."
     )
     assert advice.sentences(found.changes[0], believed=False) == (
         "Try this: reserve for the first four in the queue instead of one. In replays, jobs wait "

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
 from audit.periods import day_edges, zone
-from audit.report.contents import Pictured
 from audit.report.pictured import pictured
+from audit.report.pictured_contents import Pictured
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores
@@ -33,6 +33,7 @@ class Job(NamedTuple):
     size: int | None
     walltime: int | None
     standing: str = "ended"
+    user: str | None = "ann"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,7 @@ def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured
             "occupancy_s": job.occupancy,
             "runtime_s": job.occupancy,
             "size": job.size,
+            "user": job.user,
             "walltime_s": job.walltime,
             "run_id": "run-1",
         }
@@ -121,6 +123,42 @@ def test_use_of_walltimes_as_defined(con: Connection, jobs: list[Job]) -> None:
         assert told.tenths == (*tenths, sum(part > 1 for part in within))
         assert told.attempts == len(within)
         assert told.median == pytest.approx(float(median_low(within)))
+
+
+MANY = st.lists(
+    st.builds(
+        Job,
+        st.integers(FROM, FROM + 2 * DAY),
+        st.just(0),
+        st.integers(0, DAY),
+        st.none() | st.integers(1, 8),
+        st.none(),
+        st.sampled_from(["ended", "ended", "ended", "running"]),
+        st.sampled_from(["ann", "ben", None]),
+    ),
+    max_size=60,
+)
+
+
+@given(MANY)
+def test_floods_as_defined(con: Connection, jobs: list[Job]) -> None:
+    edges = day_edges(PERIOD.from_time, PERIOD.to_time, zone(ZONE))
+    slow = []
+    for user in ("ann", "ben"):
+        for first, last in pairwise(edges):
+            own = [
+                job
+                for job in jobs
+                if job.user == user and job.standing == "ended" and first <= job.arrival < last
+            ]
+            work = Fraction(sum((job.size or 0) * job.occupancy for job in own), CAPACITY)
+            if len(own) >= 10 and 4 * work >= last - first:
+                slow.append((-work, first, user, len(own)))
+    found = shown(con, jobs).floods
+    assert [(flood.user, flood.attempts) for flood in found] == [of[2:] for of in sorted(slow)]
+    assert [flood.work_s for flood in found] == pytest.approx(
+        [float(-of[0]) for of in sorted(slow)]
+    )
 
 
 def test_by_hand(con: Connection) -> None:

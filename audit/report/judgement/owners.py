@@ -54,9 +54,36 @@ def what_happened(place: Place, of: Entities, part: Breakdown) -> str:
 
 def _longer(place: Place, of: Entities, part: Breakdown) -> Finding:
     ratio, excess = part.figure("peer_ratio"), part.figure("excess_wait")
-    name = wording.name(part.label, 30)
+    text = (
+        f"{_subject(of, part)} waits {wording.rough(ratio)} times as long as others with jobs "
+        f"alike ({wording.rough_interval(ratio)}), {wording.rough(excess)} more in all."
+    )
+    action = f"Ask why: limits, priorities or holds of this {of.kind}."
+    return _finding(place, of, part, Cause.UNEQUAL_WAITS, text, action)
+
+
+def _floods(place: Place, of: Entities) -> Finding:
+    most, others = of.floods[0], len(of.floods) - 1
+    text = (
+        f"{_subject(of, most)} waits {wording.rough(most.figure('peer_ratio'))} times as long as "
+        f"others, {wording.rough(most.figure('excess_wait'))} in all, but only in floods of its own"
+    )
+    if others:
+        text += f"; so {'does' if others == 1 else 'do'} {wording.plural(others, 'other')}"
+    action = f"Talk to this {of.kind} about spreading submissions, or cap what it has running."
+    return _finding(place, of, most, Cause.OWN_FLOOD, f"{text}.", action)
+
+
+def _subject(of: Entities, part: Breakdown) -> str:
+    return f"{wording.first_upper(of.kind)} {wording.name(part.label, 30)}"
+
+
+def _finding(
+    place: Place, of: Entities, part: Breakdown, cause: Cause, text: str, action: str
+) -> Finding:
+    ratio = part.figure("peer_ratio")
     return Finding(
-        subject=f"{wording.first_upper(of.kind)} {name}",
+        subject=_subject(of, part),
         about=of.kind,
         name=part.label,
         measure="peer_ratio",
@@ -64,43 +91,11 @@ def _longer(place: Place, of: Entities, part: Breakdown) -> Finding:
         effect=_beyond(ratio.value),
         sure=_beyond(ratio.lower),
         part=_part(place, of, part.label),
-        cause=Cause.UNEQUAL_WAITS,
-        action=f"Ask why: limits, priorities or holds of this {of.kind}.",
+        cause=cause,
+        action=action,
         anchor=place.anchor("peers"),
         sql=place.owners_sql(of.kind, "peer_ratio"),
-        text=place.text(
-            f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
-            f"others with jobs alike ({wording.rough_interval(ratio)}), {wording.rough(excess)} "
-            "more in all."
-        ),
-    )
-
-
-def _floods(place: Place, of: Entities) -> Finding:
-    most = of.floods[0]
-    ratio, excess = most.figure("peer_ratio"), most.figure("excess_wait")
-    name = wording.name(most.label, 30)
-    others = len(of.floods) - 1
-    text = (
-        f"{wording.first_upper(of.kind)} {name} waits {wording.rough(ratio)} times as long as "
-        f"others, {wording.rough(excess)} in all, but only in floods of its own"
-    )
-    if others:
-        text += f"; so {'does' if others == 1 else 'do'} {wording.plural(others, 'other')}"
-    return Finding(
-        subject=f"{wording.first_upper(of.kind)} {name}",
-        about=of.kind,
-        name=most.label,
-        measure="peer_ratio",
-        figure=ratio,
-        effect=_beyond(ratio.value),
-        sure=_beyond(ratio.lower),
-        part=_part(place, of, most.label),
-        cause=Cause.OWN_FLOOD,
-        action=f"Talk to this {of.kind} about spreading submissions, or cap what it has running.",
-        anchor=place.anchor("peers"),
-        sql=place.owners_sql(of.kind, "peer_ratio"),
-        text=place.text(f"{text}."),
+        text=place.text(text),
     )
 
 

@@ -129,19 +129,19 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     text += "; "
     if unexplained.value is not None:
         text += f"leaves {wording.rough(unexplained)} of all waiting unexplained, and "
-    text += f"starts {wording.rough(agreement)} of those that waited when the site did"
+    text += f"of the jobs that waited, starts {wording.rough(agreement)} when the site did"
     return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)
 
 
 def _hurt(place: Place) -> tuple[Hurt, ...]:
     """The width class that loses most, and users who wait longer than others with jobs alike."""
     rows = []
-    if hit := waits.hardest_hit(place):
-        share = wording.rough(hit.figure(waits.OVERTAKEN))
-        lost = hit.figure("overtaken_time_mean")
+    if hit := place.worst_width(waits.OVERTAKEN):
+        share = wording.rough(hit.width.figure(waits.OVERTAKEN))
+        lost = hit.width.figure("overtaken_time_mean")
         rows.append(
             Hurt(
-                wording.first_upper(place.jobs_of(hit)),
+                wording.first_upper(place.jobs_of(hit.width)),
                 place.anchor("fair"),
                 lost.attempts or 0,
                 wording.rough(lost),

@@ -1,12 +1,21 @@
-"""Where a finding is: its pool, how its anchors and queries name it, and who works how much."""
+"""Where a finding is: its pool, how its anchors and queries name it, and which widths stand out."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.report.contents import SMALL_SAMPLE, Breakdown, Figure, PoolPart
+from audit.report.judgement.levels import corrected
 from audit.report.text import wording
 
 _ALL: Final = "all"
+
+
+class WorstWidth(NamedTuple):
+    """A width class that stands out from the whole pool in some figure."""
+
+    width: Breakdown
+    sure: float
+    """The least of its figure that an interval fair to a pick from several leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,21 @@ class Place:
             and (figure := part.figure(metric)).value is not None
             and (figure.attempts or 0) >= SMALL_SAMPLE
         ]
+
+    def worst_width(self, metric: str) -> WorstWidth | None:
+        """The width class whose figure is greatest, where it is more than that of the whole pool.
+
+        None otherwise: even the interval that is fair to a pick from several must lie above the
+        pool's figure, and above 0.
+        """
+        classes, whole = self.widths(metric), self.pool.figure(metric).value
+        if len(classes) < 2 or whole is None:
+            return None
+        worst = max(classes, key=lambda part: part.figure(metric).value or 0.0)
+        within = corrected(worst.figure(metric), len(classes))
+        if within is None or within[0] <= max(whole, 0.0):
+            return None
+        return WorstWidth(worst, within[0])
 
     def jobs_of(self, width: Breakdown) -> str:
         """The attempts of a width class in words, as ``jobs of 5–8 CPUs``."""

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from audit.report.contents import Breakdown
 from audit.report.judgement.finding import Cause, Finding
-from audit.report.judgement.levels import corrected
-from audit.report.judgement.place import Place, own
+from audit.report.judgement.place import Place, WorstWidth, own
 from audit.report.text import wording
 
 SHORTFALL = "re_unfairness_share"
@@ -14,7 +12,7 @@ SHORTFALL = "re_unfairness_share"
 def of_pool(place: Place) -> Iterator[Finding]:
     """Equal sharing over all and by width, idle time beside a queue, and stuck attempts."""
     yield from _sharing(place)
-    if short := _shortest(place):
+    if short := place.worst_width(SHORTFALL):
         yield _sharing_class(place, short)
     yield from _idle(place)
     yield from _stuck(place)
@@ -45,29 +43,18 @@ def _sharing(place: Place) -> Iterator[Finding]:
     )
 
 
-def _shortest(place: Place) -> Breakdown | None:
-    """The width class that went short most, where it is more than all did."""
-    classes, whole = place.widths(SHORTFALL), place.pool.figure(SHORTFALL).value
-    if len(classes) < 2 or whole is None:
-        return None
-    worst = max(classes, key=lambda part: part.figure(SHORTFALL).value or 0.0)
-    within = corrected(worst.figure(SHORTFALL), len(classes))
-    return worst if within is not None and within[0] > whole else None
-
-
-def _sharing_class(place: Place, worst: Breakdown) -> Finding:
-    share = worst.figure(SHORTFALL)
-    within = corrected(share, len(place.widths(SHORTFALL)))
-    jobs = wording.first_upper(place.jobs_of(worst))
+def _sharing_class(place: Place, worst: WorstWidth) -> Finding:
+    share = worst.width.figure(SHORTFALL)
+    jobs = wording.first_upper(place.jobs_of(worst.width))
     return Finding(
         subject=jobs,
         about="width",
-        name=worst.label,
+        name=worst.width.label,
         measure=SHORTFALL,
         figure=share,
         effect=min(share.value or 0.0, 1.0),
-        sure=min(within[0], 1.0) if within else 0.0,
-        part=place.part(worst),
+        sure=min(worst.sure, 1.0),
+        part=place.part(worst.width),
         cause=Cause.UNEQUAL_SHARES,
         action="Give this width more of the machine, or its own hours.",
         anchor=place.anchor("sharing"),

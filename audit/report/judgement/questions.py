@@ -8,7 +8,7 @@ from audit.report.contents import Breakdown, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
-from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
+from audit.report.judgement.waits import OVERTAKEN, ROOM
 from audit.report.text import belief, wording
 from audit.report.trend import Trend
 
@@ -53,10 +53,11 @@ def _overtaken(place: Place, bounds: Bounds) -> Question:
         return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
     wait = _judged_wait(place.pool)
     text = f"of the mean wait of {wait} went to jobs that came later{_within(mean)}. "
-    if hit := hardest_hit(place):
+    if hit := place.worst_width(OVERTAKEN):
         text += (
-            f"For {wording.width(hit.label)} {wording.resource(place.pool.resource)}s: "
-            f"{wording.rough(hit.figure('overtaken_time_mean'))} of {_judged_wait(hit)}."
+            f"For {wording.width(hit.width.label)} {wording.resource(place.pool.resource)}s: "
+            f"{wording.rough(hit.width.figure('overtaken_time_mean'))} of "
+            f"{_judged_wait(hit.width)}."
         )
     stands = level(share, bounds.overtaken)
     if stands is Level.FAIL and not belief.good_fit(place.pool):

@@ -8,7 +8,7 @@ from audit.report.judgement.levels import Level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question
-from audit.report.judgement.waits import OVERTAKEN, ROOM, hardest_hit
+from audit.report.judgement.waits import OVERTAKEN, ROOM
 from audit.report.text import wording
 
 
@@ -83,20 +83,19 @@ def _word(overtaken: Level, room: Level, longer: Level) -> Word:
 
 def _clauses(place: Place, overtaken: Question, room: Question, longer: Question) -> list[str]:
     """What speaks against it, the gravest first."""
-    bad = {Level.WARN, Level.FAIL}
     told = [
         (overtaken.level, _overtaken_clause(place)),
         (longer.level, _longer_clause(place)),
         (room.level, _room_clause(place)),
     ]
-    order = [Level.FAIL, Level.WARN]
-    return [clause for at in order for stands, clause in told if stands is at and stands in bad]
+    gravest_first = (Level.FAIL, Level.WARN)
+    return [clause for at in gravest_first for stands, clause in told if stands is at]
 
 
 def _overtaken_clause(place: Place) -> str:
-    if hit := hardest_hit(place):
-        share = wording.rough(hit.figure(OVERTAKEN))
-        return f"{place.jobs_of(hit)} lose {share} of their waiting to later arrivals"
+    if hit := place.worst_width(OVERTAKEN):
+        share = wording.rough(hit.width.figure(OVERTAKEN))
+        return f"{place.jobs_of(hit.width)} lose {share} of their waiting to later arrivals"
     return f"later arrivals cost {wording.rough(place.pool.figure(OVERTAKEN))} of all waiting"
 
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from audit.report.contents import Breakdown
 from audit.report.judgement.finding import Cause, Finding
-from audit.report.judgement.levels import corrected
-from audit.report.judgement.place import Place, own
+from audit.report.judgement.place import Place, WorstWidth, own
 from audit.report.text import wording
 
 OVERTAKEN = "overtaken_wait_share"
@@ -15,24 +13,9 @@ ROOM = "wait_room_share"
 def of_waits(place: Place) -> Iterator[Finding]:
     """What is found of the pool as a whole, and of the width class that it hits most."""
     yield from _overtaken(place)
-    if hit := hardest_hit(place):
+    if hit := place.worst_width(OVERTAKEN):
         yield _overtaken_class(place, hit)
     yield from _room(place)
-
-
-def hardest_hit(place: Place) -> Breakdown | None:
-    """The width class that loses the greatest part of its waiting to later arrivals.
-
-    None where that is no more than all lose: even the interval that is fair to a pick from several
-    must lie above the figure of the whole pool.
-    """
-    classes = place.widths(OVERTAKEN)
-    whole = place.pool.figure(OVERTAKEN).value
-    if len(classes) < 2 or whole is None:
-        return None
-    worst = max(classes, key=lambda part: part.figure(OVERTAKEN).value or 0.0)
-    within = corrected(worst.figure(OVERTAKEN), len(classes))
-    return worst if within is not None and within[0] > max(whole, 0.0) else None
 
 
 def _overtaken(place: Place) -> Iterator[Finding]:
@@ -59,26 +42,25 @@ def _overtaken(place: Place) -> Iterator[Finding]:
     )
 
 
-def _overtaken_class(place: Place, hit: Breakdown) -> Finding:
-    share, mean = hit.figure(OVERTAKEN), hit.figure("overtaken_time_mean")
-    within = corrected(share, len(place.widths(OVERTAKEN)))
+def _overtaken_class(place: Place, hit: WorstWidth) -> Finding:
+    share, mean = hit.width.figure(OVERTAKEN), hit.width.figure("overtaken_time_mean")
+    jobs = wording.first_upper(place.jobs_of(hit.width))
     return Finding(
-        subject=wording.first_upper(place.jobs_of(hit)),
+        subject=jobs,
         about="width",
-        name=hit.label,
+        name=hit.width.label,
         measure=OVERTAKEN,
         figure=share,
         effect=share.value or 0.0,
-        sure=within[0] if within else 0.0,
-        part=place.part(hit),
+        sure=hit.sure,
+        part=place.part(hit.width),
         cause=Cause.LATER_ARRIVALS,
         action="Reserve for more of the queue than its head, or give wide jobs hours of their own.",
         anchor=place.anchor("fair"),
         sql=place.sql(OVERTAKEN, "width_class"),
         text=place.text(
-            f"{wording.first_upper(place.jobs_of(hit))} lose {wording.rough(share)} of their "
-            f"waiting to later arrivals ({wording.rough_interval(share)}), {wording.rough(mean)} "
-            "each."
+            f"{jobs} lose {wording.rough(share)} of their waiting to later arrivals "
+            f"({wording.rough_interval(share)}), {wording.rough(mean)} each."
         ),
     )
 

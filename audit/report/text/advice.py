@@ -22,8 +22,8 @@ def doubt(advised: Advised) -> str:
     if advised.agreement is None:
         return "How well the model fits this log is not known: take these as things to try."
     return (
-        f"The model started {wording.percent(advised.agreement)} of those that waited when the "
-        "site did: take these as things to try."
+        f"Of the jobs that waited, the model started {wording.percent(advised.agreement)} when "
+        "the site did: take these as things to try."
     )
 
 

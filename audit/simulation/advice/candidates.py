@@ -6,8 +6,8 @@
 - *walltimes*: those users who ask for most that they do not take, or all, ask for at most twice
   what they take. The replay knows what that is; people do not: this is the most there is to gain.
 - *a limit per user*, on what one may have at a time: a half or a quarter of the pool for each, or a
-  quarter for the one who brought the most work on one day (a flood). Wider attempts are not in its
-  scope.
+  quarter for the one who brought the largest flood (``model.FLOOD_WORK``). Wider attempts are not
+  in its scope.
 - *targets* by what accounts used, or all the same, under the order fairshare.
 
 Each belongs to a family, of which no more than one is advised.
@@ -23,7 +23,7 @@ import polars as pl
 
 from audit.metrics.attempts.population import ended
 from audit.metrics.fairshare import trees
-from audit.model import LIMITED, Backfill, Limit, Order, Scope
+from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, LIMITED, Backfill, Limit, Order, Scope
 from audit.simulation.advice import titles
 from audit.simulation.advice.scenario import Scenario, asking_for
 
@@ -34,8 +34,6 @@ EACH: Final = 8
 OVERASKING: Final = 10
 """So many users ask for less."""
 TWICE: Final = Fraction(2)
-FLOOD: Final = Fraction(1, 4)
-"""Work that a user brings in a day is a flood from so much on of what the pool does in one."""
 DAY_S: Final = 86_400
 RARE_S: Final = 60
 """Passes are made more often only where they are no less than so many seconds apart."""
@@ -154,12 +152,14 @@ def _flooding(today: Scenario) -> str | None:
         ended(today.attempts)
         .drop_nulls("user")
         .group_by("user", pl.col("arrival_time") // DAY_S)
-        .agg(work.sum().alias("work"))
+        .agg(work.sum().alias("work"), attempts=pl.len())
+        .filter(
+            pl.col("attempts") >= FLOOD_ATTEMPTS,
+            pl.col("work") >= FLOOD_WORK * today.pool.capacity * DAY_S,
+        )
         .sort("work", "user", "arrival_time", descending=[True, False, False])
     )
-    if days.is_empty() or days["work"][0] < FLOOD * today.pool.capacity * DAY_S:
-        return None
-    return str(days["user"][0])
+    return None if days.is_empty() else str(days["user"][0])
 
 
 def _targets(today: Scenario) -> Iterator[Candidate]:

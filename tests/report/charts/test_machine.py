@@ -2,7 +2,8 @@ import re
 from dataclasses import replace
 
 from audit.report.charts.machine import machine
-from audit.report.contents import Breakdown, Pictured
+from audit.report.contents import Breakdown
+from audit.report.pictured_contents import Flood, Pictured
 from tests.report.sample import figure, pool, waiting
 
 
@@ -31,14 +32,20 @@ def test_long_periods_are_drawn_by_week() -> None:
 
 
 def test_floods_are_marked() -> None:
-    plain, marked = (
-        machine(waiting(pool()), floods)
-        for floods in ((), (("2026-10-03", "2026-10-04", "user anna"),))
+    part = waiting(pool())
+    plain = machine(part)
+    floods = (
+        Flood("2026-10-03", "anna", 12, 9e4),
+        Flood("2026-10-04", "cyd", 80, 8e4),  # too close to a larger one
+        Flood("2026-10-20", "<script>", 10, 7e4),
+        Flood("2026-11-20", "dot", 10, 6e4),  # on a day that is not drawn
     )
+    marked = machine(replace(part, pictured=replace(part.pictured, floods=floods)))
     assert plain is not None
     assert marked is not None
-    assert "user anna" not in plain.body
-    assert ">user anna<" in marked.body
+    assert "Grey" not in plain.note
+    assert "at least 25 % of a day" in marked.note
+    assert re.findall(">user ([^<]*)<", marked.body) == ["anna", "&lt;script&gt;"]
 
 
 def test_work_of_days_that_the_log_does_not_tell_of_is_left_out() -> None:

@@ -109,13 +109,15 @@ def test_of_small_pools_no_limit_is_tried_twice(capacity: int, tried: list[int])
 
 def test_who_brings_a_flood_is_limited_alone() -> None:
     own = pool(8, Policy())
-    flood = [Job(k, 8 * HOUR, 1, 0) for k in range(6)]  # 48 CPU-hours, a quarter of a day's 192
+    flood = [Job(k, 4 * HOUR, 1, 0) for k in range(12)]  # 48 CPU-hours, a quarter of a day's 192
     scenario = Scenario(log([*flood, Job(9 * HOUR, HOUR, 1, 1)], own, days=1), own)
     first = of("per_user", scenario)[0]
     assert first.after.pool.limits == (Limit(2, "cpus", None, Scope(user="user00", size_up_to=2)),)
     assert "user00" in first.title
     less = Scenario(log([*flood[1:], Job(9 * HOUR, HOUR, 1, 1)], own, days=1), own)
     assert len(of("per_user", less)) == 2
+    few = Scenario(log([Job(k, 48 * HOUR, 1, 0) for k in range(9)], own, days=1), own)
+    assert len(of("per_user", few)) == 2  # nine jobs, whatever their work
 
 
 def test_targets_are_tried_under_fairshare_alone() -> None:
