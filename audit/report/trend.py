@@ -1,6 +1,7 @@
 """Whether it is getting better: the main figures of one stretch of time after another."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -53,6 +54,9 @@ class Trend:
     """What the changes are against, in words."""
     settings_changed: bool = False
     """Whether that was computed under another configuration or policy."""
+    longer_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Who waited longer than peers in the period before, by kind (user, account); a kind is missing
+    where nobody could be compared."""
 
     def change(self, metric: str) -> Change | None:
         """The change of ``metric``; None where there is nothing to compare with."""

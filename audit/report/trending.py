@@ -1,5 +1,6 @@
 """How the main figures of each pool went over time, read from the database."""
 
+from dataclasses import replace
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -50,8 +51,12 @@ def trends(
     def of(pool: str, frame: pl.DataFrame | None) -> pl.DataFrame | None:
         return None if frame is None else frame.filter(pl.col("pool") == pool)
 
+    longer = _longer_before(con, cluster, schedule, over)
     return {
-        pool: trend_of(over, sums.filter(pl.col("pool") == pool), of(pool, halves), resamples)
+        pool: replace(
+            trend_of(over, sums.filter(pl.col("pool") == pool), of(pool, halves), resamples),
+            longer_before=longer.get(pool, {}),
+        )
         for pool in sums["pool"].unique(maintain_order=True)
     }
 
@@ -157,6 +162,23 @@ def _sums(con: Connection, cluster: str, schedule: str, over: list[Period]) -> p
         to_times=[stretch.to_time for stretch in over],
         counted=list(COUNTED),
     )
+
+
+def _longer_before(
+    con: Connection, cluster: str, schedule: str, over: Stretches
+) -> dict[str, dict[str, frozenset[str]]]:
+    """Who waited longer than peers in the period before, by pool and kind.
+
+    The halves of a log are no periods: of them nothing was computed.
+    """
+    if not over.halves:
+        return {}
+    before = over.halves[0].name
+    rows = queries.run(con, "report_longer", cluster=cluster, schedule=schedule, period=before)
+    found: dict[str, dict[str, frozenset[str]]] = {}
+    for pool, kind, names in rows.iter_rows():
+        found.setdefault(pool, {})[kind] = frozenset(names or ())
+    return found
 
 
 def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:

@@ -109,6 +109,40 @@ def test_other_settings_are_flagged(con: Connection) -> None:
     assert not of(con, found[6]).settings_changed
 
 
+def test_who_waited_longer_before_is_read_from_the_period_before(con: Connection) -> None:
+    found = months(con)
+    rows = [
+        {
+            "cluster": "demo",
+            "pool": "batch",
+            "schedule": "observed",
+            "period": period,
+            "dimension": kind,
+            "dimension_value": name,
+            "metric": "peer_named",
+            "value": value,
+            "unit": "count",
+            "run_id": period,
+        }
+        for period, kind, name, value in (
+            ("2026-02", "user", "ann", 1.0),
+            ("2026-02", "user", "ben", 0.0),
+            ("2026-02", "account", "maths", None),
+            ("2026-03", "user", "ben", 1.0),
+            ("2026-04", "user", "ann", 0.0),
+        )
+    ]
+    database.insert(con, "summary_result", pl.DataFrame(rows))
+    before = [of(con, found[month]).longer_before for month in range(1, 6)]
+    assert before == [
+        {},
+        {"user": frozenset({"ann"})},
+        {"user": frozenset({"ben"})},
+        {"user": frozenset()},
+        {},
+    ]
+
+
 def test_a_whole_log_is_cut_into_what_makes_no_more_than_24_points(con: Connection) -> None:
     whole = Period("all", FIRST, FIRST + 365 * DAY)
     trend = of(con, whole)

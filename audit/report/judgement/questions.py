@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.report.bounds import Bounds
-from audit.report.contents import Breakdown, Figure, PoolPart
+from audit.report.contents import Breakdown, Entities, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
@@ -107,14 +107,35 @@ def _longer(place: Place, bounds: Bounds) -> Question:
         text = (
             f"of {wording.count(of.peered)} {kinds} beyond chance, beside others with jobs alike."
         )
-        return Question(title, level(share, bounds.longer), "nobody", text, None)
+        return Question(title, level(share, bounds.longer), "nobody", text, _then(place, of))
     verb = "waits" if named == 1 else "wait"
     who = f": {of.kind} {wording.name(of.longer[0].label, 24)}" if named == 1 else ""
     text = (
         f"of {wording.count(of.peered)} {kinds} {verb} longer than others with jobs alike, beyond "
         f"chance{who}, {wording.rough_duration(_excess(of.longer))} more in all."
     )
-    return Question(title, level(share, bounds.longer), wording.count(named), text, None)
+    stands = level(share, bounds.longer)
+    return Question(title, stands, wording.count(named), text, _then(place, of))
+
+
+def _then(place: Place, of: Entities) -> Difference | None:
+    """How many waited longer in the period before, and who of them still does.
+
+    Each is named beyond chance by itself; whether their number changed, chance may have decided.
+    """
+    trend = place.pool.trend
+    before = trend.longer_before.get(of.kind) if trend is not None else None
+    if trend is None or before is None:
+        return None
+    still = len(before & {part.label for part in of.longer})
+    text = f"{wording.count(len(before)) if before else 'nobody'} in {trend.before}"
+    if still and len(of.longer) > 1:
+        text += f", {wording.count(still)} of them the same"
+    elif still:
+        text += ", the same among them" if len(before) > 1 else ", the same"
+    if trend.settings_changed:
+        text += ", under other settings"
+    return Difference(text, None)
 
 
 def _excess(longer: tuple[Breakdown, ...]) -> float:

@@ -149,6 +149,29 @@ def test_a_change_is_told_from_noise() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ({"cyd", "dot"}, ("anna",), "2 in 2026-09"),
+        ({"anna"}, ("anna",), "1 in 2026-09, the same"),
+        ({"anna", "cyd"}, ("anna",), "2 in 2026-09, the same among them"),
+        ({"anna", "cyd"}, ("anna", "ben"), "2 in 2026-09, 1 of them the same"),
+        (set(), ("anna",), "nobody in 2026-09"),
+        ({"anna"}, (), "1 in 2026-09"),
+        (None, ("anna",), None),
+    ],
+)
+def test_who_waits_longer_stands_beside_who_did_before(
+    before: set[str] | None, now: tuple[str, ...], told: str | None
+) -> None:
+    known = {} if before is None else {"user": frozenset(before)}
+    for changed, more in ((False, ""), (True, ", under other settings")):
+        trend = Trend("month", (), (), "2026-09", settings_changed=changed, longer_before=known)
+        difference = one(replace(measured(0.1, 0.1, *now), trend=trend)).questions[2].difference
+        assert (difference.text if difference else None) == (told and told + more)
+        assert difference is None or difference.better is None  # chance is not looked at
+
+
 def test_a_class_that_loses_no_more_than_all_is_not_named() -> None:
     """Even the interval that is fair to a pick from several must lie above all the others."""
     alike = (width("1", 0.14), width("2", 0.15), width("3-4", 0.16, half=0.05))
