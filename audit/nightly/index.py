@@ -10,9 +10,9 @@ from audit.files import privacy
 from audit.files.replace import drafting
 from audit.model import OBSERVED, Period
 from audit.pipeline.drawing import HTML
+from audit.report.reading.trending import trends
 from audit.report.render.index import render_index
 from audit.report.trend import Trend
-from audit.report.trending import trends
 from audit.report.verdicts import Answer, answers
 from audit.store import queries
 from audit.store.database import Connection

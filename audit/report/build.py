@@ -16,8 +16,6 @@ from audit.errors import ReportError
 from audit.metrics.attempts import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
-from audit.report import charged
-from audit.report.advice import advices
 from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import (
     DEFAULT,
@@ -44,13 +42,16 @@ from audit.report.contents import (
     Stuck,
     StuckAttempt,
 )
-from audit.report.decayed import usages
-from audit.report.fair_start import fair_starts
-from audit.report.pictured import pictured
-from audit.report.pictured_contents import Pictured
-from audit.report.settings import settings_of
+from audit.report.pictured_contents import NOTHING_PICTURED
+from audit.report.reading import charged
+from audit.report.reading.advice import advices
+from audit.report.reading.decayed import usages
+from audit.report.reading.elsewhere import elsewhere
+from audit.report.reading.fair_start import fair_starts
+from audit.report.reading.pictured import pictured
+from audit.report.reading.settings import settings_of
+from audit.report.reading.trending import trends
 from audit.report.text.definitions import definitions
-from audit.report.trending import trends
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -85,12 +86,8 @@ def build(
     inputs = tuple(
         Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
     )
-    trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
-    shown = pictured(con, cluster, schedule, period, zone_name)
-    pools = tuple(
-        replace(pool, trend=trend.get(pool.name), pictured=shown.get(pool.name, Pictured()))
-        for pool in _pools(con, cluster, period, schedule, options, settings)
-    )
+    made = _pools(con, cluster, period, schedule, options, settings)
+    pools = _shown(con, cluster, period, schedule, zone_name, settings.resamples, made)
     decayed = usages(con, cluster, period, zone_name, options.rows, settings)
     charges = charged.charges(con, cluster, period)
     return Contents(
@@ -203,6 +200,30 @@ def _pools(
             advised=advices(con, cluster, period, pool.name),
         )
         for pool in made
+    )
+
+
+def _shown(
+    con: Connection,
+    cluster: str,
+    period: Period,
+    schedule: str,
+    zone_name: str,
+    resamples: int,
+    pools: Iterable[PoolPart],
+) -> tuple[PoolPart, ...]:
+    """The pools, with what went over time, what pictures show, and what other tools count."""
+    trend = trends(con, cluster, period, schedule, zone_name, resamples)
+    pictures = pictured(con, cluster, schedule, period, zone_name)
+    counted = elsewhere(con, cluster, schedule, period)
+    return tuple(
+        replace(
+            pool,
+            trend=trend.get(pool.name),
+            pictured=pictures.get(pool.name, NOTHING_PICTURED),
+            elsewhere=counted.get(pool.name),
+        )
+        for pool in pools
     )
 
 

@@ -8,7 +8,7 @@ always means unknown or not defined, never zero.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
@@ -293,6 +293,16 @@ class Stuck:
     rows: tuple[StuckAttempt, ...]  # those that still wait first, furthest beyond peers first
 
 
+class Elsewhere(NamedTuple):
+    """What other tools count of a pool and the report's period; None: nothing to count."""
+
+    wait_from_submission_s: float | None  # mean, of the attempts that ended in it
+    wait_of_started_s: float | None  # mean, of those that started in it, from submission
+    repeated: int  # attempts of a job beyond its last, of those that ended in it
+    held: float | None  # resource·s inside it
+    held_running: float | None  # resource·s inside it without suspended time
+
+
 @dataclass(frozen=True, slots=True)
 class PoolPart:
     """What the report says of one pool."""
@@ -312,6 +322,7 @@ class PoolPart:
     advised: Advised = NOTHING_TRIED
     trend: Trend | None = None  # None: nothing ended
     pictured: Pictured = NOTHING_PICTURED
+    elsewhere: Elsewhere | None = None  # None: nothing started
 
     def figure(self, metric: str) -> Figure:
         """The figure of ``metric``; one without a value where it was not computed."""

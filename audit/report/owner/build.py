@@ -28,9 +28,9 @@ from audit.report.owner.contents import (
 )
 from audit.report.owner.longest import longest
 from audit.report.owner.ways import ways
+from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.text import belief
 from audit.report.trend import Estimate, Trend, TrendPoint
-from audit.report.trending import Stretches, stretches, trend_of
 from audit.store import queries
 from audit.store.database import Connection
 

@@ -29,7 +29,7 @@ from audit.report.judgement import levels
 from audit.report.judgement.page_one import PageOne, of_pool, page_one
 from audit.report.render import export, identity, sandbox
 from audit.report.render.sandbox import Limits
-from audit.report.text import advice, belief, overtaken, tables, wording
+from audit.report.text import advice, belief, elsewhere, overtaken, tables, wording
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
 
@@ -299,8 +299,8 @@ def _environment() -> "Environment":
         ),
         (overtaken, ("most_overtaken",)),
         (advice, ("doubt", "nothing", "sentences")),
+        (elsewhere, ("counted_elsewhere",)),
         (levels, ("meaning",)),
-        (advice, ("sentences", "nothing", "doubt")),
     ):
         environment.filters.update({name: getattr(module, name) for name in names})
     environment.bytecode_cache = _compiled(environment)

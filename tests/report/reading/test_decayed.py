@@ -7,8 +7,8 @@ import pytest
 
 from audit.report.charts.usage import usage as chart
 from audit.report.contents import Settings
-from audit.report.decayed import LINES, usages
-from audit.report.settings import settings_of
+from audit.report.reading.decayed import LINES, usages
+from audit.report.reading.settings import settings_of
 from audit.report.usage_contents import (
     DecayedUsage,
     Stretch,

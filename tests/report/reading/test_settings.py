@@ -9,8 +9,8 @@ from audit.config import Metrics
 from audit.model import Period
 from audit.report.build import build
 from audit.report.contents import Settings
+from audit.report.reading.settings import settings_of
 from audit.report.render import page as render
-from audit.report.settings import settings_of
 from audit.store import database
 from audit.store.database import Connection
 

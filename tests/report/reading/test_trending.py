@@ -8,7 +8,7 @@ import pytest
 
 from audit.model import Period
 from audit.periods import covering, zone
-from audit.report.trending import POINTS, trends
+from audit.report.reading.trending import POINTS, trends
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores

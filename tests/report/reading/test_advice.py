@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from audit.model import Period
-from audit.report.advice import advices
 from audit.report.advice_contents import Advised, Change
+from audit.report.reading.advice import advices
 from audit.report.render.page import _environment
 from audit.report.text import advice
 from audit.store import database

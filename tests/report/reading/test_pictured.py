@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from audit.model import OBSERVED, Period
 from audit.periods import day_edges, zone
-from audit.report.pictured import pictured
 from audit.report.pictured_contents import Pictured
+from audit.report.reading.pictured import pictured
 from audit.store import database
 from audit.store.database import Connection
 from tests import stores

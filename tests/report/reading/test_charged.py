@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from audit.model import OBSERVED
-from audit.report import charged
 from audit.report.charts import parts as parts_chart
 from audit.report.contents import Settings
-from audit.report.decayed import LINES, usages
+from audit.report.reading import charged
+from audit.report.reading.decayed import LINES, usages
 from audit.report.render import page as render
 from audit.report.usage_contents import (
     Occupied,

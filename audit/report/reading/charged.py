@@ -7,7 +7,7 @@ import polars as pl
 from audit.model import Period
 from audit.periods import day_edges, day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.decayed import COLUMNS, LINES, drawn_kind
+from audit.report.reading.decayed import COLUMNS, LINES, drawn_kind
 from audit.report.usage_contents import (
     Charge,
     DecayedUsage,

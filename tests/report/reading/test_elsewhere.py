@@ -1,0 +1,132 @@
+"""What other tools would say of the same attempts, against their definitions in plain Python."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.model import OBSERVED, Period
+from audit.report.contents import Elsewhere
+from audit.report.reading.elsewhere import elsewhere
+from audit.store import database
+from audit.store.database import Connection
+from tests import stores
+
+MONTH = Period("month", 1_000, 2_000)
+WHOLE = Period("all", 0, 4_000)
+
+
+class Job(NamedTuple):
+    name: str
+    submit: int
+    held: int
+    """How long it was not eligible."""
+    wait: int
+    runs: int | None
+    """None: it still runs."""
+    suspended: int = 0
+    size: int | None = 1
+    started: bool = True
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
+    return stores.new(Path(tmp_path_factory.mktemp("elsewhere")) / "audit.duckdb")
+
+
+def start(job: Job) -> int:
+    return job.submit + job.held + job.wait
+
+
+def row(number: int, job: Job) -> dict[str, object]:
+    ended = job.started and job.runs is not None
+    standing = "ended" if ended else "running" if job.started else "never_started"
+    return {
+        "cluster": "demo",
+        "pool": "batch",
+        "schedule": OBSERVED,
+        "job_id": job.name,
+        "attempt": number + 1,
+        "standing": standing,
+        "submit_time": job.submit,
+        "arrival_time": job.submit + job.held,
+        "start_time": start(job) if job.started else None,
+        "end_time": start(job) + job.runs if job.started and job.runs is not None else None,
+        "occupancy_s": job.runs if ended else None,
+        "runtime_s": max(job.runs - job.suspended, 0) if ended and job.runs is not None else None,
+        "size": job.size,
+        "run_id": "run-1",
+    }
+
+
+def counted(con: Connection, jobs: list[Job], period: Period) -> Elsewhere | None:
+    con.execute("DELETE FROM job_result")
+    rows = [row(number, job) for number, job in enumerate(jobs)]
+    if rows:
+        database.insert(con, "job_result", pl.DataFrame(rows, infer_schema_length=None))
+    return elsewhere(con, "demo", OBSERVED, period).get("batch")
+
+
+JOBS = st.lists(
+    st.builds(
+        Job,
+        st.sampled_from("abc"),
+        st.integers(0, 2_500),
+        st.integers(0, 300),
+        st.integers(0, 300),
+        st.none() | st.integers(0, 1_500),
+        st.integers(0, 200),
+        st.none() | st.integers(1, 9),
+        st.sampled_from([True, True, False]),
+    ),
+    max_size=9,
+)
+
+
+def mean(values: list[int]) -> float | None:
+    return float(Fraction(sum(values), len(values))) if values else None
+
+
+@given(JOBS, st.sampled_from([MONTH, WHOLE]))
+def test_as_each_tool_counts(con: Connection, jobs: list[Job], period: Period) -> None:
+    first, last = period.from_time, period.to_time
+    ran = [job for job in jobs if job.started]
+    done = [job for job in ran if job.runs is not None]
+    ended = [j for j in done if period.whole_log or first <= start(j) + (j.runs or 0) < last]
+    began = [j for j in ran if period.whole_log or first <= start(j) < last]
+    found = counted(con, jobs, period)
+    if found is None:
+        assert not ended
+        assert not began
+        return
+    submitted = [start(job) - job.submit for job in ended]
+    assert found.wait_from_submission_s == pytest.approx(mean(submitted))
+    assert found.wait_of_started_s == pytest.approx(mean([start(j) - j.submit for j in began]))
+    assert found.repeated == len(ended) - len({job.name for job in ended})
+    held, running = 0, 0
+    for job in ran:
+        if job.runs is None:
+            inside = 0 if period.whole_log else max(last - max(start(job), first), 0)
+            held += (job.size or 0) * inside
+            continue
+        begin, end = start(job), start(job) + job.runs
+        if not period.whole_log:
+            begin, end = max(begin, first), min(end, last)
+        inside = max(end - begin, 0)
+        held += (job.size or 0) * inside
+        if job.runs:
+            running += (job.size or 0) * (inside * max(job.runs - job.suspended, 0) // job.runs)
+    assert (found.held or 0) == held
+    assert (found.held_running or 0) == running
+
+
+def test_by_hand(con: Connection) -> None:
+    """Ten minutes of hold, five of waiting; half of the run lies inside, a quarter is suspended."""
+    job = Job("a", 600, held=600, wait=300, runs=1_000, suspended=250, size=4)
+    again = Job("a", 700, held=0, wait=300, runs=100)
+    assert counted(con, [job, again], MONTH) == Elsewhere(300.0, 600.0, 0, 2_100.0, 1_600.0)
+    assert counted(con, [job, again], WHOLE) == Elsewhere(600.0, 600.0, 1, 4_100.0, 3_100.0)
