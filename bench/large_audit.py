@@ -15,8 +15,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,20 +39,29 @@ STAGES = {
     "audit.pipeline.opening.read_attempts": "attempts from the store",
     "audit.oneoff.audit.Request.setting": "setting",
     "audit.cluster.compute.population.describe": "describing attempts",
+    "audit.cluster.compute.charges.charged": "charging",
+    "audit.cluster.compute.charges.compare": "charging",
+    "audit.cluster.compute.decayed.histories": "history of usage",
     "audit.cluster.compute.resource_equality": "resource equality, overtakes",
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
+    "audit.cluster.compute.decision_times": "decisions",
     "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
     "audit.cluster.compute.waits.peer_waits": "peers",
     "audit.cluster.compute.stuck.stuck": "who is stuck",
     "audit.cluster.compute.fair_start_times": "fair start times",
+    "audit.cluster.compute.forward_start_times": "forward starts",
     "audit.cluster.compute.model_fidelity": "model fidelity",
     "audit.cluster.compute.users.by_entity": "users and accounts",
     "audit.cluster.compute.summarise": "summary",
-    "audit.pipeline.computing.results.replace": "history of usage, joining results",
+    "audit.cluster.compute.advise": "advice",
+    "audit.pipeline.computing.results.replace": "joining results",
     "audit.store.database.insert": "writing results",
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
+    "audit.report.build.trends": "trend",
+    "audit.report.build.pictured": "pictures of a pool",
     "audit.pipeline.drawing.draw": "making the page",
+    "audit.oneoff.audit.compaction.free": "writing the file",
 }
 
 
@@ -72,18 +81,33 @@ class _Stopwatch:
         self._since = 0.0
 
     def around(self, stage: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        """``do``, whose time is counted for a stage."""
+        """``do``, whose time is counted for a stage; of a generator, that of each of its parts."""
 
         def timed(*arguments: Any, **named: Any) -> Any:
-            self.count()
-            self._at_work.append(stage)
-            try:
-                return do(*arguments, **named)
-            finally:
-                self.count()
-                self._at_work.pop()
+            with self._at(stage):
+                made = do(*arguments, **named)
+            return self._parts(stage, made) if isinstance(made, Generator) else made
 
         return timed
+
+    def _parts(self, stage: str, made: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._at(stage):
+                try:
+                    part = next(made)
+                except StopIteration:
+                    return
+            yield part
+
+    @contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        self.count()
+        self._at_work.append(stage)
+        try:
+            yield
+        finally:
+            self.count()
+            self._at_work.pop()
 
     def count(self) -> None:
         """Counts what was spent since the last call."""
@@ -101,7 +125,9 @@ def _measure(logs: list[Path], out: Path) -> Audit:
     from audit import config
     from audit.oneoff import audit
 
-    audit.audit(audit.Request(logs=logs, out=out, pdf=False), config.Config())
+    simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
+    chosen = config.Config(simulation=simulation)
+    audit.audit(audit.Request(logs=logs, out=out, pdf=False), chosen)
     watch.count()
     status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
     return Audit(watch.cpu_s, int(status.split()[0]) / 1024)

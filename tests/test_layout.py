@@ -64,7 +64,6 @@ TESTED_IN: Final = {
     "kernels/scheduling/profile": "simulation/test_engine",
     "kernels/scheduling/snapshot": "simulation/test_fair_start",
     "kernels/scheduling/tabu/search": "simulation/test_tabu",
-    "kernels/sums": "kernels/test_usage",
     "kernels/trees": "metrics/fairshare/test_vectors",
     "mail/ledger": "mail/test_delivery",
     "metrics/attempts/contention": "simulation/test_workload",

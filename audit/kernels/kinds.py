@@ -33,9 +33,10 @@ INT: Final = "int64_t"
 FLOAT: Final = "double"
 BOOL: Final = "bint"
 BYTE: Final = "uint8_t"  # of arrays of bool
+COUNT: Final = "uint16_t"
 CODE: Final = "uint32_t"
 WORD: Final = "uint64_t"
-RISING: Final = (BOOL, BYTE, CODE, INT, WORD, FLOAT)
+RISING: Final = (BOOL, BYTE, COUNT, CODE, INT, WORD, FLOAT)
 """Of two kinds of number, the one that comes later holds both."""
 
 Kind = str | Array | Record | tuple[str, ...]
@@ -50,6 +51,8 @@ ARRAYS: Final[dict[Any, Array]] = {
     arrays.FloatTable: Array("FloatTable", FLOAT, 2),
     arrays.Bools: Array("Bools", BYTE, 1),
     arrays.BoolTable: Array("BoolTable", BYTE, 2),
+    arrays.Counts: Array("Counts", COUNT, 1),
+    arrays.CountTable: Array("CountTable", COUNT, 2),
     arrays.Codes: Array("Codes", CODE, 1),
     arrays.Words: Array("Words", WORD, 1),
 }

@@ -1,29 +1,31 @@
 """Figures of bootstrap resamples, which are told by how often each unit was drawn.
 
-``weights`` has one row per resample and one column per unit. Sums run in the order given, one
-after the other, so that they do not depend on the machine's threads.
+``weights`` has one row per resample and one column per unit, ``by_unit`` is the other way round.
+Sums run in the order given, one after the other, so that they do not depend on the machine's
+threads.
 """
 
 import numpy as np
 
-from audit.kernels.arrays import Floats, FloatTable, Ints, IntTable
+from audit.kernels.arrays import CountTable, Floats, FloatTable, Ints, IntTable
 from audit.kernels.compiled import kernel
 
 
 @kernel
-def count_draws(draws: IntTable, weights: IntTable) -> None:
-    """Adds to ``weights`` how often each unit occurs in each row of ``draws``."""
-    for resample in range(draws.shape[0]):
+def count_draws(draws: IntTable, first: int, by_unit: CountTable) -> None:
+    """Adds to ``by_unit`` how often each unit occurs in each row of ``draws``.
+
+    The rows are those of resamples from ``first`` on. A few at a time, for which each unit's counts
+    lie together, go quickest.
+    """
+    for row in range(draws.shape[0]):
         for k in range(draws.shape[1]):
-            weights[resample, draws[resample, k]] += 1
+            by_unit[draws[row, k], first + row] += 1
 
 
 @kernel
-def weighted_sums(by_unit: FloatTable, units: Ints, values: FloatTable, out: FloatTable) -> None:
-    """Writes each resample's Σ weight · value over the given units, for each row of ``values``.
-
-    ``by_unit`` are the weights with one row per unit, so that neighbouring resamples go together.
-    """
+def weighted_sums(by_unit: CountTable, units: Ints, values: FloatTable, out: FloatTable) -> None:
+    """Writes each resample's Σ weight · value over the given units, for each row of ``values``."""
     for term in range(len(values)):
         sums = out[term]
         sums[:] = 0.0

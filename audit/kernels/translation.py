@@ -42,7 +42,7 @@ HEADER: Final = """\
 # cython: cdivision=True, cpow=True
 cimport cython
 from libc.math cimport NAN, copysign, exp, expm1, floor, isnan, log, pow, sin, sqrt
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from numpy import ascontiguousarray
 
 SOURCES = {digest!r}

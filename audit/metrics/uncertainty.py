@@ -10,6 +10,8 @@ Source: B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), §1
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +20,15 @@ from audit.metrics.quantiles import nearest_rank
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Interval = tuple[float | None, float | None]
 
 RESAMPLES = 1_000
 LOWER = 25  # thousandths
 UPPER = 975
 NONE: Interval = (None, None)
+_AT_ONCE: Final = 32
+"""Resamples that are drawn at once: the counts of these fill a line of the processor's cache."""
 
 
 class Resamples:
@@ -34,13 +39,18 @@ class Resamples:
         from audit.kernels import resampling
 
         self.units = units
-        self.weights = np.zeros((resamples, units), np.int64)
-        if units:
-            draws = np.random.Generator(np.random.PCG64(seed)).integers(
-                0, units, size=(resamples, units), dtype=np.int64
-            )
-            resampling.count_draws(draws, self.weights)
-        self.by_unit = np.ascontiguousarray(self.weights.T, np.float64)
+        # No count is above 65,535: of so many draws, one in so many being of a unit, about one is.
+        self.by_unit = np.zeros((units, resamples), np.uint16)
+        random = np.random.Generator(np.random.PCG64(seed))
+        for first in range(0, resamples if units else 0, _AT_ONCE):
+            size = (min(_AT_ONCE, resamples - first), units)
+            draws = random.integers(0, units, size=size, dtype=np.int64)
+            resampling.count_draws(draws, first, self.by_unit)
+
+    @cached_property
+    def weights(self) -> IntTable:
+        """The same with a row per resample."""
+        return np.ascontiguousarray(self.by_unit.T, np.int64)
 
     def sums(self, units: Ints, *values: Floats) -> Floats:
         """Each resample's Σ of values, one of which belongs to each of ``units``.
@@ -50,7 +60,7 @@ class Resamples:
         """
         from audit.kernels import resampling
 
-        out = np.empty((len(values), len(self.weights)))
+        out = np.empty((len(values), self.by_unit.shape[1]))
         resampling.weighted_sums(self.by_unit, units, np.array(values, np.float64), out)
         return out
 

@@ -10,8 +10,8 @@ SELECT
     sum(size::HUGEINT * occupancy_s)::DOUBLE / any_value(capacity) AS work_s
 FROM job_result
 JOIN pools USING (cluster, pool)
-JOIN spans ON arrival_time >= first AND arrival_time < last
-WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND "user" IS NOT NULL
+ASOF JOIN spans ON arrival_time >= first
+WHERE arrival_time < last AND cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND "user" IS NOT NULL
 GROUP BY pool, first, "user"
 HAVING count(*) >= $least_attempts AND work_s >= $least_part * any_value(last - first)
 ORDER BY pool, work_s DESC, first, "user"

@@ -2,23 +2,52 @@
 -- have been busy with what the queued attempts went on to use. Of attempts that ended; days as "edges"
 -- (ascending) cut them. No row for a day on which nothing waited.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[]
-WITH spans AS (
-    SELECT unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last
+WITH days AS (
+    SELECT
+        unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last,
+        $edges[1]::BIGINT AS origin
 ),
 queued AS (
-    SELECT pool, arrival_time, start_time, size::HUGEINT * occupancy_s AS work
+    SELECT
+        pool, greatest(arrival_time, $edges[1]) AS arrival_time, start_time,
+        size::HUGEINT * occupancy_s AS work
     FROM job_result
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND start_time > arrival_time AND size * occupancy_s > 0
         AND arrival_time < $edges[-1] AND start_time > $edges[1]
+),
+-- Work that waits from an instant on, or no longer.
+turns AS (
+    SELECT pool, arrival_time AS since, work FROM queued
+    UNION ALL
+    SELECT pool, start_time, -work FROM queued
+),
+-- Until an instant t, Σ work · (t − since) has waited: so days need the sums of work and of
+-- work · since alone. Whole numbers, which depend on no order.
+by_day AS (
+    SELECT pool, first, sum(work) AS work, sum(work * (since - origin)) AS moment
+    FROM turns ASOF JOIN days ON since >= first
+    WHERE since < $edges[-1]
+    GROUP BY pool, first
+),
+waited AS (
+    SELECT
+        pools.pool, first, last, capacity,
+        sum(coalesce(work, 0)) OVER until_then * (last - origin)
+            - sum(coalesce(moment, 0)) OVER until_then AS until_last
+    FROM pools
+    CROSS JOIN days
+    LEFT JOIN by_day USING (pool, first)
+    WHERE pools.cluster = $cluster
+    WINDOW until_then AS (PARTITION BY pools.pool ORDER BY first)
+),
+of_day AS (
+    SELECT
+        pool, first, last - first AS seconds, capacity,
+        until_last - lag(until_last, 1, 0) OVER (PARTITION BY pool ORDER BY first) AS work
+    FROM waited
 )
-SELECT
-    queued.pool, first,
-    -- Whole numbers, so that sums depend on no order.
-    sum(work * (least(start_time, last) - greatest(arrival_time, first)))::DOUBLE
-        / (any_value(last - first) * any_value(capacity)) AS waiting_s
-FROM queued
-JOIN spans ON arrival_time < last AND start_time > first
-JOIN pools ON pools.cluster = $cluster AND pools.pool = queued.pool
-GROUP BY queued.pool, first
-ORDER BY queued.pool, first
+SELECT pool, first, work::DOUBLE / (seconds * capacity) AS waiting_s
+FROM of_day
+WHERE work > 0
+ORDER BY pool, first

@@ -11,15 +11,15 @@ from tests.naive import attempts as naive
 
 @BOTH
 def test_counts_draws(form: Form) -> None:
-    weights = np.zeros((2, 3), np.int64)
-    form(resampling.count_draws)(np.array([[0, 0, 2], [1, 1, 1]]), weights)
-    assert weights.tolist() == [[2, 0, 1], [0, 3, 0]]
+    by_unit = np.zeros((3, 4), np.uint16)
+    form(resampling.count_draws)(np.array([[0, 0, 2], [1, 1, 1]]), 1, by_unit)
+    assert by_unit.T.tolist() == [[0, 0, 0], [2, 0, 1], [0, 3, 0], [0, 0, 0]]
 
 
 @BOTH
 def test_weighted_sums(form: Form) -> None:
     out = np.empty((2, 2))
-    by_unit = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
+    by_unit = np.array([[2, 0], [0, 3], [1, 0]], np.uint16)
     values = np.array([[10.0, 0.5], [0.0, -4.0]])
     form(resampling.weighted_sums)(by_unit, np.array([0, 1]), values, out)
     assert out.tolist() == [[20.0, 1.5], [0.0, -12.0]]

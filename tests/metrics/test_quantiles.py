@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +33,20 @@ def test_nothing_has_no_quantile() -> None:
 def test_a_sum_is_rounded_once() -> None:
     assert exact_sum(np.array([1e16, 1.0, -1e16])) == 1.0
     assert exact_sum(np.array([])) == 0.0
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=5), st.integers(1, 200))
+def test_a_sum_of_many_is_rounded_once(few: list[float], times: int) -> None:
+    many = few * times
+    assert exact_sum(np.array(many)) == math.fsum(many)
+
+
+def test_what_is_not_finite() -> None:
+    many = np.ones(1000)
+    many[7] = math.inf
+    assert exact_sum(many) == math.inf
+    many[8] = math.nan
+    assert math.isnan(exact_sum(many))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), max_size=20))

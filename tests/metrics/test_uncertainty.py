@@ -66,6 +66,13 @@ def test_one_unit_has_no_interval() -> None:
     assert Resamples(0, 1).ratio(UNITS[:0], np.ones(0), np.ones(0)) == NONE
 
 
+@pytest.mark.parametrize(("units", "resamples"), [(1, 1), (7, 100), (400, 33)])
+def test_all_resamples_are_of_one_stream(units: int, resamples: int) -> None:
+    drawn = np.random.Generator(np.random.PCG64(2)).integers(0, units, size=(resamples, units))
+    counts = [np.bincount(of, minlength=units).tolist() for of in drawn]
+    assert Resamples(units, 2, resamples).weights.tolist() == counts
+
+
 def test_the_seed_decides() -> None:
     above = np.array([1.0, 4.0, 9.0])
     figures = {seed: Resamples(3, seed, 50).sums(UNITS, above).tolist() for seed in (1, 2)}

@@ -1,5 +1,6 @@
 """What pictures alone show, from the rows of attempts, against the definition in plain Python."""
 
+import re
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from audit.model import OBSERVED, Period
 from audit.periods import day_edges, zone
 from audit.report.pictured_contents import Pictured
 from audit.report.reading.pictured import pictured
-from audit.store import database
+from audit.store import database, queries
 from audit.store.database import Connection
 from tests import stores
 
@@ -174,3 +175,15 @@ def test_by_hand(con: Connection) -> None:
 
 def test_an_empty_period_has_nothing_to_show(con: Connection) -> None:
     assert shown(con, [], Period("none", FROM, FROM)) == Pictured()
+
+
+@pytest.mark.parametrize("name", ["report_waiting_work", "report_floods"])
+def test_no_attempt_is_compared_with_every_day(con: Connection, name: str) -> None:
+    shown(con, [Job(FROM + k, 60, 60, 1, 60) for k in range(500)])
+    query = queries.load(name)
+    edges = list(range(FROM, FROM + DAY, 600))
+    given = {"cluster": "demo", "schedule": OBSERVED, "edges": edges, "least_attempts": 1}
+    of: dict[str, object] = {**given, "least_part": 0.5}
+    of = {name: of[name] for name in query.parameters}
+    [(_, plan)] = con.execute(f"EXPLAIN {query.sql}", of).fetchall()
+    assert set(re.findall(r"\w+ Join", plan)) == {"Hash Join", "Asof Join"}, plan
