@@ -24,8 +24,8 @@ SELECT
     (sum(size * (last - first)) FILTER (last > first))::DOUBLE AS held,
     -- Suspended time is spread evenly over the attempt: the log does not say when it was. In whole
     -- seconds, so that the sum depends on no order.
-    (sum(size * ((last - first)::HUGEINT * runtime_s // occupancy_s))
-        FILTER (last > first AND occupancy_s > 0))::DOUBLE AS held_running
+    (sum(size * ((last - first)::HUGEINT * runtime_s // nullif(occupancy_s, 0)))
+        FILTER (last > first))::DOUBLE AS held_running
 FROM known
 GROUP BY pool
 ORDER BY pool

@@ -130,3 +130,11 @@ def test_by_hand(con: Connection) -> None:
     again = Job("a", 700, held=0, wait=300, runs=100)
     assert counted(con, [job, again], MONTH) == Elsewhere(300.0, 600.0, 0, 2_100.0, 1_600.0)
     assert counted(con, [job, again], WHOLE) == Elsewhere(600.0, 600.0, 1, 4_100.0, 3_100.0)
+
+
+def test_who_ended_at_once_among_many(con: Connection) -> None:
+    """DuckDB works out for all rows what it then adds up of some."""
+    jobs = [Job(str(k), k, held=0, wait=1, runs=k % 2 and 10) for k in range(5_000)]
+    found = counted(con, jobs, WHOLE)
+    assert found is not None
+    assert (found.held, found.held_running) == (25_000.0, 25_000.0)
