@@ -19,6 +19,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
     "tests/nightly/test_fortnight.py": "many nights in a row",
     "tests/report/render/test_accessible.py": "the page as everybody can read it",
+    "tests/report/render/test_golden.py": "pieces of what readers get, as they were last looked at",
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",

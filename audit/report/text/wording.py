@@ -355,7 +355,7 @@ def _rough_unit(figure: Figure) -> tuple[str, float]:
 def two_digits(value_: float) -> str:
     """A number to two significant digits, and to no more than one behind the point."""
     if abs(value_) < 0.05:
-        return "0"
+        return "under 0.1" if value_ > 0 else "0"
     digits = max(1 - math.floor(math.log10(abs(value_))), -12)
     rounded = round(value_, min(digits, 1))
     return _minus(f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}")

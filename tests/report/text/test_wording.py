@@ -88,3 +88,16 @@ def test_how_usage_decays_is_said_or_left_out() -> None:
     )
     for unknown in ({}, {"method": "half_life"}, {**half_life, "penalty": "<b>"}):
         assert wording.decay(unknown) == ""
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        (Figure("wait_room_share", 0.004, 0.0002, 0.009), "0.4 % (under 0.1–0.9 %)"),
+        (Figure("wait_room_share", 0.0001, 0.0, 0.0004), "under 0.1 % (0–under 0.1 %)"),
+        (Figure("overtaken_time_mean", 47_000.0, 14_500.0, 58_000.0, "s"), "13 h (4–16 h)"),
+        (Figure("overtaken_time_mean", 47_000.0, -700.0, 58_000.0, "s"), "13 h (−0.2 to 16 h)"),
+    ],
+)
+def test_two_digits_never_round_something_to_nothing(figure: Figure, text: str) -> None:
+    assert f"{wording.rough(figure)} ({wording.rough_interval(figure)})" == text

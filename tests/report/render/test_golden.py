@@ -1,0 +1,94 @@
+"""Small pieces of what readers get, as they were last looked at: a change of any is seen in a diff.
+
+Whoever means a change runs these tests with ``FAIRAUDIT_RENEW=1`` and looks at the diff.
+"""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from audit.mail import message as mail
+from audit.report.advice_contents import Advice, Advised, Change, Loser
+from audit.report.charts import waiting
+from audit.report.contents import Contents, Elsewhere
+from audit.report.render import page as render
+from audit.report.text.standing import Standing, State
+from audit.report.trend import Change as Changed
+from audit.report.trend import Estimate, Trend
+from tests.report import sample
+from tests.report.judgement.test_page_one import measured, width
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def contents() -> Contents:
+    """A month in which wide jobs were overtaken and anna waited longer than others."""
+    part = sample.waiting(measured(0.15, 0.3, "anna"))
+    wide, narrow = width("65-128", 0.36), width("1", 0.1)
+    advice = Advice(
+        change="{}",
+        title="Reserve for the first four in the queue instead of one",
+        resource="cpus",
+        width="65-128",
+        today_s=80_000.0,
+        gain=Change(47_000.0, 14_500.0, 58_000.0),
+        saved_s=9e6,
+        losers=(Loser("width_class", "1", Change(240.0, 60.0, 600.0), 900, certain=True),),
+        users=40,
+        gaining_users=9,
+        losing_users=1,
+        sql="SELECT 1",
+    )
+    change = Changed("overtaken_time_mean", 900.0, Estimate(-600.0, -900.0, -300.0))
+    trend = Trend("month", (), (change,), "2026-09", longer_before={"user": frozenset({"anna"})})
+    part = replace(
+        part,
+        widths=(narrow, wide),
+        advised=Advised((advice,), (advice.title,), believed=True),
+        trend=trend,
+        elsewhere=Elsewhere(660.0, 640.0, 20, 3_600_000.0, 3_240_000.0),
+    )
+    return sample.contents(part)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render.render_html(contents())
+
+
+def golden(name: str, made: str) -> None:
+    """Compares with the file of that name."""
+    kept = GOLDEN / name
+    if os.environ.get("FAIRAUDIT_RENEW"):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(made)
+    assert made == kept.read_text(), "if this is meant: FAIRAUDIT_RENEW=1, and look at the diff"
+
+
+@pytest.mark.parametrize("piece", ["trust", "three", "hurt", "advice"])
+def test_the_pieces_of_page_one(page: str, piece: str) -> None:
+    section = re.search(rf'<section class="{piece}".*?</section>', page, re.DOTALL)
+    assert section is not None
+    golden(f"{piece}.html", section[0] + "\n")
+
+
+def test_what_other_tools_count(page: str) -> None:
+    table = re.search(r'<table class="elsewhere">.*?</table>', page, re.DOTALL)
+    assert table is not None
+    golden("elsewhere.html", table[0] + "\n")
+
+
+def test_a_picture() -> None:
+    made = waiting.why(sample.waiting(sample.pool()))
+    assert made is not None
+    golden("why.svg", made.body.replace("><", ">\n<") + "\n")
+
+
+def test_the_text_of_a_mail() -> None:
+    standing = Standing(State.COMPLETE, "It is complete.")
+    letter = mail.compose(contents(), standing, "{cluster}, {period}: {verdict}", mail.Wish())
+    told = render.fill("email/report.txt", {"letter": letter, "state": "complete"})
+    golden("mail.txt", f"{letter.subject}\n\n{told}")
