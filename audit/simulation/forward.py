@@ -8,6 +8,7 @@ the modelled policy does not know.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -121,19 +122,24 @@ def _computation(
     later = kernels.Later(_next_own(user, comes), user, work.blocked, seen.start)
     capacity = engine.contiguous(work.capacity)
     crowd = snapshots.crowd(work, observed.present)
+    taken_after = steps.time + 1
+    of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(low: int, high: int) -> int:
-        own_jobs = jobs._replace(rank=jobs.rank.copy())  # which are changed meanwhile
+        if not hasattr(of_thread, "trials"):
+            of_thread.trials = _trials(work, ranking, steps.number, crowd)
+            of_thread.jobs = jobs._replace(rank=jobs.rank.copy())  # which are changed meanwhile
+        of_thread.trials.space.begun.fill(NEVER)
         kernels.forward_starts(
-            Model(own_jobs, steps, rules, ranking.owners),
+            Model(of_thread.jobs, steps, rules, ranking.owners),
             observed,
-            steps.time + 1,
+            taken_after,
             capacity,
             later,
             asked,
             low,
             high,
-            _trials(work, ranking, steps.number, crowd),
+            of_thread.trials,
             kernels.ForwardStarts(*out),
         )
         return high - low
@@ -161,8 +167,8 @@ def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> 
     begun = np.full(count, NEVER)
     return Trials(
         snapshot=engine.room(work, crowd, steps, ledger, begun, begun[:0]),
-        start=engine.room(work, crowd, steps, ledger, begun, begun[:0]),
         space=engine.room(work, count, steps, ledger, begun, begun[:0]),
+        branch=engine.room(work, count, steps, ledger, begun, begun[:0]),
         aside=np.zeros(crowd + 1, np.int64),
         lasting=np.zeros(int(work.blocked.sum()) + 1, np.int64),
         steps=Steps(

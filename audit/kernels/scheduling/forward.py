@@ -10,7 +10,7 @@ from audit.kernels.arrays import Bools, Ints
 from audit.kernels.compiled import inner, kernel
 from audit.kernels.scheduling.books import enter_blocked, open_books
 from audit.kernels.scheduling.limits import count
-from audit.kernels.scheduling.loop import await_pass, follow
+from audit.kernels.scheduling.loop import await_pass, follow, follow_on
 from audit.kernels.scheduling.order import arrange
 from audit.kernels.scheduling.passes.planned import foresee, plan_waiting
 from audit.kernels.scheduling.profile import NEVER
@@ -33,6 +33,7 @@ from audit.kernels.scheduling.space import (
     NEWS,
     NOBODY,
     NOW,
+    PAUSE,
     STEP,
     TAIL,
     TARGET,
@@ -52,10 +53,10 @@ class Trials(NamedTuple):
 
     snapshot: Space
     """With room for a snapshot, in which steps are taken up to, not including, its instant."""
-    start: Space
-    """What simulations from the snapshot begin with where plans are kept; as much room."""
     space: Space
     """One simulation; room for all attempts."""
+    branch: Space
+    """Where it stood when the first later attempt of the same user was to come; as much room."""
     aside: Ints
     """Room for one more than can wait at one time; see ``snapshot``."""
     lasting: Ints
@@ -159,16 +160,44 @@ def note_lasting(snapshot: Space, model: Model, first: int, lasting: Ints) -> No
 
 @inner
 def forward_start(trials: Trials, job: int, model: Model, later: Later, out: ForwardStarts) -> None:
-    """Writes the forward start of ``job`` from its snapshot, with and without its user's."""
-    if keeps_plan(model):
-        plan_ahead(trials, trials.start, job, model, later)
-    start = simulated(trials, job, model, later, len(out.start))
+    """Writes the forward start of ``job`` from its snapshot, with and without its user's.
+
+    Until the first of these comes both are one simulation, which pauses there.
+    """
+    space, branch = trials.space, trials.branch
+    begin_forward(trials, job, model, later, len(out.start))
+    mine = later.own[job]
+    if mine < len(out.start) and may_pause(model):
+        space.state[PAUSE] = model.jobs.arrival[mine]
+    branches = space.state[NOW] < space.state[PAUSE] < NEVER
+    if not branches:
+        space.state[PAUSE] = NEVER
+    follow(space, model)
+    branches = branches and space.begun[job] == NEVER
+    if branches:
+        copy_simulation(space, branch, model)
+        follow_on(space, model)
+    start = space.begun[job]
     out.start[job] = start
     out.without_own[job] = start
-    differs = own_matter(trials.space, job, start, model, later)
-    forget(trials.space, job)
+    differs = own_matter(space, job, start, model, later)
+    forget(space, job)
     if differs:
-        out.without_own[job] = without_own(trials, job, start, model, later)
+        out.without_own[job] = without_own(trials, job, start, branches, model, later)
+
+
+@inner
+def may_pause(model: Model) -> bool:
+    """Whether a simulation is all in its space, and does not depend on how far it looked ahead."""
+    return model.rules.order < BY_OWNER and len(model.jobs.limits.edges.time) == 0
+
+
+@inner
+def copy_simulation(source: Space, target: Space, model: Model) -> None:
+    """Copies a simulation, see ``may_pause``, but for what has started in it."""
+    copy_state(source, target)
+    if model.rules.backfill == CONSERVATIVE:
+        copy_plans(source, target)
 
 
 @inner
@@ -179,18 +208,29 @@ def forget(space: Space, job: int) -> None:
 
 
 @inner
-def keeps_plan(model: Model) -> bool:
-    """Whether the plan that simulations from a snapshot begin with is made at its instant."""
-    return model.rules.backfill == CONSERVATIVE and model.rules.every == 0
+def begin_forward(trials: Trials, job: int, model: Model, later: Later, until: int) -> None:
+    """Begins with the snapshot and ``job``; those up to index ``until`` are to arrive."""
+    space, state = trials.space, trials.space.state
+    if model.rules.backfill == CONSERVATIVE:
+        plan_ahead(trials, job, model, later)
+    else:
+        copy_state(trials.snapshot, space)
+        enqueue(space, job, model.jobs, model.rules)
+        if model.rules.order >= BY_OWNER:
+            open_here(space, model, trials.snapshot.state[STEP], trials.lasting, later)
+    space.begun[job] = NEVER
+    state[ARRIVING] = job + 1
+    state[UNTIL] = until
+    state[TARGET] = job
 
 
 @inner
-def plan_ahead(trials: Trials, space: Space, job: int, model: Model, later: Later) -> None:
-    """Begins in ``space`` with the snapshot, its queue planned afresh in its order, ``job`` last.
+def plan_ahead(trials: Trials, job: int, model: Model, later: Later) -> None:
+    """Begins with the snapshot, its queue planned afresh in its order, ``job`` last.
 
     Plans are made at the first pass; who comes later has none yet.
     """
-    state = space.state
+    space, state = trials.space, trials.space.state
     copy_state(trials.snapshot, space)
     first = state[STEP]
     foresee(space, model)
@@ -232,29 +272,6 @@ def open_here(space: Space, model: Model, first: int, lasting: Ints, later: Late
 
 
 @inner
-def simulated(trials: Trials, job: int, model: Model, later: Later, until: int) -> int:
-    """When ``job`` starts, simulated with the arrivals up to index ``until``; or NEVER."""
-    space, state = trials.space, trials.space.state
-    if keeps_plan(model):
-        copy_state(trials.start, space)
-        copy_plans(trials.start, space)
-    elif model.rules.backfill != CONSERVATIVE:
-        copy_state(trials.snapshot, space)
-        enqueue(space, job, model.jobs, model.rules)
-    if model.rules.backfill == CONSERVATIVE and not keeps_plan(model):
-        plan_ahead(trials, space, job, model, later)
-    elif model.rules.order >= BY_OWNER:
-        open_here(space, model, trials.snapshot.state[STEP], trials.lasting, later)
-    space.begun[job] = NEVER
-    state[ARRIVING] = job + 1
-    state[UNTIL] = until
-    state[TARGET] = job
-    follow(space, model)
-    start: int = space.begun[job]
-    return start
-
-
-@inner
 def own_matter(space: Space, job: int, start: int, model: Model, later: Later) -> bool:
     """Whether ``job``, simulated to start at ``start``, may start at another time without its own.
 
@@ -272,28 +289,37 @@ def own_matter(space: Space, job: int, start: int, model: Model, later: Later) -
 
 
 @inner
-def without_own(trials: Trials, job: int, start: int, model: Model, later: Later) -> int:
-    """When ``job`` starts without what its user brings later, or NEVER.
+def without_own(
+    trials: Trials, job: int, start: int, branches: bool, model: Model, later: Later
+) -> int:
+    """When ``job``, simulated to start at ``start``, does without its user's later ones, or NEVER.
 
     Left out is what comes by ``start``, and nobody arrives after it any more from the user's next
-    on. Where the simulation comes as far as that, more is left out, and it is done again.
+    on. Where the simulation comes as far as that, more is left out, and it is done again, from the
+    branch if it ``branches``.
     """
-    jobs, count = model.jobs, len(later.own)
+    jobs, count, space = model.jobs, len(later.own), trials.space
     number = leave_out_steps(trials, job, model.steps, later)
     room = trials.steps
     kept = Steps(room.time, room.change, room.planned, room.job, number)
     here = Model(jobs, kept, model.rules, model.owners)
-    if number < model.steps.number and keeps_plan(model):
-        plan_ahead(trials, trials.start, job, here, later)
     until = start
     while True:
         beyond = later.own[job]
         while beyond < count and jobs.arrival[beyond] <= until:
             beyond = later.own[beyond]
         change_ranks(job, beyond, jobs, later)
-        found = simulated(trials, job, here, later, beyond)
+        if branches:
+            copy_simulation(trials.branch, space, here)
+            space.begun[job] = NEVER
+            space.state[UNTIL] = beyond
+            follow_on(space, here)
+        else:
+            begin_forward(trials, job, here, later, beyond)
+            follow(space, here)
         change_ranks(job, beyond, jobs, later)
-        forget(trials.space, job)
+        forget(space, job)
+        found: int = space.begun[job]
         if beyond == count or found < jobs.arrival[beyond]:
             return found
         until = found

@@ -6,7 +6,6 @@ from audit.kernels.scheduling.limits import edge_at
 from audit.kernels.scheduling.order import arrange
 from audit.kernels.scheduling.passes.greedy import pass_front, pass_greedy
 from audit.kernels.scheduling.passes.planned import (
-    next_plan,
     pass_conservative,
     pass_replan,
     release_early,
@@ -26,9 +25,11 @@ from audit.kernels.scheduling.space import (
     NEXT_END,
     NOBODY,
     NOW,
+    PAUSE,
     QUIET,
     RANK,
     REPLAN,
+    SOONEST,
     STEP,
     TARGET,
     UNTIL,
@@ -48,7 +49,7 @@ def follow(space: Space, model: Model) -> None:
     """Simulates a pool from ``state[NOW]`` on, until nothing waits and nobody arrives any more.
 
     Those from index ``state[ARRIVING]`` up to ``state[UNTIL]`` are still to arrive. It stops as
-    soon as ``state[TARGET]`` has started.
+    soon as ``state[TARGET]`` has started, and before the first instant from ``state[PAUSE]`` on.
 
     Args:
         space: the state, in which all that happened before is entered; under ``conservative`` after
@@ -68,10 +69,29 @@ def follow(space: Space, model: Model) -> None:
             run_passes(space, model, False, True)
         if state[TARGET] != NOBODY and space.begun[state[TARGET]] != NEVER:
             return
-        instant = next_instant(space, model)
-        if instant == NEVER:
+        if not advance(space, model):
             return
-        state[NOW] = instant
+
+
+@inner
+def advance(space: Space, model: Model) -> bool:
+    """Goes on to the next instant; False: there is none, or none before ``state[PAUSE]``."""
+    instant = next_instant(space, model)
+    if instant >= space.state[PAUSE]:
+        return False
+    space.state[NOW] = instant
+    return True
+
+
+@inner
+def follow_on(space: Space, model: Model) -> None:
+    """Goes on with a simulation that has paused; see ``follow``."""
+    state = space.state
+    state[PAUSE] = NEVER
+    while state[ARRIVING] < state[UNTIL] and model.jobs.rank[state[ARRIVING]] < 0:
+        state[ARRIVING] += 1  # who is never queued makes no instant
+    if advance(space, model):
+        follow(space, model)
 
 
 @inner
@@ -179,7 +199,7 @@ def next_instant(space: Space, model: Model) -> int:
     if state[STEP] < model.steps.number:
         instant = min(instant, model.steps.time[state[STEP]])
     if model.rules.backfill == CONSERVATIVE:
-        instant = min(instant, next_plan(space))
+        instant = min(instant, state[SOONEST])
     edges = model.jobs.limits.edges
     edge = edge_at(edges, state[EDGE], state[LATER])
     if instant != NEVER:

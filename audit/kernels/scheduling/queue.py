@@ -91,6 +91,7 @@ def leave(space: Space, i: int) -> None:
     queue[ESTIMATE, i] = HUGE
     for x in range(space.resources):
         space.asked[x, i] = HUGE
+    space.plan[i] = NEVER
     block = i >> BLOCK_BITS
     if space.bounds[block] == TIGHT:
         space.bounds[block] = LOOSE

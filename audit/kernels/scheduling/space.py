@@ -47,7 +47,9 @@ NEWS = 15  # 1: something ended early, or capacity stepped, since the last pass
 EDGE = 16  # index of the next edge of a window
 LATER = 17  # by how much it is later than it says
 QUIET = 18  # until when edges are waited for where nothing else is to come; NEVER: it is
-REGISTERS = 19
+SOONEST = 19  # conservative: the first planned start of those that wait, or NEVER
+PAUSE = 20  # it stops before the first instant from here on, and can go on; NEVER: it does not
+REGISTERS = 21
 
 # Rows of Space.run.
 EXPECTED = 0  # the expected end
@@ -161,8 +163,8 @@ class Space(NamedTuple):
     least: Ints  # [blocks]
     """The least request of the first resource."""
     plan: Ints  # [places]
-    """Under ``conservative``: the planned start; NEVER: nowhere; UNPLANNED: not yet; LOST: a limit
-    did not allow it. The latter two are below 0."""
+    """Under ``conservative``: the planned start; NEVER: nowhere, or of a gap; UNPLANNED: not yet;
+    LOST: a limit did not allow it. The latter two are below 0."""
     freed: Ints  # [places]
     """As ``state[FREED]``, for one place: what those behind it in the queue gave up."""
     spare: IntTable  # 2 × places: working space
@@ -234,6 +236,8 @@ def reset(space: Space, capacity: Ints) -> None:
     state[GHOST] = NOBODY
     state[DUE] = NEVER
     state[QUIET] = NEVER
+    state[SOONEST] = NEVER
+    state[PAUSE] = NEVER
     space.used[:] = 0
     for x in range(space.resources):
         space.free[x, 0] = capacity[x]

@@ -24,6 +24,7 @@ from audit.kernels.scheduling.space import (
     LOST,
     NOW,
     RUNNING,
+    SOONEST,
     STEP,
     TAIL,
     UNPLANNED,
@@ -101,9 +102,11 @@ def pass_conservative(space: Space, model: Model, news: bool) -> bool:
         if news:
             compress(space, model)
         plan_waiting(space, model)
-        ends, lost = start_planned(space, model)
-        again |= ends
-        news = lost
+        lost = False
+        if space.state[SOONEST] <= space.state[NOW]:
+            ends, lost = start_planned(space, model)
+            again |= ends
+            news = lost
     return again
 
 
@@ -117,7 +120,7 @@ def start_planned(space: Space, model: Model) -> tuple[bool, bool]:
     now = state[NOW]
     again, lost = False, False
     for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] == GAP or space.plan[i] > now or space.plan[i] < 0:
+        if space.plan[i] > now or space.plan[i] < 0:
             continue
         if not may_start(space, i, jobs):
             state[FREED] = max(state[FREED], retract(space, i, jobs))
@@ -132,6 +135,7 @@ def start_planned(space: Space, model: Model) -> tuple[bool, bool]:
             promise(space, i, now + 1, model)
             for k in range(state[HEAD], state[TAIL]):
                 space.freed[k] = max(space.freed[k], end)
+    state[SOONEST] = next_plan(space)
     return again, lost
 
 
@@ -181,15 +185,18 @@ def compress(space: Space, model: Model) -> None:
 def plan_waiting(space: Space, model: Model) -> None:
     """Plans all that wait without a plan, in the order of the queue; who lost it, if allowed."""
     state = space.state
+    first = NEVER
     for i in range(state[HEAD], state[TAIL]):
-        if space.queue[WAITING, i] == GAP or space.plan[i] >= 0:
-            continue
-        if space.plan[i] == UNPLANNED:
+        start = space.plan[i]
+        if start == UNPLANNED:
             start = promise(space, i, state[NOW], model)
             if len(space.planned) > 0:
                 space.planned[space.queue[WAITING, i]] = start
-        elif may_start(space, i, model.jobs):
-            promise(space, i, state[NOW], model)
+        elif start == LOST and may_start(space, i, model.jobs):
+            start = promise(space, i, state[NOW], model)
+        if start >= 0:
+            first = min(first, start)
+    state[SOONEST] = first
 
 
 @inner
@@ -233,7 +240,7 @@ def next_plan(space: Space) -> int:
     """The first planned start, or NEVER."""
     first = NEVER
     for i in range(space.state[HEAD], space.state[TAIL]):
-        if space.queue[WAITING, i] != GAP and space.plan[i] >= 0:
+        if space.plan[i] >= 0:
             first = min(first, space.plan[i])
     return first
 
