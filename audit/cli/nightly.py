@@ -54,7 +54,7 @@ def report(
     With --user or --account only their pages are made, from what was published.
     """
     if whose := owners(user, account):
-        from audit.pipeline.owners import from_published
+        from audit.oneoff.owners import from_published
 
         for page in from_published(configuration(config), config.parent, whose, cluster, period):
             show(page)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from audit.config.sections import Section
 
-SUBJECT_NAMES = ("cluster", "period", "from", "to", "state", "accounts", "verdict")
+SUBJECT_NAMES = ("cluster", "period", "from", "to", "state", "users", "accounts", "verdict")
 """What ``mail.subject`` may name."""
+
+Name = Annotated[str, Field(min_length=1)]
+"""Of a user or account, as the log has it."""
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _DOMAIN = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
@@ -123,6 +126,34 @@ class Recipient(Section):
     addresses: tuple[str, ...] = Field(min_length=1)
     clusters: tuple[str, ...] = ()
     periods: tuple[Literal["day", "week", "month"], ...] = ()
-    accounts: tuple[str, ...] = ()
-    attach: tuple[Literal["pdf", "csv"], ...] | None = None
+    users: tuple[Name, ...] = ()
+    accounts: tuple[Name, ...] = ()
+    attach: tuple[Literal["pdf", "csv", "page", "page_pdf"], ...] | None = None
     charts: bool = True
+
+    @field_validator("attach")
+    @classmethod
+    def _of_somebody(
+        cls, value: tuple[str, ...] | None, info: ValidationInfo
+    ) -> tuple[str, ...] | None:
+        pages = [name for name in value or () if name in ("page", "page_pdf")]
+        if pages and not (info.data.get("users") or info.data.get("accounts")):
+            raise ValueError(
+                f'"{pages[0]}" is the page of a user or account: name some in users or accounts, '
+                'or attach "pdf", the report'
+            )
+        return value
+
+    @property
+    def owners(self) -> tuple[tuple[str, str], ...]:
+        """Whom it is about, if not everybody: ``user`` or ``account``, and the name."""
+        return (
+            *(("user", name) for name in self.users),
+            *(("account", name) for name in self.accounts),
+        )
+
+    def gets(self, cluster: str, period: str) -> bool:
+        """Whether reports on a cluster, over periods of this length, go there."""
+        return (not self.clusters or cluster in self.clusters) and (
+            not self.periods or period in self.periods
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from audit.config.sections import MemoryAmount, Section
@@ -26,6 +28,7 @@ class Report(Section):
 
     rows: int = Field(default=10, ge=1, le=100)
     examples: int = Field(default=3, ge=0, le=20)
+    owner_pages: Literal["named", "asked"] = "named"
     pdf: bool = True
     pdf_timeout_s: int = Field(default=120, ge=1)
     pdf_memory_limit: MemoryAmount = "2GB"

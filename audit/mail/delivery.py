@@ -26,6 +26,11 @@ from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
 from audit.pipeline import drawing
 from audit.report.contents import Contents
+from audit.report.owner import build as owners
+from audit.report.owner.contents import OwnerContents
+from audit.report.owner.who import Who
+from audit.report.render import owner as owner_page
+from audit.report.render import sandbox
 from audit.report.text import standing
 from audit.store import migrations, publish, queries
 from audit.store.database import Connection
@@ -247,6 +252,7 @@ class _Draft:
     config: Config
     folder: Path
     report: ledger.Report
+    about: tuple[Who, ...]
     now: int
 
     @cached_property
@@ -256,6 +262,11 @@ class _Draft:
     @cached_property
     def standing(self) -> standing.Standing:
         return standing.standing(self.page, self.now)
+
+    @cached_property
+    def owners(self) -> dict[Who, OwnerContents]:
+        """What the pages say of those whom any of these mails is about."""
+        return {of.who: of for of in owners.build(self.con, self.page, self.about)}
 
     @cached_property
     def pictures(self) -> tuple[mails.Picture, ...]:
@@ -275,29 +286,44 @@ class _Draft:
     def letter(self, mail: ledger.Due) -> mails.Letter:
         """What one recipient gets."""
         wish = mail.wish
-        files: list[mails.File] = []
-        remarks = []
-        if "pdf" in wish.attach and self.config.report.pdf:
-            if self.pdf is None:
-                remarks.append("The PDF of this report is missing and could not be attached.")
-            else:
-                plain = re.sub(r"[^A-Za-z0-9.-]", "_", self.report.name)
-                files.append(mails.File(f"{plain}.pdf", "application/pdf", self.pdf))
-        if "csv" in wish.attach:
-            files += mails.csv_files(self.page, () if wish.whole else wish.accounts)
+        spoken = [self.owners[who] for who in wish.owners]
+        files, remarks = self._files(wish, spoken)
         if why := mails.too_large(files, self.config.mail.attachments_mb):
             remarks.append(why)
             files = []
+        pictures = self.pictures if wish.whole else mails.owner_pictures(spoken[0])
         return mails.compose(
             self.page,
             self.standing,
             self.config.mail.subject,
             wish,
+            spoken,
             corrected=mail.corrected,
-            pictures=self.pictures if wish.charts else (),
-            files=files,
-            remarks=remarks,
+            enclosed=mails.Enclosed(pictures if wish.charts else (), tuple(files), tuple(remarks)),
         )
+
+    def _files(
+        self, wish: mails.Wish, spoken: list[OwnerContents]
+    ) -> tuple[list[mails.File], list[str]]:
+        """What is attached for one recipient, and what is to be said of that."""
+        plain = re.sub(r"[^A-Za-z0-9.-]", "_", self.report.name)
+        files: list[mails.File] = []
+        remarks = []
+        for of in spoken:
+            name = f"{plain}-{of.who.file}"
+            if "page" in wish.attach:
+                files.append(mails.File(name, "text/html", owner_page.render_html(of).encode()))
+            if "page_pdf" in wish.attach:
+                pdf = owner_page.render_pdf(of, sandbox.limits(self.config.report))
+                files.append(mails.File(f"{Path(name).stem}.pdf", "application/pdf", pdf))
+        if "pdf" in wish.attach and self.config.report.pdf:
+            if self.pdf is None:
+                remarks.append("The PDF of this report is missing and could not be attached.")
+            else:
+                files.append(mails.File(f"{plain}.pdf", "application/pdf", self.pdf))
+        if "csv" in wish.attach:
+            files += mails.csv_files(self.page, () if wish.whole else wish.owners)
+        return files, remarks
 
 
 @dataclass
@@ -315,6 +341,11 @@ class _Round:
     def run(self, due: list[ledger.Due]) -> None:
         """Sends all of ``due``, or says why not."""
         settings, why = self.config.mail, ""
+        for report in {mail.report for mail in due}:
+            about = (who for mail in due if mail.report == report for who in mail.wish.owners)
+            self.drafts[report.name] = _Draft(
+                *(self.con, self.config, self.folder, report, tuple(dict.fromkeys(about)), self.now)
+            )
         try:
             post = transport.post(settings, self.folder)
         except DeliveryError as error:
@@ -374,9 +405,7 @@ class _Round:
     def _send(self, post: Post, mail: ledger.Due) -> Answer:
         """One try of one mail, with its row of the ledger kept in step."""
         report = mail.report
-        draft = self.drafts.setdefault(
-            report.name, _Draft(self.con, self.config, self.folder, report, self.now)
-        )
+        draft = self.drafts[report.name]
         assert self.config.mail.sender is not None  # config.Mail asks for it
         message = mails.message(
             draft.letter(mail),

@@ -7,6 +7,7 @@ one transaction, done only where the row is still in the state that it is to lea
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from audit.config import Cluster, Config, Mail, allowed
 from audit.errors import StoreError
 from audit.mail import message as mails
 from audit.model import Period
+from audit.report.owner.who import Who
 from audit.report.text.standing import State
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -137,15 +139,13 @@ def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
     """Who gets a cluster's reports, each once, and what of them."""
     wishes: dict[str, tuple[str, mails.Wish]] = {}
     for entry in config.recipients:
-        if entry.clusters and cluster.name not in entry.clusters:
+        if not entry.gets(cluster.name, cluster.period):
             continue
-        if entry.periods and cluster.period not in entry.periods:
-            continue
+        owners = tuple(itertools.starmap(Who, entry.owners))
+        attach = frozenset({"page"}) if owners else mails.Wish().attach
         if entry.attach is not None:
             attach = frozenset[str](entry.attach)
-        else:
-            attach = frozenset() if entry.accounts else mails.Wish().attach
-        wish = mails.Wish(not entry.accounts, entry.accounts, attach, entry.charts)
+        wish = mails.Wish(not owners, owners, attach, entry.charts)
         for named in entry.addresses:
             address = allowed(named, config.mail.domains)
             known, before = wishes.get(address.lower(), (address, None))
@@ -156,7 +156,7 @@ def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
 def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
     return mails.Wish(
         one.whole or other.whole,
-        tuple(dict.fromkeys((*one.accounts, *other.accounts))),
+        tuple(dict.fromkeys((*one.owners, *other.owners))),
         one.attach | other.attach,
         one.charts or other.charts,
     )

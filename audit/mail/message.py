@@ -6,7 +6,7 @@ printed is shown as its code point before it comes near a header, and templates 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email import policy
@@ -16,10 +16,17 @@ from email.utils import format_datetime
 from typing import Final
 
 from audit.report.charts import drawing
+from audit.report.charts import owner as owner_chart
 from audit.report.charts import pool as charts
-from audit.report.contents import Contents, Entity, PoolPart
+from audit.report.charts.style import Chart
+from audit.report.charts.trend import trend
+from audit.report.contents import Contents
 from audit.report.judgement.page_one import PageOne, Trust, page_one
 from audit.report.judgement.questions import Question
+from audit.report.owner import text as said
+from audit.report.owner.contents import OwnerContents
+from audit.report.owner.text import Answer
+from audit.report.owner.who import Who
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording
@@ -31,6 +38,10 @@ _PICTURES: Final = 2
 """Charts of a mail: the first so many of these that there are; none names anybody."""
 _CHANGES: Final = 2
 """So many of the changes that help are told of."""
+_TOLD: Final = 2
+"""Verdicts on so many users and accounts have room in a subject."""
+_LONGEST: Final = 2
+"""So many of their longest waits are told of."""
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 _MEGABYTE: Final = 1_000_000
@@ -42,6 +53,7 @@ class Picture:
 
     cid: str
     title: str
+    note: str
     alt: str
     png: bytes
     width: int
@@ -57,21 +69,15 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One account in one pool, in words; beside the pool's own figure where there is one."""
-
-    what: str
-    value: str
-    whole: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
-    """What is said of one account in one pool."""
+    """What is said of one user or account, where it waited most; only a verdict without jobs."""
 
-    account: str
-    pool: str
-    rows: tuple[Row, ...]  # none: no attempt of it ended
+    verdict: str
+    pool: str = ""  # where there are several
+    answers: tuple[Answer, ...] = ()
+    both_true: str = ""
+    advice: str = ""
+    longest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,21 @@ class Wish:
     """What somebody gets of a report."""
 
     whole: bool = True
-    accounts: tuple[str, ...] = ()  # those that are spoken of one by one
+    owners: tuple[Who, ...] = ()  # users and accounts who are spoken of one by one, and first
     attach: frozenset[str] = frozenset({"pdf", "csv"})
     charts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """What goes with a mail."""
+
+    pictures: tuple[Picture, ...] = ()  # of the whole, or of the first who is spoken of
+    files: tuple[File, ...] = ()
+    remarks: tuple[str, ...] = ()  # about the mail itself, such as what could not be attached
+
+
+NOTHING: Final = Enclosed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +110,12 @@ class Letter:
     title: str
     standing: Standing
     notices: tuple[Notice, ...]
-    verdict: str  # one sentence or two; empty to whom accounts alone are told of
+    verdict: str  # one sentence or two; empty to whom users or accounts alone are told of
     trust: tuple[Trust, ...]
     questions: tuple[Question, ...]
     advice: tuple[str, ...]  # what could be done
     parts: tuple[Part, ...]
-    pictures: tuple[Picture, ...]
-    files: tuple[File, ...]
-    remarks: tuple[str, ...]  # about the mail itself, such as what could not be attached
+    enclosed: Enclosed
     run_id: str
     whole: bool = True
 
@@ -109,41 +125,40 @@ def compose(
     standing: Standing,
     subject: str,
     wish: Wish,
+    owners: Sequence[OwnerContents] = (),
     *,
     corrected: bool = False,
-    pictures: Sequence[Picture] = (),
-    files: Sequence[File] = (),
-    remarks: Sequence[str] = (),
+    enclosed: Enclosed = NOTHING,
 ) -> Letter:
-    """The mail about a report, or about some accounts in it.
+    """The mail about a report, or about some users and accounts in it.
 
     Args:
         contents: the report.
         standing: whether it speaks of all of its period, as of the time of sending.
         subject: template, as ``mail.subject``.
-        wish: whether it is about the whole report, and about which accounts.
+        wish: whether it is about the whole report, and about whom.
+        owners: what the pages of those say, in the order of ``wish.owners``.
         corrected: whether it replaces a mail that was sent before.
-        pictures: charts of the whole.
-        files: attachments.
-        remarks: sentences about the mail itself.
+        enclosed: what goes with it.
     """
-    one = page_one(contents)
+    # what names others is for those who get the whole
+    one = page_one(contents) if wish.whole else None
     span = contents.span
     days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
+    cluster = wording.name(contents.cluster)
+    about = "Fairness of" if wish.whole else "Waits on"
+    trust = next((part.trust for of in owners for part in of.parts[:1]), ())
     return Letter(
-        subject=headline(contents, standing.state, subject, wish, one, corrected=corrected),
-        title=f"Fairness of {wording.name(contents.cluster)}, {days}",
+        subject=headline(contents, standing.state, subject, wish, one, owners, corrected=corrected),
+        title=f"{about} {cluster}, {days}",
         standing=standing,
         notices=notices(contents),
-        # what names others is for those who get the whole
-        verdict=one.verdict.sentence if one and wish.whole else "",
-        trust=one.trust if one else (),
-        questions=one.questions if one and wish.whole else (),
-        advice=_advice(one) if one and wish.whole else (),
-        parts=tuple(_parts(contents, wish.accounts)),
-        pictures=tuple(pictures),
-        files=tuple(files),
-        remarks=tuple(remarks),
+        verdict=one.verdict.sentence if one else "",
+        trust=one.trust if one else () if wish.whole else trust,
+        questions=one.questions if one else (),
+        advice=_advice(one) if one else (),
+        parts=tuple(map(_part, owners)),
+        enclosed=enclosed,
         run_id=contents.provenance.run_id,
         whole=wish.whole,
     )
@@ -166,34 +181,44 @@ def headline(
     template: str,
     wish: Wish,
     one: PageOne | None,
+    owners: Sequence[OwnerContents] = (),
     *,
     corrected: bool = False,
 ) -> str:
     """The subject: one printable line, which always tells a report that is not complete."""
     span = contents.span
-    accounts = () if wish.whole else wish.accounts
+    spoken = () if wish.whole else wish.owners
     names = {
         "cluster": wording.name(contents.cluster),
         "period": wording.name(span.name),
         "from": wording.day(span.from_time, span.zone),
         "to": wording.day(span.to_time - 1, span.zone),
         "state": state.value if state is State.COMPLETE else f"[{state.value.upper()}]",
-        "accounts": ", ".join(wording.name(account) for account in accounts) or "all accounts",
+        "verdict": _of_owners(owners)
+        if spoken
+        else _verdict(one, contents.covered_days if contents.brief else 0),
     }
-    names["verdict"] = (
-        names["accounts"]
-        if accounts
-        else _verdict(one, contents.covered_days if contents.brief else 0)
-    )
+    for kind in ("user", "account"):
+        of_kind = [wording.name(who.name) for who in spoken if who.kind == kind]
+        names[f"{kind}s"] = ", ".join(of_kind) or ("none" if spoken else f"all {kind}s")
     # in one go: what a name holds is not looked at again
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
-    if accounts and not {"{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template)):
-        line = f"{line}: {names['accounts']}"
+    told = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
+    if spoken and not told:
+        line = f"{line}: {', '.join(said.owner(who) for who in spoken)}"
     if corrected:
         line = f"Corrected: {line}"
     if state is not State.COMPLETE and "{state}" not in template:
         line = f"{names['state']} {line}"
     return wording.name(line, 200)
+
+
+def _of_owners(owners: Sequence[OwnerContents]) -> str:
+    """The verdicts on users and accounts as a subject says them; of many, how many wait longer."""
+    if len(owners) <= _TOLD:
+        return "; ".join(map(said.short, owners))
+    longer = sum(any(part.named for part in of.parts) for of in owners)
+    return f"{wording.count(longer)} of {len(owners)} wait longer than others with jobs alike"
 
 
 def _verdict(one: PageOne | None, days: int) -> str:
@@ -219,60 +244,21 @@ def _advice(one: PageOne) -> tuple[str, ...]:
     )
 
 
-def _parts(contents: Contents, accounts: Sequence[str]) -> Iterator[Part]:
-    for account in accounts:
-        for pool in contents.pools:
-            entities = [row for row in pool.accounts.rows if row.name == account]
-            if entities or len(contents.pools) == 1:
-                rows = tuple(row for entity in entities for row in _rows(entity, pool))
-                yield Part(wording.name(account), wording.name(pool.name), rows)
-
-
-def _rows(entity: Entity, pool: PoolPart) -> Iterator[Row]:
-    unit = wording.resource(pool.resource)
-    yield Row("Attempts that ended", wording.count(entity.attempts), wording.count(pool.attempts))
-    yield Row("Never started", wording.count(entity.never_started))
-    yield Row(
-        "Mean wait",
-        wording.duration(entity.wait_mean),
-        wording.duration(pool.figure("wait_mean").value),
-    )
-    yield Row(f"Used ({unit}-hours)", wording.number(entity.tusa / 3600))
-    yield Row(
-        f"Wait per {unit}-second used (NUWT)",
-        wording.number(entity.nuwt),
-        wording.number(pool.accounts.figure("nuwt_pooled").value),
-    )
-    if entity.re_unfairness_net is not None:
-        side = "short of" if entity.re_unfairness_net >= 0 else "beyond"
-        yield Row(
-            f"Net, {side} an equal share ({unit}-hours)",
-            wording.number(abs(entity.re_unfairness_net) / 3600),
-        )
-    missed = entity.missed
-    if missed is None or not missed.attempts:
-        yield Row("Fair start times", "none that count")
-        return
-    yield Row("Attempts with a fair start time", wording.count(missed.attempts))
-    yield Row(
-        "Started later than fair (strict)",
-        f"{wording.count(missed.missed_strict)} ({wording.percent(missed.missed_strict_share)})",
-        wording.percent(pool.figure("missed_strict_share").value),
-    )
-    yield Row(
-        "Started later than fair (relaxed)",
-        f"{wording.count(missed.missed_relaxed)} ({wording.percent(missed.missed_relaxed_share)})",
-        wording.percent(pool.figure("missed_relaxed_share").value),
-    )
-    yield Row(
-        "Mean miss (strict)",
-        wording.duration(missed.miss_strict_s / missed.attempts),
-        wording.duration(pool.figure("miss_strict_mean").value),
-    )
-    yield Row(
-        "Mean miss (relaxed)",
-        wording.duration(missed.miss_relaxed_s / missed.attempts),
-        wording.duration(pool.figure("miss_relaxed_mean").value),
+def _part(of: OwnerContents) -> Part:
+    if not of.parts:
+        return Part(said.nothing(of))
+    most = of.parts[0]
+    return Part(
+        said.verdict(most, of.who),
+        wording.name(most.pool.name) if len(of.parts) > 1 else "",
+        said.answers(most, of.who) if most.attempts else (),
+        said.both_true(most),
+        said.best_way(most) if most.attempts else "",
+        tuple(
+            f"{wording.first_upper(said.long_title(wait, most, of.span.zone))}. "
+            + " ".join(said.explained(wait, of.who))
+            for wait in most.longest[:_LONGEST]
+        ),
     )
 
 
@@ -284,17 +270,28 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
     pool = one.place.pool
     where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
     drawn = charts.of_pool(pool)
-    shown = []
-    for key in [key for key in _SHOWN if key in drawn][:_PICTURES]:
-        png = drawing.png(drawn[key], _SCALE)
-        width = round(int.from_bytes(png[16:20], "big") / _SCALE)
-        shown.append(Picture(key, drawn[key].title + where, drawn[key].alt, png, width))
-    return tuple(shown)
+    keys = [key for key in _SHOWN if key in drawn]
+    return tuple(_picture(drawn[key], where) for key in keys[:_PICTURES])
 
 
-def csv_files(contents: Contents, accounts: Sequence[str] = ()) -> tuple[File, ...]:
-    """The report's tables; with ``accounts``, their rows of the tables of accounts alone."""
-    if not accounts:
+def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
+    """The charts of one user or account, of the pool where it waited most."""
+    if not of.parts:
+        return ()
+    where = f" (pool {wording.name(of.parts[0].pool.name)})" if len(of.parts) > 1 else ""
+    drawn = (owner_chart.why(of.parts[0], of.who.name), trend(of.parts[0].trend))
+    return tuple(_picture(chart, where) for chart in drawn if chart is not None)
+
+
+def _picture(chart: Chart, where: str) -> Picture:
+    png = drawing.png(chart, _SCALE)
+    width = round(int.from_bytes(png[16:20], "big") / _SCALE)
+    return Picture(chart.key, chart.title + where, chart.note, chart.alt, png, width)
+
+
+def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
+    """The report's tables; with ``owners``, the rows of these alone."""
+    if not owners:
         return tuple(
             File(file.name, "text/csv", file.text.encode())
             for of_pool in export.files(contents).values()
@@ -302,11 +299,12 @@ def csv_files(contents: Contents, accounts: Sequence[str] = ()) -> tuple[File, .
         )
     tables = []
     for number, pool in enumerate(contents.pools, start=1):
-        rows = tuple(row for row in pool.accounts.rows if row.name in accounts)
-        if rows:
-            end = f"-{number}" if len(contents.pools) > 1 else ""
-            text = export.table(pool, replace(pool.accounts, rows=rows))
-            tables.append(File(f"accounts{end}.csv", "text/csv", text.encode()))
+        end = f"-{number}" if len(contents.pools) > 1 else ""
+        for of in (pool.users, pool.accounts):
+            rows = tuple(row for row in of.rows if (of.kind, row.name) in owners)
+            if rows:
+                text = export.table(pool, replace(of, rows=rows))
+                tables.append(File(f"{of.kind}s{end}.csv", "text/csv", text.encode()))
     return tuple(tables)
 
 
@@ -328,7 +326,7 @@ def message(
     mail.add_alternative(render.fill("email/report.html", values), subtype="html")
     (_, html) = mail.iter_parts()
     assert isinstance(html, EmailMessage)
-    for picture in letter.pictures:
+    for picture in letter.enclosed.pictures:
         html.add_related(
             picture.png,
             maintype="image",
@@ -337,7 +335,7 @@ def message(
             filename=f"{picture.cid}.png",
             disposition="inline",
         )
-    for file in letter.files:
+    for file in letter.enclosed.files:
         kind, subtype = file.kind.split("/")
         mail.add_attachment(file.content, maintype=kind, subtype=subtype, filename=file.name)
     return mail

@@ -7,6 +7,7 @@ period's figures has made none.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 
@@ -22,10 +23,11 @@ from audit.errors import UsageError
 from audit.files import privacy
 from audit.model import Period
 from audit.nightly.stages import Night, Work
-from audit.pipeline import drawing, published
+from audit.pipeline import drawing, owners, published
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.report import verdicts
 from audit.report.contents import Contents
+from audit.report.owner.who import Who
 from audit.report.text.notices import notices
 from audit.store import database, queries
 from audit.store.attempts import read_attempts
@@ -99,12 +101,22 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
     """
     con, config, night = work.con, work.config, work.night
     what = f"reports of {cluster.name}"
+    names = owners.names(con, cluster.name)
+    asked = [
+        who
+        for recipient in config.recipients
+        if recipient.gets(cluster.name, cluster.period)
+        for who in itertools.starmap(Who, recipient.owners)
+        if who in names
+    ]
     for number, (name, start, end, run_id) in enumerate(due):
         work.progress(what, number, len(due))
         folder = places.of_report(config, work.folder, cluster.name, name)
         privacy.shared_folder(folder, with_group=config.output.shared_with_group)
         period = Period(name, start, end)
-        report_made = drawing.draw(con, config, cluster.name, period, folder, pdf=config.report.pdf)
+        report_made = drawing.draw(
+            con, config, cluster.name, period, folder, pdf=config.report.pdf, asked=asked
+        )
         if report_made.failure is not None:
             night.failures.append(report_made.failure)
             continue

@@ -9,9 +9,10 @@ from audit.config import Config, places
 from audit.files import privacy
 from audit.files.replace import drafting
 from audit.model import OBSERVED, Period
+from audit.pipeline import owners
 from audit.pipeline.drawing import HTML
 from audit.report.reading.trending import trends
-from audit.report.render.index import render_index
+from audit.report.render.index import Link, render_index
 from audit.report.trend import Trend
 from audit.report.verdicts import Answer, answers
 from audit.store import queries
@@ -43,7 +44,15 @@ def write(con: Connection, config: Config, folder: Path) -> Path | None:
     shown = [answer for answer in found if href(answer.cluster, answer.period)]
     if not shown:
         return None
-    page = render_index(shown, _trends(con, shown, config.uncertainty.resamples), href)
+
+    def pages(answer: Answer) -> list[Link]:
+        report = places.of_report(config, folder, answer.cluster, answer.period)
+        return [
+            Link(who, quote(file.relative_to(reports).as_posix()))
+            for file, who in owners.found(report).items()
+        ]
+
+    page = render_index(shown, _trends(con, shown, config.uncertainty.resamples), href, pages)
     with drafting(reports / PAGE, alone=True) as draft:
         draft.write_text(page, encoding="utf-8")
         privacy.share(draft, with_group=config.output.shared_with_group)

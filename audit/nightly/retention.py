@@ -14,6 +14,7 @@ from typing import Final
 from audit.config import Config, Retention, places
 from audit.errors import StoreError
 from audit.nightly.history import History
+from audit.pipeline import owners
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -62,9 +63,7 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
     return removed
 
 
-_FILES: Final = (
-    *("report.html", "report.pdf", "user-*.html", "account-*.html", "*.csv", ".*.draft"),
-)
+_FILES: Final = (*("report.html", "report.pdf", *owners.FILES, "*.csv", ".*.draft"),)
 """What a report's folder may hold, as ``drawing`` and ``owners`` write it."""
 
 

@@ -27,7 +27,7 @@ from audit.pipeline.workplace import replacing, workplace
 from audit.report import verdicts
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.contents import Who
+from audit.report.owner.who import Who
 from audit.report.text.notices import notices
 from audit.store import compaction, migrations, publish
 from audit.store.database import Connection
@@ -122,31 +122,31 @@ def audit(
             period = _compute(con, asked, config, inferred, progress)
             del asked
             of = (cluster, period, work)
-            report = drawing.draw(con, config, *of, pdf=request.pdf, progress=progress)
+            report = drawing.draw(
+                con, config, *of, pdf=request.pdf, asked=request.owners, progress=progress
+            )
             verdicts.keep(con, report.contents)
-            pages = owners.write(con, config, report.contents, request.owners, work)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)
         shared = config.output.shared_with_group
         publish.hand_over(store, request.target, with_group=shared)
         report = drawing.put_in_place(report, request.out)
-        pages = tuple(page.replace(request.out / page.name) for page in pages)
         if new:
             privacy.share(request.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
-    return _outcome(report, pages, request.target)
+    return _outcome(report, request.target)
 
 
-def _outcome(report: Report, pages: tuple[Path, ...], database: Path) -> Outcome:
+def _outcome(report: Report, database: Path) -> Outcome:
     return Outcome(
         html=report.html,
         pdf=report.pdf,
         database=database,
         main_findings=_told(report.contents),
         warnings=_warnings(report.contents),
-        owners=pages,
+        owners=report.pages,
     )
 
 
@@ -164,7 +164,8 @@ class _Asked:
 def _asked(
     held: Held, request: Request, config: Config, site: Cluster | None, folder: Path
 ) -> _Asked:
-    owners.known(held.attempts, request.owners)
+    if request.owners:
+        owners.Names(held.attempts.select("user", "account").iter_rows()).require(request.owners)
     setting = request.setting(held, site, request.policy)
     said = [] if site is None else _said(setting, request)
     setting = fitted.assuming(setting, said)

@@ -1,4 +1,4 @@
-"""Makes a report again from a database, and compares it byte for byte."""
+"""Makes a report, or the page of a user or account, again from a database, and compares bytes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from audit import __version__
 from audit.config import Config, Report
 from audit.errors import ReportError, UsageError
 from audit.report import build
-from audit.report.render import identity, page, sandbox
+from audit.report.contents import Contents
+from audit.report.owner import build as pages
+from audit.report.render import identity, owner, page, sandbox
 from audit.report.render.identity import Claim
+from audit.report.render.sandbox import Limits
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -30,7 +33,7 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
     """Makes the report again and compares.
 
     Args:
-        report: a page or a PDF that fairaudit made.
+        report: a page or a PDF that fairaudit made: a report, or of a user or account.
         published: the database; None takes ``audit.duckdb`` beside the report, else the one that
             ``config`` publishes.
         config: the configuration in force.
@@ -68,7 +71,7 @@ def _database(report: Path, published: Path | None, config: Config, folder: Path
 
 
 def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Verdict:
-    named = f"report of {claim.cluster}, {claim.period.name}, by run {claim.run_id}"
+    named = _named(claim)
     current = queries.run(con, "report_run", cluster=claim.cluster, period=claim.period.name)
     if current.is_empty():
         return Verdict(False, f"{named}: the database knows no such period; is it the right one?")
@@ -76,13 +79,42 @@ def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Ve
     if run_id != claim.run_id:
         return Verdict(False, f"{named}: {_restated(con, claim, run_id, version)}")
     contents = build.build(con, claim.cluster, claim.period, claim.options)
-    if given.startswith(b"%PDF-"):
-        again = page.render_pdf(contents, limits=sandbox.limits(chosen))
-    else:
-        again = page.render_html(contents).encode()
+    again, seen = _again(con, contents, claim, sandbox.limits(chosen), pdf=_is_pdf(given))
     if again == given:
         return Verdict(True, f"{named}: the same, byte for byte")
+    if seen != claim.seen:
+        return Verdict(
+            False,
+            f"{named}: not compared: it was made of {claim.seen:,} attempts that had come by the "
+            f"end of the period, and the database has {seen:,} by now; 'fairaudit report' makes "
+            "it again",
+        )
     return Verdict(False, f"{named}: differs {_where(again, given)}: {_why(claim)}")
+
+
+def _named(claim: Claim) -> str:
+    of = f"{claim.cluster}, {claim.period.name}, by run {claim.run_id}"
+    if claim.owner is None:
+        return f"report of {of}"
+    return f"page of {claim.owner.kind} {claim.owner.name} on {of}"
+
+
+def _again(
+    con: Connection, contents: Contents, claim: Claim, limits: Limits, *, pdf: bool
+) -> tuple[bytes, int]:
+    """The file made again, and of a page of somebody how many attempts it was made of."""
+    if claim.owner is None:
+        if pdf:
+            return page.render_pdf(contents, limits=limits), 0
+        return page.render_html(contents).encode(), 0
+    (made,) = pages.build(con, contents, [claim.owner])
+    if pdf:
+        return owner.render_pdf(made, limits), made.seen
+    return owner.render_html(made, linked=claim.linked).encode(), made.seen
+
+
+def _is_pdf(given: bytes) -> bool:
+    return given.startswith(b"%PDF-")
 
 
 def _restated(con: Connection, claim: Claim, run_id: str, version: str) -> str:
@@ -114,7 +146,7 @@ def _where(again: bytes, given: bytes) -> str:
     at = next((n for n in range(shorter) if again[n] != given[n]), shorter)
     line = given.count(b"\n", 0, at) + 1
     where = f"first at byte {at:,}"
-    if given.startswith(b"%PDF-"):
+    if _is_pdf(given):
         return where
     shown, expected = (
         text[max(at - 10, 0) : at + _SHOWN].decode(errors="replace").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +12,15 @@ from audit.files import privacy
 from audit.files.replace import drafting
 from audit.ingest.ingest import Progress
 from audit.model import Period
+from audit.pipeline import owners
 from audit.report import build
 from audit.report.bounds import Bound, Bounds
 from audit.report.contents import Contents, Options
-from audit.report.render import page, sandbox
+from audit.report.owner.who import Who
+from audit.report.render import owner, page, sandbox
 from audit.store.database import Connection
 
-HTML = "report.html"
+HTML = owner.REPORT
 PDF = "report.pdf"
 
 
@@ -30,6 +33,8 @@ class Report:
     pdf: Path | None
     failure: ReportError | None
     """Why there is no PDF, where one was to be made."""
+    pages: tuple[Path, ...] = ()
+    """Of single users and accounts."""
 
 
 def prepare(config: Config, *, pdf: bool) -> None:
@@ -54,11 +59,13 @@ def draw(
     folder: Path,
     *,
     pdf: bool,
+    asked: Sequence[Who] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Writes the report of a period into a folder; each file replaces what was there in one step.
 
-    A PDF that was there would speak of other figures: where no new one is made, it goes.
+    A PDF, or a page of somebody, that was there would speak of other figures: where no new one is
+    made, it goes.
 
     Args:
         con: a store with the period's figures.
@@ -67,6 +74,7 @@ def draw(
         period: one that was computed.
         folder: where the files go; nobody else is writing there.
         pdf: whether to make the PDF, too. Where that fails, the page is there nevertheless.
+        asked: users and accounts who get a page in any case, known to the log.
         progress: told how far it is.
 
     Raises:
@@ -82,7 +90,8 @@ def draw(
 
     what = "making the report"
     progress(what, 0, 3)
-    contents = contents_of(con, config, cluster, period)
+    contents = owners.with_pages(contents_of(con, config, cluster, period), config, asked)
+    pages = owners.write(con, config, contents, contents.options.pages, folder, linked=True)
     drawn = page.draw(contents)
     progress(what, 1, 3)
     html = put(HTML, page.render_html(contents, drawn).encode())
@@ -95,16 +104,19 @@ def draw(
             failure = error
     if pdf_file is None:
         (folder / PDF).unlink(missing_ok=True)
+    owners.remove_others(folder, pages)
     progress(what, 3, 3)
-    return Report(contents, html, pdf_file, failure)
+    return Report(contents, html, pdf_file, failure, pages)
 
 
 def put_in_place(report: Report, folder: Path) -> Report:
     """Moves a report into another folder of the same file system, for what was there."""
+    pages = tuple(page.replace(folder / page.name) for page in report.pages)
     html = report.html.replace(folder / HTML)
     pdf = folder / PDF
     if report.pdf is None:
         pdf.unlink(missing_ok=True)
     else:
         report.pdf.replace(pdf)
-    return Report(report.contents, html, report.pdf and pdf, report.failure)
+    owners.remove_others(folder, pages)
+    return Report(report.contents, html, report.pdf and pdf, report.failure, pages)

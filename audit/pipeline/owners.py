@@ -1,33 +1,54 @@
-"""The pages of single users and accounts: from the figures of a period to files."""
+"""The pages of single users and accounts: whose are made, written, and removed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+import difflib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import polars as pl
-
-from audit.config import Config, places
-from audit.errors import UsageError
+from audit.config import Config
+from audit.errors import ReportError, UsageError
 from audit.files import privacy
 from audit.files.replace import drafting
-from audit.model import Period
-from audit.pipeline import drawing
+from audit.model import OBSERVED
 from audit.progress import printable
 from audit.report.contents import Contents
+from audit.report.judgement.owners import named
 from audit.report.owner import build
-from audit.report.owner.contents import Who
+from audit.report.owner.who import Who
+from audit.report.render import identity
 from audit.report.render import owner as page
-from audit.store import database, queries
+from audit.store import queries
 from audit.store.database import Connection
 
-KINDS: Final = ("user", "account")
+FILES: Final = ("user-*.html", "account-*.html")
+"""What pages are called."""
+
+
+def with_pages(contents: Contents, config: Config, asked: Sequence[Who]) -> Contents:
+    """A report that leads to the pages that lie beside it.
+
+    Args:
+        contents: the report.
+        config: ``report.owner_pages`` says whether those whom it names have one.
+        asked: those who have one in any case.
+    """
+    chosen = config.report.owner_pages == "named" and not contents.brief
+    pages = tuple(dict.fromkeys((*asked, *(named(contents) if chosen else ()))))
+    return replace(contents, options=replace(contents.options, pages=pages))
 
 
 def write(
-    con: Connection, config: Config, contents: Contents, owners: Sequence[Who], folder: Path
+    con: Connection,
+    config: Config,
+    contents: Contents,
+    owners: Sequence[Who],
+    folder: Path,
+    *,
+    linked: bool,
 ) -> tuple[Path, ...]:
     """Writes a page for each of ``owners`` into a folder, for what was there.
 
@@ -37,78 +58,80 @@ def write(
         contents: the report on the period.
         owners: whose pages.
         folder: where they go.
+        linked: whether the report lies there too.
 
     Raises:
-        UsageError: the log names nobody so.
         OSError: a file cannot be written.
     """
-    if not owners:
-        return ()
     files = []
     for made in build.build(con, contents, owners):
-        file = folder / page.file_name(made.who)
+        file = folder / made.who.file
         with drafting(file, alone=True) as draft:
-            draft.write_bytes(page.render_html(made).encode())
+            draft.write_bytes(page.render_html(made, linked=linked).encode())
             privacy.share(draft, with_group=config.output.shared_with_group)
         files.append(file)
     return tuple(files)
 
 
-def known(attempts: pl.DataFrame, owners: Sequence[Who]) -> None:
-    """Refuses owners that no attempt names, before anything is computed.
-
-    Raises:
-        UsageError: the log names nobody so.
-    """
-    for who in owners:
-        if not attempts.select((pl.col(who.kind) == who.name).any()).item():
-            raise build.unknown(who, attempts[who.kind].n_unique())
-
-
-@privacy.private()
-def from_published(
-    config: Config,
-    folder: Path,
-    owners: Sequence[Who],
-    cluster: str | None = None,
-    period: str | None = None,
-) -> tuple[Path, ...]:
-    """Writes pages beside the report of a period, from the published database of a site.
+def remove_others(folder: Path, kept: Sequence[Path]) -> None:
+    """Removes pages that are not of the report beside them; of other files none.
 
     Args:
-        config: the site's.
-        folder: that of its configuration.
-        owners: whose pages.
-        cluster: its name; None: the only one.
-        period: as reports name it; None: the last that was computed.
+        folder: that of a report.
+        kept: the pages that are.
 
     Raises:
-        UsageError: no such database, cluster, period, user or account.
-        StoreError: the database cannot be read.
+        OSError: a file cannot be removed.
     """
-    path = folder / config.output.database
-    if not path.is_file():
-        raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
-    with closing(database.open_snapshot(path, memory_limit=config.sql.memory_limit)) as con:
-        name, of = _computed(con, cluster, period)
-        contents = drawing.contents_of(con, config, name, of)
-        target = places.of_report(config, folder, name, of.name)
-        privacy.shared_folder(target, with_group=config.output.shared_with_group)
-        return write(con, config, contents, owners, target)
+    for file in found(folder).keys() - {*kept}:
+        file.unlink(missing_ok=True)
 
 
-def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple[str, Period]:
-    """The cluster and the period that are meant."""
-    names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"].to_list()
-    if cluster is None and len(names) != 1:
-        raise UsageError(f"choose a cluster (--cluster): {printable(', '.join(names)) or 'none'}")
-    name = names[0] if cluster is None else cluster
-    found = [
-        Period(called, from_time, to_time)
-        for called, from_time, to_time, _ in queries.rows(con, "computed", cluster=name)
-        if from_time is not None and to_time is not None and period in (None, called)
-    ]
-    if not found:
-        which = "no period" if period is None else f"no period {period!r}"
-        raise UsageError(f"cluster {printable(name)!r}: {which} was computed")
-    return name, max(found, key=lambda of: (of.to_time, of.from_time))
+def found(folder: Path) -> dict[Path, Who]:
+    """The pages of users and accounts in the folder of a report, and whose; no other files."""
+    pages = {}
+    for file in sorted(file for pattern in FILES for file in folder.glob(pattern)):
+        with suppress(ReportError, OSError):
+            claim = identity.read(file.read_bytes())
+            if claim.owner is not None:
+                pages[file] = claim.owner
+    return pages
+
+
+class Names:
+    """The users and accounts that a log names."""
+
+    def __init__(self, of: Iterable[tuple[str | None, str | None]]) -> None:
+        """Of user and account of each attempt, or of those that differ."""
+        pairs = frozenset(of)
+        self._of = {
+            "user": {user for user, _ in pairs if user is not None},
+            "account": {account for _, account in pairs if account is not None},
+        }
+
+    def __contains__(self, who: Who) -> bool:
+        """Whether the log names somebody so."""
+        return who.name in self._of[who.kind]
+
+    def nearest(self, who: Who) -> str | None:
+        """The name that is most like one that the log does not have; None: none is."""
+        near = difflib.get_close_matches(who.name, sorted(self._of[who.kind]), n=1)
+        return near[0] if near else None
+
+    def require(self, owners: Sequence[Who]) -> None:
+        """Refuses those whom it does not name.
+
+        Raises:
+            UsageError: there is one.
+        """
+        for who in owners:
+            if who not in self:
+                raise UsageError(
+                    f"--{who.kind} {printable(who.name)}: the log names "
+                    f"{len(self._of[who.kind]):,} {who.kind}s, none of them so"
+                )
+
+
+def names(con: Connection, cluster: str) -> Names:
+    """Those of a database."""
+    return Names(queries.rows(con, "owner_names", cluster=cluster, schedule=OBSERVED))

@@ -14,13 +14,13 @@ from audit.config import Metrics, Uncertainty
 from audit.model import COUNTED, FstStatus
 from audit.report.advice_contents import NOTHING_TRIED, Advised
 from audit.report.bounds import BOUNDS, Bounds
+from audit.report.owner.who import Who
 from audit.report.pictured_contents import NOTHING_PICTURED, Pictured
 from audit.report.trend import Trend
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
 SMALL_SAMPLE: Final = 30
 """Rows resting on fewer attempts than this are marked: their means say little."""
-
 
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
@@ -39,6 +39,8 @@ class Options:
     """Stretches of days without records that are listed."""
     bounds: Bounds = BOUNDS
     """From where on a report passes, warns and fails."""
+    pages: tuple[Who, ...] = ()
+    """Users and accounts of whom a page lies beside the report, which leads to it."""
 
 
 DEFAULT: Final = Options()

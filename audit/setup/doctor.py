@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,8 @@ from audit.errors import AuditError, DeliveryError
 from audit.formats import dialects
 from audit.mail import transport
 from audit.nightly import sources
+from audit.pipeline import owners
+from audit.report.owner.who import Who
 from audit.report.render import page
 from audit.setup.rules import compare
 from audit.store import database, migrations, queries
@@ -136,7 +140,17 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         for cluster in settings.clusters
         if any(pool.limits or pool.windows for pool in cluster.pools)
     ]
-    return [*clusters, *rules, ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")]
+    about: list[tuple[str, Callable[[], str], str]] = [
+        (
+            "users and accounts of recipients",
+            partial(_named, settings, database_path),
+            "mend users and accounts of [[recipients]]",
+        )
+        for _ in settings.recipients[:1]
+        if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
+    ]
+    mail = ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")
+    return [*clusters, *rules, mail, *about]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
@@ -161,6 +175,23 @@ def _mail(mail: config.Mail, folder: Path) -> str:
     if why := transport.post(mail, folder).reach():
         raise DeliveryError(why.said)
     return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
+
+
+def _named(settings: config.Config, path: Path) -> str:
+    """Whom recipients want to hear of and no log names: a slip, or somebody without a job yet."""
+    if not path.is_file():
+        return "nothing is published yet to find them in"
+    with closing(database.open_snapshot(path)) as con:
+        known = {one.name: owners.names(con, one.name) for one in settings.clusters}
+    unknown = []
+    for number, entry in enumerate(settings.recipients):
+        of = [names for name, names in known.items() if name in (entry.clusters or known)]
+        for who in itertools.starmap(Who, entry.owners):
+            if not any(who in names for names in of):
+                near = next(filter(None, (names.nearest(who) for names in of)), None)
+                hint = f"; did you mean {near}?" if near else ""
+                unknown.append(f"recipients[{number}].{who.kind}s: {who.name}{hint}")
+    return f"no log names {', '.join(unknown)}" if unknown else "logs name all of them"
 
 
 def _published(path: Path) -> str:

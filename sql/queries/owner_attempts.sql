@@ -1,6 +1,7 @@
--- The attempts of a cluster that arrived somewhen, of all periods: what a page about one user or account
--- is made of. "weight" is how many attempts its overtaken time counts for; NULL: for none.
--- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[]
+-- The attempts of a cluster that came before an instant, of all periods: what a page about one user or
+-- account is made of. "until" is epoch s; NULL: all of which it is known when they came. "weight" is how
+-- many attempts its overtaken time counts for; NULL: for none.
+-- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[], until BIGINT
 SELECT
     pool, job_id, attempt, "user", account, partition, qos, standing, size, width_class, walltime_s,
     arrival_time, start_time, end_time, wait_s, occupancy_s,
@@ -13,4 +14,5 @@ SELECT
     END AS weight
 FROM job_result
 WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
+    AND ($until IS NULL OR arrival_time < $until)
 ORDER BY pool, arrival_time, job_id, attempt

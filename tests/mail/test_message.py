@@ -1,6 +1,7 @@
 """What mails say: the state first, an account's own figures, and names that stay text."""
 
 import email
+from collections.abc import Sequence
 from dataclasses import replace
 from email import policy
 from email.message import EmailMessage
@@ -10,18 +11,28 @@ import pytest
 from audit.mail import message as mail
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
+from audit.report.owner.contents import OwnerContents
+from audit.report.owner.who import Who
+from audit.report.render import owner as owner_page
 from audit.report.text.standing import Standing, State
 from audit.report.trend import Change, Estimate, Trend
 from tests.report import sample
+from tests.report.owner import sample as owners
 
 TEMPLATE = "Fairness of {cluster}, {period}"
 WHOLE = mail.Wish()
 
 
 def letter(
-    page: Contents, wish: mail.Wish = WHOLE, state: State = State.COMPLETE, **more: object
+    page: Contents,
+    wish: mail.Wish = WHOLE,
+    state: State = State.COMPLETE,
+    owned: Sequence[OwnerContents] = (),
+    **enclosed: object,
 ) -> mail.Letter:
-    return mail.compose(page, Standing(state, "Why."), TEMPLATE, wish, **more)  # type: ignore[arg-type]
+    goes_with = mail.Enclosed(**{key: tuple(of) for key, of in enclosed.items()})  # type: ignore
+    standing = Standing(state, "Why.")
+    return mail.compose(page, standing, TEMPLATE, wish, owned, enclosed=goes_with)
 
 
 def sent(made: mail.Letter) -> EmailMessage:
@@ -99,26 +110,87 @@ def test_what_is_not_complete_never_looks_so(state: State) -> None:
     assert placed == f"Corrected: demo [{shouted}]"
 
 
+PHYSICS, BEN = Who("account", "physics"), Who("user", "ben")
+
+
+def about(*owners: Who, **more: object) -> mail.Wish:
+    return mail.Wish(False, owners, frozenset({"page", "csv"}), **more)  # type: ignore[arg-type]
+
+
 def test_a_mail_of_an_account_speaks_of_that_account_alone() -> None:
     page = sample.contents()
-    wish = mail.Wish(False, ("physics", "nobody"), frozenset({"csv"}))
-    files = mail.csv_files(page, wish.accounts)
-    message = sent(letter(page, wish, files=files))
-    assert message["Subject"] == "Fairness of demo, 2026-10: physics, nobody"
+    longer = owners.part(named=True)
+    files = mail.csv_files(page, (PHYSICS,))
+    made = letter(page, about(PHYSICS), owned=[owners.owner(PHYSICS, longer)], files=files)
+    message = sent(made)
+    assert message["Subject"] == "Fairness of demo, 2026-10: account physics"
     plain, html = body(message, "plain"), body(message, "html")
     for text in (plain, html):
-        assert "Attempts that ended" in text
-        assert "Started later than fair (strict)" in text
-        assert "EASY backfilling" in text  # how far to trust the model
-        assert "No job of this account ended in the period." in text
-        assert "maths" not in text
-        assert "anna" not in text
-    assert "  Started later than fair (strict): 25 (25.0 %) (all of the pool: 30.0 %)" in plain
+        assert "Account physics waits 1.5 times as long as others with jobs alike" in text
+        assert "a job in the mean (4–6 h)" in text
+        assert "Too few others had jobs alike" in text  # what they can do
+        for other in ("maths", "anna", "ben", "Who goes short"):
+            assert other not in text
+    lines = [line for line in plain[: plain.index("Attached")].splitlines() if line.strip()]
+    assert lines[1].startswith("Account physics waits")
+    assert len(lines) <= 10
+    assert not made.questions + made.advice
+    assert not made.verdict
     (table,) = message.iter_attachments()
     assert [row.split(",")[0] for row in table.get_content().splitlines()] == ["account", "physics"]
-    both = letter(page, replace(wish, whole=True))
-    assert both.verdict.startswith("Mixed.")
-    assert [part.account for part in both.parts] == ["physics", "nobody"]
+
+
+def test_who_gets_the_whole_too_reads_of_the_account_first() -> None:
+    wish = replace(about(PHYSICS), whole=True)
+    made = letter(sample.contents(), wish, owned=[owners.owner(PHYSICS)])
+    message = sent(made)
+    for kind in ("plain", "html"):
+        text = body(message, kind)
+        assert made.verdict in text
+        assert text.index("Account physics does not wait longer") < text.index(made.verdict)
+        assert text.index(made.verdict) < text.index(made.questions[0].text)
+
+
+def test_of_several_each_has_its_verdict_and_the_first_its_figures() -> None:
+    five = [Who("user", f"u{number}") for number in range(5)]
+    records = [owners.owner(who, owners.part(named=who == five[3])) for who in five]
+    made = letter(sample.contents(), about(*five), owned=records)
+    plain, html = (body(sent(made), kind) for kind in ("plain", "html"))
+    for number in range(4):
+        assert f"User u{number} " in plain
+    assert plain.count("a job in the mean") == 1
+    assert "And 1 more" in plain
+    assert len([line for line in plain.split("-- ")[0].splitlines() if line.strip()]) <= 10
+    assert "User u4 " in html
+    template = "{verdict}"
+    headline = mail.headline(
+        sample.contents(), State.COMPLETE, template, about(*five), None, records
+    )
+    assert headline == "1 of 5 wait longer than others with jobs alike"
+    two = mail.headline(
+        sample.contents(), State.COMPLETE, template, about(*five[2:4]), None, records[2:4]
+    )
+    assert two == (
+        "user u2 waits no longer than jobs alike; user u3 waits 1.5 × as long as jobs alike"
+    )
+
+
+def test_who_had_no_job_is_told_so() -> None:
+    nothing = replace(owners.owner(PHYSICS), parts=())
+    made = letter(sample.contents(), about(PHYSICS), owned=[nothing])
+    for kind in ("plain", "html"):
+        assert "Account physics: no job of theirs ended in this period." in body(sent(made), kind)
+    assert mail.owner_pictures(nothing) == ()
+
+
+def test_tables_are_those_of_whom_it_is_about() -> None:
+    page = sample.contents()
+    tables = {file.name: file.content.decode() for file in mail.csv_files(page, (BEN, PHYSICS))}
+    assert set(tables) == {"users.csv", "accounts.csv"}
+    for text in tables.values():
+        assert len(text.splitlines()) == 2
+        assert not any(other in text for other in ("anna", "maths"))
+    assert mail.csv_files(page, (Who("user", "physics"), Who("account", "ben"))) == ()
 
 
 @pytest.mark.parametrize("name", sample.HOSTILE)
@@ -128,8 +200,16 @@ def test_names_stay_text(name: str) -> None:
     accounts = sample.entities("account", (sample.entity(evil, 3_600.0),))
     page = sample.contents(replace(pool, accounts=accounts), cluster=evil)
     page = replace(page, warnings=(evil,))
-    for wish in (WHOLE, mail.Wish(False, (evil,))):
-        message = sent(letter(page, wish, files=mail.csv_files(page, wish.accounts)))
+    for kind in ("", "user", "account"):
+        who = Who(kind, evil)
+        wish = about(who) if kind else WHOLE
+        record = owners.owner(who)
+        its_page = owner_page.render_html(record).encode()
+        page_ = mail.File(f"demo-{who.file}", "text/html", its_page)
+        files = (page_, *mail.csv_files(page, wish.owners))
+        owned = [record] if kind else []
+        pictures = mail.owner_pictures(record)
+        message = sent(letter(page, wish, owned=owned, files=files, pictures=pictures))
         assert message.keys() == [
             *("Subject", "From", "To", "Date", "Message-ID", "Auto-Submitted"),
             *("MIME-Version", "Content-Type"),
@@ -140,7 +220,7 @@ def test_names_stay_text(name: str) -> None:
         assert "\nBcc" not in plain
         assert "\u202e" not in plain + html
         for tag in ("<script", "<img", "<b>"):
-            assert tag not in html
+            assert tag not in html.replace('<img src="cid:', "")
         for part in message.iter_attachments():
             assert (part.get_filename() or "").isascii()
 
@@ -175,9 +255,13 @@ def test_the_subject_carries_the_verdict_and_whether_it_got_better() -> None:
     said = mail.headline(page, State.COMPLETE, "{cluster}, {period}: {verdict}", WHOLE, one)
     assert one is not None
     assert said == f"demo, 2026-10: {one.verdict.short}; better than 2026-09"
-    accounts = mail.Wish(False, ("physics",))
-    said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", accounts, one)
-    assert said == "demo: physics"
+    of = [owners.owner(PHYSICS, owners.part(named=True))]
+    wish = about(PHYSICS)
+    said = mail.headline(page, State.COMPLETE, "{cluster}: {verdict}", wish, None, of)
+    assert said == "demo: account physics waits 1.5 × as long as jobs alike"
+    said = mail.headline(page, State.COMPLETE, "{accounts}, {users}", wish, None, of)
+    assert said == "physics, none"
+    assert mail.headline(page, State.COMPLETE, "{users}", WHOLE, one) == "all users"
     nothing = sample.empty()
     said = mail.headline(nothing, State.EMPTY, "{cluster}: {verdict}", WHOLE, None)
     assert said == "[EMPTY] demo: no data"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from audit.report.contents import Breakdown, Entities, Entity, PoolPart
+from audit.report.contents import Breakdown, Contents, Entities, Entity, PoolPart
 from audit.report.judgement.finding import Cause, Finding
 from audit.report.judgement.place import Place
+from audit.report.owner.who import Who
 from audit.report.text import wording
 
 _PARTS: Final = {
@@ -22,6 +23,20 @@ _PARTS: Final = {
 def compared(pool: PoolPart) -> Entities:
     """Users; accounts where the log names no user who can be compared with others."""
     return pool.users if pool.users.peered else pool.accounts
+
+
+def named(contents: Contents) -> tuple[Who, ...]:
+    """Whom the report says to wait longer than others, beyond chance or in floods of their own.
+
+    As many of each pool as its table shows.
+    """
+    rows = contents.options.rows
+    found = [
+        Who(of.kind, part.label)
+        for of in map(compared, contents.pools)
+        for part in (*of.longer, *of.floods)[:rows]
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def of_owners(place: Place) -> Iterator[Finding]:

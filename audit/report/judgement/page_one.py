@@ -12,6 +12,7 @@ from audit.report.judgement.levels import Level
 from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question, questions
 from audit.report.judgement.verdict import Verdict, undated, verdict
+from audit.report.owner.who import Who
 from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing
 
@@ -39,6 +40,8 @@ class Hurt:
     """Per attempt, in words."""
     lost_s: float
     what: str
+    who: Who | None = None
+    """None: a width class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ def _hurt(place: Place) -> tuple[Hurt, ...]:
                 each,
                 f"waits {wording.rough(ratio)} times as long as others with jobs alike"
                 + (f"; {happened}" if happened else ""),
+                Who(of.kind, part.label),
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.lost_s * row.attempts)[:HURT])

@@ -11,7 +11,8 @@ from audit.metrics.attempts.peers.waits import Alike
 from audit.metrics.attempts.population import ordered
 from audit.metrics.course import SUMS
 from audit.model import Period, Standing
-from audit.report.owner.contents import FEWEST, Who
+from audit.report.owner.contents import FEWEST
+from audit.report.owner.who import Who
 
 _ENDED: Final = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
 

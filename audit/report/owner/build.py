@@ -7,11 +7,9 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from audit.errors import UsageError
 from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
-from audit.progress import printable
 from audit.report.contents import SMALL_SAMPLE, Contents, Figure, PoolPart
 from audit.report.judgement.page_one import of_pool
 from audit.report.owner.attempts import Beside, Scene
@@ -24,10 +22,10 @@ from audit.report.owner.contents import (
     Placed,
     Target,
     WaitPart,
-    Who,
 )
 from audit.report.owner.longest import longest
 from audit.report.owner.ways import ways
+from audit.report.owner.who import Who
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.text import belief
 from audit.report.trend import Estimate, Trend, TrendPoint
@@ -45,29 +43,22 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     Args:
         con: a store or a published snapshot.
         contents: the report on the same cluster and period, of the observed schedule.
-        owners: whose.
-
-    Raises:
-        UsageError: the log names nobody so.
+        owners: whose; of one whom the log does not name there is nothing to say.
     """
+    if not owners:
+        return ()
     attempts = queries.run(
         con,
         "owner_attempts",
         cluster=contents.cluster,
         schedule=OBSERVED,
         counted=list(COUNTED),
+        until=None if contents.span.whole_log else contents.span.to_time,
     )
     span = contents.span
     period = Period(span.name, span.from_time, span.to_time)
     over = stretches(con, contents.cluster, period, span.zone)
     return tuple(_owner(con, contents, who, period, over, attempts) for who in owners)
-
-
-def unknown(who: Who, among: int) -> UsageError:
-    """What is said where the log names nobody so."""
-    return UsageError(
-        f"--{who.kind} {printable(who.name)}: the log names {among:,} {who.kind}s, none of them so"
-    )
 
 
 def _owner(
@@ -78,18 +69,16 @@ def _owner(
     over: Stretches,
     attempts: pl.DataFrame,
 ) -> OwnerContents:
-    if not attempts.select((pl.col(who.kind) == who.name).any()).item():
-        raise unknown(who, attempts[who.kind].n_unique())
     key = {"cluster": contents.cluster, "period": period.name, **who._asdict()}
     figures = queries.run(con, "owner_figures", schedule=OBSERVED, **key)
     parts = []
-    for pool in contents.pools:
+    for pool in () if contents.brief else contents.pools:
         scene = Scene(who, period, attempts.filter(pl.col("pool") == pool.name))
         of_pool_ = figures.filter(pl.col("pool") == pool.name).drop("pool")
         made = _part(contents, pool, scene, over, tuple(Figure(*row) for row in of_pool_.rows()))
         parts += [made] if made is not None else []
     others = attempts.filter((pl.col(who.kind) != who.name).fill_null(True))
-    several = others["user"].drop_nulls().n_unique() >= FEWEST
+    several = others["user"].drop_nulls().n_unique() >= FEWEST and not contents.brief
     targets = queries.run(con, "owner_usage", **key) if several else None
     return OwnerContents(
         who,
@@ -98,6 +87,9 @@ def _owner(
         tuple(sorted(parts, key=lambda part: -part.waited_s)),
         () if targets is None else tuple(Target(*row) for row in targets.iter_rows()),
         contents.provenance,
+        replace(contents.options, pages=()),
+        attempts.height,
+        contents.covered_days if contents.brief else None,
     )
 
 

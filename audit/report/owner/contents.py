@@ -8,21 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from audit.report.contents import Figure, Provenance, Span
+from audit.report.contents import Figure, Options, Provenance, Span
 from audit.report.judgement.page_one import Trust
+from audit.report.owner.who import Who
 from audit.report.trend import Estimate, Trend
 
 PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
 """Of a wait (SPEC §10)."""
 FEWEST: Final = 5
 """Others are told of only in sums over so many users, or more."""
-
-
-class Who(NamedTuple):
-    """Whose page it is."""
-
-    kind: str  # user | account
-    name: str
 
 
 class Ground(NamedTuple):
@@ -152,3 +146,6 @@ class OwnerContents:
     parts: tuple[OwnerPart, ...]  # where the owner waited most comes first
     targets: tuple[Target, ...]
     provenance: Provenance
+    options: Options  # of the report; it names no page of anybody else
+    seen: int  # attempts that the database knows to have come before the end of the period
+    covered_days: int | None = None  # of a longer period, where too few to speak of it

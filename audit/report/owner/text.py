@@ -6,7 +6,8 @@ from typing import Final
 from audit.report.contents import Figure
 from audit.report.judgement.levels import Level
 from audit.report.judgement.questions import Difference, changed
-from audit.report.owner.contents import FEWEST, LongWait, Meanwhile, OwnerPart, Way, Who
+from audit.report.owner.contents import FEWEST, LongWait, Meanwhile, OwnerContents, OwnerPart, Way
+from audit.report.owner.who import Who
 from audit.report.text import wording
 
 PARTS: Final = {
@@ -76,6 +77,50 @@ def verdict(of: OwnerPart, who: Who) -> str:
             f"{name} waits less than others with jobs alike: {wording.rough(ratio)} times as long."
         )
     return f"{name} does not wait longer than others with jobs alike, beyond chance."
+
+
+def nothing(of: OwnerContents) -> str:
+    """What is said where there is nothing to tell of the period."""
+    name = wording.first_upper(owner(of.who))
+    if of.covered_days is None:
+        return f"{name}: no job of theirs ended in this period."
+    return (
+        f"{name}: the log covers only {wording.plural(of.covered_days, 'day')} of this period so "
+        "far, too few to speak of."
+    )
+
+
+def short(of: OwnerContents) -> str:
+    """The verdict in a few words, as the subject of a mail takes it."""
+    name = owner(of.who)
+    if not of.parts:
+        if of.covered_days is None:
+            return f"{name}: no job ended"
+        return f"{name}: only {wording.plural(of.covered_days, 'day')} covered so far"
+    part = of.parts[0]
+    change = changed(part.trend, "wait_mean", "time")
+    if change is None or change.better is None or part.trend is None:
+        return f"{name} {_shortly(part)}"
+    side = "shorter" if change.better else "longer"
+    return f"{name} {_shortly(part)}; {side} than {part.trend.before}"
+
+
+def _shortly(of: OwnerPart) -> str:
+    ratio = of.figure("peer_ratio")
+    if not of.attempts:
+        return "had no job that started"
+    if ratio.value is None or ratio.lower is None or not of.peers_told:
+        return f"waits {wording.rough(of.wait_mean)} a job"
+    if of.named or of.flood:
+        flood = "" if of.named else ", in floods of its own"
+        return f"waits {wording.rough(ratio)} × as long as jobs alike{flood}"
+    less = ratio.upper is not None and ratio.upper < 1
+    return f"waits {'less' if less else 'no longer'} than jobs alike"
+
+
+def best_way(of: OwnerPart) -> str:
+    """What can be done, in a sentence or two: the first way, or that there is none."""
+    return way(of.ways[0], of) if of.ways else no_way(of)
 
 
 def _why_not(of: OwnerPart, ratio: Figure) -> str:

@@ -1,4 +1,4 @@
-"""What a report says of itself to whoever makes it again: it stands in the page and in the PDF.
+"""What a report says of itself to whoever makes it again: it stands in page, PDF and owner's page.
 
 Not a signature: it tells which report this claims to be, and comparing bytes tells whether it is.
 """
@@ -16,6 +16,8 @@ from audit.errors import ReportError
 from audit.model import Period
 from audit.report.bounds import Bound, Bounds
 from audit.report.contents import Contents, Options
+from audit.report.owner.contents import OwnerContents
+from audit.report.owner.who import Who
 
 _MARK: Final = "fairaudit-report:"
 _FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")
@@ -32,16 +34,37 @@ class Claim:
     run_id: str
     version: str
     options: Options
+    owner: Who | None = None
+    """Of whom it is a page; None: of all."""
+    linked: bool = False
+    """Whether such a page leads to the report beside it."""
+    seen: int = 0
+    """How many attempts the database of such a page knew."""
 
 
 def written(contents: Contents) -> str:
     """The identity of a report as one word."""
+    return _word(contents, {})
+
+
+def of_page(contents: OwnerContents, *, linked: bool) -> str:
+    """The identity of the page of a user or account as one word.
+
+    Args:
+        contents: what it says.
+        linked: whether it leads to the report beside it.
+    """
+    return _word(contents, {"owner": contents.who, "linked": linked, "seen": contents.seen})
+
+
+def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str:
     said = {
         "cluster": contents.cluster,
         "period": [contents.span.name, contents.span.from_time, contents.span.to_time],
         "run_id": contents.provenance.run_id,
         "version": contents.provenance.version,
         "options": asdict(contents.options),
+        **more,
     }
     text = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
     return _MARK + base64.urlsafe_b64encode(text).decode()
@@ -71,6 +94,9 @@ def _claim(word: bytes) -> Claim:
             str(said["run_id"]),
             str(said["version"]),
             _options(said["options"]),
+            _who(said["owner"]) if "owner" in said else None,
+            bool(said.get("linked")),
+            int(said.get("seen", 0)),
         )
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
         raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (
@@ -83,8 +109,14 @@ def _options(said: Mapping[str, Any]) -> Options:
         name: Bound(float(bound["warn"]), float(bound["fail"]))
         for name, bound in said["bounds"].items()
     }
-    numbers = {name: int(value) for name, value in said.items() if name != "bounds"}
-    return Options(**numbers, bounds=Bounds(**bounds))
+    pages = tuple(map(_who, said["pages"]))
+    numbers = {name: int(value) for name, value in said.items() if name not in ("bounds", "pages")}
+    return Options(**numbers, bounds=Bounds(**bounds), pages=pages)
+
+
+def _who(said: Any) -> Who:
+    kind, name = said
+    return Who(str(kind), str(name))
 
 
 def _parts(report: bytes) -> Iterator[bytes]:

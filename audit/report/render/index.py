@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from audit.report.charts.trend import trend as trend_chart
+from audit.report.owner.who import Who
 from audit.report.render import page
 from audit.report.trend import Trend
 from audit.report.verdicts import Answer
@@ -18,6 +20,13 @@ class Line:
     href: str
 
 
+class Link(NamedTuple):
+    """The page of a user or account, and where it is."""
+
+    who: Who
+    href: str
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The reports of one cluster, the newest first."""
@@ -25,12 +34,15 @@ class Part:
     cluster: str
     lines: tuple[Line, ...]
     picture: page.Picture | None
+    pages: Sequence[Link]
+    """Of users and accounts, beside the newest report."""
 
 
 def render_index(
     answers: Sequence[Answer],
     trends: Mapping[str, Trend],
     href: Callable[[str, str], str | None],
+    pages: Callable[[Answer], Sequence[Link]],
 ) -> str:
     """The page as one self-contained file.
 
@@ -38,6 +50,7 @@ def render_index(
         answers: what ``verdicts.answers`` gave.
         trends: by cluster, of the pool in which most was consumed.
         href: where the report of a cluster and a period is, relative to the page; None: nowhere.
+        pages: those of users and accounts beside a report.
     """
     parts = []
     for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
@@ -49,7 +62,7 @@ def render_index(
         drawn = trend_chart(trends[cluster]) if cluster in trends else None
         if lines:
             picture = page.picture(drawn) if drawn else None
-            parts.append(Part(cluster, tuple(lines), picture))
+            parts.append(Part(cluster, tuple(lines), picture, pages(lines[0].answer)))
     script = page.text_of("point.js")
     values = {
         "medium": "screen",

@@ -188,6 +188,7 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
                 ]
                 for pool, files in export.files(contents).items()
             },
+            pages={who: who.file for who in contents.options.pages} if screen else {},
             policy=policy(script),
             script=trusted(script),
             css=styles(medium),

@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.errors import UsageError
 from audit.model import Period
 from audit.report.owner.attempts import Beside, Scene
 from audit.report.owner.build import build
-from audit.report.owner.contents import PARTS, OwnerContents, Who
+from audit.report.owner.contents import PARTS, OwnerContents
 from audit.report.owner.longest import longest
+from audit.report.owner.who import Who
 from audit.report.render import owner as render
 from audit.report.trend import Estimate
 from audit.store import database
@@ -175,9 +175,10 @@ def frame(rows: list[dict[str, object]]) -> pl.DataFrame:
     )
 
 
-def test_who_is_not_in_the_log_is_refused(ann: Connection) -> None:
-    with pytest.raises(UsageError, match="--user nobody: the log names 7 users, none of them so"):
-        page(ann, Who("user", "nobody"))
+def test_of_who_is_not_in_the_log_there_is_nothing_to_tell(ann: Connection) -> None:
+    made = page(ann, Who("user", "nobody"))
+    assert made.parts == ()
+    assert "no job of theirs ended in this period" in render.render_html(made)
 
 
 def test_the_same_again_gives_the_same_bytes(ann: Connection) -> None:
@@ -203,7 +204,7 @@ def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
             if other != me:
                 assert other not in seen(html)
                 assert other[:40] not in seen(html)
-        name = render.file_name(made.who)
+        name = made.who.file
         assert re.fullmatch(r"user-[A-Za-z0-9._-]+\.html", name)
 
 

@@ -4,46 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.contents import Figure
 from audit.report.owner import text
 from audit.report.owner.contents import (
-    Ground,
     LongWait,
     Meanwhile,
     OwnerPart,
     Placed,
-    WaitPart,
     Way,
-    Who,
 )
-from audit.report.trend import Estimate
+from audit.report.owner.who import Who
+from audit.report.trend import Change, Estimate, Trend
+from tests.report.owner.sample import ANN, HOUR, owner, part
 from tests.report.sample import figure
-
-ANN = Who("user", "ann")
-HOUR = 3_600
-
-
-def part(
-    ratio: Figure | None = None, *, named: bool = False, flood: bool = False, beyond: float = 0.0
-) -> OwnerPart:
-    ratio = ratio or figure("peer_ratio", 1.5, 0.8, 2.0)
-    excess = figure("excess_wait", ((ratio.value or 1) - 1) * 40 * HOUR, None, None, "s")
-    flags = (figure("peer_named", float(named)), figure("peer_flood", float(flood)))
-    return OwnerPart(
-        Ground("batch", "cpus", 2.0 * HOUR),
-        (ratio, excess, *flags, figure("consumed", 1_000.0 * HOUR)),
-        figure("wait_mean", 5.0 * HOUR, 4.0 * HOUR, 6.0 * HOUR, "s"),
-        *(100, 100, 0, 0, 500 * HOUR, beyond),
-        parts=(WaitPart("room", 0.6, 300.0 * HOUR, 0.2), WaitPart("later", 0.4, 200.0 * HOUR, 0.1)),
-        placed=Placed(Estimate(0.7, 0.4, 0.9), 40),
-        peers_told=True,
-        trend=None,
-        longest=(),
-        ways=(),
-        tried=0,
-        trust=(),
-    )
-
 
 LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
 
@@ -173,3 +145,34 @@ def test_a_long_wait_is_explained_without_anybody_else() -> None:
         "held 50 % of the pool in the mean."
     )
     assert "no job of this account ran; others who ran were fewer than 5" in told
+
+
+BETTER = Trend(
+    "month", (), (Change("wait_mean", 3_600.0, Estimate(-1_800.0, -2_400.0, -60.0)),), "2026-09"
+)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (part(named=True), "waits 1.5 × as long as jobs alike"),
+        (part(flood=True), "waits 1.5 × as long as jobs alike, in floods of its own"),
+        (part(), "waits no longer than jobs alike"),
+        (part(LESS), "waits less than jobs alike"),
+        (part(figure("peer_ratio", 2.0)), "waits 5 h a job"),
+        (replace(part(named=True), peers_told=False), "waits 5 h a job"),
+        (replace(part(), attempts=0), "had no job that started"),
+        (replace(part(), trend=BETTER), "waits no longer than jobs alike; shorter than 2026-09"),
+    ],
+)
+def test_the_subject_of_a_mail_says_it_in_a_few_words(of: OwnerPart, expected: str) -> None:
+    assert text.short(owner(ANN, of)) == f"user ann {expected}"
+
+
+def test_a_period_of_which_there_is_nothing_to_tell() -> None:
+    none = replace(owner(), parts=())
+    assert text.nothing(none) == "User ann: no job of theirs ended in this period."
+    assert text.short(none) == "user ann: no job ended"
+    early = replace(none, covered_days=1)
+    assert "covers only 1 day of this period so far, too few" in text.nothing(early)
+    assert text.short(early) == "user ann: only 1 day covered so far"

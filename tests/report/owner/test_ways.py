@@ -8,8 +8,9 @@ import pytest
 from audit.model import Period
 from audit.periods import zone
 from audit.report.owner.attempts import Scene
-from audit.report.owner.contents import Way, Who
+from audit.report.owner.contents import Way
 from audit.report.owner.ways import _step, ways
+from audit.report.owner.who import Who
 
 UTC = zone("UTC")
 MONDAY = 1_767_571_200  # 2026-01-05

@@ -1,0 +1,68 @@
+"""``fairaudit report --user U``: pages of users and accounts, from what a site published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from audit.config import Config, places
+from audit.errors import UsageError
+from audit.files import privacy
+from audit.model import Period
+from audit.pipeline import drawing, owners
+from audit.progress import printable
+from audit.report.owner.who import Who
+from audit.store import database, queries
+from audit.store.database import Connection
+
+
+@privacy.private()
+def from_published(
+    config: Config,
+    folder: Path,
+    whose: Sequence[Who],
+    cluster: str | None = None,
+    period: str | None = None,
+) -> tuple[Path, ...]:
+    """Writes pages beside the report of a period, from the published database of a site.
+
+    Args:
+        config: the site's.
+        folder: that of its configuration.
+        whose: users and accounts.
+        cluster: its name; None: the only one.
+        period: as reports name it; None: the last that was computed.
+
+    Raises:
+        UsageError: no such database, cluster, period, user or account.
+        StoreError: the database cannot be read.
+    """
+    path = folder / config.output.database
+    if not path.is_file():
+        raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
+    with closing(database.open_snapshot(path, memory_limit=config.sql.memory_limit)) as con:
+        name, of = _computed(con, cluster, period)
+        owners.names(con, name).require(whose)
+        contents = drawing.contents_of(con, config, name, of)
+        target = places.of_report(config, folder, name, of.name)
+        privacy.shared_folder(target, with_group=config.output.shared_with_group)
+        linked = (target / drawing.HTML).is_file()
+        return owners.write(con, config, contents, whose, target, linked=linked)
+
+
+def _computed(con: Connection, cluster: str | None, period: str | None) -> tuple[str, Period]:
+    """The cluster and the period that are meant."""
+    names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"].to_list()
+    if cluster is None and len(names) != 1:
+        raise UsageError(f"choose a cluster (--cluster): {printable(', '.join(names)) or 'none'}")
+    name = names[0] if cluster is None else cluster
+    found = [
+        Period(called, from_time, to_time)
+        for called, from_time, to_time, _ in queries.rows(con, "computed", cluster=name)
+        if from_time is not None and to_time is not None and period in (None, called)
+    ]
+    if not found:
+        which = "no period" if period is None else f"no period {period!r}"
+        raise UsageError(f"cluster {printable(name)!r}: {which} was computed")
+    return name, max(found, key=lambda of: (of.to_time, of.from_time))

@@ -1,0 +1,163 @@
+"""Pages of users and accounts beside a report: whose, where links lead, and when they go."""
+
+import base64
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from audit import config
+from audit.errors import UsageError
+from audit.nightly.run import run
+from audit.oneoff.audit import Request, audit
+from audit.oneoff.owners import from_published
+from audit.oneoff.verify import verify
+from audit.pipeline.owners import Names, found
+from audit.report.owner.who import Who
+from tests.logs import write
+from tests.nightly.test_run import NOW, site
+from tests.report.owner.conftest import OTHERS, jobs
+
+ANN, BEATRIX = Who("user", "annabella"), Who("user", "beatrix")
+
+
+def asking(folder: Path, *, owner_pages: str = "named", **recipient: object) -> config.Config:
+    """A site, and one recipient where something is said of it."""
+    recipients = [{"addresses": ("pi@example.org",), **recipient}] if recipient else []
+    changed = {
+        "report": {"pdf": False, "owner_pages": owner_pages},
+        "recipients": tuple(recipients),
+    }
+    return config.Config.model_validate({**site(folder).model_dump(), **changed})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site after its night: annabella waits longer than six others with jobs alike."""
+    folder = tmp_path_factory.mktemp("site")
+    settings = asking(folder)
+    write(folder / "logs" / "1.swf", jobs("annabella", days=24))
+    assert run(settings, folder, NOW).failures == []
+    return folder
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "site")
+
+
+def reports(place: Path) -> Path:
+    return place / "fairaudit-reports" / "c" / "2026-01"
+
+
+def links(page: Path) -> list[str]:
+    """Where a page leads to, but for places in itself."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        unescape(link)
+        for link in re.findall(r'href="([^"#]*)(?:#[^"]*)?"', text)
+        if link and not link.startswith("data:")
+    ]
+
+
+def test_who_is_named_has_a_page_to_which_the_report_and_the_index_lead(place: Path) -> None:
+    folder = reports(place)
+    assert found(folder) == {folder / "user-annabella.html": ANN}
+    assert "user-annabella.html" in links(folder / "report.html")
+    assert {*links(folder / "user-annabella.html")} == {"report.html"}
+    index = place / "fairaudit-reports" / "index.html"
+    assert "c/2026-01/user-annabella.html" in links(index)
+    assert "user <bdi>annabella</bdi></a>." in index.read_text()
+    for page in (folder / "report.html", folder / "user-annabella.html", index):
+        for link in links(page):
+            assert (page.parent / link).is_file(), link
+
+
+def test_what_a_page_says_of_itself_names_nobody_else(place: Path) -> None:
+    text = (reports(place) / "user-annabella.html").read_text()
+    (word,) = re.findall(r"fairaudit-report:([\w=-]+)", text)
+    said = base64.urlsafe_b64decode(word).decode()
+    assert "annabella" in said
+    assert not any(other in said for other in (*OTHERS, "team-"))
+
+
+def test_whom_recipients_name_has_a_page_too(tmp_path: Path) -> None:
+    settings = asking(
+        tmp_path, owner_pages="asked", users=("beatrix", "nobody"), accounts=("team-erasmus",)
+    )
+    write(tmp_path / "logs" / "1.swf", jobs("annabella", days=24))
+    run(settings, tmp_path, NOW)
+    pages = [path.name for path in found(reports(tmp_path))]
+    assert pages == ["account-team-erasmus.html", "user-beatrix.html"]
+    assert "user-annabella.html" not in links(reports(tmp_path) / "report.html")
+
+
+def test_pages_are_made_again_byte_for_byte_and_edits_are_found(place: Path) -> None:
+    settings = asking(place)
+    page = reports(place) / "user-annabella.html"
+    for file in (page, reports(place) / "report.html"):
+        verdict = verify(file, None, settings, place)
+        assert verdict.same, verdict.text
+    assert verify(page, None, settings, place).text.startswith("page of user annabella on c, ")
+    (alone,) = from_published(settings, place, [BEATRIX])
+    assert verify(alone, None, settings, place).same
+    page.write_text(page.read_text().replace("waits", "dances", 1))
+    assert "the file was edited" in verify(page, None, settings, place).text
+
+
+def test_a_page_of_fewer_attempts_than_are_known_now_is_not_called_edited(place: Path) -> None:
+    """A job of long before changes no figure of January, and yet the trend on this page."""
+    settings, page = asking(place), reports(place) / "user-annabella.html"
+    head, row = jobs("annabella", OTHERS[:1], days=1).splitlines()[:2]
+    early = row.replace("0|annabella", "99999|annabella").replace("2026-01", "2025-09")
+    write(place / "logs" / "0.swf", f"{head}\n{early}\n")
+    assert "c 2026-01" not in run(settings, place, NOW).computed
+    verdict = verify(page, None, settings, place)
+    assert not verdict.same
+    assert "made of 312 attempts" in verdict.text
+    assert "has 313 by now" in verdict.text
+
+
+def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
+    settings, folder = asking(place), reports(place)
+    (asked,) = from_published(settings, place, [BEATRIX])
+    assert asked == folder / "user-beatrix.html"
+    own = write(folder / "user-guide.html", "<p>not ours</p>")
+    before = (folder / "user-annabella.html").read_bytes()
+    late = jobs("annabella", days=24).replace("|cpu=8", "|cpu=9").replace("\n0|", "\n77777|")
+    write(place / "logs" / "late.swf", "\n".join(late.splitlines()[:2]) + "\n")
+    assert run(settings, place, NOW).computed == ["c 2026-01"]
+    assert {*found(folder)} == {folder / "user-annabella.html"}
+    assert (folder / "user-annabella.html").read_bytes() != before
+    assert own.is_file()
+    assert verify(folder / "user-annabella.html", None, settings, place).same
+
+
+def test_an_audit_lays_pages_beside_its_report_and_takes_old_ones_away(tmp_path: Path) -> None:
+    log = write(tmp_path / "jobs.txt", jobs("annabella"))
+    request = Request(
+        logs=[log], out=tmp_path / "out", pdf=False, cluster="c", pool_size=64, owners=(BEATRIX,)
+    )
+    quick = {"uncertainty": {"resamples": 100}}
+    made = audit(request, config.Config.model_validate(quick))
+    assert [page.name for page in made.owners] == ["user-beatrix.html", "user-annabella.html"]
+    own = write(tmp_path / "out" / "account-list.html", "mine")
+    for page in made.owners:
+        assert verify(page, None, config.Config(), tmp_path).same
+    plain = Request(logs=[log], out=tmp_path / "out", pdf=False, cluster="c", pool_size=64)
+    none = config.Config.model_validate({**quick, "report": {"owner_pages": "asked"}})
+    assert audit(plain, none).owners == ()
+    left = sorted(path.name for path in (tmp_path / "out").glob("*.html"))
+    assert left == [own.name, "report.html"]
+
+
+def test_who_is_in_no_log_is_refused() -> None:
+    names = Names([("ann", "a"), ("ben", None), ("ann", "b")])
+    assert Who("user", "ben") in names
+    assert Who("account", "ben") not in names
+    names.require([Who("user", "ann"), Who("account", "b")])
+    with pytest.raises(UsageError, match="--account x: the log names 2 accounts, none of them so"):
+        names.require([Who("account", "x")])
+    assert Who("user", "ann") not in Names([])

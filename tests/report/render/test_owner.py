@@ -1,0 +1,88 @@
+"""The page of a user or account as HTML: its small parts to the letter, on screen and on paper."""
+
+import re
+from dataclasses import replace
+
+from audit.report.owner.contents import LongWait, Meanwhile
+from audit.report.owner.who import Who
+from audit.report.render.owner import _page, render_html
+from tests.report.owner.sample import ANN, HOUR, owner, part
+
+LONG = LongWait(
+    *("17", 1_790_900_000, 1_790_918_000, 5 * HOUR, 8, 4 * HOUR),
+    parts={"room": 3.0 * HOUR, "later": 2.0 * HOUR},
+    peer_wait_s=2.0 * HOUR,
+    overtaken_s=None,
+    meanwhile=Meanwhile(0.1, 0.6, 7, None, None),
+)
+
+
+def piece(html: str, begin: str, tag: str) -> str:
+    """What stands from a text to the end of its element."""
+    found = re.search(rf"{re.escape(begin)}.*?</{tag}>", html, flags=re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def test_waiting_taken_apart_to_the_letter() -> None:
+    assert piece(render_html(owner()), '<h2 id="pool-1-why">', "table") == (
+        '<h2 id="pool-1-why">All their waiting, taken apart</h2>\n'
+        '<p class="sub">20 d 20 h in all, without any model.</p>\n'
+        '<table aria-labelledby="pool-1-why">\n'
+        '<thead><tr><th scope="col">Share</th><th scope="col" class="num">Time</th>'
+        '<th scope="col" class="num">Share, everybody</th>'
+        '<th scope="col" class="what">What happened</th></tr></thead>\n'
+        "<tbody>\n"
+        '<tr><th scope="row" data-label="Share">60.0 %</th>'
+        '<td class="num" data-label="Time">12 d 12 h</td>'
+        '<td class="num" data-label="Share, everybody">20.0 %</td>'
+        '<td class="what" data-label="What happened">with room for the job, even after all that '
+        "waited before it took theirs</td></tr>\n"
+        '<tr><th scope="row" data-label="Share">40.0 %</th>'
+        '<td class="num" data-label="Time">8 d 8 h</td>'
+        '<td class="num" data-label="Share, everybody">13.3 %</td>'
+        '<td class="what" data-label="What happened">behind running jobs of others that came after '
+        "it</td></tr>\n"
+        "</tbody>\n"
+        "</table>"
+    )
+
+
+def test_a_figure_to_the_letter() -> None:
+    assert piece(render_html(owner()), '<div class="question">', "div") == (
+        '<div class="question">\n'
+        "<h2>How long?</h2>\n"
+        '<p class="big">5 h</p>\n'
+        '<p class="of">a job in the mean (4–6 h); longer than 70 % (40–90 %) of 40 other users '
+        "with 30 jobs or more.</p>\n"
+        "</div>"
+    )
+
+
+def test_a_long_wait_to_the_letter() -> None:
+    html = render_html(owner(ANN, replace(part(), longest=(LONG,))))
+    assert piece(html, "<article>", "article") == (
+        "<article>\n"
+        "<h3>5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 02:13</h3>\n"
+        "<p>Of this wait passed 60 % with room for the job, even after all that waited before it "
+        "took theirs; 40 % behind running jobs of others that came after it. Meanwhile jobs of "
+        "this user held 10 % of the pool in the mean, and those of 7 other users 60 %. Jobs alike, "
+        "of 5 other users or more, waited 2 h in the mean at about that time.</p>\n"
+        "</article>"
+    )
+
+
+def test_only_a_page_beside_a_report_leads_anywhere() -> None:
+    assert "href" not in render_html(owner())
+    linked = set(re.findall(r'href="([^"]*)"', render_html(owner(), linked=True)))
+    assert linked == {"report.html", "report.html#definitions"}
+
+
+def test_on_paper_there_is_no_script() -> None:
+    html = _page(owner(Who("account", "<b>")), "paper")
+    assert "<script" not in html
+    assert "Content-Security-Policy" not in html
+    assert '<meta name="dcterms.created" content="2026-10-31T23:00:00Z">' in html
+    assert html.count("<img src=") == 1
+    assert "fairaudit-report:" in html
+    assert "<b>" not in html
