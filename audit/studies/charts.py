@@ -4,7 +4,7 @@ A table of the same study holds every value.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from audit.report.charts.marks import cells as heat
@@ -27,6 +27,19 @@ def several(names: Sequence[str], kind: str = "line") -> list[Series]:
         )
         for number, name in enumerate(names)
     ]
+
+
+def ends(values: Mapping[str, float], say: Callable[[float], str]) -> str:
+    """What a chart answers: who has the least of a figure, and who the most.
+
+    Args:
+        values: of each, by name; at least one.
+        say: a value in words.
+    """
+    least, most = (pick(values, key=lambda name: values[name]) for pick in (min, max))
+    if values[least] == values[most]:
+        return f"all alike, {say(values[most])}"
+    return f"{say(values[least])} with {least}, {say(values[most])} with {most}"
 
 
 class Layout(NamedTuple):

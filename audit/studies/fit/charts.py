@@ -13,6 +13,7 @@ from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Panel, Target
 from audit.report.charts.style import EARLIER, INK, LATER, Chart
+from audit.report.text import wording
 from audit.studies.fit.compute.pictures import Levels, Line
 
 _COLOURS: Final = {"with room": INK, "assumed": LATER, "fitted": EARLIER}
@@ -21,30 +22,30 @@ _HEIGHT: Final = 180
 _BINS: Final = 40
 
 
-def over_time(key: str, title: str, found: Sequence[Line]) -> Chart:
+def over_time(key: str, shows: str, found: Sequence[Line]) -> Chart:
     """What waited, with room and unexplained, week by week.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        shows: what is drawn.
         found: of one value for each week since the first arrival.
     """
-    alt = f"Lines over the weeks of the log. {title}. " + "; ".join(_most(line) for line in found)
+    alt = f"Lines over the weeks of the log. {shows}. " + "; ".join(_most(line) for line in found)
     length = max((len(line.values) for line in found), default=0)
     x = scales.linear([0, max(length - 1, 1)], scales.plain, title="Weeks since the first arrival")
-    return _lines(key, title, alt, found, x, "Week")
+    return _lines(key, shows, alt, found, x, "Week")
 
 
-def over_week(key: str, title: str, found: Sequence[Line]) -> Chart:
+def over_week(key: str, shows: str, found: Sequence[Line]) -> Chart:
     """What is unexplained at each hour of the week, as a share of all waiting at it."""
-    alt = f"Lines over the hours of the week. {title}. " + "; ".join(_most(line) for line in found)
+    alt = f"Lines over the hours of the week. {shows}. " + "; ".join(_most(line) for line in found)
     days = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
     ticks = tuple((24.0 * number + 12, day) for number, day in enumerate(days))
-    return _lines(key, title, alt, found, scales.Axis(0, 168, ticks), "Hour")
+    return _lines(key, shows, alt, found, scales.Axis(0, 168, ticks), "Hour")
 
 
 def _lines(
-    key: str, title: str, alt: str, found: Sequence[Line], x: scales.Axis, unit: str
+    key: str, shows: str, alt: str, found: Sequence[Line], x: scales.Axis, unit: str
 ) -> Chart:
     y = scales.linear(
         [value for line in found for value in line.values], scales.plain, title="Jobs, on average"
@@ -67,7 +68,12 @@ def _lines(
         for at in range(length)
     ]
     body, height = lines.drawn([Panel(x, y, drawn, targets=targets)], height=_HEIGHT)
-    return Chart(key, title, alt, body, height)
+    title = "In the mean " + ", ".join(f"{_mean(line)} {line.name}" for line in found)
+    return Chart(key, title, alt, body, height, f"{shows}.")
+
+
+def _mean(line: Line) -> str:
+    return wording.two_digits(sum(line.values) / max(len(line.values), 1))
 
 
 def levels(key: str, title: str, shown: Levels) -> Chart:
@@ -117,7 +123,7 @@ def levels(key: str, title: str, shown: Levels) -> Chart:
         mark=(shown.bound + 1 - first) / wide,
     )
     body, height = bars.columns(drawn, looks)
-    return Chart(key, title, alt, body, height, "Dashed: the bound.")
+    return Chart(key, title, alt, body, height, "Trials by what was held then. Dashed: the bound.")
 
 
 def _bin(begin: int, wide: int, summed: Sequence[Sequence[int]], number: int) -> str:

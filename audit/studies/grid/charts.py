@@ -10,7 +10,7 @@ from audit.report.charts.marks import bars as marks
 from audit.report.charts.marks import scales
 from audit.report.charts.style import Chart
 from audit.report.text import wording
-from audit.studies.charts import several
+from audit.studies.charts import ends, several
 
 
 class Bar(NamedTuple):
@@ -37,12 +37,13 @@ class Axes(NamedTuple):
     panels: Sequence[str]
 
 
-def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Chart:
+def bars(key: str, title: str, shows: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Chart:
     """Grouped bars in panels side by side, on one scale.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        title: what the chart answers.
+        shows: what is drawn.
         alt: what it shows, in words.
         shown: its bars.
         axes: their titles and order.
@@ -69,4 +70,23 @@ def bars(key: str, title: str, alt: str, shown: Sequence[Bar], axes: Axes) -> Ch
         title=axes.x,
     )
     body, height = marks.columns(drawn, looks)
-    return Chart(key, title, alt, body, height, "Lines: 95 % intervals.")
+    return Chart(key, title, alt, body, height, f"{shows}. Lines: 95 % intervals.")
+
+
+def title_of(what: str, shown: Sequence[Bar], unit: str) -> str:
+    """What bars answer: who has the least and who the most, in the last panel.
+
+    Args:
+        what: is drawn, in few words.
+        shown: the bars; those of the last panel last.
+        unit: of the values, ``Hours`` or such as ``CPU-hours per attempt``.
+    """
+    last = shown[-1].panel
+
+    def say(value: float) -> str:
+        if unit == "Hours":
+            return wording.rough_duration(value * 3_600)
+        return f"{wording.number(value)} {unit.partition(' ')[0]}"
+
+    at = {f"{bar.group}, {bar.series}": bar.value for bar in shown if bar.panel == last}
+    return f"{what} at {last.lower()}: {ends(at, say)}"

@@ -10,7 +10,7 @@ from audit.model import Order
 from audit.report.charts.style import Chart
 from audit.report.text import wording
 from audit.studies.grid import claims
-from audit.studies.grid.charts import Axes, Bar, bars
+from audit.studies.grid.charts import Axes, Bar, bars, title_of
 from audit.studies.grid.claims import Comparison, Decided
 from audit.studies.grid.compute import (
     BACKFILLS,
@@ -253,6 +253,12 @@ _TITLES: Final[Mapping[str, str]] = {
     RE: "Unfairness by resource equality",
     RAQFM: "Unfairness by RAQFM",
 }
+_SHORT: Final[Mapping[str, str]] = {
+    STRICT: "Mean strict miss",
+    RELAXED: "Mean relaxed miss",
+    RE: "Short of an equal share",
+    RAQFM: "Short of a share by RAQFM",
+}
 
 
 def _charts(
@@ -288,6 +294,7 @@ def _charts(
     return (
         bars(
             f"{metric}_overall",
+            title_of(_SHORT[metric], overall, y),
             f"{title} by policy{figures}",
             f"Grouped bar chart. {title} by backfilling and queue order at "
             f"{loads}. {_most(overall, y)} The table of all combinations holds every "
@@ -297,6 +304,7 @@ def _charts(
         ),
         bars(
             f"{metric}_widths",
+            title_of(_SHORT[metric], by_width, y),
             f"{title} under FCFS by width{widths}",
             f"Grouped bar chart. {title} under FCFS by width class and backfilling at "
             f"{loads}. {_most(by_width, y)} A file of this study holds every value.",

@@ -15,6 +15,7 @@ from audit.studies.charts import Values, several
 def lines(
     key: str,
     title: str,
+    shows: str,
     alt: str,
     rows: Sequence[Values],
     settings: Sequence[str],
@@ -24,7 +25,8 @@ def lines(
 
     Args:
         key: of the chart.
-        title: of the chart.
+        title: what the chart answers.
+        shows: what is drawn.
         alt: what it shows, in words.
         rows: of: of (setting), group, x (its value), y (by what part above the fixed values).
         settings: of the panels, in order.
@@ -36,7 +38,7 @@ def lines(
         for setting in settings
     ]
     body, height = marks.drawn(panels, height=130, abreast=2)
-    return Chart(key, title, alt, body, height)
+    return Chart(key, title, alt, body, height, f"{shows}.")
 
 
 def _panel(rows: Sequence[Values], setting: str, y: scales.Axis, groups: Sequence[str]) -> Panel:

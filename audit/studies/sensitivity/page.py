@@ -220,15 +220,26 @@ def _lines(results: Results, base: Base) -> Chart:
             f"{sweep.title} {sweep.values[0]:g} to {sweep.values[-1]:g}: {labels[0]} "
             f"{first} to {last}"
         )
-    title = f"Mean response of each group, from that at {base.name}'s fixed values"
+    shows = f"Mean response of each group, from that at {base.name}'s fixed values"
     return charts.lines(
         f"one_{base.name.lower().replace(' ', '_')}",
-        title,
-        f"Line charts, one for each setting. {title}. {'; '.join(in_words)}.",
+        _furthest(rows),
+        shows,
+        f"Line charts, one for each setting. {shows}. {'; '.join(in_words)}.",
         rows,
         [sweep.title for sweep in swept],
         labels,
     )
+
+
+def _furthest(rows: Sequence[Values]) -> str:
+    """Which setting moves a group's mean response furthest."""
+    if not rows:
+        return "No group has responses to compare"
+    row = max(rows, key=lambda row: abs(row["y"]))
+    side = "more" if row["y"] > 0 else "less"
+    moved = wording.rough_percent(abs(row["y"]))
+    return f"{row['of']} moves most: {row['group']} {moved} {side} at {row['x']:g}"
 
 
 class _Run(NamedTuple):
@@ -350,18 +361,19 @@ def _heat(results: Results, plane: Plane) -> Chart:
                 )
     least = min(cell["value"] for cell in cells)
     cells = [cell | {"value": round(cell["value"] - least, 4)} for cell in cells]
-    title = f"Mean response by {plane.one} (days, across) and {plane.other} (down)"
+    shows = f"Mean response by {plane.one} (days, across) and {plane.other} (down)"
     in_words = "; ".join(
         f"{name} {wording.duration(min(of_name))} to {wording.duration(max(of_name))}"
         for name, of_name in means.items()
     )
+    beyond = f"Above the least, {wording.percent(least)} of that at the fixed values"
     return heat_map(
         plane.key.replace("-", "_"),
-        title,
-        f"Heat maps. {title}. {in_words}.",
+        f"Mean response: {in_words}",
+        f"Heat maps. {shows}. {in_words}.",
         cells,
         Layout(names, [f"{row:g}" for row in rows], "Interval, days"),
-        Colours(f"Above the least, {wording.percent(least)} of that at the fixed values"),
+        Colours(f"{shows}; {beyond[:1].lower()}{beyond[1:]}"),
     )
 
 

@@ -12,18 +12,18 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.text import wording
-from audit.studies.charts import Values, several
+from audit.studies.charts import Values, ends, several
 
 _STEPS = 500
 """A distribution is drawn with at most so many steps: one for each pixel."""
 
 
-def performance(key: str, title: str, rows: Sequence[Values], note: str) -> Chart:
+def performance(key: str, shows: str, rows: Sequence[Values], note: str) -> Chart:
     """Mean wait and response, and the bounded slowdown beside them.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        shows: what is drawn.
         rows: of each policy: of, wait, response (both in hours), slowdown, says (the slowdown as
             text), wait_says and response_says.
         note: what is left out, for those who cannot see it.
@@ -39,37 +39,45 @@ def performance(key: str, title: str, rows: Sequence[Values], note: str) -> Char
         )
         for row in rows
     ]
-    ends = [float(row[name]) for row in rows for name in ("wait", "response")]
+    hours = [float(row[name]) for row in rows for name in ("wait", "response")]
     kinds = (Series("mean wait", EARLIER, "circle"), Series("mean response", LATER, "square"))
-    axis = scales.linear(ends, scales.plain, title="Hours")
+    axis = scales.linear(hours, scales.plain, title="Hours")
     body, height = dots.drawn(drawn, dots.Looks(kinds, axis, joined=True))
     waits = "; ".join(
         f"{row['of']} waits {row['wait_says']}, slowdown {row['says']}" for row in rows
     )
-    alt = f"Dots. {title}. {waits}. {note}".strip()
-    return Chart(key, title, alt, body, height, "At the right: mean bounded slowdown.")
+    told = ends(
+        {row["of"]: row["wait"] for row in rows},
+        lambda hours: wording.rough_duration(hours * 3_600),
+    )
+    title = f"Mean wait: {told}"
+    alt = f"Dots. {title}. {shows}. {waits}. {note}".strip()
+    shown = f"{shows}. At the right: mean bounded slowdown. {note}".strip()
+    return Chart(key, title, alt, body, height, shown)
 
 
-def cumulative(key: str, title: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
+def cumulative(key: str, shows: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     """The distribution of NUWT over users under each policy, cut at 10.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        shows: what is drawn.
         curves: by policy, (NUWT, share of users with at most that), ascending.
     """
     end = float(series.NUWT_CUT)
-    drawn, at_most_1 = [], []
+    drawn, at_most_1 = [], {}
     for of, (name, points) in zip(several(list(curves)), curves.items(), strict=True):
         steps = _thinned(points, end)
         drawn.append(Line(name, steps, of.colour, of.dash, step=True, width=1.8))
         below = max((share for nuwt, share in points if nuwt <= 1), default=0.0)
-        at_most_1.append(f"{name} {wording.percent(below)}")
+        at_most_1[name] = below
     x = scales.linear([end], scales.plain, title=f"NUWT, cut at {series.NUWT_CUT}")
     y = scales.shares([1.0], title="Share of users with at most this NUWT")
     body, height = lines.drawn([Panel(x, y, drawn)], height=190)
-    alt = f"Line chart. {title}. Users with a NUWT of at most 1: {', '.join(at_most_1)}."
-    return Chart(key, title, alt, body, height)
+    title = f"Users with a NUWT of at most 1: {ends(at_most_1, wording.rough_percent)}"
+    each = ", ".join(f"{name} {wording.percent(below)}" for name, below in at_most_1.items())
+    alt = f"Line chart. {shows}. Users with a NUWT of at most 1: {each}."
+    return Chart(key, title, alt, body, height, f"{shows}.")
 
 
 def _thinned(points: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
@@ -79,12 +87,12 @@ def _thinned(points: Sequence[tuple[float, float]], end: float) -> list[tuple[fl
     return [(0.0, 0.0), *steps, (end, steps[-1][1] if steps else 0.0)]
 
 
-def spread(key: str, title: str, rows: Sequence[Values], note: str) -> Chart:
+def spread(key: str, shows: str, rows: Sequence[Values], note: str) -> Chart:
     """UWT and the deviation of NUWT under each policy.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        shows: what is drawn.
         rows: of (policy), what (``mean`` or ``deviation``), value.
         note: what is left out, for those who cannot see it.
     """
@@ -111,4 +119,7 @@ def spread(key: str, title: str, rows: Sequence[Values], note: str) -> Chart:
     told = "; ".join(
         f"{row['of']} {row['what']} {wording.number(float(row['value']))}" for row in rows
     )
-    return Chart(key, title, f"Dots. {title}: {told}. {note}".strip(), body, height)
+    means = {row["of"]: float(row["value"]) for row in rows if row["what"] == "mean"}
+    title = f"Mean NUWT: {ends(means, wording.number)}"
+    alt = f"Dots. {shows}: {told}. {note}".strip()
+    return Chart(key, title, alt, body, height, f"{shows}. {note}".strip())

@@ -195,10 +195,10 @@ def _charts(compared: Compared) -> list[Chart]:
     }
     if not curves:
         return [performance]
-    title = f"NUWT over users with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
+    shows = f"NUWT over users with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
     return [
         performance,
-        charts.cumulative(f"nuwt_{compared.estimates}", title, curves),
+        charts.cumulative(f"nuwt_{compared.estimates}", shows, curves),
         _spread(compared),
     ]
 
@@ -221,8 +221,8 @@ def _performance(compared: Compared) -> Chart:
             }
         )
     estimates = ESTIMATES[compared.estimates]
-    title = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
-    return charts.performance(f"performance_{compared.estimates}", _titled(title, note), rows, note)
+    shows = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
+    return charts.performance(f"performance_{compared.estimates}", shows, rows, note)
 
 
 def _spread(compared: Compared) -> Chart:
@@ -236,8 +236,8 @@ def _spread(compared: Compared) -> Chart:
         for name in near
         for what, figure in spreads[name].items()
     ]
-    title = f"Mean and deviation of NUWT with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
-    return charts.spread(f"spread_{compared.estimates}", _titled(title, note), rows, note)
+    shows = f"Mean and deviation of NUWT with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
+    return charts.spread(f"spread_{compared.estimates}", shows, rows, note)
 
 
 def _without_far(values: dict[str, float]) -> tuple[list[str], str]:
@@ -247,10 +247,6 @@ def _without_far(values: dict[str, float]) -> tuple[list[str], str]:
     if values[far] <= _FAR * next_:
         return list(values), ""
     return [name for name in values if name != far], f"{far} is off the scale."
-
-
-def _titled(title: str, note: str) -> str:
-    return f"{title} ({note.rstrip('.')})" if note else title
 
 
 # --- tables --------------------------------------------------------------------------------------

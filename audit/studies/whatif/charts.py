@@ -22,12 +22,12 @@ _MARKS: Final = {
 }
 
 
-def changes(key: str, title: str, parts: pl.DataFrame) -> Chart:
+def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
     """Changes of the mean wait, a row for each part.
 
     Args:
         key: of the chart.
-        title: of the chart.
+        shows: what is drawn.
         parts: from the top: of (label), difference, lower and upper (s), outcome.
     """
     present = [outcome for outcome in Outcome if outcome.value in parts["outcome"].to_list()]
@@ -55,12 +55,29 @@ def changes(key: str, title: str, parts: pl.DataFrame) -> Chart:
     axis = scales.linear(ends, scales.plain, title=f"Change of the mean wait, {unit}")
     looks = dots.Looks([_MARKS[outcome] for outcome in present], axis, 0.0, ("less", "more"))
     body, height = dots.drawn(rows, looks)
-    alt = f"Dot plot with intervals. {title}. " + "; ".join(
+    alt = f"Dot plot with intervals. {shows}. " + "; ".join(
         f"{part['of']} {wording.duration(part['difference'])} ({part['outcome']})"
         for part in parts.iter_rows(named=True)
     )
-    note = "Change of the mean wait; lines are 95 % intervals."
-    return Chart(key, title, alt, body, height, note)
+    return Chart(key, _answer(parts), alt, body, height, f"{shows}; lines are 95 % intervals.")
+
+
+def _answer(parts: pl.DataFrame) -> str:
+    """Who gains most, who loses most, and of how many chance leaves it open."""
+    told = []
+    for outcome, word, descending in (
+        (Outcome.gains, "less", False),
+        (Outcome.loses, "more", True),
+    ):
+        of = parts.filter(pl.col("outcome") == outcome.value)
+        if of.height:
+            name, change = of.sort("difference", descending=descending)["of", "difference"].row(0)
+            told.append(
+                f"{name} {outcome.value} most: waits {wording.duration(abs(change))} {word}"
+            )
+    if unclear := parts.filter(pl.col("outcome") == Outcome.unclear.value).height:
+        told.append(f"{wording.count(unclear)} unclear")
+    return "; ".join(told) or "Nothing changes"
 
 
 def _change(seconds: float) -> str:

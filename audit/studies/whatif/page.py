@@ -294,7 +294,7 @@ def _counts(compared: Compared) -> Table:
     )
 
 
-def _chart(compared: Compared, dimension: str, title: str) -> tuple[Chart, ...]:
+def _chart(compared: Compared, dimension: str, shows: str) -> tuple[Chart, ...]:
     """Changes of the mean wait with their intervals; nothing where there is none with one."""
     parts = comparison.waits(compared.parts, dimension).drop_nulls(["part", "lower"])
     if dimension == "account":
@@ -303,7 +303,7 @@ def _chart(compared: Compared, dimension: str, title: str) -> tuple[Chart, ...]:
         return ()
     names = (wording.name(_label(dimension, part), 24) for part in parts["part"])
     labels = pl.Series(wording.told_apart(names))
-    return (charts.changes(dimension, title, parts.with_columns(of=labels)),)
+    return (charts.changes(dimension, shows, parts.with_columns(of=labels)),)
 
 
 _FIDELITY: Final = (

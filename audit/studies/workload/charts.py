@@ -95,7 +95,9 @@ def gaps(key: str, title: str, alt: str, rows: Sequence[Values], panels: Sequenc
         for name in panels
     ]
     body, height = lines.drawn(drawn, height=110, abreast=2)
-    return Chart(key, title, alt, body, height, "Share of the gaps that are at most so long.")
+    return Chart(
+        key, title, alt, body, height, "Gaps between arrivals: share that is at most so long."
+    )
 
 
 def week(key: str, title: str, alt: str, rows: Sequence[Values]) -> Chart:
@@ -129,4 +131,4 @@ def week(key: str, title: str, alt: str, rows: Sequence[Values]) -> Chart:
     ]
     panel = Panel(scales.Axis(0, 168, days), y, drawn, targets=targets)
     body, height = lines.drawn([panel], height=160)
-    return Chart(key, title, alt, body, height)
+    return Chart(key, title, alt, body, height, "Arrivals in each hour of the week.")

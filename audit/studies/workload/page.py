@@ -354,7 +354,12 @@ def _curves(studied: Studied, model: Model) -> Chart:
         f"Line charts, one for each of the {len(most)} classes by size with most arrivals: the "
         f"share of gaps up to a length, of the log and of two fitted distributions. {furthest}"
     )
-    return charts.gaps("gaps", "Gaps between arrivals, at most so long", alt, rows, list(panels))
+    title = (
+        f"No drawn class is further than {worst.gaps.distance:.2f} from its fit"
+        if worst
+        else "No class has enough arrivals"
+    )
+    return charts.gaps("gaps", title, alt, rows, list(panels))
 
 
 # --- likeness ------------------------------------------------------------------------------------
@@ -413,12 +418,16 @@ def _week(studied: Studied, model: Model, seed: int) -> Chart:
         for name, values in (("log", log), ("drawn", drawn))
         for hour, value in enumerate(values)
     ]
-    title = "Arrivals in each hour of the week"
     top = int(np.argmax(log))
+    title = (
+        f"Most arrive on {_DAY_NAMES[top // 24]} at {top % 24} h: {log[top]:.1f} per hour, drawn "
+        f"{drawn[top]:.1f}"
+    )
     alt = (
-        f"Line chart. {title}, of the log and of one drawn from the model by size. The log's "
-        f"greatest is {log[top]:.1f} per hour, {wording.plural(top % 24, 'hour')} into "
-        f"{_DAY_NAMES[top // 24]}; the drawn log has steps where peak hours begin and end."
+        "Line chart. Arrivals in each hour of the week, of the log and of one drawn from the model "
+        f"by size. The log's greatest is {log[top]:.1f} per hour, "
+        f"{wording.plural(top % 24, 'hour')} into {_DAY_NAMES[top // 24]}; the drawn log has steps "
+        "where peak hours begin and end."
     )
     return charts.week("week", title, alt, rows)
 
