@@ -5,7 +5,7 @@ import re
 import pytest
 
 from audit.report.charts.style import DASHES, SERIES
-from audit.studies.charts import Colours, Layout, Values, heat_map, several
+from audit.studies.charts import Colours, Layout, Values, ends, heat_map, several
 
 
 def test_series_differ_in_colour_and_in_dash_or_shape() -> None:
@@ -38,3 +38,8 @@ def test_the_greatest_value_has_the_full_colour(colours: Colours, strengths: lis
     assert [fill for fill, _, _ in told] == ["earlier"] * 3 + ["rule"]
     assert ">1<" in chart.body
     assert ">3<" not in chart.body
+
+
+def test_a_title_names_the_least_and_the_most() -> None:
+    assert ends({"easy": 2.0, "sjf": 1.0, "fcfs": 9.0}, str) == "1.0 with sjf, 9.0 with fcfs"
+    assert ends({"easy": 2.0, "sjf": 2.0}, str) == "all alike, 2.0"
