@@ -102,7 +102,7 @@ def hour_classes(arrival: pl.Series, zone: ZoneInfo) -> pl.Series:
     hour, weekend = local.dt.hour(), local.dt.weekday() >= _SATURDAY
     peak = (hour >= _PEAK[0]) & (hour < _PEAK[1])
     number = np.where(weekend.to_numpy(), 2, np.where(peak.to_numpy(), 0, 1))
-    return pl.Series("hours", np.array(HOURS)[number], pl.String)
+    return pl.Series("hours", HOURS).gather(number)
 
 
 def _numbered(waits: pl.DataFrame) -> NDArray[np.int64]:

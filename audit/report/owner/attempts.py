@@ -1,20 +1,98 @@
 """Whose the attempts of a pool are: the owner's, and others'."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import Alike
+from audit.metrics.attempts.peers.waits import READ, WALLTIMES, Alike, walltime_class
 from audit.metrics.attempts.population import ordered
+from audit.metrics.choices import hour_classes
 from audit.metrics.course import SUMS
 from audit.model import Period, Standing
+from audit.report.contents import SMALL_SAMPLE
 from audit.report.owner.contents import FEWEST
 from audit.report.owner.who import Who
 
 _ENDED: Final = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
+_COMPARED: Final = (
+    *("user", "account", "width_class", "walltime_s", "arrival_time", "wait_s", "occupancy_s"),
+)
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """The attempts of one pool: what pages of all owners look at is worked out once."""
+
+    period: Period
+    attempts: pl.DataFrame
+    """Columns of ``sql/queries/owner_attempts.sql``, of all periods and all owners."""
+
+    @cached_property
+    def subjects(self) -> pl.DataFrame:
+        """All attempts that ended in the period, whose waits are known; ``_COMPARED`` of them."""
+        held = self.attempts.lazy().filter(_ENDED & _inside(self.period))
+        return held.select(_COMPARED).collect()
+
+    def means(self, kind: str) -> pl.DataFrame:
+        """The mean wait of each user, or account, with enough attempts: ``kind``, wait_s, users."""
+        if kind not in self._means:
+            self._means[kind] = (
+                self.subjects.filter(pl.col(kind).is_not_null())
+                .group_by(kind)
+                .agg(
+                    attempts=pl.len(), wait_s=pl.col("wait_s").mean(), users=pl.col("user").unique()
+                )
+                .filter(pl.col("attempts") >= SMALL_SAMPLE)
+            )
+        return self._means[kind]
+
+    @cached_property
+    def _means(self) -> dict[str, pl.DataFrame]:
+        return {}
+
+    def classed(self, zone: ZoneInfo) -> pl.DataFrame:
+        """The subjects whose width and walltime are known, by what who submits can choose.
+
+        Columns user, account, arrival_time, wait_s, occupancy_s, and width, walltime and hours, the
+        classes that they are in; ``zone`` is the cluster's.
+        """
+        if zone.key not in self._classed:
+            held = self.subjects.filter(
+                pl.col("width_class").is_not_null(), pl.col("walltime_s").is_not_null()
+            )
+            self._classed[zone.key] = held.select(
+                *("user", "account", "arrival_time", "wait_s", "occupancy_s"),
+                width="width_class",
+                walltime=pl.Series(WALLTIMES).gather(walltime_class(held["walltime_s"])),
+                hours=hour_classes(held["arrival_time"], zone),
+            )
+        return self._classed[zone.key]
+
+    @cached_property
+    def _classed(self) -> dict[str, pl.DataFrame]:
+        return {}
+
+    @cached_property
+    def judged(self) -> pl.DataFrame:
+        """The attempts that are anybody's peers, or have any, by arrival."""
+        known = pl.col("wait_room_s").is_not_null() & pl.col("user").is_not_null()
+        columns = dict.fromkeys((*READ, "account", "job_id", "attempt"))
+        return (
+            self.attempts.lazy()
+            .filter(known)
+            .select(*columns)
+            .collect()
+            .pipe(ordered, "arrival_time")
+        )
+
+    @cached_property
+    def alike(self) -> Alike:
+        """Which of these are alike."""
+        return Alike(self.judged)
 
 
 @dataclass(frozen=True)
@@ -22,24 +100,32 @@ class Scene:
     """The attempts of one pool, as the page of one owner looks at them."""
 
     who: Who
-    period: Period
-    attempts: pl.DataFrame
-    """Columns of ``sql/queries/owner_attempts.sql``, of all periods and all owners."""
+    everybody: Everybody
+
+    @property
+    def period(self) -> Period:
+        """Of the report."""
+        return self.everybody.period
 
     @property
     def mine(self) -> pl.Expr:
         """Whether an attempt is the owner's."""
         return (pl.col(self.who.kind) == self.who.name).fill_null(False)
 
+    @cached_property
+    def ended(self) -> pl.DataFrame:
+        """The owner's attempts that ended in any period, whose waits are known."""
+        return self.everybody.attempts.filter(_ENDED, self.mine)
+
+    @cached_property
     def subjects(self) -> pl.DataFrame:
-        """All attempts that ended in the period, whose waits are known."""
-        held = self.attempts.filter(_ENDED)
-        if self.period.whole_log:
-            return held
-        inside = (pl.col("end_time") >= self.period.from_time) & (
-            pl.col("end_time") < self.period.to_time
-        )
-        return held.filter(inside)
+        """Those of them that ended in the period."""
+        return self.ended.filter(_inside(self.period))
+
+    def others(self) -> int:
+        """How many other users had attempts that ended in the period."""
+        users = self.everybody.subjects.lazy().filter(~self.mine).select("user").collect()
+        return users["user"].drop_nulls().n_unique()
 
     def sums(self, over: list[Period], zone: ZoneInfo) -> pl.DataFrame:
         """What each day of the owner adds to the sums of each stretch: ``course.SUMS``.
@@ -47,10 +133,16 @@ class Scene:
         The column ``user`` holds days of arrival: what is drawn again of one owner is its days
         (SPEC §10, *Peers*).
         """
-        own = self.attempts.filter(_ENDED, self.mine).with_columns(
-            user=local_day(pl.col("arrival_time"), zone)
-        )
+        own = self.ended.with_columns(user=local_day(pl.col("arrival_time"), zone))
         return pl.concat([_added(own, stretch, k) for k, stretch in enumerate(over)])
+
+
+def _inside(period: Period) -> pl.Expr:
+    """Whether an attempt ended in a period."""
+    if period.whole_log:
+        return pl.lit(True)
+    end = pl.col("end_time")
+    return (end >= period.from_time) & (end < period.to_time)
 
 
 def local_day(arrival: pl.Expr, zone: ZoneInfo) -> pl.Expr:
@@ -60,19 +152,18 @@ def local_day(arrival: pl.Expr, zone: ZoneInfo) -> pl.Expr:
 
 
 def _added(own: pl.DataFrame, stretch: Period, number: int) -> pl.DataFrame:
-    inside = own
-    if not stretch.whole_log:
-        inside = own.filter(
-            pl.col("end_time") >= stretch.from_time, pl.col("end_time") < stretch.to_time
+    made = (
+        own.filter(_inside(stretch))
+        .group_by("user")
+        .agg(
+            first_arrival=pl.col("arrival_time").min(),
+            attempts=pl.len().cast(pl.Int64),
+            wait_s=pl.col("wait_s").sum(),
+            apart_s=pl.col("wait_s").filter(pl.col("wait_room_s").is_not_null()).sum(),
+            wait_room_s=pl.col("wait_room_s").sum(),
+            judged=pl.col("weight").sum(),
+            overtaken_s=(pl.col("weight") * pl.col("overtaken_s")).sum(),
         )
-    made = inside.group_by("user").agg(
-        first_arrival=pl.col("arrival_time").min(),
-        attempts=pl.len().cast(pl.Int64),
-        wait_s=pl.col("wait_s").sum(),
-        apart_s=pl.col("wait_s").filter(pl.col("wait_room_s").is_not_null()).sum(),
-        wait_room_s=pl.col("wait_room_s").sum(),
-        judged=pl.col("weight").sum(),
-        overtaken_s=(pl.col("weight") * pl.col("overtaken_s")).sum(),
     )
     counted = made.with_columns(stretch=pl.lit(number, pl.Int64))
     return counted.select(pl.col(name).cast(kind) for name, kind in SUMS.items()).sort("user")
@@ -83,11 +174,13 @@ class Beside:
 
     def __init__(self, scene: Scene) -> None:
         """Of the attempts that are anybody's peers, or have any, near those of the period."""
-        judged = pl.col("wait_room_s").is_not_null() & pl.col("user").is_not_null()
-        held = scene.attempts.filter(judged).pipe(ordered, "arrival_time")
-        self._alike = Alike(held)
-        rows = held.with_row_index("row").filter(scene.mine).select("row", "job_id", "attempt")
-        self._rows = {(job, attempt): row for row, job, attempt in rows.iter_rows()}
+        held = scene.everybody.judged
+        self._alike = scene.everybody.alike
+        rows = held.with_row_index("row").lazy().filter(scene.mine)
+        self._rows = {
+            (job, attempt): row
+            for row, job, attempt in rows.select("row", "job_id", "attempt").collect().iter_rows()
+        }
         self._cut = np.iinfo(np.int64).max if scene.period.whole_log else scene.period.to_time
 
     def users(self, job_id: str, attempt: int) -> frozenset[int]:

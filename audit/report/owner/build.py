@@ -1,8 +1,8 @@
 """The pages of users and accounts as records, read from the database and nothing else."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -10,9 +10,9 @@ import polars as pl
 from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
-from audit.report.contents import SMALL_SAMPLE, Contents, Figure, PoolPart
+from audit.report.contents import Contents, Figure, PoolPart
 from audit.report.judgement.page_one import of_pool
-from audit.report.owner.attempts import Beside, Scene
+from audit.report.owner.attempts import Beside, Everybody, Scene
 from audit.report.owner.contents import (
     FEWEST,
     PARTS,
@@ -35,6 +35,8 @@ from audit.store.database import Connection
 LEAST_DAYS: Final = 10
 """No interval on fewer days (SPEC §10, *Peers*)."""
 _SEED: Final = 0
+_ALL: Final = 1 << 31
+"""More rows than there are users and accounts."""
 
 
 def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[OwnerContents, ...]:
@@ -58,39 +60,76 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     span = contents.span
     period = Period(span.name, span.from_time, span.to_time)
     over = stretches(con, contents.cluster, period, span.zone)
-    return tuple(_owner(con, contents, who, period, over, attempts) for who in owners)
+    names = attempts["pool"].unique(maintain_order=True)
+    pools = {
+        # a copy of a large log is as large again
+        name: Everybody(
+            period, attempts if len(names) == 1 else attempts.filter(pl.col("pool") == name)
+        )
+        for name in names
+    }
+    seen = attempts.height
+    users = attempts.select("user", "account").unique()
+    del attempts  # as large as the log
+    key = {"cluster": contents.cluster, "period": period.name}
+    usage = queries.run(con, "report_usage", **key, rows=_ALL)
+    shared = _Shared(contents, period, over, pools, users, usage, seen)
+    return tuple(_owner(con, shared, who) for who in owners)
 
 
-def _owner(
-    con: Connection,
-    contents: Contents,
-    who: Who,
-    period: Period,
-    over: Stretches,
-    attempts: pl.DataFrame,
-) -> OwnerContents:
-    key = {"cluster": contents.cluster, "period": period.name, **who._asdict()}
+class _Shared(NamedTuple):
+    """What all pages of a report are made of."""
+
+    contents: Contents
+    period: Period
+    over: Stretches
+    pools: Mapping[str, Everybody]
+    names: pl.DataFrame
+    """User and account, as attempts name them together."""
+    usage: pl.DataFrame
+    """Decayed usage of all, columns of ``sql/queries/report_usage.sql``."""
+    seen: int
+
+
+def _owner(con: Connection, shared: _Shared, who: Who) -> OwnerContents:
+    contents = shared.contents
+    key = {"cluster": contents.cluster, "period": shared.period.name, **who._asdict()}
     figures = queries.run(con, "owner_figures", schedule=OBSERVED, **key)
     parts = []
     for pool in () if contents.brief else contents.pools:
-        scene = Scene(who, period, attempts.filter(pl.col("pool") == pool.name))
+        if pool.name not in shared.pools:
+            continue
         of_pool_ = figures.filter(pl.col("pool") == pool.name).drop("pool")
-        made = _part(contents, pool, scene, over, tuple(Figure(*row) for row in of_pool_.rows()))
+        scene = Scene(who, shared.pools[pool.name])
+        made = _part(
+            contents, pool, scene, shared.over, tuple(Figure(*row) for row in of_pool_.rows())
+        )
         parts += [made] if made is not None else []
-    others = attempts.filter((pl.col(who.kind) != who.name).fill_null(True))
+    others = shared.names.filter((pl.col(who.kind) != who.name).fill_null(True))
     several = others["user"].drop_nulls().n_unique() >= FEWEST and not contents.brief
-    targets = queries.run(con, "owner_usage", **key) if several else None
+    targets = _targets(shared.usage, who) if several else ()
     return OwnerContents(
         who,
         contents.cluster,
         contents.span,
         tuple(sorted(parts, key=lambda part: -part.waited_s)),
-        () if targets is None else tuple(Target(*row) for row in targets.iter_rows()),
+        targets,
         contents.provenance,
         replace(contents.options, pages=()),
-        attempts.height,
+        shared.seen,
         contents.covered_days if contents.brief else None,
     )
+
+
+def _targets(usage: pl.DataFrame, who: Who) -> tuple[Target, ...]:
+    """Usage of the owner against its targets, by each way of reckoning it."""
+    of = usage.filter(
+        pl.col("entity_kind") == who.kind,
+        pl.col("entity") == who.name,
+        pl.col("share").is_not_null(),
+    ).sort("method", "parent", "partition")
+    names = [field.name for field in fields(Target)]
+    return tuple(Target(*row) for row in of.select(names).iter_rows())
 
 
 def _part(
@@ -107,10 +146,8 @@ def _part(
         return None
     in_zone = zone(contents.span.zone)
     resamples = contents.settings.resamples
-    subjects = scene.subjects()
-    others = subjects.filter(~scene.mine)["user"].drop_nulls().n_unique()
     beside = Beside(scene)
-    compared = subjects.filter(scene.mine, pl.col("peer_wait_s").is_not_null())
+    compared = scene.subjects.filter(pl.col("peer_wait_s").is_not_null())
     sums = scene.sums([scene.period], in_zone)
     whole = course(sums, 1, _SEED, resamples)
     mean = whole.figures[0]["wait_mean"]
@@ -118,7 +155,7 @@ def _part(
     wait_mean = Figure("wait_mean", mean.value, *within, "s", row.attempts)
     good = belief.good_fit(pool)
     found, tried = ways(scene, in_zone, resamples)
-    told = others >= FEWEST
+    told = scene.others() >= FEWEST
     return OwnerPart(
         Ground(pool.name, pool.resource, pool.figure("wait_mean").value if told else None),
         figures,
@@ -129,8 +166,8 @@ def _part(
         row.gave_up_wait_s,
         row.tuwt_s,
         None if row.re_unfairness_net is None else -row.re_unfairness_net,
-        _wait_parts(subjects.filter(scene.mine), pool, told=told),
-        _placed(scene, subjects, wait_mean),
+        _wait_parts(scene.subjects, pool, told=told),
+        _placed(scene, wait_mean),
         beside.enough(compared),
         _trend(scene, over, in_zone, resamples, modelled=good) if row.attempts else None,
         longest(scene, pool.capacity, beside, modelled=good),
@@ -158,15 +195,10 @@ def _wait_parts(mine: pl.DataFrame, pool: PoolPart, *, told: bool) -> tuple[Wait
     )
 
 
-def _placed(scene: Scene, subjects: pl.DataFrame, wait_mean: Figure) -> Placed | None:
+def _placed(scene: Scene, wait_mean: Figure) -> Placed | None:
     """Where the mean wait stands; None with too few attempts, or too few others to be told of."""
     kind = scene.who.kind
-    means = (
-        subjects.filter(pl.col(kind).is_not_null())
-        .group_by(kind)
-        .agg(attempts=pl.len(), wait_s=pl.col("wait_s").mean(), users=pl.col("user").unique())
-        .filter(pl.col("attempts") >= SMALL_SAMPLE)
-    )
+    means = scene.everybody.means(kind)
     others = means.filter(pl.col(kind) != scene.who.name)
     users = others["users"].explode().drop_nulls().n_unique() if others.height else 0
     own = means.height - others.height

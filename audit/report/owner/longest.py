@@ -20,10 +20,8 @@ def longest(scene: Scene, capacity: int, beside: Beside, *, modelled: bool) -> t
         beside: with whom they were compared.
         modelled: whether the model fits so well that it may be spoken of.
     """
-    mine = (
-        scene.subjects()
-        .filter(scene.mine, pl.col("wait_s") > 0)
-        .sort("wait_s", "arrival_time", "job_id", "attempt", descending=[True, False, False, False])
+    mine = scene.subjects.filter(pl.col("wait_s") > 0).sort(
+        "wait_s", "arrival_time", "job_id", "attempt", descending=[True, False, False, False]
     )
     return tuple(
         _told(scene, row, capacity, beside, modelled=modelled)
@@ -55,14 +53,19 @@ def _meanwhile(scene: Scene, row: dict[str, Any], capacity: int) -> Meanwhile:
     begin, end = row["arrival_time"], row["start_time"]
     until = pl.col("end_time").fill_null(end).clip(upper_bound=end)
     since = pl.col("start_time").clip(lower_bound=begin)
-    ran = scene.attempts.filter(
-        pl.col("start_time") < end,
-        pl.col("end_time").is_null() | (pl.col("end_time") > begin),
-    ).select(
-        "user",
-        mine=scene.mine,
-        earlier=pl.col("arrival_time") <= begin,
-        held=(pl.col("size").fill_null(0) * (until - since)).cast(pl.Float64),
+    ran = (
+        scene.everybody.attempts.lazy()
+        .filter(
+            pl.col("start_time") < end,
+            pl.col("end_time").is_null() | (pl.col("end_time") > begin),
+        )
+        .select(
+            "user",
+            mine=scene.mine,
+            earlier=pl.col("arrival_time") <= begin,
+            held=(pl.col("size").fill_null(0) * (until - since)).cast(pl.Float64),
+        )
+        .collect()
     )
     room = float(capacity * (end - begin))
     others = ran.filter(~pl.col("mine"))

@@ -3,11 +3,10 @@
 from typing import Final
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, WALLTIMES_S, walltime_class
-from audit.metrics.choices import Gain, gains, hour_classes
+from audit.metrics.attempts.peers.waits import WALLTIMES, WALLTIMES_S
+from audit.metrics.choices import Gain, gains
 from audit.report.contents import Figure
 from audit.report.judgement.levels import corrected
 from audit.report.owner.attempts import Scene
@@ -41,8 +40,8 @@ def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...],
         zone: the cluster's, for hours.
         resamples: of the bootstrap.
     """
-    held = _classed(scene, zone)
-    own = held.filter("mine")
+    held = scene.everybody.classed(zone)
+    own = held.filter(scene.mine)
     if own.is_empty():
         return (), 0
     cell = (
@@ -54,7 +53,7 @@ def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...],
     alike = own.filter(pl.col("width") == cell["width"], pl.col("walltime") == cell["walltime"])
     hours = alike["hours"].value_counts(sort=True).sort("count", "hours", descending=[True, False])
     mine = {**cell, "hours": hours["hours"][0]}
-    others = held.filter(~pl.col("mine"), pl.col("user").is_not_null())
+    others = held.lazy().filter(~scene.mine, pl.col("user").is_not_null())
     found = {
         lever: _possible(lever, _gains(others, lever, mine, resamples), alike) for lever in _LEVERS
     }
@@ -63,26 +62,11 @@ def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...],
     return tuple(way for way in best if way is not None), tried
 
 
-def _classed(scene: Scene, zone: ZoneInfo) -> pl.DataFrame:
-    """The subjects of the period whose width and walltime are known, by their classes."""
-    held = scene.subjects().filter(
-        pl.col("width_class").is_not_null(), pl.col("walltime_s").is_not_null()
-    )
-    walltimes = np.array(WALLTIMES)[walltime_class(held["walltime_s"])]
-    return held.select(
-        *("user", "arrival_time", "wait_s", "occupancy_s"),
-        mine=scene.mine,
-        width="width_class",
-        walltime=pl.Series(walltimes, dtype=pl.String),
-        hours=hour_classes(held["arrival_time"], zone),
-    )
-
-
 def _gains(
-    others: pl.DataFrame, lever: str, mine: dict[str, str], resamples: int
+    others: pl.LazyFrame, lever: str, mine: dict[str, str], resamples: int
 ) -> tuple[Gain, ...]:
     alike = others.filter(pl.col(fixed) == mine[fixed] for fixed in _LEVERS[lever])
-    waits = alike.select("user", "arrival_time", "wait_s", label=lever)
+    waits = alike.select("user", "arrival_time", "wait_s", label=lever).collect()
     return gains(waits, mine[lever], _SEED, resamples)
 
 

@@ -14,6 +14,7 @@ from audit.report.contents import Contents
 from audit.store import database, queries
 from audit.store.database import Connection
 
+DEFAULT = Config()
 HEADER = "JobID|User|Account|Partition|State|Submit|Start|End|Timelimit|AllocTRES"
 HOUR = 3_600
 FIRST = 1_767_571_200  # 2026-01-05, a Monday, in UTC
@@ -51,12 +52,18 @@ def jobs(me: str, others: Sequence[str] = OTHERS, days: int = 30) -> str:
     )
 
 
-def audited(folder: Path, log: str) -> Path:
+def audited(folder: Path, log: str, config: Config = DEFAULT) -> Path:
     """The database of a log's audit."""
     file = folder / "jobs.txt"
     file.write_text(log, encoding="utf-8")
-    asked = Request(logs=[file], out=folder / "out", pdf=False, cluster="demo", pool_size=64)
-    return audit(asked, Config()).database
+    asked = Request(
+        logs=[file],
+        out=folder / "out",
+        pdf=False,
+        cluster="demo",
+        pool_size=None if config.clusters else 64,
+    )
+    return audit(asked, config).database
 
 
 def report(con: Connection) -> Contents:

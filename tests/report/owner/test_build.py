@@ -2,15 +2,15 @@
 
 import re
 from contextlib import closing
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from audit.config import Config
 from audit.model import Period
-from audit.report.owner.attempts import Beside, Scene
+from audit.report.owner.attempts import Beside, Everybody, Scene
 from audit.report.owner.build import build
 from audit.report.owner.contents import PARTS, OwnerContents
 from audit.report.owner.longest import longest
@@ -139,22 +139,20 @@ def test_one_side_of_two_would_tell_the_other() -> None:
             for k, at in enumerate((900, 900, 900, 900, 1_050))
         ),
     ]
-    whole = Scene(Who("user", "ann"), Period("all", 0, 9_000), frame(rows))
+    whole = scene_of(frame(rows))
     (wait,) = longest(whole, 100, Beside(whole), modelled=False)
     assert wait.meanwhile.others == pytest.approx(5 * 2 * 900 / (100 * 1_000))
     assert (wait.meanwhile.earlier, wait.meanwhile.later) == (None, None)
     late = frame([{**row, "arrival_time": 1_050} if row["job_id"] != "a" else row for row in rows])
     more = pl.concat([late, frame([{**row, "user": f"{row['user']}x"} for row in rows[1:]])])
-    of_both = replace(
-        whole,
-        attempts=more.with_columns(
-            arrival_time=pl.when(pl.col("user").str.ends_with("x"))
-            .then(900)
-            .otherwise("arrival_time")
-        ),
-    )
+    came_before = pl.when(pl.col("user").str.ends_with("x")).then(900)
+    of_both = scene_of(more.with_columns(arrival_time=came_before.otherwise("arrival_time")))
     (wait,) = longest(of_both, 100, Beside(of_both), modelled=False)
     assert wait.meanwhile.earlier == wait.meanwhile.later == pytest.approx(0.09)
+
+
+def scene_of(attempts: pl.DataFrame) -> Scene:
+    return Scene(Who("user", "ann"), Everybody(Period("all", 0, 9_000), attempts))
 
 
 def frame(rows: list[dict[str, object]]) -> pl.DataFrame:
@@ -179,6 +177,19 @@ def test_of_who_is_not_in_the_log_there_is_nothing_to_tell(ann: Connection) -> N
     made = page(ann, Who("user", "nobody"))
     assert made.parts == ()
     assert "no job of theirs ended in this period" in render.render_html(made)
+
+
+def test_usage_stands_beside_the_target_as_in_the_report(tmp_path: Path) -> None:
+    shares = {"annabella": 0.5, "beatrix": 0.5}
+    usage = {"users": shares, "operator": "relative"}
+    config = Config.model_validate({"clusters": ({"name": "demo", "usage": usage},)})
+    with closing(database.open_snapshot(audited(tmp_path, jobs("annabella"), config))) as con:
+        ((target,), none) = (page(con, who).targets for who in (ANN, Who("user", "cornelius")))
+        rows = {row.name: row for of in report(con).usages for row in of.users.rows}
+    assert (target.share, none) == (0.5, ())
+    assert (target.mean, target.now) == (rows["annabella"].mean, rows["annabella"].now)
+    assert 0.1 < target.mean < 0.2  # an eighth of the work, and one of seven users
+    assert target.days == 30
 
 
 def test_the_same_again_gives_the_same_bytes(ann: Connection) -> None:

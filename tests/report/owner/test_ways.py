@@ -7,7 +7,7 @@ import pytest
 
 from audit.model import Period
 from audit.periods import zone
-from audit.report.owner.attempts import Scene
+from audit.report.owner.attempts import Everybody, Scene
 from audit.report.owner.contents import Way
 from audit.report.owner.ways import _step, ways
 from audit.report.owner.who import Who
@@ -47,7 +47,7 @@ def scene(wait: Wait, ran: int = HOUR // 2) -> Scene:
         }
         for number, (user, width, walltime, hour, k, waited) in enumerate(rows)
     )
-    return Scene(Who("user", "ann"), Period("all", 0, 1 << 40), frame)
+    return Scene(Who("user", "ann"), Everybody(Period("all", 0, 1 << 40), frame))
 
 
 def found(wait: Wait, ran: int = HOUR // 2) -> dict[str, Way]:
