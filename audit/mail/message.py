@@ -75,7 +75,7 @@ class Part:
     verdict: str
     pool: str = ""  # where there are several
     answers: tuple[Answer, ...] = ()
-    both_true: str = ""
+    notes: tuple[str, ...] = ()
     advice: str = ""
     longest: tuple[str, ...] = ()
 
@@ -252,7 +252,7 @@ def _part(of: OwnerContents) -> Part:
         said.verdict(most, of.who),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
         said.answers(most, of.who) if most.attempts else (),
-        said.both_true(most),
+        tuple(note for note in (said.one_wait(most), said.both_true(most)) if note),
         said.best_way(most) if most.attempts else "",
         tuple(
             f"{wording.first_upper(said.long_title(wait, most, of.span.zone))}. "

@@ -35,6 +35,10 @@ _HOURS: Final = {
 _NOTABLE: Final = 0.1
 """A part of what was held from which on an equal share is spoken of."""
 _HALF: Final = 0.5
+_MUCH: Final = 1 / 3
+"""A part of all waiting from which on a single wait is spoken of."""
+_FEW: Final = 5
+"""Jobs; of fewer each makes much of all."""
 _LITTLE: Final = 0.001
 """A part of the pool below which nothing is counted."""
 
@@ -77,6 +81,18 @@ def verdict(of: OwnerPart, who: Who) -> str:
             f"{name} waits less than others with jobs alike: {wording.rough(ratio)} times as long."
         )
     return f"{name} does not wait longer than others with jobs alike, beyond chance."
+
+
+def one_wait(of: OwnerPart) -> str:
+    """Whether one wait makes much of all: then no figure speaks of the others."""
+    longest = of.longest[0].wait_s if of.longest else 0
+    if of.attempts < _FEW or longest < _MUCH * of.waited_s:
+        return ""
+    share = wording.rough_percent(longest / of.waited_s)
+    return (
+        f"One wait, of {wording.rough_duration(longest)}, makes {share} of all their waiting: look "
+        "at it first."
+    )
 
 
 def nothing(of: OwnerContents) -> str:

@@ -76,7 +76,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "of": of,
         "verdict": said.verdict(of, who),
         "answers": said.answers(of, who),
-        "both_true": said.both_true(of),
+        "notes": [note for note in (said.one_wait(of), said.both_true(of)) if note],
         "charts": page.pictures(chart for chart in charts if chart is not None),
         "waits": [(part, said.part_of_wait(part.key, who)) for part in of.parts if part.wait_s],
         "ways": [said.way(way, of) for way in of.ways],

@@ -4,6 +4,8 @@ from audit.report.contents import DEFAULT, Figure
 from audit.report.owner.contents import (
     PARTS,
     Ground,
+    LongWait,
+    Meanwhile,
     OwnerContents,
     OwnerPart,
     Placed,
@@ -49,3 +51,13 @@ def owner(who: Who = ANN, *parts: OwnerPart) -> OwnerContents:
     return OwnerContents(
         who, of.cluster, of.span, parts or (part(),), (), of.provenance, DEFAULT, seen=1_000
     )
+
+
+LONG = LongWait(
+    *("17", 1_790_900_000, 1_790_918_000, 5 * HOUR, 8, 4 * HOUR),
+    parts={"room": 3.0 * HOUR, "later": 2.0 * HOUR},
+    peer_wait_s=2.0 * HOUR,
+    overtaken_s=None,
+    meanwhile=Meanwhile(0.1, 0.6, 7, None, None),
+)
+"""A wait of 5 h."""

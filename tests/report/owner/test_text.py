@@ -14,7 +14,7 @@ from audit.report.owner.contents import (
 )
 from audit.report.owner.who import Who
 from audit.report.trend import Change, Estimate, Trend
-from tests.report.owner.sample import ANN, HOUR, owner, part
+from tests.report.owner.sample import ANN, HOUR, LONG, owner, part
 from tests.report.sample import figure
 
 LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
@@ -176,3 +176,14 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     early = replace(none, covered_days=1)
     assert "covers only 1 day of this period so far, too few" in text.nothing(early)
     assert text.short(early) == "user ann: only 1 day covered so far"
+
+
+@pytest.mark.parametrize(
+    ("hours", "attempts", "told"), [(200, 100, True), (100, 100, False), (200, 4, False)]
+)
+def test_one_wait_that_makes_most_of_all_is_told(hours: int, attempts: int, told: bool) -> None:
+    longest = replace(LONG, wait_s=hours * HOUR)
+    said = text.one_wait(replace(part(), attempts=attempts, longest=(longest,)))
+    expected = "One wait, of 8.3 d, makes 40 % of all their waiting: look at it first."
+    assert said == (expected if told else "")
+    assert text.one_wait(part()) == ""

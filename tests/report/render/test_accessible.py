@@ -11,8 +11,7 @@ from audit.report.owner.contents import Ground
 from audit.report.render import page as render
 from audit.report.render.owner import render_html as render_owner
 from tests.report import chromium
-from tests.report.owner.sample import ANN, owner, part
-from tests.report.render.test_owner import LONG
+from tests.report.owner.sample import ANN, LONG, owner, part
 from tests.report.sample import contents, pool
 
 pytestmark = [

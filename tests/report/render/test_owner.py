@@ -3,18 +3,9 @@
 import re
 from dataclasses import replace
 
-from audit.report.owner.contents import LongWait, Meanwhile
 from audit.report.owner.who import Who
 from audit.report.render.owner import _page, render_html
-from tests.report.owner.sample import ANN, HOUR, owner, part
-
-LONG = LongWait(
-    *("17", 1_790_900_000, 1_790_918_000, 5 * HOUR, 8, 4 * HOUR),
-    parts={"room": 3.0 * HOUR, "later": 2.0 * HOUR},
-    peer_wait_s=2.0 * HOUR,
-    overtaken_s=None,
-    meanwhile=Meanwhile(0.1, 0.6, 7, None, None),
-)
+from tests.report.owner.sample import ANN, LONG, owner, part
 
 
 def piece(html: str, begin: str, tag: str) -> str:
