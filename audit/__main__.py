@@ -24,6 +24,9 @@ def main() -> NoReturn:
             sys.stderr.flush()
             os._exit(ended[0])
 
+    from audit.files import memory
+
+    memory.give_back()
     from audit.cli import app
 
     try:

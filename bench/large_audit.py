@@ -25,6 +25,8 @@ from repeated_log import repeated_logs
 from run import machine
 from whole_audit import real_log
 
+from audit.files import memory
+
 SCALE = Path(__file__).parent.parent / "docs" / "scale.md"
 TITLE = "## Whole audits"
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
@@ -118,6 +120,7 @@ class _Stopwatch:
 
 def _measure(logs: list[Path], out: Path) -> Audit:
     """Audits logs in this process."""
+    memory.give_back()
     watch = _Stopwatch()
     for place, stage in STAGES.items():
         owner, name = _owner(place)

@@ -40,7 +40,6 @@ TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
     "cli/options": "cli/test_app",
     "cli/output": "cli/test_app",
-    "cluster/compute": "oneoff/test_audit",
     "cluster/identity": "oneoff/test_verify",
     "cluster/results": "nightly/test_run",
     "config/mail": "config/test_file",

@@ -14,9 +14,10 @@ from audit.cluster import charges, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.metrics.attempts import anatomy, performance, population, users
+from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.peers import stuck, waits
 from audit.metrics.attempts.resource_equality import resource_equality
-from audit.metrics.attempts.summary import KINDS, Options, summarise
+from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.model import OBSERVED, Period, Pool
 from audit.simulation import ownership
 from audit.simulation.advice.advise import advise
@@ -25,6 +26,7 @@ from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
 from audit.simulation.forward import forward_start_times
 from audit.simulation.parts import Effort, Told
+from audit.simulation.workload import Ints, Workload, workload_of_rows
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -110,7 +112,7 @@ def _tables(
         yield Rows("charge_result", period, compared.charges)
     ranked = ranking.of(fairshare, setting, (pool.policy for pool in setting.pools))
     for pool in setting.pools:
-        of_pool = charged.filter(pl.col("pool") == pool.name)
+        of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
             del charged
         jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
@@ -119,41 +121,77 @@ def _tables(
         yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
-        jobs = jobs.drop(_WRITTEN)
-        for period, seed in seeds.items():
-            covered = spans.covered(period, log)
-            yield from _of_period(jobs, pool, period, covered, setting, seed, chosen, ranked)
+        yield from _of_periods(jobs.drop(_WRITTEN), pool, setting, seeds, chosen, ranked, log)
 
 
-def _of_period(
+def _of_periods(
     jobs: pl.DataFrame,
     pool: Pool,
-    period: Period,
-    covered: tuple[int, int],
     setting: Setting,
-    seed: int,
+    seeds: Mapping[Period, int],
     chosen: config.Config,
     ranked: ownership.Fairshare,
+    log: Period,
 ) -> Iterator[Rows]:
-    """Figures of a pool, its groups, users and accounts in a period."""
+    """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
         keep_single=chosen.metrics.keep_single_job_users,
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
-        covered=covered,
     )
-    of_pool = {"pool": pl.lit(pool.name)}
-    observed = {**of_pool, "schedule": pl.lit(OBSERVED)}
-    held = population.in_period(jobs, period)
+    conserved = conservation_of(jobs, setting.now, options)
+    several = len(seeds) > 1
+    work = workload_of_rows(jobs, pool, setting.now, ranked) if several else None
+    for period, seed in seeds.items():
+        around = population.around(jobs, period)
+        covered = options._replace(covered=spans.covered(period, log))
+        yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
+        del around
+        yield from _modelled(jobs, pool, period, setting, seed, chosen, ranked, work)
+
+
+def _summed_up(
+    around: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    setting: Setting,
+    seed: int,
+    options: Options,
+    conserved: Row,
+) -> Iterator[Rows]:
+    """What the attempts around a period tell of a pool, its groups, users and accounts."""
+    observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
+    held = population.in_period(around, period)
     entities = {kind: users.by_entity(held, kind, options.tolerance_s) for kind in KINDS}
     del held
     for of_kind in entities.values():
         yield Rows("entity_result", period, of_kind.with_columns(**observed))
     summary = summarise(
-        jobs, pool, period, setting.now, setting.zone, seed, options, entities=entities
+        around,
+        pool,
+        period,
+        setting.now,
+        setting.zone,
+        seed,
+        options,
+        known=Known(entities, conserved),
     )
     yield Rows("summary_result", period, summary.with_columns(**observed))
+
+
+def _modelled(
+    jobs: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    setting: Setting,
+    seed: int,
+    chosen: config.Config,
+    ranked: ownership.Fairshare,
+    work: tuple[Workload, Ints] | None,
+) -> Iterator[Rows]:
+    """How well the policy of a pool explains a period, and what changes of it would do."""
+    of_pool = {"pool": pl.lit(pool.name)}
     fidelity = model_fidelity(
         jobs,
         pool,
@@ -161,6 +199,7 @@ def _of_period(
         setting.now,
         fairshare=ranked,
         tolerance_s=chosen.metrics.tolerance_s,
+        whole=work,
     )
     policy = {
         "order": pl.lit(pool.policy.order.value),

@@ -8,7 +8,7 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, Ints, workload_of_rows
+from audit.simulation.workload import NEVER, Ints, Workload, workload_of_rows
 
 
 def model_fidelity(
@@ -19,6 +19,7 @@ def model_fidelity(
     policy: Policy | None = None,
     fairshare: Fairshare = EQUAL_SHARES,
     tolerance_s: int = TOLERANCE_S,
+    whole: tuple[Workload, Ints] | None = None,
 ) -> pl.DataFrame:
     """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
 
@@ -34,13 +35,14 @@ def model_fidelity(
         policy: None: that of ``pool``.
         fairshare: how owners are ranked; see ``simulation.workload``.
         tolerance_s: who waited longer is looked at apart, s, ≥ 0.
+        whole: what ``workload_of_rows`` gave for the same; None works it out.
 
     Returns:
         Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
 
     Source: SPEC §5, *Model fidelity*.
     """
-    start = replayed_starts(described, pool, period, now, policy, fairshare)
+    start = replayed_starts(described, pool, period, now, policy, fairshare, whole)
     replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
     return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
 
@@ -52,15 +54,16 @@ def replayed_starts(
     now: int,
     policy: Policy | None = None,
     fairshare: Fairshare = EQUAL_SHARES,
+    whole: tuple[Workload, Ints] | None = None,
 ) -> Ints:
     """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
 
     Returns:
         One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
     """
-    whole, rows = workload_of_rows(described, pool, now, fairshare)
-    held = whole.arrival < (NEVER if period.whole_log else period.to_time)
-    work = whole.first(int(held.sum()))
+    known, rows = whole or workload_of_rows(described, pool, now, fairshare)
+    held = known.arrival < (NEVER if period.whole_log else period.to_time)
+    work = known.first(int(held.sum()))
     since = None if period.whole_log else period.from_time
     made = replay(work, pool.policy if policy is None else policy, from_time=since)
     start = np.where(work.queued, made.start, NEVER)

@@ -17,7 +17,7 @@ from audit.metrics.attempts.contention import (
     counted_resources,
     reserved_rows,
 )
-from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Pool, Standing
 from audit.simulation.limits import UNLIMITED, Limits, limits_of
@@ -137,10 +137,10 @@ def workload_of_rows(
     """As ``workload``, but with the row of each attempt in ``described`` instead of its key."""
     resources = counted_resources(pool)
     numbered = described.select(_READ).with_row_index("row")
-    held = _met(numbered.filter(pl.col("pool") == pool.name), now)
+    held = _met(only(numbered, pl.col("pool") == pool.name), now)
     reserved = reserved_rows(held)
     steps = capacity_steps(pool, held.filter(reserved))
-    held = held.filter(~reserved)
+    held = only(held, ~reserved)
     request = [held[name].fill_null(0).to_numpy().astype(np.int64) for name in resources]
     occupancy = _ints(held["occupancy"])
     one = len(resources) == 1
@@ -196,7 +196,10 @@ def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
     start = pl.col("start_time")
     return (
         described.with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"))
-        .filter(pl.col("standing") != Standing.NEVER_STARTED, pl.col("arrival_time").is_not_null())
+        .pipe(
+            only,
+            (pl.col("standing") != Standing.NEVER_STARTED) & pl.col("arrival_time").is_not_null(),
+        )
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
         .with_columns(
             open=running | pending,
@@ -206,7 +209,7 @@ def _met(described: pl.DataFrame, now: int) -> pl.DataFrame:
             .then(pl.max_horizontal("walltime_s", pl.lit(1)))
             .otherwise("occupancy_s"),
         )
-        .filter(pl.col("occupancy").is_not_null())
+        .pipe(only, pl.col("occupancy").is_not_null())
         .with_columns(end=start + pl.col("occupancy"))
     )
 

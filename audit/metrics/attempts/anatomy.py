@@ -49,7 +49,7 @@ from audit.metrics.attempts.contention import (
     reserved_rows,
 )
 from audit.metrics.attempts.lifetimes import time_order
-from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Decision, Limit, Pool, Standing
 
@@ -146,7 +146,7 @@ def _in_pool(
     turn = ~held_up(numbered.rename({"occupancy_s": "occupancy"}), limits)
     held = (
         numbered.with_columns(waits=waits & pl.Series(turn), leave=leaves)
-        .filter(runs | pl.col("waits"))
+        .pipe(only, runs | pl.col("waits"))
         .with_columns(
             arrival_time=pl.coalesce("arrival_time", "start_time"),
             end=ends.otherwise("end_time"),
@@ -154,7 +154,7 @@ def _in_pool(
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
     )
     inside = reserved_rows(held)
-    return held.filter(~inside), held.filter(inside)
+    return only(held, ~inside), held.filter(inside)
 
 
 def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> kernels.Parts:

@@ -100,7 +100,7 @@ def fidelity(
         ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
     ]
     for fst in FSTS:
-        counted = repeated(subjects.filter(in_totals(fst)))
+        counted = repeated(_of(subjects, in_totals(fst), f"miss_{fst}_s"))
         missed = counted[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
         for name, limit in limits.items():
             total = exact_sum(missed)
@@ -113,6 +113,12 @@ def fidelity(
 
 
 _Figure = tuple[str, float | None]
+
+
+def _of(subjects: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:
+    """These columns, and weights, of the attempts of which a condition holds."""
+    read = cs.by_name(*columns, WEIGHT, require_all=False)
+    return subjects.lazy().filter(condition).select(read).collect()
 
 
 def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
@@ -154,7 +160,7 @@ def _of_forward_starts(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure
     if "start_modelled" not in subjects.columns:
         return []
     has_forward = pl.col("start_modelled").is_not_null() & in_totals("strict")
-    known = repeated(subjects.filter(has_forward))
+    known = repeated(_of(subjects, has_forward, "start_modelled", "arrival_time", "wait_s"))
     waited = known.filter(pl.col("wait_s") > tolerance_s)
     return [
         (name, rank_correlation(*_modelled_and_observed(of)))

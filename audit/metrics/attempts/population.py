@@ -82,6 +82,15 @@ def ordered(frame: pl.DataFrame, *by: str) -> pl.DataFrame:
     return frame if _in_order(frame, by) else frame.sort(by, maintain_order=True)
 
 
+def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
+    """The rows of which a condition holds; where it does of all, the frame as it is.
+
+    A copy of a large one takes as much memory again.
+    """
+    holds = frame.select(condition.alias("holds"))["holds"].fill_null(value=False)
+    return frame if holds.all() else frame.filter(holds)
+
+
 def _in_order(frame: pl.DataFrame, by: Sequence[str]) -> bool:
     """Whether no row has to move."""
     tied = np.arange(max(frame.height - 1, 0))
@@ -115,15 +124,36 @@ def in_period(described: pl.DataFrame, period: Period) -> pl.DataFrame:
     to that of its arrival, or of its start where that is unknown, too. The whole log's period holds
     every attempt.
     """
+    return described if period.whole_log else only(described, _within(period))
+
+
+def around(described: pl.DataFrame, period: Period) -> pl.DataFrame:
+    """The attempts that belong to ``period``, and all that were there in it or beside any of these.
+
+    In their order. What they did to one another, and what their pool did in the period, needs no
+    others.
+    """
     if period.whole_log:
         return described
+    within = _within(period)
+    came = pl.coalesce("arrival_time", "start_time")
+    first = described.select(came.filter(within).min()).item()
+    since = period.from_time if first is None else min(first, period.from_time)
+    meanwhile = (came.fill_null(since) < period.to_time) & (
+        pl.col("end_time").fill_null(since) >= since
+    )
+    return only(described, within | meanwhile)
+
+
+def _within(period: Period) -> pl.Expr:
+    """Whether an attempt belongs to a period; null where nothing tells."""
     instant = pl.coalesce("end_time", "arrival_time", "start_time")
-    return described.filter(instant.is_between(period.from_time, period.to_time, closed="left"))
+    return instant.is_between(period.from_time, period.to_time, closed="left")
 
 
 def ended(described: pl.DataFrame) -> pl.DataFrame:
     """The subjects of metrics: attempts whose arrival, start and end are known."""
-    return described.filter(pl.col("standing") == Standing.ENDED)
+    return only(described, pl.col("standing") == Standing.ENDED)
 
 
 def occupied() -> pl.Expr:

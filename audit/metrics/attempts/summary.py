@@ -73,6 +73,15 @@ class Options(NamedTuple):
 DEFAULTS: Final = Options()
 
 
+class Known(NamedTuple):
+    """What need not be worked out again."""
+
+    entities: Mapping[users.Kind, pl.DataFrame]
+    """What ``users.by_entity`` gave for the period."""
+    conserved: Row
+    """What ``conservation_of`` gave for all attempts of the pool."""
+
+
 def summarise(
     described: pl.DataFrame,
     pool: Pool,
@@ -82,12 +91,13 @@ def summarise(
     seed: int,
     options: Options = DEFAULTS,
     *,
-    entities: Mapping[users.Kind, pl.DataFrame] | None = None,
+    known: Known | None = None,
 ) -> pl.DataFrame:
     """All figures of ``pool`` in ``period``.
 
     Args:
-        described: *all* attempts of the pool, with the columns that ``resource_equality`` and
+        described: *all* attempts of the pool, or those ``population.around`` the period where
+            all else is ``known``; with the columns that ``resource_equality`` and
             ``overtakes`` add; those of ``anatomy`` for parts of waits, that of ``peer_waits`` for
             who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
             fair start times: left out where they are missing.
@@ -97,7 +107,7 @@ def summarise(
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, made from the run's inputs.
         options: see there.
-        entities: what ``users.by_entity`` gave for the period; None works it out.
+        known: None works it out.
 
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
@@ -117,13 +127,18 @@ def summarise(
     rows += figures.of_anatomy(attempts, resamples)
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
     rows += figures.of_forward_starts(attempts, resamples)
-    conserved = conservation(described, now, options.count_never_started)
-    rows.append(row("re_conservation", "all", None, conserved, described.height))
+    rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(described, period, zone, seed, options.resamples, options.naming_resamples)
     for kind in KINDS:
-        of_kind = users.by_entity(held, kind) if entities is None else entities[kind]
+        of_kind = known.entities[kind] if known else users.by_entity(held, kind)
         rows += _nuwt(of_kind, kind, seed, options)
     return pl.DataFrame(rows, schema=SUMMARY_SCHEMA, orient="row")
+
+
+def conservation_of(described: pl.DataFrame, now: int, options: Options = DEFAULTS) -> Row:
+    """Whether resource equality is conserved over all attempts of a pool; args as ``summarise``."""
+    value = conservation(described, now, options.count_never_started)
+    return row("re_conservation", "all", None, value, described.height)
 
 
 def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:

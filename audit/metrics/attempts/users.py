@@ -26,7 +26,7 @@ import polars.selectors as cs
 
 from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
-from audit.metrics.attempts.population import gave_up_total
+from audit.metrics.attempts.population import gave_up_total, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -133,7 +133,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
     read = with_re.select(cs.by_name(*_READ, require_all=False), entity=pl.col(kind))
-    held = read.filter(subject | gave_up)
+    held = only(read, subject | gave_up)
     size = pl.col("size").fill_null(0)
     tusa = (pl.col("runtime_s") * size).filter(subject).sum()
     entities = (
@@ -165,7 +165,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
 def _unfairness(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
     """An entity's sums of unfairness; null where it has attempts, and the size of none is known."""
     sized = (pl.col("standing") == Standing.ENDED) & pl.col("size").is_not_null()
-    shares = _coded(held.filter(sized).select("entity", "re_unfairness"), entities)
+    shares = _coded(_of(held, sized, "re_unfairness"), entities)
     codes = shares["code"].cast(pl.Int64).to_numpy()
     unfairness = shares["re_unfairness"].to_numpy()
     known = np.bincount(codes, minlength=entities.height)
@@ -205,6 +205,11 @@ def _forward(held: pl.DataFrame) -> dict[str, pl.Expr]:
     return {name: pl.when(of.len() > 0).then(of.sum()) for name, of in values.items()}
 
 
+def _of(held: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:
+    """These columns, and the entity, of the attempts of which a condition holds."""
+    return held.lazy().filter(condition).select("entity", *columns).collect()
+
+
 def _coded(held: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
     """Adds ``code``, the number of each attempt's entity."""
     codes = entities.select("entity", "code")
@@ -225,7 +230,7 @@ def _wait_parts(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
     """
     if not set(WAIT_PARTS) <= set(held.columns):
         return [pl.Series(name, [None] * entities.height, pl.Float64) for name in WAIT_PARTS]
-    parts = _coded(held.filter(_taken_apart(held)), entities)
+    parts = _coded(_of(held, _taken_apart(held), *WAIT_PARTS), entities)
     codes = parts["code"].cast(pl.Int64).to_numpy()
     none = entities["taken_apart"] == 0
     sums = []
@@ -241,7 +246,7 @@ def _beside_peers(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]
         nothing = [None] * entities.height
         return [pl.Series(name, nothing, pl.Float64) for name in ("peer_ratio", "excess_wait_s")]
     has_peers = (pl.col("standing") == Standing.ENDED) & pl.col("peer_wait_s").is_not_null()
-    compared = _coded(held.filter(has_peers), entities)
+    compared = _coded(_of(held, has_peers, "wait_s", "peer_wait_s"), entities)
     codes = compared["code"].cast(pl.Int64).to_numpy()
     wait, peers, number = (
         pl.Series(np.bincount(codes, weights, entities.height).astype(np.float64))

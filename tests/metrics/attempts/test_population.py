@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import (
+    around,
     describe,
     ended,
     gave_up_total,
     gave_up_wait,
     in_period,
     occupied,
+    only,
 )
 from audit.model import DESCRIBED, Period, Pool, Resource
 from tests.naive import attempts as naive
@@ -124,3 +126,34 @@ def test_refuses_an_end_before_the_start() -> None:
 
 def test_nothing() -> None:
     assert describe(frame([]), [POOL]).schema == DESCRIBED
+
+
+def test_who_is_around_a_period() -> None:
+    attempts = frame(
+        [
+            record(0, 1, 9, 1),  # gone before anybody else came
+            record(0, 1, 12, 1),  # still there when the first of the period came
+            record(10, 25, 30, 1),  # of the period
+            record(18, 35, 45, 1),  # runs into it from within and ends later
+            record(40, 41, 42, 1),  # comes later
+        ]
+    )
+    described = describe(attempts, [POOL])
+    period = Period("part", 20, 40)
+    assert in_period(described, period)["line"].to_list() == [3]
+    assert around(described, period)["line"].to_list() == [2, 3, 4]
+    assert around(described, Period("all", 20, 40)) is described
+
+
+def test_many_periods_look_at_each_attempt_a_few_times() -> None:
+    jobs = [record(10 * k, 10 * k + 3, 10 * k + 9, 1) for k in range(1_000)]
+    described = describe(frame(jobs), [POOL])
+    months = [Period(f"part {k}", 100 * k, 100 * k + 100) for k in range(100)]
+    assert sum(around(described, month).height for month in months) < 2 * len(jobs)
+
+
+def test_nothing_is_copied_where_all_are_chosen() -> None:
+    described = describe(frame([record(0, 1, 2, 1), record(0, 1, 2, 0)]), [POOL])
+    assert only(described, pl.col("wait_s") == 1) is described
+    assert only(described, pl.col("size") > 0).height == 1
+    assert only(described, pl.Series([False, True])).height == 1

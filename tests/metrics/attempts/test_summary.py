@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.performance import overtakes
-from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.population import around, describe, in_period
 from audit.metrics.attempts.resource_equality import overall, resource_equality
-from audit.metrics.attempts.summary import SUMMARY_SCHEMA, Options, summarise
+from audit.metrics.attempts.summary import (
+    KINDS,
+    SUMMARY_SCHEMA,
+    Known,
+    Options,
+    conservation_of,
+    summarise,
+)
+from audit.metrics.attempts.users import by_entity
 from audit.model import Period, Pool, Resource
 from tests.naive import attempts as naive
 from tests.naive.anatomy import NAMES as PARTS
@@ -186,6 +194,25 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
     assert (first["utilization"], second["utilization"]) == (1.0, 0.5)
     assert first["loss_of_capacity"] == 0.0
     assert second["re_unfairness"] == 50.0  # B: deserved 50·2 + 50·4, consumed 200; /2
+
+
+@given(workloads(), st.integers(0, 40), st.integers(1, 40))
+@settings(max_examples=50)
+def test_a_period_needs_no_attempts_but_those_around_it(
+    attempts: pl.DataFrame, begin: int, length: int
+) -> None:
+    # where no arrival is known nobody can say what waited, which is not a matter of the period
+    known = attempts.filter(pl.coalesce("submit_time", "eligible_time").is_not_null())
+    described = overtakes(resource_equality(describe(known, [POOL]), NOW))
+    whole = anatomy(described, POOL, NOW).with_columns(peer_wait_s=pl.col("wait_s") / 2 + 1)
+    period = Period("part", EPOCH + begin, EPOCH + begin + length)
+    held = around(whole, period)
+    found = Known(
+        {kind: by_entity(in_period(held, period), kind) for kind in KINDS},
+        conservation_of(whole, NOW),
+    )
+    of_period = (POOL, period, NOW, BERLIN, 1, QUICK)
+    assert summarise(held, *of_period, known=found).equals(summarise(whole, *of_period))
 
 
 def test_what_the_pool_did_is_of_the_time_that_the_log_speaks_of() -> None:

@@ -87,7 +87,8 @@ def of_peers(
     """Rows of the summary about each user and account whose attempts have peers.
 
     Args:
-        with_peers: *all* attempts of one pool, with what ``peer_waits`` adds.
+        with_peers: *all* attempts of one pool, or those ``population.around`` the period, with
+            what ``peer_waits`` adds.
         period: whose attempts are subjects.
         zone: the cluster's, for days.
         seed: of the bootstrap.
@@ -160,7 +161,7 @@ def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInf
         .cast(pl.Int64)
     )
     held = ended(in_period(marked, period)).filter(pl.col("peer_wait_s").is_not_null())
-    origin = with_peers.select(local.min()).item()
+    origin = in_period(with_peers, period).select(local.min()).item()
     return held.with_columns(day=local - origin)
 
 

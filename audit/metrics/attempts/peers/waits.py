@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.anatomy import COLUMNS
 from audit.metrics.attempts.lifetimes import time_order
-from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.population import only, ordered
 from audit.model import Period, Standing
 
 Ints = NDArray[np.int64]
@@ -64,7 +64,7 @@ def peer_waits(with_parts: pl.DataFrame, periods: Sequence[Period]) -> pl.DataFr
     """
     judged = with_parts[COLUMNS[0]].is_not_null() & with_parts["user"].is_not_null()
     numbered = with_parts.select(READ).with_row_index("row")
-    held = numbered.filter(judged).pipe(ordered, "arrival_time")
+    held = only(numbered, judged).pipe(ordered, "arrival_time")
     alike = Alike(held)
     out = np.full(held.height, np.nan)
     for cut, mine in by_period(held, periods):

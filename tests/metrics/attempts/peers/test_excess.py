@@ -56,6 +56,25 @@ def days(user: str, waits: list[int], number: int = 12, **more: Any) -> list[Rec
     ]
 
 
+def test_days_are_counted_from_the_first_arrival_of_the_period() -> None:
+    """What was long before a period changes no interval of it."""
+    late = [{**one, "submit_time": one["submit_time"] + 100 * DAY} for one in days("ann", [5, 50])]
+    late = [
+        {
+            **one,
+            "start_time": one["start_time"] + 100 * DAY,
+            "end_time": one["end_time"] + 100 * DAY,
+        }
+        for one in late
+    ]
+    month = Period("month", 100 * DAY, 130 * DAY)
+    peer_waits: list[float | None] = [10.0] * len(late)
+    alone = figures(late, peer_waits, period=month)
+    after = figures([ended(0, 9, 10, 1, "ann"), *late], [1.0, *peer_waits], period=month)
+    assert alone["excess_wait", "ann"][1] is not None
+    assert after == alone
+
+
 def test_sums_and_ratios_by_hand() -> None:
     records = [
         ended(0, 30, 31, 1),
