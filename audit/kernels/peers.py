@@ -69,6 +69,15 @@ def slide(
     high = 0.0
     low = 0.0
     for i in range(len(kind)):
+        if i > 0 and kind[i] != kind[i - 1]:  # nothing that was rounded there matters here
+            for k in range(first, last):
+                count[user[k]] = 0
+                total[user[k]] = 0
+            first = last
+            peers = 0
+            users = 0
+            high = 0.0
+            low = 0.0
         while last < len(kind) and kind[last] == kind[i] and arrival[last] <= arrival[i] + reach:
             if is_peer[last]:
                 before = mean_of(count, total, user[last])
@@ -79,7 +88,7 @@ def slide(
                 high, low = two_sum(high, low, mean_of(count, total, user[last]))
                 high, low = two_sum(high, low, -before)
             last += 1
-        while kind[first] != kind[i] or arrival[first] < arrival[i] - reach:
+        while arrival[first] < arrival[i] - reach:
             if is_peer[first]:
                 before = mean_of(count, total, user[first])
                 peers -= 1

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.kernels.peers import mean_peer_waits
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.peers.waits import peer_waits
 from audit.metrics.attempts.population import describe
@@ -177,6 +179,23 @@ def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.D
     moved = parts.with_columns(pl.col("^.*_time$") + 1_000, "x" + pl.col("user"))
     again = peer_waits(moved, ALL).sort("line")
     assert again["peer_wait_s"].equals(before["peer_wait_s"])
+
+
+def test_those_of_another_kind_change_not_even_the_last_bit() -> None:
+    """In which order kinds are gone through is left to chance."""
+    random = np.random.default_rng(4)
+    kind = np.repeat([0, 1], 300)
+    arrival = np.tile(np.sort(random.integers(0, 20 * DAY, 300)), 2)
+    wait = random.integers(0, 10_000, 600) * np.where(kind == 0, 10**12, 1)
+    user = random.integers(0, 7, 600)
+
+    def of(rows: slice) -> list[float]:
+        out = np.full(600, np.nan)[rows]
+        held = (kind[rows], arrival[rows], wait[rows], user[rows], np.full(600, True)[rows])
+        mean_peer_waits(*held, DAY, (3, 2), out)
+        return [float(mean) for mean in out]
+
+    assert of(slice(None))[300:] == of(slice(300, None))
 
 
 def test_none_at_all() -> None:
