@@ -37,7 +37,7 @@ test-slow: setup test-programs ## the tests that take minutes
 
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages
-	@$(PY) -m pytest -m slurm
+	@$(PY) -m pytest -m slurm tests/slurm
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
 	@.ci/test-fresh

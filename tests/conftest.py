@@ -1,10 +1,13 @@
 """Hypothesis repeats itself, real logs are read where they are to be had."""
 
+import functools
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from audit.report.render import page, sandbox
@@ -22,6 +25,21 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for minutes begins first; the others go by meanwhile."""
     items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: it is not looked through for garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_read_once() -> Iterator[None]:
+    """A command within the process of a test: of each option it is read once what it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -61,4 +79,5 @@ def pytest_unconfigure() -> None:
     report on stderr as leaked; that fairaudit itself leaves nothing is tested in a process of its
     own (tests/store/test_database.py).
     """
+    gc.unfreeze()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -1,6 +1,7 @@
 """Small workloads with everything in them that real logs have, and more of it."""
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -28,6 +29,17 @@ EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""
 NOW = EPOCH + 60
 """When these logs were taken; no attempt that has ended ends later."""
+
+
+@functools.lru_cache(None, typed=True)
+def _strategy(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+def sampled(values: Sequence[Any]) -> st.SearchStrategy[Any]:
+    """``st.sampled_from``, made once: within a strategy, to make it takes longer than to draw."""
+    return _strategy(*values)
+
 
 _instants = st.integers(0, 30)
 _lengths = st.sampled_from([0, 0, 1, 2, 3, 7, 15, 30])
@@ -68,15 +80,15 @@ def ended(
 def _record(draw: st.DrawFn, only_ended: bool) -> dict[str, Any]:
     standing = "ended" if only_ended else draw(_standings)
     submit = EPOCH + draw(_instants)
-    start = max(submit + draw(_lengths) - draw(st.sampled_from([0, 0, 0, 2])), EPOCH)
+    start = max(submit + draw(_lengths) - draw(sampled([0, 0, 0, 2])), EPOCH)
     end = min(start, NOW) + min(draw(_lengths), max(NOW - start, 0))
     record: dict[str, Any] = {
-        "submit_time": draw(st.sampled_from([submit, submit, submit, submit, None])),
-        "eligible_time": draw(st.sampled_from([None, None, submit + 1, submit + 5])),
+        "submit_time": draw(sampled([submit, submit, submit, submit, None])),
+        "eligible_time": draw(sampled([None, None, submit + 1, submit + 5])),
         "cpus": draw(_sizes),
         "user": draw(_names),
-        "account": draw(st.sampled_from([None, "physics", "history"])),
-        "suspended_s": draw(st.sampled_from([None, None, 0, 2, 100])),
+        "account": draw(sampled([None, "physics", "history"])),
+        "suspended_s": draw(sampled([None, None, 0, 2, 100])),
         "state": "PENDING" if standing == "pending" else "COMPLETED",
     }
     if only_ended and record["eligible_time"] is None:
@@ -124,14 +136,14 @@ def charged(draw: st.DrawFn, unit: int = 1, begin: int = EPOCH, most: int = 14) 
     for _ in range(draw(st.integers(0, most))):
         start = draw(st.integers(0, 60))
         end = min(start + draw(_lengths), 60)
-        life = draw(st.sampled_from(["ended"] * 5 + ["running", "never_started"]))
+        life = draw(sampled(["ended"] * 5 + ["running", "never_started"]))
         rows.append(
             {
                 "user": draw(_names),
-                "account": draw(st.sampled_from([None, "physics", "history"])),
+                "account": draw(sampled([None, "physics", "history"])),
                 "start_time": None if life == "never_started" else begin + start * unit,
                 "end_time": None if life == "running" else begin + end * unit,
-                "penalty": draw(st.sampled_from([0.0, 0.1, 0.3, 1.0, 1 / 3, 2**-40, 64.0])),
+                "penalty": draw(sampled([0.0, 0.1, 0.3, 1.0, 1 / 3, 2**-40, 64.0])),
             }
         )
     return pl.DataFrame(rows, schema=CHARGED)
@@ -154,16 +166,16 @@ def policies(
         intervals: whether there may be passes only every so often.
     """
     orders = [one for one in Order if slurm or one is not Order.multifactor]
-    order = draw(st.sampled_from(orders)) if order is None else order
-    backfill = draw(st.sampled_from(list(Backfill))) if backfill is None else backfill
-    every = draw(st.sampled_from([None, None, 1, 2, 5])) if intervals else None
+    order = draw(sampled(orders)) if order is None else order
+    backfill = draw(sampled(list(Backfill))) if backfill is None else backfill
+    every = draw(sampled([None, None, 1, 2, 5])) if intervals else None
     if backfill not in LIMITED:
         return Policy(order, backfill, interval_s=every)
-    depth = draw(st.sampled_from([None, None, None, 1, 2, 3]))
-    window = draw(st.sampled_from([None, None, None, 1, 3, 8]))
+    depth = draw(sampled([None, None, None, 1, 2, 3]))
+    window = draw(sampled([None, None, None, 1, 3, 8]))
     reservations = None
     if backfill is Backfill.conservative_replan:
-        reservations = draw(st.sampled_from([None, None, 1, 2, 3]))
+        reservations = draw(sampled([None, None, 1, 2, 3]))
     return Policy(order, backfill, depth, window, every, reservations)
 
 
@@ -186,21 +198,22 @@ TREE = {
     "dot": ("", 10),
 }
 """A share tree: parent and share of each node, None: fairshare=parent."""
+_trees = st.sampled_from([None, TREE])
 
 
 @st.composite
 def rankings(draw: st.DrawFn) -> Ranking:
     """How owners are ranked: mostly in windows, without a tree only by ``absolute``."""
-    tree = draw(st.sampled_from([None, TREE]))
-    operator = "absolute" if tree is None else draw(st.sampled_from(OPERATORS))
+    tree = draw(_trees)
+    operator = "absolute" if tree is None else draw(sampled(OPERATORS))
     return Ranking(
-        draw(st.sampled_from([1, 3, 7])),
+        draw(sampled([1, 3, 7])),
         draw(st.integers(1, 3)),
-        draw(st.sampled_from([0.0, 0.5, 0.75, 2.0])),
-        draw(st.sampled_from([None, None, 2, 30])),
+        draw(sampled([0.0, 0.5, 0.75, 2.0])),
+        draw(sampled([None, None, 2, 30])),
         operator,
         tree,
-        draw(st.sampled_from([1, 5, 300])),
+        draw(sampled([1, 5, 300])),
         draw(slurms()),
     )
 
@@ -215,23 +228,24 @@ PARENTS = {
     "dot": ("", 2),
 }
 """One in which an account has no share of its own."""
+_slurm_trees = st.sampled_from([multifactor.EVEN, TREE, TIES, PARENTS])
 
 
 @st.composite
 def slurms(draw: st.DrawFn) -> multifactor.Slurm:
     """How slurmctld is configured."""
-    reset = draw(st.sampled_from(["none", "none", "daily"]))
+    reset = draw(sampled(["none", "none", "daily"]))
     return multifactor.Slurm(
-        tree=draw(st.sampled_from([multifactor.EVEN, TREE, TIES, PARENTS])),
-        half_life=draw(st.sampled_from([2, 30, 1000] + [0] * (reset == "daily"))),
-        period=draw(st.sampled_from([1, 3, 5, 60])),
-        phase=draw(st.sampled_from([0, 1, 7])),
+        tree=draw(_slurm_trees),
+        half_life=draw(sampled([2, 30, 1000] + [0] * (reset == "daily"))),
+        period=draw(sampled([1, 3, 5, 60])),
+        phase=draw(sampled([0, 1, 7])),
         reset=reset,
-        age=draw(st.sampled_from([0.0, 10.0, 1000.0])),
-        max_age=draw(st.sampled_from([3.0, 40.0])),
-        fairshare=draw(st.sampled_from([0.0, 10.0, 1000.0])),
-        algorithm=draw(st.sampled_from(["fair_tree", "fair_tree", "classic"])),
-        dampening=draw(st.sampled_from([1.0, 3.0])),
+        age=draw(sampled([0.0, 10.0, 1000.0])),
+        max_age=draw(sampled([3.0, 40.0])),
+        fairshare=draw(sampled([0.0, 10.0, 1000.0])),
+        algorithm=draw(sampled(["fair_tree", "fair_tree", "classic"])),
+        dampening=draw(sampled([1.0, 3.0])),
     )
 
 
@@ -265,7 +279,7 @@ def logs(
         zero: whether some take no time.
         limited: whether there may be limits and windows.
     """
-    count = draw(st.sampled_from([1, 1, 2, 3])) if resources is None else resources
+    count = draw(sampled([1, 1, 2, 3])) if resources is None else resources
     capacity = tuple(draw(st.integers(1, 5)) for _ in range(count))
     jobs = []
     for arrival in sorted(draw(st.lists(_arrivals, max_size=most))):
@@ -293,11 +307,11 @@ def logs(
                 open=fate in ("open", "pending"),
                 no_estimate=fate in ("open", "pending") and walltime is None,
                 preempted=fate == "preempted",
-                owner=draw(st.sampled_from(["ann", "bob", "bob", "cem", "dot"])),
-                charge=draw(st.sampled_from([0, 1, 1, 2, 5])),
-                used=draw(st.sampled_from([0, 1, 2, 5])),
-                fixed=draw(st.sampled_from([0.0, 0.0, 3.5, 500.0, -20.0])),
-                tier=draw(st.sampled_from([1, 1, 1, 1, 2])),
+                owner=draw(sampled(["ann", "bob", "bob", "cem", "dot"])),
+                charge=draw(sampled([0, 1, 1, 2, 5])),
+                used=draw(sampled([0, 1, 2, 5])),
+                fixed=draw(sampled([0.0, 0.0, 3.5, 500.0, -20.0])),
+                tier=draw(sampled([1, 1, 1, 1, 2])),
             )
         )
     steps = () if plain else draw(_steps(capacity))
@@ -308,7 +322,7 @@ def logs(
 @st.composite
 def _limited(draw: st.DrawFn, log: Log) -> Log:
     """The same with at most two limits, per owner or for all, and at most two windows."""
-    kinds = draw(st.lists(st.sampled_from(["owner", "owner", "all"]), max_size=2))
+    kinds = draw(st.lists(sampled(["owner", "owner", "all"]), max_size=2))
     owners = sorted({job.owner for job in log.jobs})
     most = tuple(
         (f"{k} {name}", draw(st.integers(0, 4)) if kind == "all" else bound)
@@ -316,17 +330,17 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
         for bound in [draw(st.integers(1, 3))]
         for name in (owners if kind == "owner" else [""])
     )
-    period = draw(st.sampled_from([2, 7, 12]))
+    period = draw(sampled([2, 7, 12]))
     hours = st.frozensets(st.integers(0, period - 1), max_size=period)
     shut = draw(st.lists(hours, max_size=2))
     jobs = []
     for job in log.jobs:
         counts = []
         for k, kind in enumerate(kinds):
-            amount = draw(st.sampled_from([0, 1, 1, 1, 2]))
+            amount = draw(sampled([0, 1, 1, 1, 2]))
             if amount:
                 name = f"{k} {job.owner if kind == 'owner' else ''}"
-                counts.append((name, amount, draw(st.sampled_from([True] * 5 + [False]))))
+                counts.append((name, amount, draw(sampled([True] * 5 + [False]))))
         windows = [k for k in range(len(shut)) if draw(st.booleans())]
         jobs.append(job._replace(counts=tuple(counts), windows=tuple(windows)))
     return log._replace(
@@ -336,6 +350,7 @@ def _limited(draw: st.DrawFn, log: Log) -> Log:
     )
 
 
+@functools.cache
 def _requests(amount: int) -> st.SearchStrategy[int]:
     """Often small or all there is, at times nothing or more than there is."""
     return st.sampled_from([0, 1, 1, 1, 2, 2, max(amount - 1, 0), amount, amount, amount + 1])
@@ -346,7 +361,7 @@ def _steps(draw: st.DrawFn, capacity: tuple[int, ...]) -> tuple[Step, ...]:
     """Changes of a capacity that never falls below nothing."""
     steps = []
     had = capacity
-    times = draw(st.sampled_from([0, 0, 1, 2]))
+    times = draw(sampled([0, 0, 1, 2]))
     for time in sorted(draw(st.integers(-1, 25)) for _ in range(times)):
         has = tuple(max(amount + draw(st.integers(-3, 2)), 0) for amount in had)
         change = tuple(now - before for now, before in zip(has, had, strict=True))
@@ -543,24 +558,24 @@ _reasons = st.sampled_from(["Priority", "Resources", "None", None, None, None, N
 @st.composite
 def _row(draw: st.DrawFn) -> dict[str, Any]:
     submit = EPOCH + draw(_arrivals)
-    eligible = draw(st.sampled_from([None, None, submit, submit + 1, submit + 4]))
-    start = submit + draw(_delays) - draw(st.sampled_from([0, 0, 0, 0, 1]))  # clocks differ
+    eligible = draw(sampled([None, None, submit, submit + 1, submit + 4]))
+    start = submit + draw(_delays) - draw(sampled([0, 0, 0, 0, 1]))  # clocks differ
     occupancy = draw(_occupancies)
     record = {
         "submit_time": submit,
         "eligible_time": eligible,
         "walltime_s": draw(_walltimes),
-        "cpus": draw(st.sampled_from([None, 0, 1, 1, 2, 2, 3, 4, 5, 6])),
-        "nodes": draw(st.sampled_from([None, 1, 1, 2, 3, 4])),
-        "gpus": draw(st.sampled_from([None, 0, 0, 1, 2])),
+        "cpus": draw(sampled([None, 0, 1, 1, 2, 2, 3, 4, 5, 6])),
+        "nodes": draw(sampled([None, 1, 1, 2, 3, 4])),
+        "gpus": draw(sampled([None, 0, 0, 1, 2])),
         "user": draw(_names),
         "priority": draw(_priorities),
         "reason": draw(_reasons),
-        "reservation": draw(st.sampled_from([None] * 9 + ["", "course"])),
-        "suspended_s": draw(st.sampled_from([None, None, 0, 2])),
+        "reservation": draw(sampled([None] * 9 + ["", "course"])),
+        "suspended_s": draw(sampled([None, None, 0, 2])),
         "state": "COMPLETED",
     }
-    match draw(st.sampled_from(["ended"] * 14 + ["preempted", "running", "pending", "never", "?"])):
+    match draw(sampled(["ended"] * 14 + ["preempted", "running", "pending", "never", "?"])):
         case "ended":
             record |= {"start_time": start, "end_time": start + occupancy}
         case "preempted":

@@ -1,6 +1,7 @@
 """The house itself: how large its folders, files and functions are, and that tests mirror them."""
 
 import ast
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,7 @@ def modules(folder: str) -> list[Path]:
     )
 
 
+@functools.cache
 def tree(path: Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
@@ -129,8 +131,13 @@ def dotted(path: Path) -> str:
     return ".".join(path.with_suffix("").parts)
 
 
-def imported(path: Path) -> Iterator[str]:
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
     """The modules, or names in modules, that a module imports anywhere."""
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -58,6 +58,20 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def audited(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel has audited, into ``first``; and an empty ``home``."""
+    folder = tmp_path_factory.mktemp("audited")
+    (folder / "home").mkdir()
+    (folder / "small.swf").write_text(small_log())
+    run(*audit(site), "--out", "first", cwd=folder, HOME=str(folder / "home"))
+    return folder
+
+
+def audit(site: Path) -> tuple[str | Path, ...]:
+    return (site / "bin" / "fairaudit", "audit", "small.swf", *no_pdf())
+
+
 def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
@@ -107,16 +121,12 @@ def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
     assert "audit" in run(site / "bin" / "fairaudit", "--help", cwd=tmp_path)
 
 
-def test_it_audits_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
-    log = tmp_path / "small.swf"
-    log.write_text(small_log())
-    audit: tuple[str | Path, ...] = (site / "bin" / "fairaudit", "audit", log, "--out", "out")
-    run(*audit, *no_pdf(), cwd=tmp_path)
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+def test_it_audits_from_the_wheel_alone(audited: Path) -> None:
+    page = (audited / "first" / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
-    assert (tmp_path / "out" / "audit.duckdb").exists()
+    assert (audited / "first" / "audit.duckdb").exists()
     if not no_pdf():
-        assert (tmp_path / "out" / "report.pdf").read_bytes().startswith(b"%PDF-")
+        assert (audited / "first" / "report.pdf").read_bytes().startswith(b"%PDF-")
 
 
 READ_ONLY = """
@@ -129,22 +139,15 @@ exec "$@"
 """Runs a command where two folders cannot be written to, not even by root."""
 
 
-def test_nothing_is_compiled_or_missing_in_a_read_only_container(
-    site: Path, tmp_path: Path
-) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    (tmp_path / "small.swf").write_text(small_log())
-    log = tmp_path / "small.swf"
-    audit: tuple[str | Path, ...] = (site / "bin" / "fairaudit", "audit", log, *no_pdf())
-    run(*audit, "--out", "first", cwd=tmp_path, HOME=str(home))
+def test_nothing_is_compiled_or_missing_in_a_read_only_container(site: Path, audited: Path) -> None:
+    home = audited / "home"
     before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
     inside: tuple[str | Path, ...] = ("unshare", "--mount", "sh", "-c", READ_ONLY, "sh", site, home)
     if subprocess.run((*inside, "true"), capture_output=True, check=False).returncode:
         pytest.skip("folders can be made read-only by root alone")
-    run(*inside, *audit, "--out", "second", cwd=tmp_path, HOME=str(home))
+    run(*inside, *audit(site), "--out", "second", cwd=audited, HOME=str(home))
     for name in ("report.html", *(() if no_pdf() else ("report.pdf",))):
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+        assert (audited / "first" / name).read_bytes() == (audited / "second" / name).read_bytes()
     assert before == {path: path.stat().st_mtime_ns for path in site.rglob("*")}
     assert not list(home.iterdir())
 

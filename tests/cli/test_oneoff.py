@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,10 +13,26 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from audit.config import Config
+from audit.oneoff.audit import Request, audit
 from tests.cli.command import Run, left_in
 from tests.logs import busy, line, log, starving, write
+from tests.shared import once
 
 pytestmark = pytest.mark.usefixtures("short_paper")
+
+
+def _audited(folder: Path) -> None:
+    log_path = write(folder / "a.swf", busy(60))
+    audit(Request(logs=[log_path], out=folder / "fairaudit-out", pdf=False), Config())
+
+
+@pytest.fixture
+def audited(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    """The database of an audit of a.swf that was made without a PDF in this folder."""
+    made = once(tmp_path_factory, "audited-busy", _audited)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "fairaudit-out" / "audit.duckdb"
 
 
 def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
@@ -175,29 +192,23 @@ def opened_elsewhere(path: Path, *, read_only: bool) -> Iterator[subprocess.Pope
         yield other
 
 
-def test_a_locked_database(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy())
-    run("audit", "a.swf", "--no-pdf")
-    path = tmp_path / "fairaudit-out" / "audit.duckdb"
-    before = path.read_bytes()
-    with opened_elsewhere(path, read_only=False) as other:
+def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
+    before = audited.read_bytes()
+    with opened_elsewhere(audited, read_only=False) as other:
         done = run("audit", "a.swf", "--no-pdf", check=75)
         assert "another run or reader has this database open" in done.stderr
         assert run("sql", "SELECT 1", check=75).stdout == ""
         other.communicate("\n")
-    assert path.read_bytes() == before
+    assert audited.read_bytes() == before
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
     run("audit", "a.swf", "--no-pdf")
 
 
-def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy())
-    run("audit", "a.swf", "--no-pdf")
-    path = tmp_path / "fairaudit-out" / "audit.duckdb"
-    with opened_elsewhere(path, read_only=True) as reader:
+def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path, audited: Path) -> None:
+    with opened_elsewhere(audited, read_only=True) as reader:
         write(tmp_path / "a.swf", busy(50))
         run("audit", "a.swf", "--no-pdf")
-        assert reader.communicate("\n")[0] == "40\n"
+        assert reader.communicate("\n")[0] == "60\n"
     new = run("sql", "SELECT count(*) AS n FROM job_fairness", "--format", "json")
     assert new.stdout == '[{"n":50}]\n'
 
@@ -265,9 +276,8 @@ def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
 
 
+@pytest.mark.usefixtures("audited")
 def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None:
-    write(tmp_path / "a.swf", busy(60))
-    run("audit", "a.swf", "--no-pdf")
     before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
     script = (
         "import os, signal\n"

@@ -49,12 +49,14 @@ def _withheld(log: Log, rule: Rule, tolerance: int, ready: dict[int, int]) -> di
     found: dict[int, str] = {}
     for t in sorted({*instants(log), *passes(log, rule)}):
         aside = {k for k, first in ready.items() if t > first + tolerance}
+        limits = seen(always_open, rule, t, aside)
+        windows = seen(unlimited, rule, t, aside)
         for k, first in ready.items():
             start = log.jobs[k].start
             if first < t and (start is None or t < start):
-                if not seen(always_open, rule, t, aside).allowed(k):
+                if not limits.allowed(k):
                     found[k] = "limit"
-                elif not seen(unlimited, rule, t, aside).allowed(k):
+                elif not windows.allowed(k):
                     found.setdefault(k, "window")
     return found
 

@@ -6,6 +6,7 @@ a simulation from its snapshot. Nothing here is shared with the package. The oth
 in ``tests.naive.attempts``.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -97,6 +98,10 @@ class Log(NamedTuple):
                 for unit in range(mine[0].units)
             )
         )
+
+
+Span = tuple[Job, int, int, bool]
+"""An attempt, when it started and ends, and whether it has ended by now."""
 
 
 class Ranking(NamedTuple):
@@ -337,9 +342,10 @@ class Pool:
         """
         changes = self.changes()
         job = self.log.jobs[k]
+        beside_plans = functools.cache(self.beside_plans)
         for s in [after, *(instant for instant in changes if instant > after)]:
             looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
-            if all(fits(job.request, self.beside_plans(t)) for t in looked_at):
+            if all(fits(job.request, beside_plans(t)) for t in looked_at):
                 return s
         return None
 
@@ -350,10 +356,11 @@ class Pool:
             return self.earliest(k, after)
         origin = min(job.arrival for job in self.log.jobs)
         job, changes = self.log.jobs[k], self.changes()
+        beside_plans = functools.cache(self.beside_plans)
         for change in [after, *(instant for instant in changes if instant > after)]:
             s = change + -(change - origin) % every
             looked_at = [s, *(t for t in changes if s < t < s + job.estimate)]
-            if all(fits(job.request, self.beside_plans(t)) for t in looked_at):
+            if all(fits(job.request, beside_plans(t)) for t in looked_at):
                 return s
         return None
 
@@ -362,6 +369,8 @@ class Pool:
     def in_order(self) -> list[int]:
         """The queue; ties go by arrival, submit, sequence, which is the order of numbers."""
         jobs = self.log.jobs
+        if not self.queue:
+            return []
 
         def key(k: int) -> Fraction | int | float:
             job = jobs[k]
@@ -394,13 +403,14 @@ class Pool:
             return sorted(sorted(self.queue), key=place)
         if self.rule.order in TURNS:
             owner = {k: self.log.jobs[k].owner for k in self.queue}
-            turns = {name: TURNS[self.rule.order](self, name) for name in set(owner.values())}
-            return sorted(sorted(self.queue), key=lambda k: _last_first(turns[owner[k]]))
+            turn = TURNS[self.rule.order](self)
+            turns = {name: _last_first(turn(name)) for name in set(owner.values())}
+            return sorted(sorted(self.queue), key=lambda k: turns[owner[k]])
         return sorted(sorted(self.queue), key=key)
 
     # Owners
 
-    def spans(self) -> Iterator[tuple[Job, int, int, bool]]:
+    def spans(self) -> Iterator[Span]:
         """Start and end of all that ran or runs, and whether it has ended by now."""
         for k, job in enumerate(self.log.jobs):
             start, end = job.start, job.end
@@ -416,25 +426,31 @@ class Pool:
                 gone = end <= self.t if job.blocked else k not in self.running
                 yield job, start, end, gone
 
-    def nuwt(self, owner: str) -> tuple[Fraction]:
-        """Of the attempts that have ended so far; none, or no usage: 0."""
+    def nuwt(self) -> Callable[[str], tuple[Fraction]]:
+        """Of an owner's attempts that have ended so far; none, or no usage: 0."""
         ended = [(job, start) for job, start, _, gone in self.spans() if gone]
-        own = [(job, start) for job, start in ended if job.owner == owner]
-        used = sum(job.used for job, _ in own)
-        waited = sum(start - job.arrival for job, start in own)
-        return (Fraction(waited, used) if used else Fraction(0),)
 
-    def priorities(self, owner: str) -> tuple[int, ...]:
-        """The priority vector, from usage up to the last recalculation, in steps of 2^−32."""
+        def of(owner: str) -> tuple[Fraction]:
+            own = [(job, start) for job, start in ended if job.owner == owner]
+            used = sum(job.used for job, _ in own)
+            waited = sum(start - job.arrival for job, start in own)
+            return (Fraction(waited, used) if used else Fraction(0),)
+
+        return of
+
+    def priorities(self) -> Callable[[str], tuple[int, ...]]:
+        """An owner's priority vector, from usage up to the last recalculation, by 2^−32."""
         origin = min(job.arrival for job in self.log.jobs)
         every = self.rule.ranking.recalculation
         instant = origin + (self.t - origin) // every * every
         owners = sorted({job.owner for job in self.log.jobs})
-        used = {name: self.usage(name, instant) for name in owners}
+        spans = list(self.spans())
+        used = {name: self.usage(name, instant, spans) for name in owners}
         tree = self.rule.ranking.tree
         if tree is None:
             tree = dict.fromkeys(owners, ("", 0))
 
+        @functools.cache
         def below(node: str) -> Fraction | float:
             inner = sum(below(child) for child, (parent, _) in tree.items() if parent == node)
             return inner + used.get(node, 0)
@@ -455,14 +471,14 @@ class Pool:
             of_node = operator(self.rule.ranking.operator, target, min(state, 1))
             return [*vector(parent), math.floor(of_node * 2**32 + Fraction(1, 2))]
 
-        longest = max(len(vector(node)) for node in tree)
-        own = vector(owner)
-        return (*own, *[0] * (longest - len(own)))
+        vectors = {node: vector(node) for node in tree}
+        longest = max(map(len, vectors.values()))
+        return lambda owner: (*vectors[owner], *[0] * (longest - len(vectors[owner])))
 
-    def usage(self, owner: str, instant: int) -> Fraction | float:
+    def usage(self, owner: str, instant: int, spans: Iterable[Span]) -> Fraction | float:
         """Decayed usage of an owner at an instant, SPEC §7."""
         ranking = self.rule.ranking
-        own = [(job, a, b) for job, a, b, _ in self.spans() if job.owner == owner]
+        own = [(job, a, b) for job, a, b, _ in spans if job.owner == owner]
         if ranking.half_life is not None:
             total = 0.0
             for job, start, end in own:
@@ -592,7 +608,7 @@ class Pool:
             self.arrive()
 
 
-TURNS: dict[str, Callable[[Pool, str], tuple[Any, ...]]] = {
+TURNS: dict[str, Callable[[Pool], Callable[[str], tuple[Any, ...]]]] = {
     "fairshare": Pool.priorities,
     "nuwt": Pool.nuwt,
 }
@@ -817,9 +833,9 @@ def _at_arrival(log: Log, rule: Rule, j: int) -> Pool:
     """The snapshot at j's arrival; nothing that comes after j exists, j not in it either."""
     pool = _snapshot(log, rule, log.jobs[j].arrival, range(j))
     if rule.fair != "fcfs":  # nor anything whose turn comes after j's
-        turn = TURNS[rule.fair]
-        own = turn(pool, log.jobs[j].owner)
-        pool.queue = [k for k in pool.queue if turn(pool, log.jobs[k].owner) >= own]
+        turn = TURNS[rule.fair](pool)
+        own = turn(log.jobs[j].owner)
+        pool.queue = [k for k in pool.queue if turn(log.jobs[k].owner) >= own]
     pool.unplanned = set(pool.queue)
     return pool
 

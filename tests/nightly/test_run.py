@@ -112,9 +112,7 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
 
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")
-    settings = site(tmp_path)
-    for number in (0, 1):
-        write(tmp_path / "logs" / f"{number}.swf", month(number))
+    settings = two_months(tmp_path)
     run(settings, tmp_path, NOW)
     pools = ({"name": "p", "capacity": {"cpus": 16}},)
     changed = run(site(tmp_path, pools=pools), tmp_path, NOW)

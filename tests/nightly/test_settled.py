@@ -1,6 +1,7 @@
 """A run that finds nothing new: it looks at little, and misses nothing that is to be done."""
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from audit.store import database, queries
 from tests.cli.command import HEAVY, loaded
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
+from tests.shared import once
 
 ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
 c|root|||1||
@@ -106,6 +108,17 @@ def _no_shares(folder: Path) -> None:
     (folder / "assoc.txt").unlink()
 
 
+def _with_shares(folder: Path) -> config.Config:
+    return site(folder, usage={"associations": "assoc.txt"})
+
+
+def _night_with_shares(folder: Path) -> None:
+    write(folder / "assoc.txt", ASSOCIATIONS.format(user="bob"))
+    settings = _with_shares(folder)
+    write(folder / "logs" / "1.swf", month(0))
+    assert run(settings, folder, NOW).computed == ["c 2026-01"]
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -114,12 +127,14 @@ def _no_shares(folder: Path) -> None:
     ],
 )
 def test_whatever_changes_is_looked_at(
-    tmp_path: Path, busy: Callable[[], list[str]], change: Callable[[Path], None]
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    busy: Callable[[], list[str]],
+    change: Callable[[Path], None],
 ) -> None:
-    settings = site(tmp_path, usage={"associations": "assoc.txt"})
-    write(tmp_path / "assoc.txt", ASSOCIATIONS.format(user="bob"))
-    write(tmp_path / "logs" / "1.swf", month(0))
-    run(settings, tmp_path, NOW)
+    night = once(tmp_path_factory, "night-with-shares", _night_with_shares)
+    shutil.copytree(night, tmp_path, dirs_exist_ok=True)
+    settings = _with_shares(tmp_path)
     run(settings, tmp_path, NOW)
     busy()
     change(tmp_path)

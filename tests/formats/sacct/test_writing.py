@@ -9,6 +9,7 @@ from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.formats.sacct.writing import COLUMNS, write
 from audit.model import RECORDS
+from tests.strategies import sampled
 
 
 def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
@@ -17,8 +18,10 @@ def parse(text: str | bytes, reading: Reading = PLAIN) -> Parsed:
 
 
 _hostile = st.text(st.sampled_from("ab|\n,;\"'\t\r\u2603 "), max_size=8)
-
-
+_names = st.text(st.characters(exclude_characters="|\n\r", codec="utf-8"), min_size=1, max_size=6)
+_users = st.one_of(st.none(), _names.filter(lambda text: text != "(null)"))
+_walltimes = st.one_of(st.none(), st.integers(1, 10_000).map(lambda minutes: 60 * minutes))
+_priorities = st.one_of(st.none(), st.integers(0, 10**6).map(float))
 _times = st.integers(1_700_000_000, 1_760_000_000)
 
 
@@ -28,25 +31,22 @@ def _records(draw: st.DrawFn) -> dict[str, object]:
     start = draw(st.one_of(st.none(), st.integers(submit, submit + 10_000)))
     end = None if start is None else draw(st.integers(start + 1, start + 10_000))
     spent = 0 if start is None or end is None else draw(st.integers(0, end - start))
-    name = st.text(
-        st.characters(blacklist_characters="|\n\r", codec="utf-8"), min_size=1, max_size=6
-    )
     return {
-        "job_id": draw(st.sampled_from(["7", "3_0", "23+1", "3_[0-9%2]"])),
-        "user": draw(st.one_of(st.none(), name.filter(lambda text: text != "(null)"))),
+        "job_id": draw(sampled(["7", "3_0", "23+1", "3_[0-9%2]"])),
+        "user": draw(_users),
         "account": "a",
-        "state": "PENDING" if start is None else draw(st.sampled_from(["COMPLETED", "CANCELLED"])),
+        "state": "PENDING" if start is None else draw(sampled(["COMPLETED", "CANCELLED"])),
         "submit_time": submit,
         "eligible_time": draw(st.one_of(st.none(), st.just(submit))),
         "start_time": start,
         "end_time": end,
         "suspended_s": None if start is None else spent,
-        "walltime_s": draw(st.one_of(st.none(), st.integers(1, 10_000).map(lambda m: 60 * m))),
+        "walltime_s": draw(_walltimes),
         "cpus": draw(st.integers(1, 1_000)),
         "nodes": draw(st.integers(1, 10)),
         "gpus": draw(st.integers(0, 8)),
         "mem_bytes": draw(st.integers(1, 1 << 40)) << 10,
-        "priority": draw(st.one_of(st.none(), st.integers(0, 10**6).map(float))),
+        "priority": draw(_priorities),
         "JobName": draw(_hostile).strip("\r"),
     }
 

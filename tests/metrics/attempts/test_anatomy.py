@@ -14,7 +14,7 @@ from tests.kernels.forms import in_python
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
 from tests.simulation.test_engine import slow_pool
-from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows
+from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sampled
 
 POOL = Pool("main", Resource.cpus, 4)
 
@@ -41,11 +41,11 @@ def as_defined(records: Rows, pool: Pool) -> None:
 def _waiting(draw: st.DrawFn) -> dict[str, Any]:
     """One of a crowd: it mostly waits, and mostly for others."""
     submit = EPOCH + draw(st.integers(0, 9))
-    start = submit + draw(st.sampled_from([0, 0, 1, 3, 8, 15, 25]))
-    end = start + draw(st.sampled_from([0, 1, 4, 9, 20]))
-    record = ended(submit, start, end, draw(st.sampled_from([1, 1, 2, 3, 4])))
-    record |= {"user": draw(st.sampled_from([None, "ann", "ann", "bob"]))}
-    record |= {"gpus": draw(st.sampled_from([0, 0, 1, 2])), "nodes": draw(st.sampled_from([1, 2]))}
+    start = submit + draw(sampled([0, 0, 1, 3, 8, 15, 25]))
+    end = start + draw(sampled([0, 1, 4, 9, 20]))
+    record = ended(submit, start, end, draw(sampled([1, 1, 2, 3, 4])))
+    record |= {"user": draw(sampled([None, "ann", "ann", "bob"]))}
+    record |= {"gpus": draw(sampled([0, 0, 1, 2])), "nodes": draw(sampled([1, 2]))}
     if draw(st.integers(0, 7)) == 0:
         record |= {"start_time": None, "end_time": start, "state": "CANCELLED"}
     return record

@@ -18,7 +18,7 @@ from tests.metrics.fairshare.test_history import LAST_TEN
 from tests.metrics.fairshare.test_usage import instants, methods
 from tests.naive import attempts as naive
 from tests.naive import fairshare
-from tests.strategies import NOW, charged
+from tests.strategies import NOW, charged, sampled
 
 
 @st.composite
@@ -27,10 +27,10 @@ def forests(draw: st.DrawFn) -> list[Node]:
     nodes = [Node("science", "account", 2.0)]
     for account in ("physics", "history"):
         if draw(st.booleans()):
-            parent = draw(st.sampled_from([None, "science"]))
-            nodes.append(Node(account, "account", draw(st.sampled_from([0.0, 1.0, 3.0])), parent))
-            for user in draw(st.sets(st.sampled_from(["ann", "bob", "zoe"]))):
-                share = draw(st.sampled_from([1.0, 2.0, NO_SHARE]))
+            parent = draw(sampled([None, "science"]))
+            nodes.append(Node(account, "account", draw(sampled([0.0, 1.0, 3.0])), parent))
+            for user in draw(st.sets(sampled(["ann", "bob", "zoe"]))):
+                share = draw(sampled([1.0, 2.0, NO_SHARE]))
                 nodes.append(Node(user, "user", share, account))
                 if draw(st.booleans()):
                     nodes.append(Node(user, "user", 1.0, account, "gpu"))

@@ -16,7 +16,7 @@ from audit.model import Period, Pool, Resource
 from tests.kernels.forms import in_python
 from tests.naive import peers as naive
 from tests.naive.attempts import close
-from tests.strategies import Rows, ended, frame
+from tests.strategies import Rows, ended, frame, sampled
 
 DAY = 86_400
 HOUR = 3_600
@@ -119,15 +119,15 @@ def test_open_and_never_started_ones_have_peers_but_are_none() -> None:
 
 @st.composite
 def _record(draw: st.DrawFn) -> dict[str, Any]:
-    arrival = draw(st.sampled_from([0, 0, 1, 5, 9, 33])) * DAY + draw(st.integers(0, 3)) * HOUR
-    start = arrival + draw(st.sampled_from([0, 0, 7, 100, 3 * DAY]))
-    record = ended(arrival, start, start + draw(st.sampled_from([0, 1, DAY])), 1)
+    arrival = draw(sampled([0, 0, 1, 5, 9, 33])) * DAY + draw(st.integers(0, 3)) * HOUR
+    start = arrival + draw(sampled([0, 0, 7, 100, 3 * DAY]))
+    record = ended(arrival, start, start + draw(sampled([0, 1, DAY])), 1)
     record |= {
-        "user": draw(st.sampled_from(["ann", "bob", "cem", "dot", "eve", None])),
-        "cpus": draw(st.sampled_from([1, 1, 1, 1, 2, None])),
-        "walltime_s": draw(st.sampled_from([HOUR, HOUR, HOUR, 60, None, 2 * DAY])),
-        "partition": draw(st.sampled_from(["short", "short", None])),
-        "qos": draw(st.sampled_from([None, None, "high"])),
+        "user": draw(sampled(["ann", "bob", "cem", "dot", "eve", None])),
+        "cpus": draw(sampled([1, 1, 1, 1, 2, None])),
+        "walltime_s": draw(sampled([HOUR, HOUR, HOUR, 60, None, 2 * DAY])),
+        "partition": draw(sampled(["short", "short", None])),
+        "qos": draw(sampled([None, None, "high"])),
     }
     if draw(st.integers(0, 9)) == 0:
         record |= {"start_time": None, "state": "CANCELLED"}
