@@ -138,17 +138,19 @@ def keeps(penalty: Penalty, resources: int, levels: Sequence[Fraction] = TENTHS)
         and (abs(known[point]) <= EXACT) == (max(point) == 0)
         for point in known
     )
+    middles = {(low, high): (low + high) / 2 for low, high in itertools.combinations(levels, 2)}
     affine = all(
         abs(
             known[moved(point, x, low)]
-            - 2 * known[moved(point, x, (low + high) / 2)]
+            - 2 * known[moved(point, x, middle)]
             + known[moved(point, x, high)]
         )
         <= 4 * EXACT
         for point in known
         for x in axes
-        for low, high in itertools.combinations(levels, 2)
-        if low >= others(point, x) and (low + high) / 2 in levels
+        if point[x] == levels[0]  # of each line one point
+        for (low, high), middle in middles.items()
+        if low >= others(point, x) and middle in levels
     )
     homogeneous = all(
         abs(penalty(tuple(part * q for q in point)) - part * known[point]) <= EXACT
