@@ -14,7 +14,7 @@ from typing import Final
 from audit.config import Config, Retention, places
 from audit.errors import StoreError
 from audit.nightly.history import History
-from audit.pipeline import owners
+from audit.report.owner import who
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -63,8 +63,8 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
     return removed
 
 
-_FILES: Final = (*("report.html", "report.pdf", *owners.FILES, "*.csv", ".*.draft"),)
-"""What a report's folder may hold, as ``drawing`` and ``owners`` write it."""
+_FILES: Final = (*("report.html", "report.pdf", *who.FILES, "*.csv", ".*.draft"),)
+"""What a report's folder may hold, as ``drawing`` and ``owners`` of ``pipeline`` write it."""
 
 
 def _remove(folder: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from audit.config import Config
 from audit.errors import ReportError, UsageError
@@ -18,14 +17,11 @@ from audit.progress import printable
 from audit.report.contents import Contents
 from audit.report.judgement.owners import named
 from audit.report.owner import build
-from audit.report.owner.who import Who
+from audit.report.owner.who import FILES, Who
 from audit.report.render import identity
 from audit.report.render import owner as page
 from audit.store import queries
 from audit.store.database import Connection
-
-FILES: Final = ("user-*.html", "account-*.html")
-"""What pages are called."""
 
 
 def with_pages(contents: Contents, config: Config, asked: Sequence[Who]) -> Contents:

@@ -1,8 +1,11 @@
 """Whose page it is: known to all who speak of pages, whatever these hold."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from audit.config import places
+
+FILES: Final = ("user-*.html", "account-*.html")
+"""What pages are called."""
 
 
 class Who(NamedTuple):
