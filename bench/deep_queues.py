@@ -51,8 +51,8 @@ def spent(work: Workload, policy: Policy, subjects: np.ndarray) -> tuple[float, 
     return (between - begin) / len(subjects), (end - between) / len(subjects)
 
 
-def measured(backfill: Backfill) -> Iterator[tuple[float, float]]:
-    """Depth, and CPU seconds for each attempt there."""
+def measured(backfill: Backfill) -> Iterator[tuple[float, float, float]]:
+    """Depth, and CPU seconds of fair and of forward starts for each attempt there."""
     policy = Policy(Order.fcfs, backfill)
     for load, asked in LOADS.items():
         work = deep(load)
@@ -70,7 +70,7 @@ def measured(backfill: Backfill) -> Iterator[tuple[float, float]]:
             here = float(depth[nearest].mean())
             print(f"| {backfill} | {here:,.0f} | {fair * 1e6:,.0f} | {forward * 1e6:,.0f} |")
             sys.stdout.flush()
-            yield here, fair + forward
+            yield here, fair, forward
 
 
 def orders() -> None:
@@ -86,11 +86,11 @@ def main() -> None:
     print("| backfilling | run and wait | fair, µs | forward, µs |\n|---|---:|---:|---:|")
     fitted = {}
     for backfill in Backfill:
-        depth, cost = np.array(list(measured(backfill))).T
-        power, constant = np.polyfit(np.log(depth + 1), np.log(cost), 1)
-        fitted[backfill] = (float(np.exp(constant)), float(power))
-    for backfill, (constant, power) in fitted.items():
-        print(f"Backfill.{backfill.name}: ({constant:.1e}, {power:.2f}),")
+        depth, *both = np.array(list(measured(backfill))).T
+        lines = (np.polyfit(np.log(depth + 1), np.log(cost), 1) for cost in both)
+        fitted[backfill] = [f"({np.exp(constant):.1e}, {power:.2f})" for power, constant in lines]
+    for backfill, (fair, forward) in fitted.items():
+        print(f"Backfill.{backfill.name}: ({fair}, {forward}),")
     orders()
 
 

@@ -73,7 +73,7 @@ FairBudget = Annotated[
     typer.Option(
         min=1,
         metavar="SECONDS",
-        help="CPU seconds for fair start times, else a sample of them; "
+        help="CPU seconds for fair and forward start times, else a sample of them; "
         "without it, 300 or as configured.",
     ),
 ]

@@ -18,7 +18,7 @@ from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Standing
-from audit.simulation import engine, snapshots
+from audit.simulation import engine, forward, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.budget.cost import costs
 from audit.simulation.budget.sample import stands_for
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
 """Columns of results that later computations can start from."""
+
+DRAWN_BY: Final = ("user", "width_class", "wait_s")
+"""Columns that a sample is drawn by, beside the day of arrival."""
 
 DAY_S: Final = 86_400
 
@@ -216,34 +219,48 @@ def fair_start_times(
     bases = Bases(work, rows, described, pool.policy, pool.fair_order)
     times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)
     asked = subject & (status != _code(FstStatus.UNKNOWN_ESTIMATE)) & work.queued & ~holds
-    number = _sample(work, described[rows], asked, pool.policy, effort.budget_s)
-    status[number == 0] = _code(FstStatus.NOT_SAMPLED)
-    computed = np.flatnonzero(asked & (number > 0))
+    held = described.select(*KEYS, *DRAWN_BY)[rows]
+    half = forward.stale(known, held.select(KEYS), bases, holds & (times.strict != NEVER))
+    number = _sample(work, held, asked, half, pool.policy, effort.budget_s)
+    left_out = number == 0
+    status[left_out] = _code(FstStatus.NOT_SAMPLED)
+    _give_up(times, left_out)
+    computed = np.flatnonzero(asked & ~left_out)
     new = fair_starts(work, pool.policy, computed, effort.threads, told, pool.fair_order)
     for old, found in zip(times, new, strict=True):
         old[computed] = found[computed]
     status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)
     basis = bases.until(np.maximum(times.strict, times.relaxed))
-    del work, bases, new, asked, computed  # as large as the log, each
+    del work, bases, held, new, asked, computed  # as large as the log, each
     place = _places(described.height, rows, subject)
     return misses(_with(described, place, times, status, number, basis), tau_s)
 
 
 def _sample(
-    work: Workload, described: pl.DataFrame, asked: Bools, policy: Policy, budget_s: float | None
+    work: Workload,
+    described: pl.DataFrame,
+    asked: Bools,
+    half: Bools,
+    policy: Policy,
+    budget_s: float | None,
 ) -> Ints:
     """How many attempts each stands for; 0: it is asked for, and left out.
 
-    Strata are users, width classes and days of arrival. Each night draws anew from what is left.
+    Of those known by ``half`` the forward start alone is to be computed. Where that is not drawn,
+    the rest is given up, so that all figures are of one sample. Strata are users, width classes and
+    days of arrival. Each night draws anew from what is left.
     """
     number = np.ones(len(asked), np.int64)
-    if budget_s is not None:
-        cost = costs(work, policy)[asked]
-        of_each = described.filter(pl.Series(asked))
-        day = work.arrival[asked] // DAY_S
-        strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
-        seed = len(asked) - len(cost)  # how many are known, or never will be
-        number[asked] = stands_for(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
+    if budget_s is None:
+        return number
+    of_fair, of_forward = costs(work, policy)
+    open_to = asked | half
+    of_each = described.filter(pl.Series(open_to))
+    day = work.arrival[open_to] // DAY_S
+    strata = [_codes(of_each["user"]), _codes(of_each["width_class"]), day]
+    cost = (of_forward + np.where(asked, of_fair, 0.0))[open_to]
+    seed = len(asked) - len(cost)  # how many are known, or never will be
+    number[open_to] = stands_for(cost, budget_s, of_each["wait_s"].to_numpy(), strata, seed)
     return number
 
 
@@ -287,6 +304,12 @@ def _status_of(described: pl.DataFrame, code: pl.Series) -> pl.Expr:
     outside = (pl.col("standing") == Standing.ENDED) & reserved_rows(described)
     status = pl.Series(STATUSES, dtype=pl.String).gather(code)
     return pl.when(outside).then(pl.lit(FstStatus.RESERVED.value)).otherwise(status)
+
+
+def _give_up(times: FairStarts, left_out: Bools) -> None:
+    """Forgets what is known of those ``left_out``."""
+    for known, nothing in zip(times, _no_fair_starts(1), strict=True):
+        known[left_out] = nothing[0]
 
 
 def _no_fair_starts(count: int) -> FairStarts:

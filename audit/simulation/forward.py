@@ -242,6 +242,22 @@ def forward_start_times(
     return _described(fair, of_row, now)
 
 
+def stale(known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject: Bools) -> Bools:
+    """Of which subjects an earlier result knows no forward start that still holds, [n].
+
+    Args:
+        known: columns ``KNOWN`` of it; a result without them asks for no forward starts.
+        keys: of the attempts of a workload, row for row.
+        bases: theirs.
+        subject: of whom it is asked, [n].
+    """
+    if known is None or BASIS not in known.columns:
+        return np.zeros(len(subject), np.bool_)
+    _, holds = _still_known(known, keys, bases, subject)
+    without: Bools = subject & ~holds
+    return without
+
+
 def _described(fair: pl.DataFrame, of_row: dict[str, Ints], now: int) -> pl.DataFrame:
     """What follows from forward starts."""
     modelled = pl.col("start_modelled")

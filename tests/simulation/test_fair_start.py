@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
+from audit.simulation.budget.cost import Costs
 from audit.simulation.budget.sample import stands_for
 from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.parts import Effort
-from audit.simulation.workload import NEVER
+from audit.simulation.workload import NEVER, Workload
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
 from tests.simulation.test_engine import known, shifted, slow_pool
@@ -388,11 +389,12 @@ def test_each_status_by_hand() -> None:
 
 
 def costing(monkeypatch: pytest.MonkeyPatch, each_s: float) -> None:
-    """Lets each attempt cost so much."""
-    monkeypatch.setattr(
-        "audit.simulation.fair_start.costs",
-        lambda work, policy: np.full(len(work.arrival), each_s),
-    )
+    """Lets each attempt cost so much, half of it for its forward start."""
+
+    def half(work: Workload, policy: Policy) -> Costs:
+        return Costs(*(np.full(len(work.arrival), each_s / 2) for _ in range(2)))
+
+    monkeypatch.setattr("audit.simulation.fair_start.costs", half)
 
 
 FOUND = ("fst_strict", "fst_relaxed", "fst_status", "miss_strict_s", "fair_slowdown", "fst_basis")

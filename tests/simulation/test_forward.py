@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool, Resource
-from audit.simulation import forward
+from audit.simulation import fair_start, forward
+from audit.simulation.budget.cost import Costs
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.forward import NO_USER, forward_start_times, forward_starts
+from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER
 from tests.kernels.forms import in_python
 from tests.naive import forward as slow
@@ -348,3 +350,70 @@ def test_a_forward_start_after_the_end_of_the_log_is_provisional() -> None:
     assert now["start_modelled"].to_list() == [EPOCH, EPOCH + 6, None]
     then = forward_start_times(fair, pool._replace(policy=policy), EPOCH + 6)
     assert then["fst_status"].to_list() == ["final", "final", None]
+
+
+def test_a_budget_covers_forward_starts_that_later_logs_made_stale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The last to come were served first, so the policy's queue is as long as the log.
+    pool = Pool("main", Resource.cpus, 1)
+    count = 30
+    records = [
+        ended(EPOCH + k, EPOCH + 10 * (count - k) + 20, EPOCH + 10 * (count - k) + 30, 1)
+        for k in range(count)
+    ]
+    spent: list[int] = []
+    real: dict[str, Any] = {"fair": fair_start.fair_starts, "forward": forward.forward_starts}
+
+    def counting(kind: str) -> Any:
+        def call(work: Any, policy: Policy, subjects: Any, *rest: Any) -> Any:
+            spent.append(len(subjects) * {"fair": 2, "forward": 3}[kind])
+            return real[kind](work, policy, subjects, *rest)
+
+        return call
+
+    def dear(work: Any, policy: Policy) -> Costs:
+        return Costs(np.full(len(work.arrival), 2.0), np.full(len(work.arrival), 3.0))
+
+    monkeypatch.setattr(fair_start, "fair_starts", counting("fair"))
+    monkeypatch.setattr(forward, "forward_starts", counting("forward"))
+    monkeypatch.setattr(fair_start, "costs", dear)
+    nights = []
+    known = table(records, pool, Policy())
+    more = [*records, ended(EPOCH + count + 1, EPOCH + 500, EPOCH + 510, 1)]
+    for _ in range(8):
+        spent.clear()
+        fair = fair_table(more, pool, Policy(), known=known, effort=Effort(1, 30))
+        known = forward_start_times(fair, pool, NOW, known=known)
+        there = known["start_modelled"].is_not_null()
+        assert there.equals((known["fst_status"] != "not_sampled").alias("start_modelled"))
+        nights.append((there.sum(), sum(spent), known["fst_weight"].sum()))
+        assert sum(spent) <= 45  # 30 in the mean over all draws
+    first, (done, used, stood_for) = table(more, pool, Policy()), nights[0]
+    assert 0 < done < count
+    assert 15 < stood_for < 2 * count
+    assert used > 0
+    assert [night[0] for night in nights] == sorted(night[0] for night in nights)
+    assert known.equals(first)
+    assert nights[-1][:2] == (count + 1, 0)
+
+
+def test_fair_start_times_that_a_budget_does_not_give_up_are_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = [ended(EPOCH + k, EPOCH + 40 - k, EPOCH + 41 - k, 1) for k in range(9)]
+    pool = Pool("main", Resource.cpus, 1)
+    known = table(records, pool, Policy())
+    more = [*records, ended(EPOCH + 9, EPOCH + 50, EPOCH + 51, 1)]
+    numbers: list[int] = []
+    real = fair_start.fair_starts
+
+    def counting(work: Any, policy: Policy, subjects: Any, *rest: Any) -> Any:
+        numbers.append(len(subjects))
+        return real(work, policy, subjects, *rest)
+
+    monkeypatch.setattr(fair_start, "fair_starts", counting)
+    made = table(more, pool, Policy(), known=known)
+    again = fair_table(more, pool, Policy(), known=known, effort=Effort(1, 60))
+    assert forward_start_times(again, pool, NOW, known=known).equals(made)
+    assert numbers == [1, 1]

@@ -119,11 +119,11 @@ def _of_fair_starts(pool: PoolPart, contents: Contents) -> Iterator[Notice]:
         done = fair.subjects - fair.not_sampled
         yield Notice(
             False,
-            f"Fair start times were computed for {wording.count(done)} of "
+            f"Fair and forward start times were computed for {wording.count(done)} of "
             f"{wording.plural(fair.subjects, 'attempt')} "
-            f"({wording.percent(done / fair.subjects)}){where}, as many as the budget allowed: the "
-            "longest waits, and a sample by user, width and day that stands for the others. "
-            "Figures about fair start times are estimates; their intervals include that. Users of "
+            f"({wording.percent(done / fair.subjects)}){where}, as many as the budget of both "
+            "allowed: the longest waits, and a sample by user, width and day that stands for the "
+            "others. Figures about them are estimates; their intervals include that. Users of "
             "whom none was drawn have none. 'audit --budget' allows for more; 'run' goes on each "
             "night until all are there.",
         )

@@ -4,18 +4,19 @@ Both simulate what runs and waits when it arrives, so the cost grows with a powe
 
     cost = a · (n + 1)^b
 
-with a by backfilling, and b by that and by what the order goes by. They were fitted, as a line
-through the logarithms, to what attempts cost whose snapshots hold up to 25,000
-(``bench/deep_queues.py`` does it again; it prints how many times as much other orders cost where
-1,000 run and wait, and the logarithm of that to the base 1,001 is by how much b is greater). An
-estimate, not a clock, decides what is computed: the same log gives the same figures on every
-machine.
+with a by backfilling, and b by that and by what the order goes by, each for fair and for forward
+starts. They were fitted, as lines through the logarithms, to what attempts cost whose snapshots
+hold up to 25,000 (``bench/deep_queues.py`` does it again; it prints how many times as much other
+orders cost where 1,000 run and wait, and the logarithm of that to the base 1,001 is by how much b
+is greater). An estimate, not a clock, decides what is computed: the same log gives the same figures
+on every machine. Of all attempts it is about right; those that an order lets wait until the log
+ends take several times as much, others less.
 
 A replay has a few passes for each attempt, whose cost grows in the same way, with other constants
 (fitted by hand to what bench/deep_queues.py's logs cost, n from 40 to 3,000).
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +27,43 @@ from audit.simulation.workload import Ints, Workload
 
 Floats = NDArray[np.float64]
 
-# a, in seconds, and b.
+
+class Costs(NamedTuple):
+    """CPU seconds that each attempt may take, [n], > 0."""
+
+    fair: Floats
+    """Its fair start times."""
+    forward: Floats
+    """Its forward start, with and without what its user brought later."""
+
+
+# a, in seconds, and b, of fair and of forward starts.
 _FITTED: Final = {
-    Backfill.none: (3.7e-06, 0.87),
-    Backfill.no_guarantee: (1.7e-06, 1.21),
-    Backfill.easy: (1.5e-06, 1.18),
-    Backfill.conservative: (4.8e-07, 2.15),
-    Backfill.conservative_replan: (3.7e-08, 2.66),
+    Backfill.none: ((1.5e-06, 0.87), (1.1e-06, 0.97)),
+    Backfill.no_guarantee: ((9.2e-07, 1.01), (4.7e-07, 1.22)),
+    Backfill.easy: ((7.8e-07, 1.05), (4.3e-07, 1.23)),
+    Backfill.conservative: ((2.6e-08, 2.51), (1.5e-08, 2.66)),
+    Backfill.conservative_replan: ((5.5e-08, 2.27), (5.5e-09, 3.03)),
 }
-_BY_OWNER: Final = 0.30
-"""By how much b is greater where owners are ranked at each pass."""
-_BY_LENGTH: Final = 0.43
-"""The same of other orders than by arrival: under them who arrives later goes ahead for long."""
+_ORDERED: Final = {
+    Order.fcfs: 0.0,
+    Order.sjf: 0.2,
+    Order.recorded: 0.2,
+    Order.lxf: 0.43,
+    Order.multifactor: 0.43,
+    **dict.fromkeys(BY_OWNER, 0.3),
+}
+"""By how much b is greater: who waits for long is passed by many, and order itself takes time."""
 
 
-def costs(work: Workload, policy: Policy) -> Floats:
-    """CPU seconds that the fair start times and the forward start of each attempt may take, [n]."""
-    constant, power = _FITTED[policy.backfill]
-    if policy.order in BY_OWNER:
-        power += _BY_OWNER
-    elif policy.order is not Order.fcfs:
-        power += _BY_LENGTH
+def costs(work: Workload, policy: Policy) -> Costs:
+    """CPU seconds that the fair start times and the forward start of each attempt may take."""
     deep: Floats = np.float64(1.0) + depths(work)
-    return constant * deep**power
+    more = _ORDERED[policy.order]
+    fair, forward = (
+        constant * deep ** (power + more) for constant, power in _FITTED[policy.backfill]
+    )
+    return Costs(fair, forward)
 
 
 def depths(work: Workload) -> Ints:

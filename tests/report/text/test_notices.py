@@ -81,9 +81,9 @@ def test_many_that_are_left_out_are_noticed(statuses: dict[str, int], noticed: s
 
 def test_a_sample_says_of_how_many_it_is_and_leaves_nobody_out() -> None:
     said = contents(replace(pool(), fair_start=fair_starts(final=50, not_sampled=150)))
-    (notice,) = (notice for notice in notices(said) if "fair start" in notice.text)
+    (notice,) = (notice for notice in notices(said) if "forward start" in notice.text)
     assert not notice.grave
-    assert "computed for 50 of 200 attempts (25.0 %), as many as the budget" in notice.text
+    assert "computed for 50 of 200 attempts (25.0 %), as many as the budget of both" in notice.text
     few = contents(replace(pool(), fair_start=fair_starts(final=1, blocked=20, not_sampled=80)))
     texts = [notice.text for notice in notices(few)]
     assert any("20 of 101 attempts" in text and "blocked 20." in text for text in texts)
