@@ -50,7 +50,6 @@ TESTED_IN: Final = {
     "config/sources": "config/test_file",
     "files/privacy": "test_security",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
-    "kernels/peers": "metrics/attempts/peers/test_waits",
     "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "simulation/test_engine",

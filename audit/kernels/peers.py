@@ -70,14 +70,9 @@ def slide(
     low = 0.0
     for i in range(len(kind)):
         if i > 0 and kind[i] != kind[i - 1]:  # nothing that was rounded there matters here
-            for k in range(first, last):
-                count[user[k]] = 0
-                total[user[k]] = 0
-            first = last
-            peers = 0
-            users = 0
-            high = 0.0
-            low = 0.0
+            forget(user, first, last, count, total)
+            first, peers, users = last, 0, 0
+            high, low = 0.0, 0.0
         while last < len(kind) and kind[last] == kind[i] and arrival[last] <= arrival[i] + reach:
             if is_peer[last]:
                 before = mean_of(count, total, user[last])
@@ -104,6 +99,14 @@ def slide(
             if peers - own >= least_peers and others >= least_users:
                 mean = ((high - mean_of(count, total, user[i])) + low) / others
                 out[i] = mean if mean > ROUNDING else 0.0
+
+
+@inner
+def forget(user: Ints, first: int, last: int, count: Ints, total: Ints) -> None:
+    """Empties the window from ``first`` to below ``last``."""
+    for k in range(first, last):
+        count[user[k]] = 0
+        total[user[k]] = 0
 
 
 @inner
