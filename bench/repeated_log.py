@@ -14,14 +14,19 @@ import polars as pl
 from whole_audit import real_log
 
 RECORDS = 1_000_000
+GROUPS = 300
+"""Of users that jobs are shared out among."""
+_STEP = 7_919
+"""From the user of a job to that of the next: a prime, so that all come round."""
 EACH = 3_000_000
 """Records of one file at most: a file of SWF tells no time beyond 272 years from its start."""
 
 
-def repeated_logs(kth: Path, records: int, folder: Path) -> list[Path]:
+def repeated_logs(kth: Path, records: int, folder: Path, users: int | None = None) -> list[Path]:
     """Writes ``records`` jobs into as many files of ``folder`` as they need.
 
-    Jobs are numbered anew, from 1 on in the first file to ``records`` in the last.
+    Jobs are numbered anew, from 1 on in the first file to ``records`` in the last. With a number of
+    ``users`` they are shared out among so many, each with about as many jobs.
     """
     header, jobs = _read(kth)
     times = jobs.select(pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0))
@@ -35,7 +40,8 @@ def repeated_logs(kth: Path, records: int, folder: Path) -> list[Path]:
         with logs[-1].open("w") as out:
             out.write(re.sub(r"UnixStartTime: *\d+", f"UnixStartTime: {origin}", header))
             for part in _repetitions(jobs, first, min(first + EACH, records), turn * span, span):
-                part.write_csv(out, separator=" ", include_header=False)
+                shared = part if users is None else _shared_out(part, users)
+                shared.write_csv(out, separator=" ", include_header=False)
     return logs
 
 
@@ -63,6 +69,12 @@ def _repetitions(
             submit=pl.col("submit") + turn * span - origin,
         )
         first += part.height
+
+
+def _shared_out(jobs: pl.DataFrame, users: int) -> pl.DataFrame:
+    """The jobs, as if they were those of so many users."""
+    whose = pl.col("job") * _STEP % users + 1
+    return jobs.with_columns(field_12=whose, field_13=whose % GROUPS + 1)
 
 
 def main() -> None:
