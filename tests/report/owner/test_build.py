@@ -2,6 +2,7 @@
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.report.owner.attempts import Beside, Everybody, Scene
 from audit.report.owner.build import build
-from audit.report.owner.contents import PARTS, OwnerContents
+from audit.report.owner.contents import PARTS, OwnerContents, WaitPart
 from audit.report.owner.longest import longest
 from audit.report.owner.who import Who
 from audit.report.render import owner as render
@@ -21,6 +22,7 @@ from audit.store import database
 from audit.store.database import Connection
 from tests.report import chromium
 from tests.report.owner.conftest import HOUR, OTHERS, audited, jobs, report
+from tests.report.owner.sample import owner, part
 from tests.report.sample import HOSTILE
 
 ANN = Who("user", "annabella")
@@ -231,5 +233,11 @@ def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_
             assert browser.evaluate("document.querySelectorAll('.chart svg').length") == 2
             width = "document.documentElement.scrollWidth <= innerWidth"
             assert browser.evaluate(width)
+        six = tuple(WaitPart(key, 1 / 6, 60.0, None) for key in PARTS)
+        file.write_text(render.render_html(owner(ANN, replace(part(), parts=six))))
+        browser.show(file, 375)
+        rows = "[...document.querySelectorAll('tbody tr')].filter(e => e.offsetHeight).length"
+        assert browser.evaluate(rows) == 6
+        assert "Share, everybody" not in file.read_text()
         assert browser.complaints == []
         assert [one for one in browser.requests if not one.startswith(("file:", "data:"))] == []
