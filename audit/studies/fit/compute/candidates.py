@@ -153,13 +153,13 @@ def ceilings_of(observed: Observed, site: Site, decided: Decided) -> tuple[days.
 def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     """That passes run at multiples of an interval, where starts after a wait lie there."""
     work = observed.work
-    if site.pool.policy.interval_s is not None or observed.since is not None:
-        return []  # multiples are counted from the first arrival of all
+    if site.pool.policy.interval_s is not None:
+        return []
     started = trials.job[trials.served]
     waited = started[work.start[started] > work.arrival[started]]
     if len(waited) < 2:
         return []
-    since = int(work.arrival[work.queued].min())
+    since = int(work.arrival.min())
     for interval in reversed(INTERVALS):
         phase = (work.start[waited] - since) % interval
         if (phase <= 1).mean() >= IN_PHASE:
@@ -178,14 +178,16 @@ def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     waited = waited.of(np.arange(len(waited.job)) % max(len(waited.job) // POSITIONS, 1) == 0)
     if len(waited.job) == 0:
         return []
-    ahead = _ahead(observed, waited)
     found = []
     if policy.depth is None:
-        split = best_split(ahead + 1, waited.served)
+        # a pass that starts an attempt has also looked at those before it whom it starts
+        at = np.where(waited.served, observed.work.start[waited.job], waited.at)
+        place = _ahead(observed, waited.job, at) + 1
+        split = best_split(place, waited.served)
         if split is not None:
-            evidence = _evidence(waited, ahead + 1 > split.bound)
+            evidence = _evidence(waited, place > split.bound)
             found.append(_policy(policy.changed(depth=split.bound), evidence))
-    behind = waited.of(ahead > 0)
+    behind = waited.of(_ahead(observed, waited.job, waited.at + 1) > 0)
     estimate = observed.work.estimate[behind.job]
     split = best_split(estimate, behind.served) if policy.window_s is None else None
     if split is not None:
@@ -194,14 +196,14 @@ def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     return found
 
 
-def _ahead(observed: Observed, trials: Trials) -> Ints:
-    """How many waited before each trial's attempt in the order of arrival, [m]."""
+def _ahead(observed: Observed, jobs: Ints, at: Ints) -> Ints:
+    """How many that arrived before each attempt waited, and started at ``at`` or later, [m]."""
     work = observed.work
     waits = np.flatnonzero(work.queued & (work.start > work.arrival))
-    number = np.zeros(len(trials.job), np.int64)
-    for place, (job, at) in enumerate(zip(trials.job.tolist(), trials.at.tolist(), strict=True)):
+    number = np.zeros(len(jobs), np.int64)
+    for place, (job, instant) in enumerate(zip(jobs.tolist(), at.tolist(), strict=True)):
         before = waits[: np.searchsorted(waits, job)]
-        number[place] = np.count_nonzero(work.start[before] > at)
+        number[place] = np.count_nonzero(work.start[before] >= instant)
     return number
 
 

@@ -1,10 +1,11 @@
 """Capacity in force: days on which no more than so much was ever in use, though somebody waited.
 
 Nodes that are drained, down or kept for others are not in the log; the pool is just never full. A
-*ceiling* is a run of whole days with room for somebody who waited, on which what was in use came
-close to its most again and again, and never passed it. It is read off those very days, as a site's
-own record of drained nodes would tell it, and is judged as a whole: whether such days in a part of
-the log that nobody looked at are explained by theirs.
+*ceiling* is seen in a run of whole days with room for somebody who waited, on which what was in use
+came close to its most again and again, and never passed it; it lasts from the last start before
+them with which more was in use until the first one after them. It is read off those very days, as a
+site's own record of drained nodes would tell it, and is judged as a whole: whether such days in a
+part of the log that nobody looked at are explained by theirs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ LEVELS: Final = 64
 
 
 class Ceiling(NamedTuple):
-    """A run of days on which no more than ``most`` was in use."""
+    """A time in which nobody started with whom more than ``most`` would have been in use."""
 
     since: int  # epoch s
     until: int
@@ -48,7 +49,7 @@ def ceilings(observed: Observed) -> list[Ceiling]:
     most = _most_of_days(observed, int(day.max()) + 1)
     room = _Room(day, used_at(observed, spans.since), work.request[spans.job], spans.seconds)
     found = [
-        Ceiling(observed.first + first * DAY_S, observed.first + (last + 1) * DAY_S, top, explained)
+        Ceiling(*_lasting(observed, first, last, top), top, explained)
         for first, last in _runs(most, capacity)
         for top in [int(most[first : last + 1].max())]
         for explained in [_explained(room, first, last, top, NEAR * capacity)]
@@ -68,6 +69,22 @@ class _Room(NamedTuple):
     used: Ints
     asked: Ints
     seconds: Ints
+
+
+def _lasting(observed: Observed, first: int, last: int, top: int) -> tuple[int, int]:
+    """From when until when nobody started with whom more than ``top`` was in use, around days.
+
+    Where nobody ever did before, or after, it is from the first of these days, or to the last.
+    """
+    since, until = observed.first + first * DAY_S, observed.first + (last + 1) * DAY_S
+    starts = np.unique(observed.work.start[observed.work.has_started])
+    over = starts[used_at(observed, starts) > top]
+    place = int(np.searchsorted(over, since))
+    before, after = over[:place], over[np.searchsorted(over, until) :]
+    return (
+        int(before[-1]) + 1 if len(before) else since,
+        int(after[0]) if len(after) else until,
+    )
 
 
 def _explained(room: _Room, first: int, last: int, top: int, near: float) -> int:

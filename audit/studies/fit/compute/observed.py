@@ -137,12 +137,16 @@ def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = N
         pool: what it had, by what is known of it; its policy does not matter.
         now: when the log was taken, epoch s.
         since: who arrived before is there while it runs and waits, but is not judged, epoch s;
-            None: all are looked at.
+            None: all are looked at. The first of all is there, too: passes at an interval are at
+            multiples since its arrival.
     """
     described = described.filter(pl.col("pool") == pool.name)
     if since is not None:
         over = pl.col("start_time") + pl.col("occupancy_s") <= since
-        described = described.filter(~over.fill_null(value=False))
+        work, rows = workload_of_rows(described, pool, now)
+        row = pl.int_range(pl.len())
+        first = row == (int(rows[0]) if len(rows) else -1)
+        described = described.filter(~over.fill_null(value=False) | first)
     work, rows = workload_of_rows(described, pool, now)
     frame = described.select(COLUMNS)[rows].with_columns(occupancy=pl.Series(work.occupancy))
     ended = (described["standing"] == Standing.ENDED).to_numpy()[rows]

@@ -28,9 +28,27 @@ def log(drained: range, length: int = 20) -> list[dict[str, Any]]:
 def test_days_on_which_less_was_in_force_are_found() -> None:
     observed = observe(described(log(range(6, 12))), assumed(), NOW)
     [found] = days.ceilings(observed)
-    assert (found.since, found.until) == (EPOCH + 6 * DAY, EPOCH + 12 * DAY)
+    # from the last start before these days with which more was in use to the first after them
+    assert (found.since, found.until) == (EPOCH + 5 * DAY + 1, EPOCH + 12 * DAY)
     assert found.most == 40
     assert found.explained == 6 * (43_200 - 3_600)
+
+
+def test_days_at_the_ends_of_a_log_are_all_that_is_known() -> None:
+    for drained, since, until in ((range(6), 0, 6), (range(15, 20), 14, 20)):
+        [found] = days.ceilings(observe(described(log(drained)), assumed(), NOW))
+        assert found.since == EPOCH + since * DAY + (since > 0)
+        assert found.until == EPOCH + until * DAY
+
+
+def test_use_that_lasts_from_before_is_no_start() -> None:
+    """A job that began while all was in force goes on for a day under the ceiling."""
+    records = log(range(6, 12))
+    records[2 * 5] |= {"end_time": EPOCH + 6 * DAY + 40_000}
+    records[2 * 6] |= {"start_time": EPOCH + 6 * DAY + 40_000}
+    del records[2 * 5 + 1]  # bob, whom it leaves no room
+    [found] = days.ceilings(observe(described(records), assumed(), NOW))
+    assert (found.since, found.until) == (EPOCH + 5 * DAY + 1, EPOCH + 12 * DAY)
 
 
 def test_two_days_may_be_chance_and_full_days_have_no_ceiling() -> None:

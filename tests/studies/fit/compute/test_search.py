@@ -70,28 +70,31 @@ EXPECTED: dict[str, list[object]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["as assumed", "sjf", "jobs of a user", "window", "drained"])
+@pytest.mark.parametrize(
+    "name", ["as assumed", "sjf", "depth", "jobs of a user", "window", "drained"]
+)
 def test_what_a_site_does_is_found_and_nothing_else(name: str) -> None:
     assert found(name, 0) == EXPECTED[name]
 
 
-HARD = {"depth": 6, "drained": 16}
-"""What the search does not find in nearly every log, and in how many of twenty it does today: a
-depth tells only where the queue is longer than it, and drained days that begin in the part of the
-log that rules are proposed from are few. To find more is better, fewer a step back."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SITES)
-def test_it_is_found_in_nineteen_of_twenty_logs_or_as_often_as_before(name: str) -> None:
-    number = sum(found(name, seed) == EXPECTED[name] for seed in range(20))
-    assert number >= HARD.get(name, 19)
+def test_it_is_found_in_nineteen_of_twenty_logs(name: str) -> None:
+    assert sum(found(name, seed) == EXPECTED[name] for seed in range(20)) >= 19
 
 
 def test_a_chain_is_found_and_told_from_a_limit() -> None:
     records = made.chained(made.requests(0), "chainer", 0)
     [element] = kept(made.released_in_turn(pool(), records, "chainer"))
     assert element.users == ("chainer",)
+
+
+def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:
+    log = made.made_by(SITES["interval"], made.requests(0))
+    since = EPOCH + 25 * DAY + 123  # no multiple since the first arrival of all
+    found = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300), since=since)
+    assert found is not None
+    assert [says(one.element) for one in found.tried if one.kept] == [SITES["interval"].policy]
 
 
 def test_two_rules_and_a_policy_are_found_together() -> None:
