@@ -201,6 +201,17 @@ def test_what_others_and_what_its_own_later_arrivals_cost() -> None:
     assert (made.start[1], made.without_own[1]) == (9, 6)
 
 
+@pytest.mark.parametrize("later", [0, 1])
+def test_what_comes_at_the_same_instant_comes_later_too(later: int) -> None:
+    # 1   a a c j    j waits from 0 on under sjf; c of its own user, shorter, comes with it or after.
+    #     0 1 2 3
+    a = Job(0, 2, 2, (1,), 0, 2, owner="ann")
+    j = Job(0, 1, 9, (1,), 3, 4, owner="bob")
+    c = Job(later, 1, 5, (1,), 2, 3, owner="bob")
+    made = forward_starts(arrays(Log((a, j, c), (1,))), Policy(Order.sjf, Backfill.none))
+    assert (made.start[1], made.without_own[1]) == (3, 2)
+
+
 def test_its_own_later_blocked_attempts_are_left_out_too() -> None:
     # 1   a a X X X j    j comes at 0; X, of the same user, waited for a licence and is a step.
     a = Job(0, 2, 2, (1,), 0, 2, owner="ann")
