@@ -203,7 +203,7 @@ def test_what_others_and_what_its_own_later_arrivals_cost() -> None:
 
 @pytest.mark.parametrize("later", [0, 1])
 def test_what_comes_at_the_same_instant_comes_later_too(later: int) -> None:
-    # 1   a a c j    j waits from 0 on under sjf; c of its own user, shorter, comes with it or after.
+    # 1   a a c j    j waits from 0 on under sjf; c of its user, shorter, comes with it or after.
     #     0 1 2 3
     a = Job(0, 2, 2, (1,), 0, 2, owner="ann")
     j = Job(0, 1, 9, (1,), 3, 4, owner="bob")
