@@ -162,7 +162,7 @@ def audit(attempts: int) -> Audit:
         child = subprocess.run(
             [sys.executable, __file__, "--child", str(folder / "out"), *map(str, logs)],
             check=True,
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
         )
     *stages, peak = child.stdout.splitlines()[-len(set(STAGES.values())) - 1 :]

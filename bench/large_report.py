@@ -93,7 +93,7 @@ def main() -> int:
             ended(["audit", *logs, "--out", Path(name, "out"), *options])
             database = Path(name, "out", "audit.duckdb")
         command = [sys.executable, __file__, "--child", str(database)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     queries_s, all_s, peak, kib = map(float, said.split())
     print(f"queries {queries_s:.1f} s CPU, report {all_s:.1f} s, {peak:,.0f} MiB, {kib:,.0f} KiB")
     fine = all_s <= FACTOR * queries_s + SECONDS and peak <= PEAK_MIB

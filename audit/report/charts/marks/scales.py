@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import chain, count
 from typing import Final
 
 Say = Callable[[float], str]
@@ -142,7 +143,8 @@ def days(first: str, last: str, *, title: str = "") -> Axis:
             for month in range(1, 13)
             if begin <= date(year, month, 1) <= end
         ]
-        every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120) if len(months) <= 8 * n)
+        apart = chain((1, 2, 3, 6, 12, 24, 60), (120 << doubled for doubled in count()))
+        every = next(number for number in apart if len(months) <= 8 * number)
         for month in months:
             if (month.year * 12 + month.month - 1) % every == 0:
                 begins = every >= 12 or month.month == 1
