@@ -2,7 +2,7 @@
 
     python bench/large_report.py      # 1 M attempts, 5,000 users; some minutes
 
-KTH-SP2 repeated end to end, its jobs shared out among users (`repeated_log`), is audited with few
+KTH-SP2 repeated side by side, its jobs shared out among users (`repeated_log`), is audited with few
 fair start times, which the report does not mind; then the report alone is made, in a process of its
 own. Goals: twice the CPU of its queries and 15 s, and 1 GB.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from repeated_log import RECORDS, repeated_logs
+from repeated_log import RECORDS, log_side_by_side
 from whole_audit import ended, real_log
 
 from audit.files import memory
@@ -88,9 +88,9 @@ def main() -> int:
             kth = real_log()
             if kth is None:
                 parser.error("FAIRAUDIT_REAL_LOGS names no folder with KTH-SP2")
-            logs = repeated_logs(kth, asked.attempts, Path(name), asked.users)
+            log = log_side_by_side(kth, asked.attempts, Path(name), asked.users)
             options = ("--no-pdf", "--no-fit", "--no-advice", "--budget", "5")
-            ended(["audit", *logs, "--out", Path(name, "out"), *options])
+            ended(["audit", log, "--out", Path(name, "out"), *options])
             database = Path(name, "out", "audit.duckdb")
         command = [sys.executable, __file__, "--child", str(database)]
         said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout

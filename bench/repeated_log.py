@@ -1,7 +1,8 @@
-"""KTH-SP2 repeated end to end, a big SWF log of real jobs: `python bench/repeated_log.py DIR`.
+"""KTH-SP2 repeated, a big SWF log of real jobs: `python bench/repeated_log.py DIR`.
 
-For measuring how a whole audit grows: the same users, jobs and waits over and over, each repetition
-behind the last end of the one before. Needs KTH-SP2 in the folder that FAIRAUDIT_REAL_LOGS names.
+For measuring how a whole audit grows: the same jobs and waits over and over, each repetition behind
+the last end of the one before, or beside it. Needs KTH-SP2 in the folder that FAIRAUDIT_REAL_LOGS
+names.
 """
 
 import argparse
@@ -16,17 +17,17 @@ from whole_audit import real_log
 RECORDS = 1_000_000
 GROUPS = 300
 """Of users that jobs are shared out among."""
+_APART_S = 617
 _STEP = 7_919
 """From the user of a job to that of the next: a prime, so that all come round."""
 EACH = 3_000_000
 """Records of one file at most: a file of SWF tells no time beyond 272 years from its start."""
 
 
-def repeated_logs(kth: Path, records: int, folder: Path, users: int | None = None) -> list[Path]:
+def repeated_logs(kth: Path, records: int, folder: Path) -> list[Path]:
     """Writes ``records`` jobs into as many files of ``folder`` as they need.
 
-    Jobs are numbered anew, from 1 on in the first file to ``records`` in the last. With a number of
-    ``users`` they are shared out among so many, each with about as many jobs.
+    Jobs are numbered anew, from 1 on in the first file to ``records`` in the last.
     """
     header, jobs = _read(kth)
     times = jobs.select(pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0))
@@ -40,9 +41,30 @@ def repeated_logs(kth: Path, records: int, folder: Path, users: int | None = Non
         with logs[-1].open("w") as out:
             out.write(re.sub(r"UnixStartTime: *\d+", f"UnixStartTime: {origin}", header))
             for part in _repetitions(jobs, first, min(first + EACH, records), turn * span, span):
-                shared = part if users is None else _shared_out(part, users)
-                shared.write_csv(out, separator=" ", include_header=False)
+                part.write_csv(out, separator=" ", include_header=False)
     return logs
+
+
+def log_side_by_side(kth: Path, records: int, folder: Path, users: int) -> Path:
+    """Writes ``records`` jobs of eleven months, of as many machines like KTH-SP2 as that takes.
+
+    Each machine's jobs come some minutes after those of the one before; all are shared out among so
+    many users, each with about as many jobs.
+    """
+    header, jobs = _read(kth)
+    machines = -(-records // jobs.height)
+    shifted = [
+        jobs.with_columns(pl.col("submit") + number * _APART_S) for number in range(machines)
+    ]
+    all_jobs = pl.concat(shifted).sort("submit", maintain_order=True).head(records)
+    numbered = all_jobs.with_columns(job=pl.int_range(1, 1 + all_jobs.height))
+    log = folder / f"{kth.name.partition('.')[0]}-wide.swf"
+    with log.open("w") as out:
+        out.write(
+            re.sub(r"(MaxProcs:\s*)(\d+)", lambda of: f"{of[1]}{int(of[2]) * machines}", header)
+        )
+        _shared_out(numbered, users).write_csv(out, separator=" ", include_header=False)
+    return log
 
 
 def _read(kth: Path) -> tuple[str, pl.DataFrame]:
