@@ -57,12 +57,18 @@ def test_the_latest_part_is_the_longest_that_the_budget_affords(
 
 
 def test_a_part_has_those_who_are_there_but_does_not_judge_them() -> None:
-    lives = [(0, 0, DAY), (0, 0, 3 * DAY), (DAY, 2 * DAY, DAY), (3 * DAY, 0, DAY)]
+    lives = [
+        (0, 0, DAY),
+        (9, 0, DAY),
+        (9, 0, 3 * DAY),
+        (DAY, 2 * DAY, DAY),
+        (3 * DAY, 0, DAY),
+    ]
     whole = observe(log(lives), pool(), NOW)
     part = observe(log(lives), pool(), NOW, EPOCH + 2 * DAY)
-    assert whole.judged.sum() == 4
-    assert len(part.rows) == 3  # one is gone
-    assert part.judged.tolist() == [False, False, True]
+    assert whole.judged.sum() == 5
+    assert len(part.rows) == 4  # one is gone; the first of all stays, from whom passes are counted
+    assert part.judged.tolist() == [False, False, False, True]
     assert part.first == EPOCH + 2 * DAY
     assert part.wait.sum() == 0
 
