@@ -129,10 +129,12 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     text = belief.policy(fidelity)
     if assumed is not None:
         text += f", and {wording.plural(len(assumed.rules), 'rule')} fitted from the log"
-    text += "; "
+    told = []
     if unexplained.value is not None:
-        text += f"leaves {wording.rough(unexplained)} of all waiting unexplained, and "
-    text += f"of the jobs that waited, starts {wording.rough(agreement)} when the site did"
+        told.append(f"leaves {wording.rough(unexplained)} of all waiting unexplained")
+    if agreement.value is not None:
+        told.append(f"of the jobs that waited, starts {wording.rough(agreement)} when the site did")
+    text = "; ".join(filter(None, (text, ", and ".join(told))))
     return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)
 
 
