@@ -247,3 +247,16 @@ def test_why_there_was_room_by_hand() -> None:
     assert made.sort("job_number")["idle_because"].to_list() == [
         *("limit", "window", None, "unexplained", None)
     ]
+
+
+def test_a_limit_comes_before_a_window_also_where_the_window_holds_last() -> None:
+    monday = 4 * 86_400
+    of_ann = Limit(1, per="user", scope=Scope(user="ann"))
+    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window((1,)),))
+    records = [
+        ended(monday, monday + 8000, monday + 8100, 1, "ann"),
+        ended(monday + 2, monday + 2, monday + 60, 1, "ann"),  # then the limit holds the first
+        ended(monday + 3, monday + 8000, monday + 8100, 1, "bob"),  # whom the window alone holds
+    ]
+    made = decision_times(describe(frame(records), [pool]), pool, monday + 9000)
+    assert made.sort("job_number")["idle_because"].to_list() == ["limit", None, "window"]
