@@ -47,6 +47,10 @@ def _records(draw: st.DrawFn) -> dict[str, object]:
         "gpus": draw(st.integers(0, 8)),
         "mem_bytes": draw(st.integers(1, 1 << 40)) << 10,
         "priority": draw(_priorities),
+        "partition": draw(_users),
+        "qos": draw(_users),
+        "reason": draw(sampled([None, "Resources", "QOSMaxJobsPerUserLimit"])),
+        "reservation": draw(sampled([None, "maintenance"])),
         "JobName": draw(_hostile).strip("\r"),
     }
 
@@ -61,14 +65,27 @@ def test_written_and_read_again(
 ) -> None:
     for row in rows:  # nothing that a name can hold may look like the separator
         # nor like a part of one of several letters: `a@@@b` could be cut in two places
-        row["user"] = str(row["user"] or "").translate(dict.fromkeys(map(ord, separator))) or None
+        for name in ("user", "partition", "qos"):
+            text = str(row[name] or "").translate(dict.fromkeys(map(ord, separator)))
+            row[name] = text or None
     schema = pl.Schema([*RECORDS.items(), ("JobName", pl.String())])
     whole = [{name: row.get(name) for name in schema} for row in rows]
     frame = pl.DataFrame(whole, schema=schema)
-    text = write(frame, ["JobID", "JobName", *COLUMNS[1:]], separator=separator, zone=zone)
-    parsed = parse(text, Reading(zone=zone))
+    written = write(frame, ["JobID", "JobName", *COLUMNS[1:]], separator=separator, zone=zone)
+    parsed = parse(written, Reading(zone=zone))
     assert parsed.refusals.is_empty()
     columns = [name for name in rows[0] if name != "JobName"]
     assert parsed.records.select(columns).to_dicts() == [
         {name: row[name] for name in columns} for row in rows
     ]
+
+
+def test_who_never_started_had_no_nodes() -> None:
+    rows = [
+        {"job_id": "1", "nodes": 4, "start_time": 1_700_000_100},
+        {"job_id": "2", "nodes": 4, "start_time": None},
+    ]
+    frame = pl.DataFrame(
+        [{name: row.get(name) for name in RECORDS} for row in rows], schema=RECORDS
+    )
+    assert write(frame, ["JobID", "AllocNodes"]) == b"JobID|AllocNodes\n1|4\n2|0\n"
