@@ -38,18 +38,6 @@ LAST = "c/2026-02"
 
 
 @pytest.fixture(scope="module")
-def cert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mailserver.certificate(tmp_path_factory.mktemp("cert"))
-
-
-@pytest.fixture
-def server(cert: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("MAIL_SECRET", PASSWORD)
-    with mailserver.running(cert) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site after its night: two months reported, nothing mailed."""
     folder = tmp_path_factory.mktemp("made")

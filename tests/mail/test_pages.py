@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -14,28 +13,15 @@ from audit.mail.delivery import Delivered
 from audit.nightly.run import run
 from audit.oneoff.verify import verify
 from audit.setup.doctor import Finding, examine
-from tests import mailserver
 from tests.logs import write
 from tests.mail.test_delivery import NOW, ledger, mailing, store
-from tests.mailserver import PASSWORD, Server
+from tests.mailserver import Server
 from tests.nightly.test_run import site
 from tests.report.owner.conftest import OTHERS, jobs
 
 HEAD: dict[str, object] = {"addresses": ("head@example.org",), "accounts": ("team-erasmus",)}
 ANN: dict[str, object] = {"addresses": ("ann@example.org",), "users": ("annabella",)}
 BOTH: dict[str, object] = {"addresses": ("boss@example.org",), "charts": False}
-
-
-@pytest.fixture(scope="module")
-def cert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mailserver.certificate(tmp_path_factory.mktemp("cert"))
-
-
-@pytest.fixture
-def server(cert: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("MAIL_SECRET", PASSWORD)
-    with mailserver.running(cert) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,6 @@ from tests.mailserver import PASSWORD, Server
 TO = "anna@example.org"
 
 
-@pytest.fixture(scope="module")
-def cert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return mailserver.certificate(tmp_path_factory.mktemp("cert"))
-
-
 @pytest.fixture
 def server(cert: Path) -> Iterator[Server]:
     with mailserver.running(cert) as server:
