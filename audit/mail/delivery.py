@@ -342,9 +342,13 @@ class _Round:
         """Sends all of ``due``, or says why not."""
         settings, why = self.config.mail, ""
         for report in {mail.report for mail in due}:
-            about = (who for mail in due if mail.report == report for who in mail.wish.owners)
+            about = tuple(
+                dict.fromkeys(
+                    who for mail in due if mail.report == report for who in mail.wish.owners
+                )
+            )
             self.drafts[report.name] = _Draft(
-                *(self.con, self.config, self.folder, report, tuple(dict.fromkeys(about)), self.now)
+                self.con, self.config, self.folder, report, about, self.now
             )
         try:
             post = transport.post(settings, self.folder)
