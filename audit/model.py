@@ -33,6 +33,7 @@ __all__ = [
     "Policy",
     "Pool",
     "RecordKind",
+    "RefusalCode",
     "Resource",
     "Scope",
     "Standing",
@@ -105,6 +106,22 @@ RECORDS: Final = pl.Schema(
     }
 )
 """One row per record that a dialect accepted, in the order of the log."""
+
+
+class RefusalCode(StrEnum):
+    """What kind of thing is wrong with a record that is refused; its reason says the rest."""
+
+    SHAPE = "shape"
+    """It has not the fields that a record of its dialect has."""
+    VALUE = "value"
+    """A field holds what it cannot."""
+    ORDER = "order"
+    """Its times contradict each other: it ends before it starts."""
+    TIME = "time"
+    """A time that never was in the log's zone, or lies beyond what a clock can say."""
+    CUT = "cut"
+    """It ends in the middle: the log was cut there."""
+
 
 REFUSALS: Final = pl.Schema(
     {"line": pl.Int64, "byte_offset": pl.Int64, "reason": pl.String, "text": pl.String}
