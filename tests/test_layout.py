@@ -107,7 +107,8 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
-    "audit.formats.shaping": "for dialects that are being written",
+    "audit.formats.sacct.json": "a dialect: formats.dialects lists it",
+    "audit.formats.sacct.json_writing": "the way back of a dialect, for tests",
     "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
 }
 """Modules that nothing in the package imports, and what they are for."""

@@ -27,7 +27,6 @@ def _foreign(name: str, remedy: str, *evidence: str) -> Foreign:
 
 
 _TO_SWF: Final = "until then its jobs can be written as SWF, 18 numbers a line"
-_SACCT_TEXT: Final = "let sacct write text: sacct -X -D -P"
 
 FOREIGN: Final = (
     _foreign(
@@ -83,14 +82,8 @@ FOREIGN: Final = (
         r"^\d{3} \(\d+\.\d+\.\d+\) \d",
     ),
     _foreign(
-        "what Slurm's sacct --json prints",
-        _SACCT_TEXT,
-        r'"jobs": *\[',
-        r'"allocation_nodes"|openapi\\?/db|"accounting_storage"',
-    ),
-    _foreign(
         "what Slurm's sacct --yaml prints",
-        _SACCT_TEXT,
+        "let sacct write text or JSON: sacct -X -D -P, sacct -X -D --json",
         r"\A%YAML",
         r"\ballocation_nodes:|openapi\\?/db",
     ),

@@ -24,8 +24,6 @@ CONDOR = 'AcctGroup = "phys"\nClusterId = 5\nCmd = "/bin/sh"\nProcId = 0\nQDate 
 CONDOR_JSON = '[\n{\n  "Cmd": "/bin/sh",\n  "QDate": 1795235641,\n  "ClusterId": 5\n}\n]\n'
 CONDOR_XML = '<?xml version="1.0"?>\n<classads>\n<c>\n    <a n="ClusterId"><i>5</i></a>\n'
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
-SACCT_JSON = '{\n  "meta": {\n    "type": "openapi\\/dbv0.0.38"\n  },\n  "jobs": [\n  ]\n}\n'
-SACCT_JSON_BARE = '{"jobs": [{"account": "a", "allocation_nodes": 1}]}'
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
 JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
 
@@ -45,8 +43,6 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         (CONDOR_JSON, r"HTCondor job history \(JSON\)", 5),
         (CONDOR_XML, r"HTCondor job history \(XML\)", 4),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
-        (SACCT_JSON, "sacct --json", 5),
-        (SACCT_JSON_BARE, "sacct --json", 1),
         (SACCT_YAML, "sacct --yaml", 1),
         (JOBCOMP, "job completion log", 1),
         (JOBCOMP.replace("\n", "\r\n"), "job completion log", 1),

@@ -5,6 +5,7 @@ import pytest
 
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
+from audit.formats.sacct import json as sacct_json
 from audit.formats.sacct import text as sacct
 from audit.model import RECORDS
 from tests.places import DATA
@@ -34,6 +35,19 @@ def test_captures_tell_of_the_same_jobs(name: str) -> None:
     if name == "all.psv":  # it has the group too
         own.remove("group")
     assert found.select(own).equals(expected.select(own))
+
+
+def test_the_json_document_tells_of_the_same_jobs() -> None:
+    data = (CAPTURES / "json.json").read_bytes()
+    parsed = sacct_json.parse(Block(data, 0, 1), sacct_json.header(data, PLAIN))
+    assert parsed.refusals.is_empty()
+    found = parsed.records.sort("job_id", "submit_time", "start_time")
+    expected = capture("x_d.psv")
+    own = [column for column in expected.columns if column != "group"]
+    assert found.select(own).equals(expected.select(own))
+    assert found["group"].equals(capture("all.psv")["group"])
+    steps = (CAPTURES / "steps.psv").read_bytes()
+    assert parsed.steps == parse(steps).steps
 
 
 def test_a_capture_without_submit_times() -> None:

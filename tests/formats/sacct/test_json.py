@@ -1,0 +1,288 @@
+"""`sacct --json`: the contract of all dialects, documents that are damaged, cut or several."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import strategies as st
+
+from audit.formats import dialects
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.lines import Block
+from audit.formats.sacct import json as sacct_json
+from audit.formats.sacct.json_writing import write
+from audit.formats.sacct.records import typed
+from tests.formats import contract
+from tests.formats.contract import PLAIN_JOB, Case, case_frame
+
+CARRIES = (
+    *("job_id", "user", "account", "group", "partition", "state", "submit_time", "eligible_time"),
+    *("start_time", "end_time", "suspended_s", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
+)
+
+
+def job(number: int, **more: Any) -> dict[str, Any]:
+    """The fields that matter most, and no others: the log that is cut at every byte is short."""
+    time = {"submission": 100, "start": 160, "end": 260, "elapsed": 100}
+    return {
+        "account": "phys",
+        "allocation_nodes": 1,
+        "association": {"account": "phys"},
+        "job_id": number,
+        "state": {"current": "COMPLETED"},
+        "time": time,
+        "user": "ana",
+        **more,
+    }
+
+
+JOBS = [
+    job(7),
+    job(8, array={"job_id": 3, "task_id": 0}),
+    job(9, steps=[], tres={"allocated": [{"type": "cpu", "count": 4}]}),
+]
+
+
+def split(data: bytes, begins: bytes) -> tuple[bytes, tuple[bytes, ...], bytes]:
+    """A document as what stands before its jobs, its jobs (each with the comma before it) and the
+    rest."""
+    starts: list[int] = []
+    at = data.find(begins)
+    while at >= 0:
+        before = data[:at].rstrip()
+        if not before.endswith(b":"):
+            starts.append(at if not starts else len(before) - 1)
+        at = data.find(begins, at + 1)
+    end = data.rindex(b"}", 0, data.rindex(b"]", 0, data.rindex(b'"meta"'))) + 1
+    pieces = [data[a:b] for a, b in zip(starts, [*starts[1:], end], strict=True)]
+    return data[: starts[0]], tuple(pieces), data[end:]
+
+
+def case(**form: Any) -> Case:
+    document = {"jobs": JOBS, "meta": {"plugin": {"type": ""}}, "errors": []}
+    data = json.dumps(document, indent=form["indent"]).encode()
+    begins = sacct_json.header(data, PLAIN).entries["begins"].encode()
+    head, records, tail = split(data, begins)
+    return Case(
+        sacct_json.DIALECT,
+        records,
+        partial(write, **form),
+        CARRIES,
+        head=head,
+        tail=tail,
+        names=("user", "account", "group", "partition"),
+        returned=lambda name: name.replace("\0", "\\x00"),
+        ids=("7", "3_0", "23+1", "3_[0-9%2]"),
+        changes={
+            "walltime_s": st.integers(1, 10_000).map(lambda minutes: 60 * minutes),
+            "mem_bytes": st.integers(1, 1 << 20).map(lambda mib: mib << 20),
+        },
+    )
+
+
+ONE_LINE = case(indent=None)
+MANY_LINES = case(indent=1, objects=False)
+
+
+@pytest.mark.parametrize("form", [ONE_LINE, MANY_LINES], ids=["one line", "many lines"])
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+def test_contract(check: contract.Check, form: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    # a log that is cut at every byte has the same few records hundreds of times
+    known: dict[Any, pl.DataFrame] = {}
+
+    def remembered(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
+        key = (zone, *texts.rows())
+        if key not in known:
+            known[key] = typed(texts, zone)
+        return known[key]
+
+    monkeypatch.setattr(sacct_json, "typed", remembered)
+    check(form)
+
+
+def parse(data: bytes, *, block_bytes: int = 0) -> Parsed:
+    """A log, in blocks of about so many bytes; 0 makes one of it."""
+    header = sacct_json.header(data, PLAIN)
+    if not block_bytes:
+        return sacct_json.parse(Block(data, 0, 1), header)
+    parts, offset, line, seen = [], 0, 1, block_bytes
+    while offset < len(data):
+        end = offset + sacct_json.whole(data[offset:seen], header)
+        if seen >= len(data):
+            end = len(data)
+        if end > offset:
+            parts.append(sacct_json.parse(Block(data[offset:end], offset, line), header))
+            line += data.count(b"\n", offset, end)
+            offset = end
+        seen += block_bytes
+    return Parsed(
+        pl.concat([part.records for part in parts]),
+        pl.concat([part.refusals for part in parts]),
+        sum(part.steps for part in parts),
+    )
+
+
+def several(count: int, **form: Any) -> bytes:
+    rows = [{**PLAIN_JOB, "job_id": str(k), "cpus": k + 1} for k in range(count)]
+    return write(case_frame(ONE_LINE, rows), **form)
+
+
+DOCUMENTS = several(7) + several(2, before=True) + several(0) + several(3, before=True)
+
+
+@pytest.mark.parametrize("block_bytes", [300, 1_000, 3_000, 20_000])
+def test_blocks_of_any_length_tell_the_same(block_bytes: int) -> None:
+    found, expected = parse(DOCUMENTS, block_bytes=block_bytes), parse(DOCUMENTS)
+    assert found.records.equals(expected.records)
+    assert found.refusals.is_empty()
+
+
+def test_several_documents_in_one_log() -> None:
+    parsed = parse(DOCUMENTS)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == list("0123456" + "01" + "012")
+    for line, offset in parsed.records.select("line", "byte_offset").iter_rows():
+        assert DOCUMENTS[offset : offset + 1] == b"{"
+        assert DOCUMENTS.count(b"\n", 0, offset) == line - 1
+
+
+def test_documents_that_are_written_in_other_ways_follow() -> None:
+    data = several(2, indent=None) + several(2, indent=4) + several(2, indent=2, objects=False)
+    parsed = parse(data)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == list("010101")
+
+
+def test_jobs_whose_fields_stand_in_another_order() -> None:
+    document = json.loads(several(3))
+    document["jobs"][1] = dict(reversed(document["jobs"][1].items()))
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_id"].to_list() == list("012")
+
+
+def test_a_document_without_jobs() -> None:
+    parsed = parse(several(0))
+    assert parsed.records.is_empty()
+    assert parsed.refusals.is_empty()
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_what_sacct_says_went_wrong_is_shown(*, before: bool) -> None:
+    document = json.loads(several(2))
+    said = "slurmdbd: \u202eConnection refused"
+    errors = [{"description": said, "error_number": 7}, {"error": "x"}]
+    del document["errors"]
+    document = {"errors": errors, **document} if before else {**document, "errors": errors}
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.records.height == 2
+    assert [reason.split(": ", 1)[1] for reason in parsed.refusals["reason"]] == [said, "x"]
+
+
+def test_steps_are_counted() -> None:
+    document = json.loads(several(2))
+    document["jobs"][0]["steps"] = [{"step": {"id": "0.batch"}}, {"step": {"id": "0.0"}}]
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.steps == 2
+    assert parsed.records.height == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"job_id": None}, "column JobID: '' is no job id"),
+        ({"time": 7}, "field time: 7 is no object"),
+        ({"time": {"submission": "soon"}}, "column Submit: 'soon' is no time"),
+        ({"time": {"submission": 1_700_000_000_000}}, "column Submit: '1700000000000' is no time"),
+        ({"time": {}}, "column Submit: when it was submitted is unknown"),
+        ({"state": {"current": [[]]}}, "column State: '[]' is no state"),
+        ({"allocation_nodes": 1 << 40}, "column AllocNodes: '1099511627776' is no count"),
+    ],
+)
+def test_what_no_job_says_is_refused(change: dict[str, Any], reason: str) -> None:
+    document = json.loads(several(3))
+    document["jobs"][1].update(change)
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.records["job_id"].to_list() == ["0", "2"]
+    assert parsed.refusals["reason"].item().startswith(reason)
+
+
+def test_a_job_without_its_id_is_refused() -> None:
+    document = json.loads(several(3))
+    del document["jobs"][1]["job_id"]
+    parsed = parse(json.dumps(document).encode())
+    assert parsed.refusals["reason"].item().startswith("field job_id is missing: {")
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "9" * 5_000, "1e999", '"\\ud800"'])
+def test_what_json_can_hold_and_no_column_can(value: str) -> None:
+    data = several(3, indent=None).replace(b'"ana"', value.encode(), 1)
+    parsed = parse(data)
+    assert contract.is_sane(parsed)
+    assert parsed.records["job_id"].to_list()[-2:] == ["1", "2"]
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    data = b"\xef\xbb\xbf" + several(2)
+    assert dialects.detect(data, "x").name == "sacct-json"
+    parsed = parse(data)
+    assert parsed.refusals.is_empty()
+    assert parsed.records.height == 2
+
+
+def test_squeue_is_another_program() -> None:
+    document = {"meta": {}, "jobs": [{"account": "a", "accrue_time": 1, "allocation_nodes": 2}]}
+    assert not sacct_json.recognises(json.dumps(document).encode())
+
+
+def test_the_header_names_the_release_and_says_that_columns_are_not_used() -> None:
+    document = {**json.loads(several(1, before=True)), "meta": {"Slurm": {"release": "22.05.8"}}}
+    header = sacct_json.header(json.dumps(document).encode(), Reading(columns=("JobID",)))
+    assert header.entries["release"] == "22.05.8"
+    assert "--columns" in header.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        # job, state, submitted, started, ended, minutes of the limit, CPUs, nodes, GPUs, GiB
+        ("21_8_8", ("55978384", "REQUEUED", 0, 8_062, 94_363, 1_440, 4, 1, 1, 40)),
+        ("22_5_9", ("20247445_100", "FAILED", 0, 1_579_828, 1_704_231, 2_880, 96, 4, 16, 256)),
+        ("23_2_6", ("4", "RUNNING", 0, 0, None, 7_200, 4, 1, 2, 32)),
+        ("23_11_5", ("4", "RUNNING", 0, 0, None, 7_200, 4, 1, 2, 32)),
+    ],
+)
+def test_documents_of_sites(version: str, expected: tuple[object, ...], real_logs: Path) -> None:
+    parsed = parse((real_logs / "slurm" / f"sarc-sacct-json-slurm_{version}.json").read_bytes())
+    assert parsed.refusals.is_empty()
+    submit = pl.col("submit_time")
+    times = [pl.col(f"{name}_time") - submit for name in ("submit", "start", "end")]
+    minutes, memory = pl.col("walltime_s") // 60, pl.col("mem_bytes") // (1 << 30)
+    row = parsed.records.select(
+        "job_id",
+        "state",
+        *(time.alias(str(n)) for n, time in enumerate(times)),
+        minutes,
+        "cpus",
+        "nodes",
+        "gpus",
+        memory,
+    ).row(0)
+    assert row == expected
+
+
+def test_a_document_of_slurm_25_05(real_logs: Path) -> None:
+    data = (real_logs / "slurm" / "sarc-sacct-json-fromage_1714003200.json").read_bytes()
+    parsed = parse(data)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["state"].value_counts().sort("state").rows() == [
+        ("CANCELLED", 1),
+        ("COMPLETED", 7),
+        ("FAILED", 2),
+        ("RUNNING", 3),
+    ]
+    assert parsed.records["cluster"].unique().to_list() == ["fromage"]
+    assert parsed.steps == 26
