@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -19,9 +20,10 @@ def main() -> NoReturn:
 
     @atexit.register
     def leave() -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # a full disk, or nobody who reads
+                stream.flush()
         if ended:
-            sys.stdout.flush()
-            sys.stderr.flush()
             os._exit(ended[0])
 
     from audit.files import memory
@@ -34,6 +36,9 @@ def main() -> NoReturn:
     except SystemExit as end:
         if isinstance(end.code, int):
             ended.append(end.code)
+        raise
+    except Exception:  # a defect: libraries would add below its traceback what they still held
+        ended.append(1)
         raise
 
 

@@ -18,6 +18,10 @@ _REMEDIES: Final = {
 }
 
 
+UNWRITABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Where a place may not be written to: to choose another one is up to the user."""
+
+
 def of_system(error: OSError) -> str:
     """What the system refused, of which file, and what may help, where its number says it."""
     names = [
@@ -74,6 +78,12 @@ class LockedError(StoreError):
     exit_code = 75
 
 
+class UnwritableError(StoreError):
+    """The place of a database may not be used: choose another, or change its permissions."""
+
+    exit_code = 2
+
+
 class SimulationError(AuditError):
     """A schedule cannot be simulated, or a simulated schedule fails its check."""
 
@@ -84,3 +94,9 @@ class ReportError(AuditError):
 
 class DeliveryError(AuditError):
     """A report could not be delivered."""
+
+
+def failed(what: str, error: OSError) -> AuditError:
+    """What the system refused in ``what``, as an error with the exit code of its remedy."""
+    kind = UsageError if error.errno in UNWRITABLE else AuditError
+    return kind(f"{what}: {of_system(error)}")

@@ -1,14 +1,19 @@
-"""A disk that fills up while an audit runs."""
+"""A disk that is full, or fills up, and places that cannot be written to."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from audit.errors import UnwritableError, UsageError
+from audit.nightly import status
+from audit.nightly.run import run
+from audit.store.migrations import migrated
 from tests.logs import busy, write
+from tests.nightly.test_run import NOW, month, site
 
 
 @contextmanager
@@ -40,6 +45,84 @@ def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path, size: str
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
+        assert "nanobind" not in done.stderr
         assert done.returncode == 4, (done.returncode, done.stderr)
         assert old.read_text() == "the report of yesterday"
         assert [path.name for path in (disk / "out").iterdir()] == ["report.html"]
+
+
+def test_a_defect_ends_with_its_traceback_and_with_nothing_that_libraries_held() -> None:
+    script = (
+        "import duckdb, sys\nfrom audit import __main__\nfrom audit.cli import app\n"
+        "def main():\n    held = duckdb.connect()\n    raise RuntimeError('a defect')\n"
+        "app.main = main\n__main__.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stderr.splitlines()[-1] == "RuntimeError: a defect"
+    assert done.returncode == 1
+
+
+def test_what_cannot_be_said_does_not_change_how_a_command_ends(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "audit", "sql", "FROM runs", "--db", str(tmp_path / "none")],
+            stdout=full,
+            stderr=full,
+            check=False,
+        )
+    assert done.returncode == 2
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Nothing can be written in ``folder``, not even by root."""
+    for options in (["--bind", str(folder)], ["-o", "remount,ro,bind"]):
+        if subprocess.run(
+            ["mount", *options, str(folder)], capture_output=True, check=False
+        ).returncode:
+            pytest.skip("cannot mount here: read-only place not tried")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    run(settings, tmp_path, NOW)
+    state = tmp_path / "fairaudit-state"
+    with read_only(state):
+        with pytest.raises(
+            UsageError, match=r"cannot be written to: Read-only file system \(output"
+        ):
+            run(settings, tmp_path, NOW)
+        (standing,) = status.look(settings, tmp_path, NOW).clusters
+    assert standing.problem == (
+        f"no run can do its work: {state}: cannot be written to: Read-only file system"
+    )
+    (standing,) = status.look(settings, tmp_path, NOW).clusters
+    assert standing.problem is None
+    write(tmp_path / "logs" / "2.swf", month(1, jobs=9))
+    with read_only(tmp_path):
+        with pytest.raises(UnwritableError) as caught, migrated(tmp_path / "new.duckdb"):
+            pass
+        assert caught.value.exit_code == 2
+    reports = tmp_path / "fairaudit-reports"
+    with read_only(reports):
+        night = run(settings, tmp_path, NOW)
+    assert night.exit_code == 2
+    assert "Read-only file system; nothing can be written there" in str(night.failures[0])
+
+
+def test_a_monitor_is_told_of_a_full_disk(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    with small_disk(tmp_path / "fairaudit-state", "64k") as disk:
+        assert status.look(settings, tmp_path, NOW).clusters[0].hindrance is None
+        with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        hindrance = status.look(settings, tmp_path, NOW).clusters[0].hindrance
+    assert str(hindrance).endswith("No space left on device")

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, Final
 
+from audit import spreadsheets
 from audit.errors import UsageError
 from audit.progress import printable
 from audit.store import selection
@@ -23,8 +24,6 @@ from audit.words import Format
 CELL_WIDTH: Final = 200
 """Characters of a cell that a table shows."""
 
-# A spreadsheet takes a cell that begins so for a formula; the wide forms are taken for the others.
-_FORMULA: Final = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001
 _NUMBER: Final = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM|FLOAT|DOUBLE|DECIMAL\(.*\)")
 _PLAIN: Final = re.compile(r"BOOLEAN|DATE|TIME.*|INTERVAL")
 _KEPT_IN_PARQUET: Final = re.compile(
@@ -158,14 +157,19 @@ def _csv(
     *,
     raw: bool,
 ) -> tuple[str, ...]:
-    """RFC 4180 with LF; NULL is nothing, an empty text is two quotes; times are ISO 8601 in UTC."""
-    names = [column.name if raw else _defused(column.name) for column in asked.columns]
+    """RFC 4180 with LF; NULL is nothing, an empty text is two quotes; times are ISO 8601 in UTC.
+
+    Unless it is to be raw, cells are those of ``audit.spreadsheets``.
+    """
+    names = [column.name if raw else spreadsheets.defused(column.name) for column in asked.columns]
+    if not raw and show is str:
+        show = spreadsheets.visible
     out.write((show(",".join(map(_quoted, names))) + "\n").encode())
     cells = []
     for number, column in enumerate(asked.columns):
         text = _text(f"c{number}", column)
         if not raw and not _NUMBER.fullmatch(column.kind) and not _PLAIN.fullmatch(column.kind):
-            begins = f"contains({quote_text(_FORMULA)}, left({text}, 1)) AND {text} <> ''"
+            begins = f"regexp_matches({text}, {quote_text(spreadsheets.PATTERN)})"
             text = f"CASE WHEN {begins} THEN '''' || {text} ELSE {text} END"
         nothing = "''" if len(asked.columns) > 1 else "'\"\"'"  # an empty line is no row
         cells.append(
@@ -177,10 +181,6 @@ def _csv(
     for batch, more in _lines(con, asked, [f"concat_ws(',', {', '.join(cells)})"], most):  # noqa: B007
         out.write("".join(f"{show(row[0] or '')}\n" for row in batch).encode())
     return _cut(most) if more and most is not None else ()
-
-
-def _defused(text: str) -> str:
-    return "'" + text if text.startswith(tuple(_FORMULA)) else text
 
 
 def _quoted(text: str) -> str:

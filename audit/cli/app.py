@@ -16,7 +16,7 @@ import typer
 from audit import __version__
 from audit.cli import analyst, nightly, oneoff, setup, studies
 from audit.cli.output import say
-from audit.errors import AuditError, of_system
+from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 
 _UNASKED: Final = {"help": False}
 """Told beforehand: without it, typer loads pydantic to read that nobody asked for help."""
@@ -93,7 +93,8 @@ def main() -> NoReturn:
         code = INTERRUPTED
     except OSError as error:
         say(f"fairaudit: {of_system(error)}")
-        code = AuditError.exit_code
+        unwritable = error.errno in UNWRITABLE
+        code = UsageError.exit_code if unwritable else AuditError.exit_code
     except Exception as error:
         if not _is_usage(error):
             raise

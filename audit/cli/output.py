@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from audit.progress import printable
@@ -21,7 +21,8 @@ def show(result: object) -> None:
 
 def say(text: str) -> None:
     """Says something on stderr, whatever it is made of."""
-    print(printable(text), file=sys.stderr)
+    with suppress(OSError):  # on a full disk, say: what is done, and the exit code, matter more
+        print(printable(text), file=sys.stderr)
 
 
 def warn(warnings: Iterable[str]) -> None:

@@ -93,11 +93,19 @@ def load(path: Path) -> Config:
             listed, each by key path, unknown ones with the nearest key that exists.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        written = path.read_bytes()
+        content = tomllib.loads(
+            written.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        )
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{path}:{line}: holds a character that is not UTF-8; save the file in UTF-8"
+        ) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     try:

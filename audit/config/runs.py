@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -15,15 +16,74 @@ class Ingest(Section):
     refused_limit: float = Field(default=0.05, ge=0.0, le=1.0)
 
 
+_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTHS: Final = (
+    *("jan", "feb", "mar", "apr", "may", "jun"),
+    *("jul", "aug", "sep", "oct", "nov", "dec"),
+)
+
+
+class _Field(NamedTuple):
+    """One of the five fields of a crontab."""
+
+    what: str
+    first: int
+    last: int
+    names: tuple[str, ...] = ()
+    """Of the values from ``first`` on."""
+    alone: tuple[str, ...] = ()
+    """Further words that it takes."""
+
+    def fault(self, text: str) -> str | None:
+        """What is wrong with it; None where nothing is."""
+        if all(self._is_part(part.lower()) for part in text.split(",")):
+            return None
+        values = f"{self.first} to {self.last}"
+        if self.names:
+            named = f"{self.names[0]} to {self.names[-1]}"
+            values = named if self.what == "day of the week" else f"{values}, or {named}"
+        return (
+            f"{self.what} {text!r}: must be of {values}; also *, */2, ranges (a-b), and lists (a,b)"
+        )
+
+    def _is_part(self, part: str) -> bool:
+        found = re.fullmatch(r"(\*|\w+(?:-\w+)?)(?:/(\d+))?", part, re.ASCII)
+        if part in self.alone or found is None:
+            return part in self.alone
+        values = [self._value(word) for word in found[1].split("-") if found[1] != "*"]
+        step = found[2] is None or int(found[2]) > 0
+        return (
+            step and None not in values and values == sorted(values, key=lambda value: value or 0)
+        )
+
+    def _value(self, word: str) -> int | None:
+        if word in self.names:
+            return self.first + self.names.index(word)
+        in_numbers = word.isdigit() and self.what != "day of the week"
+        return int(word) if in_numbers and self.first <= int(word) <= self.last else None
+
+
+_FIELDS: Final = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day", 1, 31, alone=("last",)),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of the week", 0, 6, _DAYS),
+)
+
+
 def _times(value: str) -> str:
     """Five fields as in a crontab; the timetable (audit/nightly/timetable.py) reads them."""
     fields = value.split()
-    if len(fields) != 5 or not all(re.fullmatch(r"[A-Za-z0-9*,/-]+", field) for field in fields):
+    if len(fields) != 5:
         raise ValueError(
             'must be minute, hour, day, month and day of the week, such as "30 4 * * *"'
         )
     if re.search(r"(?<!/)\d", fields[4]):
         raise ValueError("days of the week are named here: mon, tue, wed, thu, fri, sat, sun")
+    for field, text in zip(_FIELDS, fields, strict=True):
+        if (fault := field.fault(text)) is not None:
+            raise ValueError(fault)
     return value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -33,13 +33,18 @@ def in_bytes(amount: str) -> int:
     return int(number) * unit
 
 
+LEAST_MEMORY: Final = "64MB"
+"""With less, DuckDB and the layout of a PDF cannot begin."""
+
+
 def _memory_amount(text: str) -> str:
-    in_bytes(text)
+    if in_bytes(text) < in_bytes(LEAST_MEMORY):
+        raise ValueError(f'must be at least "{LEAST_MEMORY}"')
     return text
 
 
 MemoryAmount = Annotated[str, AfterValidator(_memory_amount)]
-"""Text that ``in_bytes`` understands."""
+"""Text that ``in_bytes`` understands, from ``LEAST_MEMORY`` on."""
 
 
 def one_of(names: Sequence[str]) -> Callable[[Any], Any]:

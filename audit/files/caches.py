@@ -47,11 +47,16 @@ def folder(installed: Path, name: str) -> Path:
 
 def writable(place: Path) -> bool:
     """Whether a file can be made in ``place``; permission bits alone do not say so."""
+    return refused(place) is None
+
+
+def refused(place: Path) -> OSError | None:
+    """Why no file can be made in ``place``; None where one can."""
     try:
         with tempfile.TemporaryFile(dir=place):
-            return True
-    except OSError:
-        return False
+            return None
+    except OSError as error:
+        return error
 
 
 def kept(place: Path, key: bytes) -> bytes | None:

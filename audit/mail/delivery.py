@@ -10,6 +10,7 @@ it becomes `unknown`, is said, and is never sent again unless somebody asks for 
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable
@@ -109,10 +110,18 @@ def deliver(
         return done
     if not dry_run:
         _recover(con, now, done)
+
+    @functools.cache
+    def complete(report: ledger.Report) -> bool:
+        page = drawing.contents_of(con, config, report.cluster, report.period)
+        return standing.standing(page, now).state is standing.State.COMPLETE
+
     due = [
         mail
         for cluster in config.clusters
-        for mail in ledger.due(con, cluster, config, now, failed=failed, unknown=failed and unknown)
+        for mail in ledger.due(
+            con, cluster, config, now, complete, failed=failed, unknown=failed and unknown
+        )
     ]
     if dry_run:
         done.due = [mail.name for mail in due]

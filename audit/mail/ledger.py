@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -69,9 +69,26 @@ class TakenError(Exception):
 
 
 def due(
-    con: Connection, cluster: Cluster, config: Config, now: int, *, failed: bool, unknown: bool
+    con: Connection,
+    cluster: Cluster,
+    config: Config,
+    now: int,
+    complete: Callable[[Report], bool],
+    *,
+    failed: bool,
+    unknown: bool,
 ) -> Iterator[Due]:
-    """What a cluster's recipients have not got yet, oldest report first."""
+    """What a cluster's recipients have not got yet, oldest report first.
+
+    Args:
+        con: the store.
+        cluster: whose reports.
+        config: the configuration in force.
+        now: epoch s.
+        complete: whether a report is; asked about those that were mailed when they were not.
+        failed: whether refused mails are due.
+        unknown: whether those that may have arrived are.
+    """
     reports = [
         Report(cluster.name, Period(name, start, end), run_id)
         for name, start, end, run_id in queries.run(
@@ -88,7 +105,7 @@ def due(
             begun = last is not None and report.period.to_time > last
             if rows.is_empty() and age >= config.mail.backlog and not begun:
                 continue
-            leave = _leave(rows, report.run_id, config, failed=failed, unknown=unknown)
+            leave = _leave(rows, report, config, complete, failed=failed, unknown=unknown)
             if leave is None:
                 continue
             kept = rows.filter(pl.col("run_id") == report.run_id)
@@ -111,27 +128,33 @@ def due(
 
 
 def _leave(
-    rows: pl.DataFrame, run_id: str, config: Config, *, failed: bool, unknown: bool
+    rows: pl.DataFrame,
+    report: Report,
+    config: Config,
+    complete: Callable[[Report], bool],
+    *,
+    failed: bool,
+    unknown: bool,
 ) -> str | None:
     """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
 
     Args:
         rows: of the ledger, about one recipient and period, oldest change first.
-        run_id: of the report as it is now.
+        report: as it is now.
         config: the configuration in force.
+        complete: whether a report is.
         failed: whether refused ones are due.
         unknown: whether those that may have arrived are.
     """
     again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
-    current = rows.filter(pl.col("run_id") == run_id)
+    current = rows.filter(pl.col("run_id") == report.run_id)
     if current.height:
         state = str(current.item(0, "state"))
         return state if state in again else None
     arrived = rows.filter(pl.col("state") == "sent")
     if arrived.height:
-        complete = State.COMPLETE.value
-        better = arrived.item(-1, "report_state") != complete
-        return "" if config.mail.corrections or better else None
+        lacked = arrived.item(-1, "report_state") != State.COMPLETE.value
+        return "" if config.mail.corrections or (lacked and complete(report)) else None
     return "" if all(state in again for state in rows["state"]) else None
 
 

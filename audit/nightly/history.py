@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from audit import __version__
-from audit.errors import AuditError, StoreError
+from audit.errors import AuditError, StoreError, UnwritableError
 from audit.files import lock
 from audit.store import database
 from audit.store.database import Connection
@@ -273,8 +273,18 @@ def _select(con: sqlite3.Connection, rest: str, values: Mapping[str, object]) ->
     return [Entry(*row) for row in rows]
 
 
+def failed(path: Path, what: str, error: sqlite3.Error) -> StoreError:
+    """What SQLite refused, and the remedy: of the place, of the disk, or of the file."""
+    text = f"{path}: {what} cannot be read or written: {error}"
+    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return UnwritableError(
+            f"{text}; change the permissions there, or choose another place (output.state)"
+        )
+    if kind == sqlite3.SQLITE_FULL:
+        return StoreError(f"{text}; free some space there")
+    return StoreError(f"{text}; a damaged file may be removed: a new one is begun")
+
+
 def _failed(path: Path, error: sqlite3.Error) -> StoreError:
-    return StoreError(
-        f"{path}: the history of runs cannot be read or written: {error}; is the disk full, or the "
-        "folder not writable? A damaged file may be removed: a new one is begun"
-    )
+    return failed(path, "the history of runs", error)

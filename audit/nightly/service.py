@@ -74,8 +74,9 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
             stop.set()
             table.stop()
         if table.error is not None:
+            why = getattr(table.error, "orig", table.error)  # else with SQL and links
             raise StoreError(
-                f"{path}: the timetable failed: {table.error}; start the service again when the "
+                f"{path}: the timetable failed: {why}; start the service again when the "
                 "cause is gone"
             ) from table.error
     say("stopped")

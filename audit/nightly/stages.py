@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
-from audit.errors import AuditError, LogError, UsageError, of_system
-from audit.files import privacy
+from audit.errors import UNWRITABLE, AuditError, LogError, UsageError, failed
+from audit.files import caches, privacy
 from audit.nightly.history import History
 from audit.store.database import Connection
 
@@ -99,7 +99,7 @@ class Work:
         except AuditError as error:
             failures.append(error)
         except OSError as error:
-            failures.append(AuditError(f"{name}: {of_system(error)}"))
+            failures.append(failed(name, error))
         except BaseException as error:
             self.past.break_off(row, error)
             raise
@@ -111,11 +111,14 @@ def own_state(config: Config, folder: Path) -> Path:
     """The folder of the store, this user's alone; made where there is none.
 
     Raises:
-        UsageError: it cannot be made.
+        UsageError: it cannot be made, or not be written to.
     """
     state = folder / config.output.state
     try:
         privacy.own_folder(state)
     except OSError as error:
         raise UsageError(f"{state}: cannot be made: {error.strerror} (output.state)") from error
+    refused = caches.refused(state)
+    if refused is not None and refused.errno in UNWRITABLE:
+        raise UsageError(f"{state}: cannot be written to: {refused.strerror} (output.state)")
     return state

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from audit import periods
 from audit.config import Cluster, Config
-from audit.files import lock
+from audit.files import caches, lock
 from audit.nightly import history, timetable
 from audit.nightly.history import WHOLE, Entry
 
@@ -28,6 +30,8 @@ class Standing:
     coming: int
     """The next time of the timetable."""
     overdue: bool
+    hindrance: str | None = None
+    """What keeps every run from noting, or leaving, anything; None where nothing does."""
 
     @property
     def problem(self) -> str | None:
@@ -35,6 +39,8 @@ class Standing:
         if self.last is not None and self.last.state != "done":
             why, *_ = (self.last.error or "").splitlines() or [""]
             return f"the last run {self.last.state}{why and f': {why}'}"
+        if self.hindrance is not None:
+            return f"no run can do its work: {self.hindrance}"
         if self.overdue:
             if self.due is None:
                 return "has never run"
@@ -62,11 +68,29 @@ def look(config: Config, folder: Path, now: int) -> Status:
     state = folder / config.output.state
     entries = history.read(state)
     kept = timetable.stored(timetable_in(state))
+    hindrance = _hindrance(
+        [state, (folder / config.output.database).parent, folder / config.output.reports]
+    )
     return Status(
         entries=entries,
-        clusters=[_standing(config, cluster, entries, kept, now) for cluster in config.clusters],
+        clusters=[
+            replace(_standing(config, cluster, entries, kept, now), hindrance=hindrance)
+            for cluster in config.clusters
+        ],
         holder=lock.holder(state / "store.duckdb"),
     )
+
+
+def _hindrance(places: Sequence[Path]) -> str | None:
+    """Why one of the folders that runs write to cannot be written to; those that exist."""
+    for place in places:
+        if not place.is_dir():
+            continue
+        if (error := caches.refused(place)) is not None:
+            return f"{place}: cannot be written to: {error.strerror}"
+        if os.statvfs(place).f_bavail == 0 < os.statvfs(place).f_blocks:
+            return f"{place}: {os.strerror(errno.ENOSPC)}"
+    return None
 
 
 def timetable_in(state: Path) -> Path:

@@ -24,7 +24,8 @@ from sqlalchemy import URL
 
 from audit import periods
 from audit.config import Cluster, Config
-from audit.errors import ConfigError, StoreError
+from audit.errors import ConfigError
+from audit.nightly import history
 
 _REACH: Final = timedelta(hours=3)
 """No change of clocks is longer, but for those across the date line."""
@@ -162,11 +163,8 @@ class Timetable:
             with closing(sqlite3.connect(self._path, timeout=10)) as con:
                 con.execute("DROP TABLE IF EXISTS apscheduler_jobs")
                 con.commit()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{self._path}: the timetable cannot be written: {error}; is the disk full? A "
-                "damaged file may be removed: a new one is made"
-            ) from error
+        except sqlite3.Error as error:
+            raise history.failed(self._path, "the timetable", error) from error
         for cluster in self._config.clusters:
             times = times_of(self._config, cluster)
             instant = due.get(cluster.name) or next_after(times, cluster.zone, now)

@@ -9,6 +9,7 @@ polars is loaded where the first frame is made: who only reads a few rows does w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from audit.errors import LockedError, StoreError
+from audit.errors import UNWRITABLE, LockedError, StoreError, UnwritableError
 from audit.store.streams import Stream
 
 if TYPE_CHECKING:
@@ -125,7 +126,10 @@ def _opening_error(path: Path, error: duckdb.Error) -> StoreError:
         )
     if isinstance(error, duckdb.IOException) and "not a valid DuckDB" in text:
         return StoreError(f"{path}: not a DuckDB database; name another file or remove this one")
-    return StoreError(f"{path}: cannot be opened as a database: {text}")
+    said = StoreError(f"{path}: cannot be opened as a database: {text}")
+    if any(os.strerror(number) in text for number in UNWRITABLE):
+        return UnwritableError(f"{said}; choose another place, or change its permissions")
+    return said
 
 
 def refusal(error: Exception) -> StoreError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from audit.errors import StoreError
+from audit.errors import UNWRITABLE, StoreError, UnwritableError
 from audit.files import privacy, replace
 from audit.store.database import Connection, attach, execute
 
@@ -33,7 +33,7 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
                 execute(con, "DETACH snapshot")
             privacy.share(draft, with_group=with_group)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+        raise _unwritten(path, error) from error
 
 
 def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
@@ -57,7 +57,12 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
         with replace.drafting(path) as draft:
             shutil.move(store, draft)  # copies where that is another file system
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> StoreError:
+    kind = UnwritableError if error.errno in UNWRITABLE else StoreError
+    return kind(f"{path}: cannot be written: {error.strerror}")
 
 
 def seed(con: Connection, path: Path) -> None:

@@ -39,6 +39,18 @@ _OPEN: Final = re.compile(r"['\"]|\$\w*\$|/\*")
 _EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b(\s+ANALYZE\b)?(\s*\([^)]*\))?", re.IGNORECASE)
 
 
+# What tells where this machine keeps things (DuckDB's settings, folders, open files), and what runs
+# text that it is given, which might name these.
+_PLACES: Final = re.compile(
+    r"\b(duckdb_(?:databases|settings|extensions|extension_repositories|secrets|logs|log_contexts"
+    r"|logs_parsed|external_file_cache|external_resources|temporary_files|prepared_statements)"
+    r"|(?:pragma_)?database_list|pg_settings|which_secret|current_setting|allowed_paths"
+    r"|allowed_directories|secret_directory|extension_directory|temp_directory|home_directory"
+    r'|json_execute_serialized_sql)\b|\b(query|query_table)"?\s*(?:\(|/\*|--)',
+    re.IGNORECASE,
+)
+
+
 class Column(NamedTuple):
     """A column of a result."""
 
@@ -81,6 +93,11 @@ def select(con: Connection, text: str, parameters: Mapping[str, object]) -> Sele
             raise StoreError("only statements that select are allowed") from error
         if len(parts) != 1:
             raise StoreError(f"give one statement at a time, not {len(parts)}")
+        if (found := _PLACES.search(text)) is not None:
+            raise StoreError(
+                f"{found[1] or found[2]} is not allowed here: it could show where this machine "
+                "keeps things; duckdb_tables(), duckdb_views() and duckdb_columns() are"
+            )
         kind = kinds[0]
         query = _SEALED_OR_END.sub(lambda found: " " if found[0] == ";" else found[0], text)
         if kind == "EXPLAIN":

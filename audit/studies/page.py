@@ -20,8 +20,9 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from audit import __version__
 from audit.report.charts.style import Chart
 from audit.report.render import page as render
-from audit.report.render.export import File, cell
+from audit.report.render.export import File
 from audit.report.text import wording
+from audit.spreadsheets import cell
 from audit.studies.verdicts import Estimate, Verdict
 
 Row = TypeVar("Row")

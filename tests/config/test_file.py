@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from audit import config, resources
 from audit.errors import ConfigError
+from audit.nightly.timetable import next_after
 
 
 def keys(section: type[BaseModel], prefix: str = "") -> set[str]:
@@ -78,6 +81,15 @@ def test_three_mistakes_are_three(tmp_path: Path) -> None:
         ('[metrics]\nresource_equality_weights = "area"', "Input should be 'size' or 'jobs'"),
         ("[uncertainty]\nresamples = 99", "uncertainty.resamples"),
         ("metrics = 3", "metrics: "),
+        ('[store]\nmemory_limit = "1KB"', 'store.memory_limit: must be at least "64MB" (it is'),
+        ('[sql]\nmemory_limit = "63MB"', 'sql.memory_limit: must be at least "64MB"'),
+        ('[report]\npdf_memory_limit = "1MiB"', "report.pdf_memory_limit: must be at least"),
+        ('[service]\ntimes = "x 4 * * *"', "service.times: minute 'x': must be of 0 to 59; also"),
+        ('[service]\ntimes = "0 24 * * *"', "service.times: hour '24': must be of 0 to 23"),
+        ('[service]\ntimes = "0 4 * foo *"', "month 'foo': must be of 1 to 12, or jan to dec"),
+        ('[service]\ntimes = "0 4 * * fri-tue"', "day of the week 'fri-tue': must be of mon to"),
+        ('[service]\ntimes = "*/0 4 * * *"', "service.times: minute '*/0'"),
+        ('[service]\nby_cluster = { c = "0,,5 4 * * *" }', "service.by_cluster: minute '0,,5'"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
@@ -92,8 +104,26 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         config.load(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"binary\.toml:1: holds a character that is not UTF-8"):
         config.load(tmp_path / "binary.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# Config\n# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.toml:2: .*; save the file in UTF-8$"):
+        config.load(tmp_path / "latin.toml")
+    (tmp_path / "marked.toml").write_bytes(b"\xef\xbb\xbf[metrics]\r\ntau_s = 3\r\n")
+    assert config.load(tmp_path / "marked.toml").metrics.tau_s == 3
+
+
+@given(
+    minute=st.sampled_from(["0", "59", "*", "*/7", "5-9", "5-9/2", "1,2,30-40"]),
+    hour=st.sampled_from(["0", "23", "*/2", "1-3"]),
+    day=st.sampled_from(["*", "1", "31", "last", "1-7"]),
+    month=st.sampled_from(["*", "1", "12", "jan", "FEB-nov", "1,mar"]),
+    weekday=st.sampled_from(["*", "mon", "mon-fri", "Sat,sun", "*/2"]),
+)
+def test_times_that_are_taken_can_be_kept(**fields: str) -> None:
+    times = " ".join(fields[name] for name in ("minute", "hour", "day", "month", "weekday"))
+    service = config.Service(times=times)
+    assert next_after(service.times, "Europe/Berlin", 10**9) > 10**9
 
 
 def test_two_clusters_of_one_name_are_refused(tmp_path: Path) -> None:

