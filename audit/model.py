@@ -70,6 +70,10 @@ class RecordKind(StrEnum):
     EXECUTION = "execution"
     """One execution, named by job id and submit time (Slurm). Several records of it are what was
     known of it at different times."""
+    RUN = "run"
+    """One execution of a job, told once it was over (LSF, Grid Engine). Several with the same job
+    id and submit time are its runs, one after the other; with another submit time it is another
+    job of the same number."""
 
 
 RECORDS: Final = pl.Schema(

@@ -105,6 +105,8 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
+    "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
+    "audit.formats.gridengine.writing": "for logs to test with",
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.formats.sacct.json": "a dialect: formats.dialects lists it",

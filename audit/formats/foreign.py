@@ -45,18 +45,13 @@ FOREIGN: Final = (
         r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <",
     ),
     _foreign(
-        "a Grid Engine accounting file (SGE, UGE, OGS)",
-        _TO_SWF,
-        r"^(?:[^:\n]*:){5}\d+:[^:\n]*:-?\d+:(?:\d{9,13}|0):(?:\d{9,13}|0):(?:\d{9,13}|0):",
-    ),
-    _foreign(
         "Grid Engine's reporting file",
-        "the file called accounting, beside it, has a line for each job; " + _TO_SWF,
+        "the file called accounting, beside it, is read",
         r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):",
     ),
     _foreign(
         "what Grid Engine's qacct prints",
-        "its source is the file called accounting; " + _TO_SWF,
+        "its source, the file called accounting, is",
         r"^=+\nqname +\S|^OWNER +WALLCLOCK +UTIME",
     ),
     _foreign(

@@ -17,6 +17,7 @@ _PROVENANCE = ("line", "byte_offset")
 _CONTENT = [name for name in RECORDS if name not in _PROVENANCE]
 _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
+_RUN = pl.col("kind") == RecordKind.RUN
 
 
 def resolve(records: pl.DataFrame) -> pl.DataFrame:
@@ -31,6 +32,9 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     knows most supersedes the others: ended before running before pending; among those of one kind
     the latest end and the earliest start (`sacct -T` clips both), then the most columns. An open
     one of a job that was submitted again is superseded too: it ended, but nothing says when.
+
+    Runs (LSF, Grid Engine) of one job id and submit time are one after the other: where a run says
+    of itself no later time, it waited from the end of the one before.
 
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
@@ -52,7 +56,7 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
             "superseded",
             pl.col("submit_time").is_null(),
             "submit_time",
-            pl.when(_LATER_BURST).then(None).otherwise("start_time"),
+            pl.when(_LATER_BURST).then(None).when(_RUN).then(_left_queue()).otherwise("start_time"),
             pl.when(_LATER_BURST).then(None).otherwise("end_time"),
             "line",
             "input_id",
@@ -60,7 +64,7 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
         )
     )
     return (
-        _set_in_time(ordered)
+        _in_turn(_set_in_time(ordered))
         .with_columns(
             attempt=pl.when("superseded")
             .then(0)
@@ -91,15 +95,17 @@ def _distinct(records: pl.DataFrame) -> pl.DataFrame:
     unset = records.with_columns(
         pl.when(~_LATER_BURST).then(name).alias(name)
         for name in ("eligible_time", "start_time", "end_time")
-    )
+    ).with_columns(_said=pl.when(~_RUN).then("eligible_time"))  # of runs it may have been set
+    content = [*(name for name in _CONTENT if name != "eligible_time"), "_said"]
     return (
         unset.sort("input_id", "line")
         .with_columns(
             copy=pl.when(pl.col("kind") == RecordKind.EXECUTION)
             .then(0)
-            .otherwise(pl.int_range(pl.len()).over([*_CONTENT, "input_id"]))
+            .otherwise(pl.int_range(pl.len()).over([*content, "input_id"]))
         )
-        .unique([*_CONTENT, "copy"], keep="first", maintain_order=True)
+        .unique([*content, "copy"], keep="first", maintain_order=True)
+        .drop("_said")
     )
 
 
@@ -208,3 +214,15 @@ def _set_in_time(ordered: pl.DataFrame) -> pl.DataFrame:
         .then(started_at + pl.col("occupancy_s"))
         .otherwise("end_time"),
     )
+
+
+def _left_queue() -> pl.Expr:
+    """When a run started, or gave up."""
+    return pl.coalesce("start_time", "end_time")
+
+
+def _in_turn(ordered: pl.DataFrame) -> pl.DataFrame:
+    """Lets each run of a job wait from the end of the one before, if it says no later time."""
+    before = pl.col("end_time").shift(1).over("job_id", "superseded", "submit_time", "kind")
+    waited_from = pl.when(_RUN & (before <= _left_queue())).then(before)
+    return ordered.with_columns(eligible_time=pl.max_horizontal("eligible_time", waited_from))

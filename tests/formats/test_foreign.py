@@ -9,13 +9,6 @@ from audit.formats import dialects, foreign
 
 PBS = "11/21/2026 04:26:00;{};7.head;user=ana group=phys queue=batch ctime=1 start=2 end=3\n"
 LSF = '"JOB_FINISH" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
-GRID_ENGINE = (
-    "# Version: 8.1.9\n# \n# DO NOT MODIFY THIS FILE MANUALLY!\n# \n"
-    "all.q:sgelab:lab_ben:lab_ben:fail:4:sge:0:1795234360:1795234360:1795234360:0:0:0:0.000978:"
-    "0.003914:4516.000000:0:0:0:0:548:0:0:0.000000:8:0:0:0:9:3:NONE:defaultdepartment:NONE:1:0:"
-    "0.004892:0.000000:0.000000:NONE:0.000000:NONE:0.000000:0:0\n"
-)
-UNIVA = GRID_ENGINE.replace("1795234360", "1795234360123")
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
@@ -35,8 +28,6 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ("\n" + PBS.format("Q") + PBS.format("S"), "PBS accounting log", 2),
         (LSF, r"LSF accounting log \(lsb.acct\)", 1),
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
-        (GRID_ENGINE, "Grid Engine accounting file", 5),
-        (UNIVA, "Grid Engine accounting file", 5),
         (REPORTING, "Grid Engine's reporting file", 1),
         (QACCT, "Grid Engine's qacct", 1),
         (CONDOR, r"HTCondor job history \(ClassAds\)", 2),

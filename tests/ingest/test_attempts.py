@@ -9,6 +9,7 @@ from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.ingest.attempts import outdated_arrays, resolve
+from audit.model import RECORDS
 from tests.logs import line, log
 
 
@@ -194,3 +195,55 @@ def test_waiting_array_tasks_give_way_to_their_records() -> None:
     assert outdated_arrays(arrays, tasks) == ["3_[0-9%2]", "5_[0-8:4]"]
     fewer = arrays.head(2)
     assert outdated_arrays(fewer, tasks.clear()) == ["3_[0-9%2]"]
+
+
+def runs(*spans: tuple[int, int | None, int], input_id: str = "a", **more: object) -> pl.DataFrame:
+    """Runs of job 1, submitted at 100 unless said otherwise: (eligible or 0, start, end)."""
+    rows = [
+        {
+            "job_id": "1",
+            "kind": "run",
+            "submit_time": 100,
+            "eligible_time": eligible or None,
+            "start_time": start,
+            "end_time": end,
+            "line": line,
+            **more,
+        }
+        for line, (eligible, start, end) in enumerate(spans, 1)
+    ]
+    whole = [{name: row.get(name) for name in RECORDS} for row in rows]
+    frame = pl.DataFrame(whole, schema=RECORDS)
+    return frame.with_columns(cluster=pl.lit("c"), input_id=pl.lit(input_id))
+
+
+def test_a_run_waits_from_the_end_of_the_one_before() -> None:
+    # the second was rerun at once, the third says that it was held until 180, the fourth gave up
+    found = resolve(runs((0, 110, 120), (0, 150, 160), (180, 190, 200), (0, None, 230)))
+    expected = [
+        ("1", 1, False, None, 110, 120),
+        ("1", 2, False, 120, 150, 160),
+        ("1", 3, False, 180, 190, 200),
+        ("1", 4, False, 200, None, 230),
+    ]
+    assert brief(found) == expected
+    assert brief(resolve(found)) == expected
+
+
+def test_runs_of_several_logs_in_any_order_are_the_same() -> None:
+    early = runs((0, 110, 120), (0, 150, 160))
+    late = runs((0, 150, 160), (0, 190, 200), input_id="b")  # they share a run
+    for first, second in ((early, late), (late, early)):
+        settled = resolve(first).select(early.columns)
+        found = brief(resolve(pl.concat([settled, second])))
+        assert [row[1:4] for row in found] == [(1, False, None), (2, False, 120), (3, False, 160)]
+
+
+def test_the_same_number_submitted_again_is_another_job() -> None:
+    found = resolve(pl.concat([runs((0, 110, 120)), runs((0, 310, 320), submit_time=300)]))
+    assert [(row[1], row[3]) for row in brief(found)] == [(1, None), (2, None)]
+
+
+def test_runs_that_overlap_are_not_in_turn() -> None:
+    found = resolve(runs((0, 110, 150), (0, 120, 130)))
+    assert [row[3] for row in brief(found)] == [None, None]

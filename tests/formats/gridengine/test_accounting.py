@@ -1,0 +1,153 @@
+"""Grid Engine's accounting file, as several versions wrote it, and damaged."""
+
+import polars as pl
+import pytest
+from hypothesis import strategies as st
+
+from audit.formats.dialects import PLAIN, Parsed, Reading
+from audit.formats.gridengine import accounting
+from audit.formats.gridengine.accounting import DIALECT
+from audit.formats.gridengine.writing import escaped, write
+from audit.formats.lines import Block
+from tests.formats import contract
+from tests.places import DATA
+
+HEAD = b"# Version: 8.1.9\n# \n# DO NOT MODIFY THIS FILE MANUALLY!\n# \n"
+RUSAGE = "0.000978:0.003914:4516.0:0:0:0:0:548:0:0:0.0:8:0:0:0:9:3"
+
+
+def line(
+    job: str = "4",
+    times: str = "1795234360:1795234361:1795234365",
+    failed: str = "0:0",
+    *,
+    name: str = "sleep",
+    account: str = "sge",
+    project: str = "physproj",
+    slots: str = "NONE:1",
+    task: str = "0",
+    category: str = "NONE",
+    pe_task: str = "NONE",
+    reservation: str = ":0:0",
+) -> str:
+    usage = f"{failed}:4:{RUSAGE}"
+    head = f"all.q:node1:staff:ana:{name}:{job}:{account}:0:{times}:{usage}"
+    tail = f"{project}:defaultdepartment:{slots}:{task}:0.004892:0.000000:0.000000:{category}"
+    return f"{head}:{tail}:0.000000:{pe_task}:3604480.000000{reservation}\n"
+
+
+RECORDS = (
+    line(),
+    line("2", task="1", slots="smp:4", category="-l h_rt=60,h_vmem=1G -pe smp 4"),
+    line("3", "0:1795234361:1795234365", slots="mpi:8", pe_task="1.node2"),
+    line("5", failed="25:99", reservation=""),
+    line("5", "1795234360:1795234370:1795234380", failed="37:137", category="-l h_rt=3"),
+    line("6", "1795234360:0:0", failed="1:0"),
+    line("9999999", "1795234360123:1795234361456:1795234365789")[:-1]
+    + ":NONE:NONE:668106752:638583808:dev1:/home/ana:qsub -N a script.sh:4.5:954601:NONE\n",
+)
+CASE = contract.Case(
+    dialect=DIALECT,
+    head=HEAD,
+    records=tuple(RECORDS[at].encode() for at in (0, 2, 4, 6)),
+    write=write,
+    carries=(
+        *("job_id", "user", "account", "group", "partition", "state", "submit_time"),
+        *("start_time", "end_time", "walltime_s", "cpus", "gpus"),
+    ),
+    names=("user", "account", "group", "partition"),
+    returned=escaped,
+    ids=("7", "8", "12", "12.3"),
+    changes={"state": st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", "REQUEUED"])},
+)
+
+
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+def test_contract(check: contract.Check) -> None:
+    check(CASE)
+
+
+def parse(*lines: str) -> Parsed:
+    data = "".join(lines).encode()
+    return accounting.parse(Block(data, 0, 1), accounting.header(data, PLAIN))
+
+
+def test_the_sample_by_hand() -> None:
+    parsed = CASE.read(HEAD + "".join(RECORDS).encode())
+    assert parsed.steps == 1  # the task of job 3
+    found = parsed.records.select(
+        *("job_id", "job_number", "array_task", "state", "submit_time", "start_time", "end_time"),
+        *("walltime_s", "cpus", "nodes", "mem_bytes", "line"),
+    )
+    t = 1795234360
+    assert found.rows() == [
+        ("4", 4, None, "COMPLETED", t, t + 1, t + 5, None, 1, 1, None, 5),
+        ("2.1", 2, 1, "COMPLETED", t, t + 1, t + 5, 60, 4, None, 4 << 30, 6),
+        ("5", 5, None, "REQUEUED", t, t + 1, t + 5, None, 1, 1, None, 8),
+        ("5", 5, None, "TIMEOUT", t, t + 10, t + 20, 3, 1, 1, None, 9),
+        ("6", 6, None, "FAILED", t, None, t, None, 1, 1, None, 10),
+        ("9999999", 9999999, None, "COMPLETED", t, t + 1, t + 5, None, 1, 1, None, 11),
+    ]
+    same = {"user": "ana", "account": "physproj", "group": "staff", "partition": "all.q"}
+    for column, value in same.items():
+        assert set(parsed.records[column]) == {value}
+
+
+def test_the_header_says_the_version() -> None:
+    assert accounting.header(HEAD, PLAIN).entries == {"version": "8.1.9"}
+    assert accounting.header(b"", Reading(zone="Asia/Tokyo")).zone == "Asia/Tokyo"
+
+
+def test_a_file_without_jobs_is_recognised_by_its_comments() -> None:
+    assert accounting.recognises(HEAD)
+    assert not accounting.recognises(b"# \n# DO NOT MODIFY THIS FILE MANUALLY!\n")
+
+
+def test_comments_blank_lines_and_single_characters_are_nothing() -> None:
+    parsed = parse("#\n", "\n", "x\n", line(), "# all:" + ":" * 60 + "\n", "\r\n")
+    assert (parsed.records.height, parsed.refusals.height, parsed.steps) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "code"),
+    [
+        ("all.q:node1\n", "2 columns, an accounting record has 43 or more", "shape"),
+        (line()[:-1], "the log ends within this line", "cut"),
+        (line("4x"), "column 6 (job_number): '4x' is no job number", "value"),
+        (line(times="1:x:3"), "column 10 (start_time): 'x' is no time", "value"),
+        (line(times="1:-2:3"), "column 10 (start_time): '-2' is no time", "value"),
+        (line(slots="NONE:"), "column 35 (slots): '' is no number of slots", "value"),
+        (line(times="5:9:7"), "ends 2 s before it starts (columns start_time, end_time)", "order"),
+        (
+            line(times="1:2:99999999999"),
+            "column 11 (end_time): 99999999999 lies beyond 2242",
+            "time",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_and_shown(text: str, reason: str, code: str) -> None:
+    parsed = parse(line(), text)
+    assert parsed.records.height == 1
+    assert parsed.refusals["reason"].to_list() == [reason]
+    assert parsed.refusals["line"].to_list() == [2]
+
+
+def test_capture() -> None:
+    """What Son of Grid Engine 8.1.9 wrote of jobs whose fate is known."""
+    data = (DATA / "gridengine" / "accounting").read_bytes()
+    parsed = accounting.parse(Block(data, 0, 1), accounting.header(data, PLAIN))
+    assert parsed.refusals.is_empty()
+    found = parsed.records.select("job_id", "state", "walltime_s", "cpus", "account")
+    assert found.sort("job_id").rows() == [
+        ("1", "COMPLETED", None, 1, None),
+        ("10", "COMPLETED", None, 1, None),
+        *((f"2.{task}", "COMPLETED", None, 1, None) for task in range(1, 5)),
+        ("3", "COMPLETED", 60, 4, "physproj"),
+        ("4", "COMPLETED", None, 1, None),
+        ("5", "TIMEOUT", 3, 1, None),
+        ("6", "FAILED", None, 1, None),
+        ("7", "COMPLETED", None, 1, None),
+        ("8", "FAILED", None, 1, None),
+    ]
+    waited = parsed.records.select(pl.col("start_time") - pl.col("submit_time"))
+    assert waited.sum().item() == 8 + 21  # held, and begun later (qsub -a)

@@ -1,0 +1,45 @@
+"""Fields read as stretches of bytes."""
+
+import re
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.formats.spans import look_like_numbers, texts, whole_numbers
+
+_fields = st.lists(
+    st.text("0123456789-+.e x", max_size=21) | st.integers(-(10**19), 10**19).map(str), max_size=12
+)
+
+
+@given(_fields)
+def test_fields_are_read_as_python_would(fields: list[str]) -> None:
+    data = ",".join(fields).encode()
+    ends = np.cumsum([len(field) + 1 for field in fields], dtype=np.int64) - 1
+    starts = ends - np.array([len(field) for field in fields], dtype=np.int64)
+    bytes_ = np.frombuffer(data, dtype=np.uint8)
+    values, good = whole_numbers(bytes_, starts, ends)
+    whole = [re.fullmatch(r"-?[0-9]{1,18}", field) is not None for field in fields]
+    assert good.tolist() == whole
+    assert values.tolist() == [
+        int(text) if ok else 0 for text, ok in zip(fields, whole, strict=True)
+    ]
+    alike = [re.fullmatch(r"[-+.0-9eE]+", field) is not None for field in fields]
+    assert look_like_numbers(bytes_, starts, ends).tolist() == alike
+    assert texts(data, starts, ends) == [field or None for field in fields]
+
+
+def test_several_columns_at_once_and_none_at_all() -> None:
+    data = np.frombuffer(b"12 -3 x", dtype=np.uint8)
+    starts, ends = np.array([[0, 3], [6, 7]]), np.array([[2, 5], [7, 7]])
+    values, good = whole_numbers(data, starts, ends)
+    assert values.tolist() == [[12, -3], [0, 0]]
+    assert good.tolist() == [[True, True], [False, False]]
+    nothing = np.array([], dtype=np.int64)
+    assert whole_numbers(data, nothing, nothing).values.shape == (0,)
+    assert texts(b"", nothing, nothing) == []
+
+
+def test_bytes_that_are_no_utf8_are_kept() -> None:
+    assert texts(b"a\xff", np.array([0]), np.array([2])) == ["a\\xff"]
