@@ -48,6 +48,10 @@ class UsageError(AuditError):
     exit_code = 2
 
 
+class SeveralClustersError(UsageError):
+    """Records are of several clusters, and nothing says which is meant."""
+
+
 class ConfigError(UsageError):
     """One or more keys of config.toml are wrong; the message lists them all."""
 
@@ -56,6 +60,14 @@ class LogError(AuditError):
     """A log, as a whole, cannot be taken in: empty, binary, truncated, refused beyond the limit."""
 
     exit_code = 3
+
+
+class EmptyLogError(LogError):
+    """There is nothing in a log, as where it was rotated a moment ago."""
+
+
+class RefusedError(LogError):
+    """Too many records of a log, or of a source's new logs, were refused."""
 
 
 class DialectError(LogError):

@@ -125,12 +125,22 @@ class RefusalCode(StrEnum):
     """A time that never was in the log's zone, or lies beyond what a clock can say."""
     CUT = "cut"
     """It ends in the middle: the log was cut there."""
+    CLUSTER = "cluster"
+    """It names another cluster than nearly all records of its log."""
+    DOUBTFUL = "doubtful"
+    """It was read, but a time of it lies far from all others of its source."""
 
 
 REFUSALS: Final = pl.Schema(
-    {"line": pl.Int64, "byte_offset": pl.Int64, "reason": pl.String, "text": pl.String}
+    {
+        "line": pl.Int64,
+        "byte_offset": pl.Int64,
+        "code": pl.String,  # RefusalCode
+        "reason": pl.String,
+        "text": pl.String,
+    }
 )
-"""One row per line that a dialect could not take, with its text."""
+"""One row per record that a dialect could not take, with its text."""
 
 ATTEMPTS: Final = pl.Schema(
     # cluster: as it is audited; attempt: 1, 2, … within a job

@@ -49,6 +49,23 @@ LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
 """Backfillings that can be limited: how far down the queue one looks, how long who overtakes is."""
 
 
+class SetAsideCode(StrEnum):
+    """Why a whole log was set aside."""
+
+    EMPTY = "empty"
+    """Nothing is in it."""
+    DAMAGED = "damaged"
+    """It cannot be read to its end."""
+    UNKNOWN = "unknown"
+    """It is no log that fairaudit reads."""
+    LIMIT = "limit"
+    """Too many of its source's new records were refused."""
+    CLUSTERS = "clusters"
+    """Its records are of several clusters, and nothing says which is meant."""
+    UNREADABLE = "unreadable"
+    """The system did not let it be read."""
+
+
 class Algorithm(StrEnum):
     """How Slurm makes fairshare of shares and usage."""
 

@@ -17,7 +17,8 @@ import duckdb
 from scale_log import scale_log
 from scale_sacct import scale_sacct
 
-from audit.ingest.ingest import open_logs, take_in
+from audit.ingest.ingest import take_in
+from audit.ingest.logs import open_logs
 from audit.store.database import fetch, open_store
 from audit.store.migrations import migrate
 

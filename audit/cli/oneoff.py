@@ -182,6 +182,10 @@ def _show_audit(outcome: Outcome) -> None:
     print()
     for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
         print(path)
+    for _, error in outcome.missing:
+        say(f"fairaudit: {error}")
+    if outcome.missing:
+        raise typer.Exit(max(error.exit_code for _, error in outcome.missing))
 
 
 def fitting(seconds: float, resamples: int) -> Fit:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from audit.model import REFUSALS
+from audit.model import REFUSALS, RefusalCode
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
@@ -51,13 +51,19 @@ def select(data: Bytes, lines: Lines, chosen: npt.NDArray[np.bool_]) -> bytes:
     return data[mask[: len(data)]].tobytes()
 
 
-def refusals(block: Block, numbers: Offsets, reasons: pl.Series) -> pl.DataFrame:
+def refusals(
+    block: Block,
+    numbers: Offsets,
+    reasons: pl.Series,
+    codes: pl.Series | str = RefusalCode.VALUE.value,
+) -> pl.DataFrame:
     """A ``REFUSALS`` frame for some lines of a block, with their text as it stands in the log.
 
     Args:
         block: the lines.
         numbers: which of them, counted from 0 within the block, ascending.
         reasons: why, one per number.
+        codes: of which kind, one per number or one for all.
     """
     if not len(numbers):
         return pl.DataFrame(schema=REFUSALS)
@@ -73,6 +79,7 @@ def refusals(block: Block, numbers: Offsets, reasons: pl.Series) -> pl.DataFrame
         {
             "line": numbers + block.first_line,
             "byte_offset": lines.starts[numbers] + block.byte_offset,
+            "code": codes,
             "reason": reasons,
             "text": texts,
         },

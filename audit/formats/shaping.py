@@ -53,12 +53,10 @@ def shaped(
         .decode("utf-8", errors="backslashreplace")
         for number in bad["number"]
     ]
-    refused = bad.select("line", "byte_offset", pl.col("problem").alias("reason"), "code")
+    refused = bad.select("line", "byte_offset", "code", pl.col("problem").alias("reason"))
     return Parsed(
         good.match_to_schema(RECORDS, missing_columns="insert", extra_columns="ignore"),
-        refused.with_columns(text=pl.Series(texts, dtype=pl.String)).match_to_schema(
-            REFUSALS, extra_columns="ignore"
-        ),
+        refused.with_columns(text=pl.Series(texts, dtype=pl.String)).match_to_schema(REFUSALS),
         steps,
         header,
     )

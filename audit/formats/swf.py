@@ -7,8 +7,8 @@ Fields that no metric uses are not read, so a damaged one costs nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,7 +16,7 @@ import polars as pl
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, refusals, select
-from audit.model import RECORDS, JobState, RecordKind
+from audit.model import RECORDS, JobState, RecordKind, RefusalCode
 
 FIELDS: Final = {
     # index in the line: (column, what it is called in a refusal)
@@ -146,6 +146,7 @@ def parse(block: Block, header: Header) -> Parsed:
             pl.Series(
                 [f"{n + 1} fields, SWF has {FIELD_COUNT}" for n in spaces[broken]], dtype=pl.String
             ),
+            RefusalCode.SHAPE.value,
         )
     ]
     numbers = np.flatnonzero(whole)
@@ -161,12 +162,22 @@ def parse(block: Block, header: Header) -> Parsed:
         ignore_errors=True,  # what is no number becomes null, and is refused by name
         encoding="utf8-lossy",
     ).with_columns(number=pl.Series(numbers))
-    refused_for = fields.select(reason=_reason(), number="number").filter(
-        pl.col("reason").is_not_null()
-    )
+    faults = list(_faults())
+    refused_for = fields.select(
+        "number",
+        reason=pl.coalesce(pl.when(fault.holds).then(fault.reason) for fault in faults),
+        code=pl.coalesce(pl.when(fault.holds).then(pl.lit(fault.code.value)) for fault in faults),
+    ).filter(pl.col("reason").is_not_null())
     if not refused_for.is_empty():
         fields = fields.join(refused_for, on="number", how="anti", maintain_order="left")
-        refused.append(refusals(block, refused_for["number"].to_numpy(), refused_for["reason"]))
+        refused.append(
+            refusals(
+                block,
+                refused_for["number"].to_numpy(),
+                refused_for["reason"],
+                refused_for["code"],
+            )
+        )
     starts = cut(np.frombuffer(block.data, dtype=np.uint8)).starts
     kept = fields["number"].to_numpy()
     records = fields.select(
@@ -300,41 +311,56 @@ def _single_spaced(data: Bytes) -> Bytes:
     return trimmed
 
 
-def _reason() -> pl.Expr:
-    """Why a record is refused; null where it is not."""
+class _Fault(NamedTuple):
+    """What can be wrong with a record of 18 fields."""
+
+    holds: pl.Expr
+    code: RefusalCode
+    reason: pl.Expr
+
+
+def _faults() -> Iterator[_Fault]:
+    """All that can be wrong; the first that holds is why a record is refused."""
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
     left = pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0)
     whole_numbers = dict.fromkeys(("job_number", "status", "user", "group"), LARGEST_ID)
     whole_numbers |= dict.fromkeys(("queue", "partition"), LARGEST_ID)
     whole_numbers |= dict.fromkeys(("allocated", "requested"), LARGEST)
-    return pl.coalesce(
-        *(
-            pl.when(pl.col(name).is_null() | ~pl.col(name).is_finite()).then(
-                pl.lit(f"field {index + 1} ({title}) is not a number")
+    for index, (name, title) in FIELDS.items():
+        yield _Fault(
+            pl.col(name).is_null() | ~pl.col(name).is_finite(),
+            RefusalCode.VALUE,
+            pl.lit(f"field {index + 1} ({title}) is not a number"),
+        )
+    for index, (name, title) in FIELDS.items():
+        if limit := whole_numbers.get(name):
+            yield _Fault(
+                (pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > limit),
+                RefusalCode.VALUE,
+                pl.lit(f"field {index + 1} ({title}) is no whole number in range"),
             )
-            for index, (name, title) in FIELDS.items()
+    yield _Fault(
+        pl.col("job_number") < 0,
+        RefusalCode.VALUE,
+        pl.lit("field 1 (job number) is negative"),
+    )
+    yield _Fault(
+        (pl.col("submit") < 0) & ~burst,
+        RefusalCode.VALUE,
+        pl.lit("field 2 (submit time) is unknown or negative"),
+    )
+    yield _Fault(
+        pl.col("run") < -1,
+        RefusalCode.ORDER,
+        pl.format(
+            "ends before it starts: field 4 (run time) is {} s",
+            pl.col("run").cast(pl.Int64, strict=False),
         ),
-        *(
-            pl.when((pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > limit)).then(
-                pl.lit(f"field {index + 1} ({title}) is no whole number in range")
-            )
-            for index, (name, title) in FIELDS.items()
-            if (limit := whole_numbers.get(name))
-        ),
-        pl.when(pl.col("job_number") < 0).then(pl.lit("field 1 (job number) is negative")),
-        pl.when((pl.col("submit") < 0) & ~burst).then(
-            pl.lit("field 2 (submit time) is unknown or negative")
-        ),
-        pl.when(pl.col("run") < -1).then(
-            pl.format(
-                "ends before it starts: field 4 (run time) is {} s",
-                pl.col("run").cast(pl.Int64, strict=False),
-            )
-        ),
-        pl.when((left > LATEST) | (pl.col("walltime") > LATEST)).then(
-            pl.lit("a time beyond the year 2242: damaged, or not in seconds")
-        ),
-        pl.lit(None, pl.String),
+    )
+    yield _Fault(
+        (left > LATEST) | (pl.col("walltime") > LATEST),
+        RefusalCode.TIME,
+        pl.lit("a time beyond the year 2242: damaged, or not in seconds"),
     )
 
 

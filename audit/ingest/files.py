@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
-from audit.errors import LogError, UsageError
+from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import HEAD_BYTES
 from audit.formats.lines import Block
 
@@ -53,7 +53,7 @@ def inspect(path: Path) -> Source:
             digest.update(chunk)
             size += len(chunk)
     if not head.strip():
-        raise LogError(f"{path}: empty: there is no record in it")
+        raise EmptyLogError(f"{path}: empty: there is no record in it")
     return Source(path, size, digest.hexdigest(), head)
 
 
@@ -84,6 +84,28 @@ def blocks(
             line += taken.count(b"\n")
     if rest:
         yield Block(rest, offset, line)
+
+
+def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
+    """The lines of a log that begin at some bytes, by these; errors as ``inspect``.
+
+    Args:
+        path: the log.
+        offsets: in its decompressed bytes.
+    """
+    wanted = sorted(offsets)
+    found: dict[int, str] = {}
+    for block in blocks(path):
+        end = block.byte_offset + len(block.data)
+        while wanted and wanted[0] < end:
+            begin = wanted.pop(0)
+            at = begin - block.byte_offset
+            until = block.data.find(b"\n", at)
+            line = block.data[at : until if until >= 0 else None].rstrip(b"\r")
+            found[begin] = line.decode("utf-8", errors="backslashreplace")
+        if not wanted:
+            break
+    return found
 
 
 @contextmanager

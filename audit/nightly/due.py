@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from audit import periods
@@ -22,6 +23,7 @@ from audit.config import Cluster, Config, Threshold, places
 from audit.errors import UsageError
 from audit.files import privacy
 from audit.model import Period
+from audit.nightly import setting_aside
 from audit.nightly.stages import Night, Work
 from audit.pipeline import drawing, owners, published
 from audit.pipeline.computing import Task, compute_and_keep
@@ -64,7 +66,11 @@ def compute(work: Work, cluster: Cluster) -> bool:
     }
     settings = fairshare.read(cluster.usage, work.folder, cluster.name)
     in_force = _in_force(config, cluster, setting, settings)
-    identities = [Identity.of(con, cluster.name, period, in_force) for period in current]
+    lost = setting_aside.by_period(con, cluster.name, list(current))
+    identities = [
+        Identity.of(con, cluster.name, period, _as_json({**in_force, **lost.get(period, {})}))
+        for period in current
+    ]
     named = [each for each in identities if only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
     due = [each for each in identities if each.run_id in stale | _unfinished(con, cluster)]
@@ -128,17 +134,20 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         work.progress(what, len(due), len(due))
 
 
-def _in_force(config: Config, cluster: Cluster, setting: Setting, settings: Fairshare) -> str:
-    """All of the configuration that figures rest on, as JSON."""
-    return json.dumps(
-        {
-            "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
-            "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
-            "pools": setting.pools,
-            **({"files": settings.in_force} if settings.in_force else {}),
-        },
-        sort_keys=True,
-    )
+def _in_force(
+    config: Config, cluster: Cluster, setting: Setting, settings: Fairshare
+) -> dict[str, object]:
+    """All of the configuration that figures rest on."""
+    return {
+        "config": config.model_dump(mode="json", include={"metrics", "uncertainty"}),
+        "cluster": cluster.model_dump(mode="json", exclude={"sources"}),
+        "pools": setting.pools,
+        **({"files": settings.in_force} if settings.in_force else {}),
+    }
+
+
+def _as_json(in_force: dict[str, object]) -> str:
+    return json.dumps(in_force, sort_keys=True)
 
 
 def _unfinished(con: Connection, cluster: Cluster) -> set[str]:
@@ -187,11 +196,16 @@ def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: i
 
 
 def _periods(attempts: pl.DataFrame, cluster: Cluster, setting: Setting) -> list[Period]:
-    """The periods from the first in which an attempt ended, or left the queue, to the last."""
-    instants = attempts.select(
-        pl.coalesce("end_time", "start_time", "eligible_time", "submit_time").alias("instant")
-    )["instant"].drop_nulls()
-    if instants.is_empty():
+    """The periods in which an attempt ended or left the queue, or is known last of.
+
+    Where nothing did, there is nothing to compute, draw or mail: one wrong date decades away would
+    otherwise make thousands of empty days.
+    """
+    instant = pl.coalesce("end_time", "start_time", "eligible_time", "submit_time").alias("at")
+    instants = attempts.select(instant)["at"].drop_nulls().sort().to_numpy()
+    if not len(instants):
         return []
-    first, last = instants.sort().gather([0, -1]).to_list()
-    return periods.covering(cluster.period, first, last, setting.zone)
+    every = periods.covering(cluster.period, int(instants[0]), int(instants[-1]), setting.zone)
+    begins = np.searchsorted(instants, [period.from_time for period in every])
+    ends = np.searchsorted(instants, [period.to_time for period in every])
+    return [period for period, begin, end in zip(every, begins, ends, strict=True) if begin < end]

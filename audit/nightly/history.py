@@ -152,18 +152,15 @@ class History:
             raise
         self.conclude(number, failures)
 
-    def conclude(
-        self, number: int, failures: Sequence[AuditError], exit_code: int | None = None
-    ) -> None:
-        """Notes that it is done, or with what failures; the exit code is else the worst of theirs.
+    def conclude(self, number: int, failures: Sequence[AuditError]) -> None:
+        """Notes that it is done, or with what failures; the exit code is the worst of theirs.
 
         Where a failure cannot be noted, the next run notes that this one was abandoned.
         """
         if not failures:
             self.end(number, "done")
             return
-        if exit_code is None:
-            exit_code = max(failure.exit_code for failure in failures)
+        exit_code = max(failure.exit_code for failure in failures)
         with suppress(StoreError):
             self.end(number, "failed", exit_code, "\n".join(map(str, failures)))
 

@@ -1,77 +1,72 @@
 """The stage ``ingest``: what a cluster's sources have that is new, into the store.
 
 A file is read unless it was, looking as it does; a command is run, window by window where it has
-some. What cannot be read is kept as a failure, and the rest is done.
+some. What cannot be read is set aside, kept as a failure, and stops nothing else: the other files
+are taken in, and what they hold is computed and published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit.config import Cluster, Source, places
-from audit.errors import AuditError, LogError
-from audit.nightly import sources
-from audit.nightly.stages import UNSOUND, Work
+from audit.errors import AuditError, EmptyLogError, LogError, UsageError
+from audit.nightly import setting_aside, sources
+from audit.nightly.stages import Work
 from audit.store import database, queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
-    from audit.ingest.ingest import Named
+    from audit.ingest.logs import Unread
+    from audit.ingest.naming import Named
 
 SETTLED_S: Final = 3600
 """A log that ends in the middle of a line is complete after so long without a change."""
 
 
-def ingest(work: Work, cluster: Cluster) -> bool:
-    """Takes in what is new; whether all of it could be built on."""
+def ingest(work: Work, cluster: Cluster) -> None:
+    """Takes in what is new, as far as it can be read."""
     night = work.night
-    sound = True
     seen = {
         path: (size, modified)
         for path, size, modified, _ in queries.rows(work.con, "seen", cluster=cluster.name)
     }
+    there: set[str] = set()
     for number, source in enumerate(cluster.sources):
         if source.command is not None:
             try:
-                sound = _pull(work, cluster, source, number) and sound
+                there |= _pull(work, cluster, source, number)
             except AuditError as error:
                 night.failures.append(error)
-                sound = sound and error.exit_code != UNSOUND
             continue
         paths = sources.files(source, work.folder)
         if not paths:
             night.warnings.append(f"cluster {cluster.name!r}: no file matches {source.files!r}")
-        for path in paths:
-            try:
-                _take_file(work, cluster, source, path, seen.get(str(path)))
-            except OSError as error:
-                night.failures.append(LogError(f"{path}: cannot be read: {error.strerror}"))
-            except AuditError as error:
-                night.failures.append(error)
-                sound = sound and error.exit_code != UNSOUND
-    return sound
+        _take_files(work, cluster, source, paths, seen)
+        there.update(map(str, paths))
+    setting_aside.forget_others(work.con, cluster.name, there)
 
 
-def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> bool:
-    """Takes in what a command prints, window by window where it has some; whether all is sound."""
+def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> set[str]:
+    """Takes in what a command prints, window by window where it has some; gives their names."""
     stem = f"{places.file_name(cluster.name)}-{number}"
     state = work.folder / work.config.output.state
     if not source.in_windows:
         watch = partial(work.progress, f"pulling {cluster.name}", 0, 1)
-        with sources.printed(
-            source, work.folder, state / f"{stem}.log", cluster.zone, watch=watch
-        ) as path:
+        spool = state / f"{stem}.log"
+        with sources.printed(source, work.folder, spool, cluster.zone, watch=watch) as path:
             if path.stat().st_size:
-                _take(work, cluster, source, path)
-        return True
+                _take_printed(work, cluster, source, path)
+        return {str(spool)}
     command = sources.identify(source, cluster.zone)
     known = queries.rows(work.con, "pulled", cluster=cluster.name, source=command)
     pulled = {(start, end): at for start, end, at in known}
     due = sources.due(source, cluster.zone, work.now, pulled)
-    sound = True
     for done, window in enumerate(due):
         watch = partial(work.progress, f"pulling {cluster.name}", done, len(due))
         watch()
@@ -79,12 +74,8 @@ def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> bool:
         with sources.printed(
             source, work.folder, spool, cluster.zone, window, work.now, watch
         ) as path:
-            try:
-                if path.stat().st_size:
-                    _take(work, cluster, source, path, may_be_empty=True)
-            except LogError as error:  # the other windows may be good; this one is asked for again
-                work.night.failures.append(error)
-                sound = sound and error.exit_code != UNSOUND
+            # the other windows may be good; this one is asked for again
+            if path.stat().st_size and not _take_printed(work, cluster, source, path):
                 continue
         key = {
             "cluster": cluster.name,
@@ -94,29 +85,56 @@ def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> bool:
         }
         _note(work.con, "pulled", key, {"pulled_at": work.now})
     work.progress(f"pulling {cluster.name}", len(due), len(due))
-    return sound
+    every = sources.windows(source, cluster.zone, work.now)
+    return {str(state / f"{stem}-{window.day}.log") for window in every}
 
 
-def _take_file(
-    work: Work, cluster: Cluster, source: Source, path: Path, seen: tuple[int, int] | None
+def _take_printed(work: Work, cluster: Cluster, source: Source, path: Path) -> bool:
+    """Takes in what a command printed; whether it could be."""
+    return bool(_take(work, cluster, source, [path], path.name))
+
+
+def _take_files(
+    work: Work,
+    cluster: Cluster,
+    source: Source,
+    paths: Sequence[Path],
+    seen: Mapping[str, tuple[int, int]],
 ) -> None:
-    """Takes in one file, unless it was ``seen`` of this size and time, or is still written."""
-    stat = path.stat()
-    if seen == (stat.st_size, stat.st_mtime_ns):
-        return
-    if work.now - stat.st_mtime < SETTLED_S and not _ends_with_line(path):
-        work.night.warnings.append(
-            f"{path}: ends in the middle of a line, so it is still being written: left for the "
-            f"next run (a log without a last line break is read {SETTLED_S // 60} minutes after "
-            "its last change)"
-        )
-        return
-    look = {
-        "input_id": _take(work, cluster, source, path),
-        "size": stat.st_size,
-        "modified_ns": stat.st_mtime_ns,
-    }
-    _note(work.con, "seen", {"cluster": cluster.name, "path": str(path)}, look)
+    """Takes in the files of a source that are new, or look otherwise than when they were seen."""
+    looks: dict[Path, os.stat_result] = {}
+    for path in paths:
+        with _unless_unreadable(work, cluster, source, path):
+            stat = path.stat()
+            if seen.get(str(path)) == (stat.st_size, stat.st_mtime_ns):
+                continue
+            if work.now - stat.st_mtime < SETTLED_S and not _ends_with_line(path):
+                work.night.warnings.append(
+                    f"{path}: ends in the middle of a line, so it is still being written: left for "
+                    f"the next run (a log without a last line break is read {SETTLED_S // 60} "
+                    "minutes after its last change)"
+                )
+                continue
+            looks[path] = stat
+    for path, input_id in _take(work, cluster, source, list(looks), source.files).items():
+        look = {
+            "input_id": input_id,
+            "size": looks[path].st_size,
+            "modified_ns": looks[path].st_mtime_ns,
+        }
+        _note(work.con, "seen", {"cluster": cluster.name, "path": str(path)}, look)
+
+
+@contextmanager
+def _unless_unreadable(work: Work, cluster: Cluster, source: Source, path: Path) -> Iterator[None]:
+    """Sets a file aside that the system does not let be looked at."""
+    try:
+        yield
+    except OSError as error:
+        from audit.ingest.logs import Unread
+
+        failure = LogError(f"{path}: cannot be read: {error.strerror}")
+        _set_aside(work, cluster, source, [Unread(path, failure)])
 
 
 def _ends_with_line(path: Path) -> bool:
@@ -129,34 +147,56 @@ def _ends_with_line(path: Path) -> bool:
 
 
 def _take(
-    work: Work, cluster: Cluster, source: Source, path: Path, *, may_be_empty: bool = False
-) -> str:
-    """Takes in one log; gives its input."""
+    work: Work, cluster: Cluster, source: Source, paths: Sequence[Path], origin: str | None
+) -> dict[Path, str]:
+    """Takes in new logs of one source; gives the inputs of those that are in the store now."""
+    if not paths:
+        return {}
     from audit.formats.dialects import Reading
-    from audit.ingest.ingest import (
-        Named,
-        called_by,
-        identify,
-        open_logs,
-        refuse_beyond,
-        take_in_by_name,
-    )
+    from audit.ingest.ingest import identify, take_in_by_name
+    from audit.ingest.logs import Unread, open_each
+    from audit.ingest.naming import called_by
 
     work.prepare()
-    con, night = work.con, work.night
     reading = Reading(source.columns, source.separator, cluster.zone)
-    logs = open_logs([path], source.dialect, reading)
+    logs, unread = open_each(paths, source.dialect, reading, origin)
 
     def naming(names: Sequence[str]) -> Named:
+        from audit.ingest.naming import Named
+
         called = called_by(cluster.name, names, "clusters.name")
         return Named(cluster.name, "config.toml", called)
 
-    _, (taken,) = take_in_by_name(con, logs, naming, now=work.now, progress=work.progress)
-    if taken.records or not may_be_empty:
-        if not taken.known:
-            night.read.append(f"{taken.file}: {taken.records:,} records, {taken.refused:,} refused")
-        refuse_beyond(con, cluster.name, logs, work.config.ingest.refused_limit)
-    return identify(cluster.name, logs[0])
+    limit = work.config.ingest.refused_limit
+    try:
+        if logs:
+            intake = take_in_by_name(
+                work.con, logs, naming, limit=limit, now=work.now, progress=work.progress
+            )
+            for taken in intake.taken:
+                if not taken.known and (taken.records or source.files):
+                    counts = f"{taken.records:,} records, {taken.refused:,} refused"
+                    work.night.read.append(f"{taken.file}: {counts}")
+                if not taken.records and source.files:
+                    work.night.warnings.append(f"{taken.file}: holds comments but no record")
+    except AuditError as error:
+        if not isinstance(error, LogError | UsageError):
+            raise
+        unread += [Unread(log.source.path, error) for log in logs]
+        logs = []
+    _set_aside(work, cluster, source, unread)
+    setting_aside.forget(work.con, cluster.name, [log.source.path for log in logs])
+    return {log.source.path: identify(cluster.name, log) for log in logs}
+
+
+def _set_aside(work: Work, cluster: Cluster, source: Source, unread: Sequence[Unread]) -> None:
+    """Keeps in mind which logs could not be taken in, and why."""
+    for log in unread:
+        setting_aside.note(work.con, cluster.name, source.files or log.path.name, log, work.now)
+        if isinstance(log.error, EmptyLogError):  # as logrotate leaves them: nothing is missing
+            work.night.warnings.append(str(log.error))
+        elif log.error not in work.night.failures:
+            work.night.failures.append(log.error)
 
 
 def _note(

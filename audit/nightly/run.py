@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config
-from audit.errors import AuditError, LogError, UsageError
+from audit.errors import AuditError, UsageError
 from audit.files import lock, privacy
 from audit.nightly import history, pulling, retention, settled
 from audit.nightly.history import WHOLE
-from audit.nightly.stages import STAGES, UNSOUND, Night, StoppedError, Work, own_state
+from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import compaction, database, migrations, publish, queries
 from audit.store.database import Connection
 
@@ -115,13 +115,8 @@ def _compact(store: Path, config: Config, night: Night) -> None:
 
 def _do_for(work: Work, cluster: Cluster) -> None:
     """The stages for one cluster."""
-    if "ingest" not in work.stages:
-        last = work.past.last("ingest", cluster.name)
-        if last is not None and last.exit_code == UNSOUND:
-            work.night.failures.append(LogError(f"cluster {cluster.name!r}: {last.error}"))
-            return
     if not work.stage("ingest", cluster.name, lambda: pulling.ingest(work, cluster)):
-        return  # what was good is kept; no results rest on a log that was mostly refused
+        return  # the store itself fails; a log that does stops nothing
     if work.stage("compute", cluster.name, lambda: _compute(work, cluster)):
         work.stage("report", cluster.name, lambda: _report(work, cluster))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
-from audit.errors import UNWRITABLE, AuditError, LogError, UsageError, failed
+from audit.errors import UNWRITABLE, AuditError, UsageError, failed
 from audit.files import caches, privacy
 from audit.nightly.history import History
 from audit.store.database import Connection
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 STAGES: Final = ("ingest", "compute", "report", "publish", "deliver")
 """What a run does, in this order."""
-
-UNSOUND: Final = LogError.exit_code
-"""The exit code of an ingest on which no results can rest."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -81,8 +78,8 @@ class Work:
         if "report" in self.stages:
             drawing.prepare(self.config, pdf=self.config.report.pdf)
 
-    def stage(self, name: str, cluster: str | None, do: Callable[[], bool | None]) -> bool:
-        """Does a stage and notes what became of it; whether what rests on it can be done."""
+    def stage(self, name: str, cluster: str | None, do: Callable[[], None]) -> bool:
+        """Does a stage and notes what became of it; whether it came to its end."""
         if name not in self.stages:
             return True
         if self.stopping():
@@ -90,12 +87,10 @@ class Work:
         failures = self.night.failures
         before = len(failures)
         row = self.past.begin(name, cluster, self.only, self.number)
-        sound: bool | None = False
-        unsound_code = None
+        ended = False
         try:
-            sound = do()
-            if sound is False:
-                unsound_code = UNSOUND
+            do()
+            ended = True
         except AuditError as error:
             failures.append(error)
         except OSError as error:
@@ -103,8 +98,8 @@ class Work:
         except BaseException as error:
             self.past.break_off(row, error)
             raise
-        self.past.conclude(row, failures[before:], unsound_code)
-        return sound is not False
+        self.past.conclude(row, failures[before:])
+        return ended
 
 
 def own_state(config: Config, folder: Path) -> Path:

@@ -15,8 +15,10 @@ from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ASSUMED, Setting
 from audit.config import Cluster, Config, Usage
+from audit.errors import EmptyLogError
 from audit.files import privacy
 from audit.ingest.ingest import Progress
+from audit.ingest.logs import Unread
 from audit.metrics.attempts import population
 from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
@@ -78,6 +80,8 @@ class Outcome:
     warnings: tuple[str, ...]
     owners: tuple[Path, ...] = ()
     """Pages of single users and accounts."""
+    missing: tuple[Unread, ...] = ()
+    """Logs that could not be taken in: all this is without them."""
 
 
 @privacy.private()
@@ -104,9 +108,10 @@ def audit(
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
-            fails, the page and the database are there nevertheless.
+            fails, the page and the database are there nevertheless. A log that is no good stops
+            nothing while another is.
     """
-    logs = request.open()
+    logs, unread = request.open_each()
     drawing.prepare(config, pdf=request.pdf)
     new = not request.out.exists()
     with workplace(request.out) as work, replacing(request.target):
@@ -116,7 +121,9 @@ def audit(
             site = Site(logs, request.cluster, config)
             held = take_in(con, logs, site, config, progress)
             cluster = held.cluster.value
+            missing = (*unread, *held.kept_out)
             asked = _asked(held, request, config, site.configured, folder)
+            asked = _without(asked, missing)
             del held  # its attempts are as large as the log
             asked = _fitted(con, asked, config, fit, progress)
             period = _compute(con, asked, config, inferred, progress)
@@ -136,10 +143,18 @@ def audit(
             privacy.share(request.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
-    return _outcome(report, request.target)
+    return _outcome(report, request.target, missing)
 
 
-def _outcome(report: Report, database: Path) -> Outcome:
+def _without(asked: _Asked, missing: Sequence[Unread]) -> _Asked:
+    """The same, where the report is to say that logs are missing."""
+    told = sorted(
+        [one.path.name, one.reason] for one in missing if not isinstance(one.error, EmptyLogError)
+    )
+    return replace(asked, in_force={**asked.in_force, "missing": told}) if told else asked
+
+
+def _outcome(report: Report, database: Path, missing: tuple[Unread, ...]) -> Outcome:
     return Outcome(
         html=report.html,
         pdf=report.pdf,
@@ -147,6 +162,7 @@ def _outcome(report: Report, database: Path) -> Outcome:
         main_findings=_told(report.contents),
         warnings=_warnings(report.contents),
         owners=report.pages,
+        missing=missing,
     )
 
 

@@ -15,18 +15,11 @@ import polars as pl
 from audit import config
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting, configured, one_off
-from audit.errors import UsageError
+from audit.errors import EmptyLogError, LogError, UsageError
 from audit.formats.dialects import PLAIN, Header, Reading
-from audit.ingest.ingest import (
-    Named,
-    Naming,
-    Opened,
-    Progress,
-    called_by,
-    open_logs,
-    refuse_beyond,
-    take_in_by_name,
-)
+from audit.ingest.ingest import Progress, take_in_by_name
+from audit.ingest.logs import Opened, Unread, open_each, open_logs
+from audit.ingest.naming import Named, Naming, called_by
 from audit.metrics.attempts import population
 from audit.model import Policy, Pool
 from audit.store import migrations
@@ -48,8 +41,21 @@ class Asked:
     zone: str | None = None
 
     def open(self) -> list[Opened]:
-        """The logs, their dialects known; errors as ``ingest.open_logs``."""
+        """The logs, their dialects known; errors as ``logs.open_logs``."""
         return open_logs(self.logs, self.dialect, self.reading)
+
+    def open_each(self) -> tuple[list[Opened], list[Unread]]:
+        """The same, but one that is no good stops no other.
+
+        Raises:
+            UsageError: a log is not there, or may not be read.
+            LogError: none is any good; of the first it is said.
+        """
+        opened, unread = open_each(self.logs, self.dialect, self.reading)
+        for one in unread:
+            if not opened or not isinstance(one.error, LogError):
+                raise one.error
+        return opened, unread
 
     def setting(
         self, held: Held, cluster: config.Cluster | None = None, policy: Policy | None = None
@@ -77,6 +83,8 @@ class Held:
     """Columns of ``model.ATTEMPTS``: all its attempts, of logs that came before, too."""
     headers: Mapping[str, Header]
     """Of the logs, by name of the file."""
+    kept_out: Sequence[Unread] = ()
+    """Logs of which too much was refused."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,18 @@ def take_in(
     """Takes logs into an open store.
 
     Raises:
-        AuditError: as ``ingest.take_in_by_name`` and ``ingest.refuse_beyond``.
+        AuditError: as ``ingest.take_in_by_name``; EmptyLogError where no log holds a record.
     """
-    named, _ = take_in_by_name(con, logs, naming, progress=progress)
-    refuse_beyond(con, named.cluster, logs, chosen.ingest.refused_limit)
+    limit = chosen.ingest.refused_limit
+    named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
+    if not any(one.records for one in taken):
+        raise EmptyLogError(f"{logs[0].source.path}: empty: it holds comments but no record")
+    left = {one.path for one in kept_out}
     return Held(
         Fact("cluster", named.cluster, named.source),
         read_attempts(con, named.cluster),
-        {log.source.path.name: log.header for log in logs},
+        {log.source.path.name: log.header for log in logs if log.source.path not in left},
+        kept_out,
     )
 
 
@@ -135,6 +147,8 @@ def open_log(
     naming = Site(logs, asked.cluster, chosen)
     with migrations.temporary(chosen.store.memory_limit) as con:
         held = take_in(con, logs, naming, chosen, progress)
+    for one in held.kept_out:
+        raise one.error
     cluster = naming.configured
     setting = asked.setting(held, cluster)
     described = population.describe(

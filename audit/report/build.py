@@ -21,19 +21,14 @@ from audit.report.contents import (
     DEFAULT,
     Breakdown,
     Contents,
-    Coverage,
     Entities,
     Entity,
     FairStart,
     Figure,
-    Gap,
-    Input,
     Missed,
     Options,
     PoolPart,
     Provenance,
-    Refusal,
-    RefusedLine,
     ResourceUse,
     ResourceUser,
     Settings,
@@ -43,6 +38,7 @@ from audit.report.contents import (
     StuckAttempt,
 )
 from audit.report.pictured_contents import NOTHING_PICTURED
+from audit.report.read_contents import Coverage, Gap, Input, MissingLog, Refusal, RefusedLine
 from audit.report.reading import charged
 from audit.report.reading.advice import advices
 from audit.report.reading.decayed import usages
@@ -110,6 +106,8 @@ def build(
         choice=charged.choice(con, cluster, period, options.rows),
         charges=charges,
         settings=settings,
+        missing=_missing(con, cluster, period),
+        silent_since=_silent_since(con, cluster, period),
     )
 
 
@@ -374,6 +372,23 @@ def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
     return tuple(
         Refusal(reason, number, tuple(examples)) for reason, (number, examples) in by_reason.items()
     )
+
+
+def _missing(con: Connection, cluster: str, period: Period) -> tuple[MissingLog, ...]:
+    """The logs that are missing, as the run of the period keeps them."""
+    kept = queries.run(con, "report_missing", cluster=cluster, period=period.name)["missing"]
+    return tuple(
+        MissingLog(file, reason) for text in kept.drop_nulls() for file, reason in json.loads(text)
+    )
+
+
+def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:
+    """When the last period before ended, where others lie between that have no record."""
+    if period.whole_log:
+        return None
+    before = queries.run(con, "report_before", cluster=cluster, from_time=period.from_time)
+    ended: int | None = before["ended"].item()
+    return None if ended == period.from_time else ended
 
 
 def _notes(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

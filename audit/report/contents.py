@@ -16,6 +16,7 @@ from audit.report.advice_contents import NOTHING_TRIED, Advised
 from audit.report.bounds import BOUNDS, Bounds
 from audit.report.owner.who import Who
 from audit.report.pictured_contents import NOTHING_PICTURED, Pictured
+from audit.report.read_contents import Coverage, Input, MissingLog, Refusal
 from audit.report.trend import Trend
 from audit.report.usage_contents import Charge, DecayedUsage, Occupied, PenaltyChoice
 
@@ -342,57 +343,6 @@ class PoolPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """Days in a row on which no record ended."""
-
-    first: str  # ISO date
-    last: str
-    days: int
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """The days of the period from the log's first record to its last."""
-
-    days: int
-    empty: int  # without any record
-    partial: int  # with refused lines
-    undated: int  # refused lines whose day is not known, of the whole log
-    gaps: tuple[Gap, ...]  # the longest of the empty days, longest first
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedLine:
-    """A line that could not be taken, as it stands in the log."""
-
-    file: str
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One reason for which lines were refused."""
-
-    reason: str
-    lines: int
-    examples: tuple[RefusedLine, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One log that was read."""
-
-    file: str
-    dialect: str
-    sha256: str
-    size: int  # bytes, decompressed
-    records: int
-    refused: int
-    duplicates: int
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
     """A definition at work on a few attempts; every cell was computed when the report was built."""
 
@@ -445,6 +395,9 @@ class Contents:
     choice: PenaltyChoice | None = None  # None: the same
     charges: tuple[Charge, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    missing: tuple[MissingLog, ...] = ()
+    silent_since: int | None = None
+    """From when on (epoch s) no record is of any time before the period; None: of no such time."""
 
     @property
     def attempts(self) -> int:

@@ -22,7 +22,8 @@ from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.slurm import scontrol
-from audit.ingest.ingest import Opened, Progress, open_logs, refuse_beyond, take_in
+from audit.ingest.ingest import Progress, take_in
+from audit.ingest.logs import Opened, open_logs
 from audit.model import Resource
 from audit.nightly import sources
 from audit.setup import annotated, slurm
@@ -261,10 +262,10 @@ def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> 
     cluster = name or _UNNAMED
     with migrations.temporary() as con:
         try:
-            taken = take_in(con, cluster, logs, called=name, progress=progress)
+            limit = config.Ingest().refused_limit
+            taken = take_in(con, cluster, logs, called=name, limit=limit, progress=progress)
         except UsageError as error:
             raise UsageError(f"{error} (--name)") from error
-        refuse_beyond(con, cluster, logs, config.Ingest().refused_limit)
         named = database.fetch(
             con,
             "SELECT DISTINCT log_cluster FROM inputs WHERE log_cluster IS NOT NULL ORDER BY 1",

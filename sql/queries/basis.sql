@@ -5,6 +5,10 @@ SELECT 'input' AS kind, input_id AS name, NULL::BIGINT AS from_time, NULL::BIGIN
 FROM inputs
 WHERE cluster = $cluster
 UNION ALL
+SELECT 'set aside', path, NULL, NULL, concat_ws(' ', code, reason, found_at)
+FROM set_aside
+WHERE cluster = $cluster
+UNION ALL
 SELECT 'computed', period, from_time, to_time, run_id
 FROM run
 WHERE cluster = $cluster AND stage = 'compute'

@@ -1,6 +1,9 @@
--- The coverage row of a cluster's refused lines, whose day is not known; none where there are none.
+-- The coverage row of a cluster's refused records, whose day is not known; none where there are none.
 -- parameters: cluster VARCHAR
-SELECT cluster, NULL::DATE AS day, count(*) AS records, count(*) AS refused, 'partial' AS state
-FROM refused
-WHERE cluster = $cluster
-GROUP BY cluster
+SELECT $cluster AS cluster, NULL::DATE AS day, n AS records, n AS refused, 'partial' AS state
+FROM (
+    SELECT
+        (SELECT count(*) FROM refused WHERE cluster = $cluster AND replayed_at IS NULL)
+        + (SELECT count(*) FROM doubtful WHERE cluster = $cluster) AS n
+)
+WHERE n > 0

@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.errors import DialectError, LogError
-from audit.ingest.ingest import open_logs, refuse_beyond, take_in
+from audit.errors import DialectError, RefusedError
+from audit.ingest.ingest import take_in
+from audit.ingest.logs import open_logs
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -64,12 +65,20 @@ def test_refused_lines_are_kept_and_counted(tmp_path: Path) -> None:
     (row,) = fetch(con, "SELECT * FROM refused").rows(named=True)
     assert (row["file"], row["line"], row["text"]) == ("a.swf", 44, "1 2 3")
     assert row["refused_at"] == 77
-    for enough in (0.05, 1 / 41):
-        refuse_beyond(con, "c", logs, enough)
-    with pytest.raises(LogError, match=r"1 of 41 records were refused") as caught:
-        refuse_beyond(con, "c", logs, 0.01)
-    assert "a.swf:44: 3 fields, SWF has 18" in str(caught.value)
     assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_beyond_the_limit_nothing_of_a_log_goes_in(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "db")
+    logs = open_logs([write(tmp_path / "a.swf", busy() + "1 2 3\n")])
+    with pytest.raises(RefusedError, match=r"1 of 41 records were refused") as caught:
+        take_in(con, "c", logs, limit=0.01)
+    assert "a.swf:44: 3 fields, SWF has 18" in str(caught.value)
+    assert content(con) == []
+    assert fetch(con, "SELECT * FROM refused").is_empty()
+    take_in(con, "c", logs, limit=1 / 41)
+    assert len(content(con)) == 41
     con.close()
 
 
@@ -86,20 +95,11 @@ def test_refused_lines_of_all_parts_of_a_log_are_counted(
     con.close()
 
 
-def test_a_log_of_comments_is_empty(tmp_path: Path) -> None:
-    con = stores.new(tmp_path / "db")
-    logs = open_logs([write(tmp_path / "a.swf", log([]))])
-    take_in(con, "c", logs)
-    with pytest.raises(LogError, match="empty"):
-        refuse_beyond(con, "c", logs, 0.05)
-    con.close()
-
-
 def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     with monkeypatch.context() as broken:
-        broken.setattr("audit.ingest.ingest.resolve", None)
+        broken.setattr("audit.ingest.settling.resolve", None)
         twice = open_logs([write(tmp_path / "b.swf", log([line(1), line(1)]))])
         with pytest.raises(TypeError):
             take_in(con, "c", twice)

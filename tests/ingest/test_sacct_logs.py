@@ -13,15 +13,9 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.sacct import proposals
-from audit.ingest.ingest import (
-    Named,
-    Naming,
-    called_by,
-    clusters,
-    open_logs,
-    take_in,
-    take_in_by_name,
-)
+from audit.ingest.ingest import take_in, take_in_by_name
+from audit.ingest.logs import clusters, open_logs
+from audit.ingest.naming import Named, Naming, called_by
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -188,7 +182,7 @@ def parsed_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return dialect.parse(block, header)
 
     counting = replace(dialect, parse=parse)
-    monkeypatch.setattr("audit.ingest.ingest.dialects.detect", lambda *_: counting)
+    monkeypatch.setattr("audit.ingest.logs.dialects.detect", lambda *_: counting)
     return sizes
 
 
@@ -200,7 +194,7 @@ def test_a_log_is_parsed_once_though_its_records_name_the_cluster(
     ]
     con = stores.new(tmp_path / "db")
     logs = open_logs(paths)
-    named, taken = take_in_by_name(con, logs, naming())
+    named, taken, _ = take_in_by_name(con, logs, naming())
     assert (named.cluster, named.called) == ("one", "one")
     assert sum(parsed_bytes) == sum(log.source.size for log in logs)
     assert [log.records for log in taken] == [1, 1]
@@ -232,7 +226,7 @@ def test_a_name_that_comes_late_is_as_good_as_one_at_once(
 ) -> None:
     monkeypatch.setattr("audit.ingest.ingest.BATCH_ROWS", 1)  # an insert for each block
     small = replace(dialects.table()["sacct"], block_bytes=60)
-    monkeypatch.setattr("audit.ingest.ingest.dialects.detect", lambda *_: small)
+    monkeypatch.setattr("audit.ingest.logs.dialects.detect", lambda *_: small)
     paths = [
         write(
             tmp_path / f"{number}.psv",
@@ -242,7 +236,7 @@ def test_a_name_that_comes_late_is_as_good_as_one_at_once(
         for number in range(2)
     ]  # fmt: skip
     con = stores.new(tmp_path / "db")
-    named, taken = take_in_by_name(con, open_logs(paths), naming(asked))
+    named, taken, _ = take_in_by_name(con, open_logs(paths), naming(asked))
     assert named.cluster == cluster
     assert fetch(con, "SELECT DISTINCT cluster FROM records").rows() == [(cluster,)]
     assert attempts(con, cluster).height == kept

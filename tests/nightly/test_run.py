@@ -138,7 +138,7 @@ def test_only_one_period(tmp_path: Path) -> None:
 
 
 STAGES = {
-    "reading the second log": "audit.ingest.ingest.refuse_beyond",
+    "reading the second log": "audit.ingest.ingest.weigh_dates",
     "storing results": "audit.cluster.results._describe",
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
@@ -218,22 +218,88 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     assert caught.value.exit_code == 75
 
 
-def test_a_bad_log_does_not_lose_the_good_ones(tmp_path: Path) -> None:
+def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
+    """What is wrong is named, in the report too; the rest is computed and published."""
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0))
     write(tmp_path / "logs" / "2.swf", "no log at all\n")
+    write(tmp_path / "logs" / "3.swf", "")  # as logrotate leaves one
     done = run(settings, tmp_path, NOW)
     assert [failure.exit_code for failure in done.failures] == [2]
+    assert any("3.swf: empty" in said for said in done.warnings)
     assert done.computed == ["c 2026-01"]
+    assert done.published
+    page = (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "report.html").read_text("utf-8")
+    assert "Log 2.swf could not be taken in, so what it holds is missing: not a log that" in page
+    assert "3.swf" not in page
 
-    write(tmp_path / "logs" / "3.swf", month(1, jobs=9) + "1 2 3\n" * 5)
+    write(tmp_path / "logs" / "4.swf", month(1, jobs=9) + "1 2 3\n" * 5)
     refused = run(settings, tmp_path, NOW)
     assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
-    assert refused.computed == []  # results do not rest on a log that was mostly refused
+    asked = "SELECT file, code FROM set_aside_logs ORDER BY file"
+    told = database.open_snapshot(tmp_path / "fairaudit.duckdb")
+    assert database.fetch(told, asked).rows() == [
+        ("2.swf", "unknown"),
+        ("3.swf", "empty"),
+        ("4.swf", "limit"),
+    ]
+    told.close()
+
     (tmp_path / "logs" / "2.swf").unlink()
-    kept = database.open_snapshot(tmp_path / "fairaudit.duckdb")
-    assert database.fetch(kept, "SELECT count(*) FROM refused_records").item() == 5
-    kept.close()
+    write(tmp_path / "logs" / "3.swf", month(2, jobs=9))
+    write(tmp_path / "logs" / "4.swf", month(1, jobs=9))
+    mended = run(settings, tmp_path, NOW)
+    assert mended.failures == []
+    # nothing is missing from January any more
+    assert mended.computed == ["c 2026-01", "c 2026-02", "c 2026-03"]
+    assert content(tmp_path)["refused_records"] == []
+
+
+def test_a_mostly_refused_source_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    settings = site(tmp_path, sources=({"files": "logs/*.swf"}, {"files": "more/*.swf"}))
+    write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
+    write(tmp_path / "more" / "1.swf", month(1, jobs=9))
+    done = run(settings, tmp_path, NOW)
+    assert [failure.exit_code for failure in done.failures] == [3]
+    assert done.computed == ["c 2026-02"]
+
+
+def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
+    tmp_path: Path,
+) -> None:
+    settings = site(tmp_path, period="day")
+    begin = 5 * DAY
+    days = [
+        line(n, submit=begin + day * DAY, run=200, user=n)
+        for n, day in enumerate((0, 0, 1, 9, 9, 10))
+    ]
+    write(tmp_path / "logs" / "1.swf", log(days, UnixStartTime=1_767_225_600, MaxProcs=8))
+    done = run(settings, tmp_path, NOW)
+    assert done.computed == [f"c 2026-01-{day:02}" for day in (6, 7, 15, 16)]
+    pages = tmp_path / "fairaudit-reports" / "c"
+    assert len(list(pages.glob("2026-*"))) == 4
+    said = "No record is of the time from"
+    told = [
+        day.name
+        for day in sorted(pages.glob("2026-*"))
+        if said in (day / "report.html").read_text("utf-8")
+    ]
+    assert told == ["2026-01-15"]
+
+
+def test_a_wrong_clock_makes_no_days_and_is_told(tmp_path: Path) -> None:
+    settings = site(tmp_path, period="day")
+    wrong = line(99, submit=-50 * 365 * DAY + 9, wait=5, run=10)
+    text = log(
+        [*month(0, jobs=50).splitlines()[2:], line(98, submit=33 * 365 * DAY, run=10), wrong],
+        UnixStartTime=1_767_225_600,
+        MaxProcs=8,
+    )
+    write(tmp_path / "logs" / "1.swf", text)
+    done = run(settings, tmp_path, NOW)
+    assert done.computed == ["c 2026-01-06", "c 2026-01-07"]
+    assert "doubtful" in str(content(tmp_path)["refused_records"])
 
 
 def test_nothing_to_read_is_said(tmp_path: Path) -> None:

@@ -5,20 +5,15 @@ from dataclasses import replace
 from audit.report.contents import (
     Breakdown,
     Contents,
-    Coverage,
     Entities,
     Entity,
     FairStart,
     Fidelity,
     Figure,
-    Gap,
-    Input,
     Missed,
     Options,
     PoolPart,
     Provenance,
-    Refusal,
-    RefusedLine,
     ResourceUse,
     ResourceUser,
     Span,
@@ -26,6 +21,7 @@ from audit.report.contents import (
     Step,
 )
 from audit.report.pictured_contents import Pictured, Walltimes
+from audit.report.read_contents import Coverage, Gap, Input, Refusal, RefusedLine
 from audit.report.text.definitions import definitions
 from audit.report.usage_contents import (
     Charge,

@@ -93,14 +93,9 @@ def parse(block: Block, header: Header) -> Parsed:
             ),
             "UTC",
         )
-        found = pl.concat([jobs.with_columns(code=_code(pl.col("problem"))), found], how="diagonal")
+        found = pl.concat([jobs, found], how="diagonal")
     spans = Lines(*np.array(walk.spans, dtype=np.int64).reshape(-1, 2).T)
     return shaped(block, spans, found, steps=walk.steps)
-
-
-def _code(problem: pl.Expr) -> pl.Expr:
-    order, value = (pl.lit(code.value) for code in (RefusalCode.ORDER, RefusalCode.VALUE))
-    return pl.when(problem.str.starts_with("ends ")).then(order).otherwise(value)
 
 
 def _is_element(data: bytes, at: int) -> bool:

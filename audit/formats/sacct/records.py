@@ -13,7 +13,7 @@ import polars as pl
 from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import Kind
-from audit.model import WAITING, JobState, RecordKind
+from audit.model import WAITING, JobState, RecordKind, RefusalCode
 
 OPEN: Final = (
     *(JobState.RUNNING.value, "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED"),
@@ -50,8 +50,8 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         zone: that local times are of.
 
     Returns:
-        ``number``, ``problem`` (null where there is none) and the columns of ``RECORDS`` but for
-        line and offset.
+        ``number``, ``problem`` and ``code`` (null where there is none) and the columns of
+        ``RECORDS`` but for line and offset.
     """
     given = _Columns(texts)
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
@@ -71,7 +71,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     state = fields.by_distinct(given.text("State"), _read_state)
     given.check("State", state["bad"].fill_null(value=False), "is no state")
     for name, read in times.items():
-        given.check(name, read.problem.is_not_null(), read.problem)
+        given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
     frame = pl.DataFrame(
         {
             "number": texts["number"],
@@ -87,6 +87,7 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
             **amounts,
             "had_node": _had_node(given, amounts["AllocNodes"]),
             "problem": given.problem(),
+            "code": given.code(),
         }
     )
     return _shaped(frame, has_submit="Submit" in given, tells_size="AllocTRES" in given)
@@ -98,6 +99,7 @@ class _Columns:
     def __init__(self, texts: pl.DataFrame) -> None:
         self._texts = texts
         self._problems: list[pl.Series] = []
+        self._codes: list[pl.Series] = []
         self._nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
 
     def __contains__(self, name: str) -> bool:
@@ -119,22 +121,36 @@ class _Columns:
             self.check(name, value > largest, f"is no {kind.value} that can be")
         return value
 
-    def check(self, name: str, bad: pl.Series, what: str | pl.Series) -> None:
+    def check(
+        self,
+        name: str,
+        bad: pl.Series,
+        what: str | pl.Series,
+        code: RefusalCode = RefusalCode.VALUE,
+    ) -> None:
         """Notes what is wrong with the rows that are ``bad``."""
         if not bad.any():  # null counts as fine
             return
         reason = pl.lit(what) if isinstance(what, str) else what
         value = self.text(name).fill_null("").str.slice(0, _SHOWN)
         text = pl.select(pl.format("column {}: '{}' {}", pl.lit(name), pl.lit(value), reason))
-        self._problems.append(text.to_series().zip_with(bad.fill_null(value=False), self._nothing))
+        bad = bad.fill_null(value=False)
+        self._problems.append(text.to_series().zip_with(bad, self._nothing))
+        kind = pl.Series([code.value]).new_from_index(0, len(bad))
+        self._codes.append(kind.zip_with(bad, self._nothing))
 
     def problem(self) -> pl.Series:
         """The first that is wrong with each row."""
-        if not self._problems:
+        return self._first(self._problems)
+
+    def code(self) -> pl.Series:
+        """Of which kind that is."""
+        return self._first(self._codes)
+
+    def _first(self, found: list[pl.Series]) -> pl.Series:
+        if not found:
             return self._nothing
-        return pl.coalesce(
-            *(problem.alias(str(n)) for n, problem in enumerate(self._problems)), eager=True
-        )
+        return pl.coalesce(*(each.alias(str(n)) for n, each in enumerate(found)), eager=True)
 
 
 def _elapsed(given: _Columns) -> pl.Series:
@@ -297,7 +313,7 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
         .then(pl.lit(JobState.CANCELLED.value))
         .otherwise("state")
     )
-    submit, start, end = (pl.col(f"{name}_time") for name in ("submit", "start", "end"))
+    start, end = pl.col("start_time"), pl.col("end_time")
     is_open, waits = state.is_in(list(OPEN)), state.is_in(list(WAITING))
     is_open, waits = is_open.fill_null(value=False), waits.fill_null(value=False)
     resized = (state == "RESIZING").fill_null(value=False) & (end > start)
@@ -312,6 +328,7 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
     )
     occupancy = end - start
     lost = (occupancy - pl.col("elapsed")).clip(0)
+    faults = _faults(waits, has_submit=has_submit)
     return frame.select(
         "number",
         "job_id",
@@ -333,17 +350,29 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
         occupancy_s=occupancy,
         waited_s=pl.lit(None, pl.Int64),
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),
-        problem=pl.coalesce(
-            "problem",
-            pl.when(submit.is_null() & pl.lit(has_submit)).then(
-                pl.lit("column Submit: when it was submitted is unknown")
-            ),
-            pl.when(end < start).then(
-                pl.format("ends {} s before it starts (columns Start, End)", start - end)
-            ),
-            pl.when(start.is_null() & end.is_null() & ~waits & pl.lit(not has_submit)).then(
-                pl.lit("no time is known of it")
-            ),
+        problem=pl.coalesce("problem", *(pl.when(bad).then(why) for bad, _, why in faults)),
+        code=pl.coalesce("code", *(pl.when(bad).then(pl.lit(code)) for bad, code, _ in faults)),
+    )
+
+
+def _faults(waits: pl.Expr, *, has_submit: bool) -> tuple[tuple[pl.Expr, str, pl.Expr], ...]:
+    """What can be wrong with times that were all read: when, ``RefusalCode``, and why."""
+    submit, start, end = (pl.col(f"{name}_time") for name in ("submit", "start", "end"))
+    return (
+        (
+            submit.is_null() & pl.lit(has_submit),
+            RefusalCode.VALUE.value,
+            pl.lit("column Submit: when it was submitted is unknown"),
+        ),
+        (
+            end < start,
+            RefusalCode.ORDER.value,
+            pl.format("ends {} s before it starts (columns Start, End)", start - end),
+        ),
+        (
+            start.is_null() & end.is_null() & ~waits & pl.lit(not has_submit),
+            RefusalCode.VALUE.value,
+            pl.lit("no time is known of it"),
         ),
     )
 

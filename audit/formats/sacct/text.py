@@ -42,7 +42,7 @@ from audit.formats.sacct import proposals
 from audit.formats.sacct.columns import Layout, declared, header_row
 from audit.formats.sacct.records import typed
 from audit.formats.sacct.splitting import Found, fits, split
-from audit.model import RECORDS
+from audit.model import RECORDS, RefusalCode
 
 _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
 """Bytes that may stand for a separator of several bytes while a block is cut."""
@@ -220,20 +220,23 @@ class _View:
         regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
         texts = pl.concat(regular)
         good, bad, steps = _sorted_out(texts, layout, self.zone, self.also)
-        misfits = dict(bad.iter_rows())
+        misfits = _faults(bad)
         taken = np.zeros(len(self.filled), dtype=np.bool_)
         taken[texts["number"].to_numpy()] = True
         taken[list(misfits)] = False
         odd = np.flatnonzero(self.filled[begin:end] & ~taken[begin:end]) + begin
-        reasons: dict[int, str] = {}
+        reasons: dict[int, _Fault] = {}
         if len(odd):
             odd_texts, reasons = self._odd(odd, taken, begin, layout)
             more, worse, more_steps = _sorted_out(odd_texts, layout, self.zone, self.also)
             good, steps = pl.concat([good, more]), steps + more_steps
-            reasons |= dict(worse.iter_rows())
+            reasons |= _faults(worse)
             reasons |= {n: misfits[n] for n in reasons if n in misfits}
         numbers = np.array(sorted(reasons), dtype=np.int64)
-        why = pl.Series([reasons[number] for number in numbers], dtype=pl.String)
+        codes, why = (
+            pl.Series([reasons[number][part] for number in numbers], dtype=pl.String)
+            for part in (0, 1)
+        )
         kept = good["number"].to_numpy()
         records = good.with_columns(
             line=pl.Series(kept + self.block.first_line),
@@ -243,7 +246,7 @@ class _View:
             records = records.sort("line")
         return Parsed(
             records.match_to_schema(self.schema, extra_columns="ignore"),
-            refusals(self.block, numbers, why),
+            refusals(self.block, numbers, why, codes),
             steps,
         )
 
@@ -278,10 +281,10 @@ class _View:
 
     def _odd(
         self, odd: Offsets, taken: npt.NDArray[np.bool_], begin: int, layout: Layout
-    ) -> tuple[pl.DataFrame, dict[int, str]]:
+    ) -> tuple[pl.DataFrame, dict[int, _Fault]]:
         """Texts of the records among odd lines, and why the others are refused."""
         rows: list[list[str | int]] = []
-        reasons: dict[int, str] = {}
+        reasons: dict[int, _Fault] = {}
         order = np.cumsum(self.filled)  # blank lines do not part what belongs together
         for stretch in np.split(odd, np.flatnonzero(np.diff(order[odd]) > 1) + 1):
             before = np.flatnonzero(self.filled[begin : stretch[0]])
@@ -291,17 +294,28 @@ class _View:
             )
             for first, texts in found.records:
                 rows.append([int(stretch[first]), *(texts[at] for at in layout.position.values())])
-            reasons |= {int(stretch[line]): why for line, why in found.refused.items()}
+            reasons |= {
+                int(stretch[line]): (RefusalCode.SHAPE.value, why)
+                for line, why in found.refused.items()
+            }
         schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         empty = [pl.col(name).replace("", None) for name in layout.position]
         return frame.with_columns(empty), reasons
 
 
+_Fault = tuple[str, str]
+"""A ``RefusalCode``, and why."""
+
+
+def _faults(bad: pl.DataFrame) -> dict[int, _Fault]:
+    return {number: (code, problem) for number, code, problem in bad.iter_rows()}
+
+
 def _sorted_out(
     texts: pl.DataFrame, layout: Layout, zone: str, also: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Records, the numbers of lines that are none with their reasons, and how many are steps."""
+    """Records; number, code and problem of lines that are none; and how many are steps."""
     ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
     is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
     steps = int(is_step.sum())
@@ -313,7 +327,7 @@ def _sorted_out(
             for name in also
         )
     bad = records["problem"].is_not_null()
-    return records.filter(~bad), records.filter(bad).select("number", "problem"), steps
+    return records.filter(~bad), records.filter(bad).select("number", "code", "problem"), steps
 
 
 def _head_lines(head: bytes) -> list[str]:

@@ -16,15 +16,10 @@ from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
 from audit.formats.slurm import tres
 from audit.ingest.attempts import attempts_of
-from audit.ingest.ingest import (
-    EXAMPLES,
-    Opened,
-    Progress,
-    called_by,
-    check_refused,
-    open_logs,
-    parsed_blocks,
-)
+from audit.ingest.ingest import Progress
+from audit.ingest.logs import Opened, open_logs, parsed_blocks
+from audit.ingest.naming import called_by
+from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import Charged, stored, uncounted
 from audit.oneoff.sshare.request import Request
@@ -89,7 +84,10 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         progress("reading sacct", done, len(logs))
         records, refusals = _with_allocated(log)
         count = len(records) + len(refusals)
-        check_refused(log, count, len(refusals), refusals[:EXAMPLES], chosen.ingest.refused_limit)
+        name, title = log.source.path.name, log.dialect.title
+        first = tuple((name, line, reason) for line, reason in refusals[:EXAMPLES])
+        counted = Counted(str(log.source.path), title, count, len(refusals), first)
+        check_refused(counted, chosen.ingest.refused_limit)
         frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
         refused += [f"{log.source.path}:{line}: {reason}" for line, reason in refusals]
         warnings += [f"{log.source.path}: {problem}" for problem in log.header.problems]

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.model import COUNTED, FstStatus
-from audit.report.contents import SMALL_SAMPLE, Contents, Coverage, PoolPart
+from audit.report.contents import SMALL_SAMPLE, Contents, PoolPart
+from audit.report.read_contents import Coverage
 from audit.report.text import belief, tables, wording
 from audit.report.text.belief import Fit
 from audit.report.text.doubts import doubts
 
 # Of the days of a log, this part may be without records before that is worth a notice.
 _MANY_EMPTY: Final = 0.1
+# So many missing logs are named.
+_MISSING_SHOWN: Final = 3
 # Of the attempts, this part may have no fair start time that counts, or a provisional one.
 _MANY_LEFT_OUT: Final = 0.1
 
@@ -32,6 +35,7 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
     """What a reader must know before believing the figures, gravest first."""
     unsorted = [
         *(Notice(True, wording.name(text, 400)) for text in contents.warnings),
+        *_of_missing(contents),
         *_of_reading(contents),
         *_of_coverage(contents.coverage),
         *(notice for pool in contents.pools for notice in _of_measuring(pool, contents)),
@@ -39,6 +43,26 @@ def notices(contents: Contents) -> tuple[Notice, ...]:
         *(Notice(doubt.grave, doubt.text) for doubt in doubts(contents)),
     ]
     return tuple(sorted(unsorted, key=lambda notice: not notice.grave))
+
+
+def _of_missing(contents: Contents) -> Iterator[Notice]:
+    for log in contents.missing[:_MISSING_SHOWN]:
+        yield Notice(
+            True,
+            f"Log {wording.name(log.file)} could not be taken in, so what it holds is missing: "
+            f"{wording.name(log.reason, 400)}",
+        )
+    if more := contents.missing[_MISSING_SHOWN:]:
+        yield Notice(True, f"{wording.plural(len(more), 'more log')} could not be taken in either.")
+    if contents.silent_since is not None:
+        zone = contents.span.zone
+        since = wording.instant(contents.silent_since, zone)
+        until = wording.instant(contents.span.from_time, zone)
+        yield Notice(
+            False,
+            f"No record is of the time from {since} to {until}, right before this period: of that "
+            "time there are no figures, reports or mails.",
+        )
 
 
 def _of_reading(contents: Contents) -> Iterator[Notice]:

@@ -73,6 +73,11 @@ def lacks(contents: Contents) -> tuple[str, ...]:
 def _lacking(contents: Contents) -> Iterator[str]:
     """What keeps a report from being complete."""
     span, coverage = contents.span, contents.coverage
+    if contents.missing:
+        first, *others = (wording.name(log.file) for log in contents.missing)
+        yield f"log {first} is missing" + (
+            f", and {wording.plural(len(others), 'more')}" if others else ""
+        )
     if contents.refused:
         yield f"{wording.plural(contents.refused, 'line')} refused"
     if coverage.empty:
@@ -97,5 +102,6 @@ def _lacking(contents: Contents) -> Iterator[str]:
             yield f"no fair start times in pool {wording.name(pool.name)}"
     if not contents.usages:
         yield "no usage over time"
-    if grave := sum(notice.grave for notice in notices(contents)):
+    grave = sum(notice.grave for notice in notices(contents)) - len(contents.missing)
+    if grave > 0:
         yield wording.plural(grave, "caution") + " below"

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.contents import Coverage, PoolPart
+from audit.report.contents import PoolPart
+from audit.report.read_contents import Coverage
 from audit.report.render import page as render
 from audit.report.text.notices import notices
 from tests.report.sample import (

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
-from audit.report.contents import Contents, Coverage
+from audit.report.contents import Contents
+from audit.report.read_contents import Coverage
 from audit.report.text.standing import standing
 from tests.report.sample import (
     contents,

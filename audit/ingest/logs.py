@@ -1,0 +1,148 @@
+"""Logs whose dialect is known, and what they hold, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from audit.errors import AuditError, DialectError
+from audit.formats import dialects
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
+from audit.formats.lines import Block
+from audit.ingest import files
+from audit.ingest.files import Source
+
+
+class Opened(NamedTuple):
+    """A log whose dialect is known."""
+
+    source: Source
+    dialect: Dialect
+    header: Header
+    origin: str | None = None
+    """The source of config.toml that brought it, whose new logs are judged together; None: it is
+    one by itself."""
+
+    @property
+    def part(self) -> str:
+        """What it is judged with, in words for its user."""
+        return self.origin or str(self.source.path)
+
+
+class Unread(NamedTuple):
+    """A log that cannot be taken in, and why."""
+
+    path: Path
+    error: AuditError
+
+    @property
+    def reason(self) -> str:
+        """Why, without saying where the log lies."""
+        said = str(self.error).removeprefix(f"{self.path}: ")
+        return said.replace(str(self.path), self.path.name)
+
+
+def open_logs(
+    paths: Sequence[Path], dialect: str | None = None, reading: Reading = PLAIN
+) -> list[Opened]:
+    """Looks at each log and tells its dialect, before anything is taken in.
+
+    Args:
+        paths: the logs.
+        dialect: their dialect; None detects it for each.
+        reading: what the user says of them.
+
+    Raises:
+        UsageError, LogError: as ``files.inspect``.
+        DialectError: no dialect, or not the one named, recognises a log; or it must be told more
+            (its columns).
+    """
+    return [open_log(path, dialect, reading) for path in paths]
+
+
+def open_each(
+    paths: Sequence[Path],
+    dialect: str | None = None,
+    reading: Reading = PLAIN,
+    origin: str | None = None,
+) -> tuple[list[Opened], list[Unread]]:
+    """As ``open_logs``, but one that cannot be opened stops no other.
+
+    Args:
+        paths, dialect, reading: as there.
+        origin: see ``Opened``.
+
+    Returns:
+        The logs, without their heads (there may be thousands), and those that cannot be opened.
+    """
+    opened, unread = [], []
+    for path in paths:
+        try:
+            log = open_log(path, dialect, reading, origin)
+            opened.append(log._replace(source=log.source._replace(head=b"")))
+        except AuditError as error:
+            unread.append(Unread(path, error))
+    return opened, unread
+
+
+def open_log(
+    path: Path,
+    dialect: str | None = None,
+    reading: Reading = PLAIN,
+    origin: str | None = None,
+) -> Opened:
+    """As ``open_logs``, of one."""
+    source = files.inspect(path)
+    found = dialects.detect(source.head, str(path), reading)
+    if dialect is not None and found.name != dialect:
+        raise DialectError(f"{path}: looks like {found.title}, not {dialect}")
+    try:
+        header = found.header(source.head, reading)
+    except DialectError as error:
+        raise DialectError(f"{path}: {error}") from error
+    return Opened(source, found, header, origin)
+
+
+def clusters(log: Opened) -> dict[str, int]:
+    """The clusters that a log names in its records, and how many records each has.
+
+    Reads all of the log. Empty where it names none, as most dialects do not.
+    """
+    counted: dict[str, int] = {}
+    if not log.dialect.names_clusters:
+        return counted
+    for _, parsed in parsed_blocks(log):
+        for name, count in parsed.records["cluster"].drop_nulls().value_counts().iter_rows():
+            counted[name] = counted.get(name, 0) + count
+    return dict(sorted(counted.items()))
+
+
+def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
+    """Each block of a log, parsed, and the position behind it.
+
+    While the caller stores one block, a thread parses the next: neither holds Python's lock.
+    """
+    header = log.header
+
+    def parse(block: Block) -> Parsed:
+        nonlocal header
+        parsed = log.dialect.parse(block, header)
+        header = parsed.header or header
+        return parsed
+
+    with ThreadPoolExecutor(1, thread_name_prefix="fairaudit-parse") as reader:
+        waiting: tuple[int, Future[Parsed]] | None = None
+        for block in files.blocks(
+            log.source.path, log.dialect.block_bytes, lambda data: log.dialect.whole(data, header)
+        ):
+            begun = (
+                block.byte_offset + len(block.data),
+                reader.submit(parse, block),
+            )
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+            waiting = begun
+        if waiting is not None:
+            yield waiting[0], waiting[1].result()

@@ -1,0 +1,156 @@
+"""What is kept out of figures: records of doubtful dates, and sources of which too much is refused.
+
+A doubtful record was read well. It waits, with the text that it was read from, in a table of its
+own, and comes back when its source has more like it or somebody calls its dates right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit.errors import RefusedError
+from audit.ingest import files
+from audit.ingest.doubtful import APART_DAYS, Doubt, doubts
+from audit.ingest.settling import settle
+from audit.model import RECORDS
+from audit.store import queries
+from audit.store.database import Connection, execute, insert
+
+EXAMPLES: Final = 5
+"""Refused lines that an error shows."""
+
+_DAY_S: Final = 86_400
+_TIMES: Final = ("submit", "eligible", "start", "end")
+_KEPT: Final = (*(name for name in RECORDS if name != "cluster"), "attempt", "superseded")
+
+
+class Counted(NamedTuple):
+    """What was read of one source's new logs."""
+
+    where: str
+    title: str  # of their dialect
+    records: int  # refused ones included
+    refused: int
+    first: tuple[tuple[str, int, str], ...]  # file, line and reason of the first refused ones
+
+
+def check_refused(counted: Counted, limit: float) -> None:
+    """Checks that few enough of a source's new records were refused.
+
+    Args:
+        counted: what was read.
+        limit: the part that may be refused, 0 to 1.
+
+    Raises:
+        RefusedError: more were refused; reasons and lines are shown.
+    """
+    if counted.refused > limit * counted.records:
+        examples = "".join(f"\n  {file}:{line}: {reason}" for file, line, reason in counted.first)
+        raise RefusedError(
+            f"{counted.where}: {counted.refused:,} of {counted.records:,} records were refused, "
+            f"more than the limit of {limit:.0%} (ingest.refused_limit): is it complete, and "
+            f"really {counted.title}? The first of them:{examples}"
+        )
+
+
+def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: int | None) -> None:
+    """Sets aside records whose dates are doubtful, and takes back those that are so no longer.
+
+    Args:
+        con: an open store, in a transaction.
+        cluster: whose records.
+        read: the logs that are there, by what the store calls them: the text of records that are
+            set aside is read from them.
+        now: epoch second to note beside them; None where no clock may show.
+    """
+    for source, first, last, some in queries.rows(con, "spans_of_sources", cluster=cluster):
+        if not some and (first is None or last - first <= APART_DAYS * _DAY_S):
+            continue
+        of_source = {"cluster": cluster, "source": source}
+        found = doubts(queries.rows(con, "days_of_source", **of_source))
+        held = queries.run(con, "doubtful_of_source", **of_source)
+        still = _reasons(held, found)
+        back = held.filter(still.is_null() | held["accepted"])
+        spans = {
+            "firsts": [doubt.part.first for doubt in found],
+            "lasts": [doubt.part.last for doubt in found],
+        }
+        new = queries.run(con, "records_of_days", **of_source, **spans)
+        aside = new.with_columns(
+            doubt=_reasons(new, found),
+            text=_texts(new, read),
+            refused_at=pl.lit(now, pl.Int64),
+        )
+        _move(con, cluster, aside, back.select("cluster", *_KEPT, "input_id"))
+
+
+def _texts(records: pl.DataFrame, read: Mapping[str, Path]) -> pl.Series:
+    """The text of each record as it stands in its log; null where that is not there."""
+    texts = {
+        input_id: files.lines_at(read[input_id], part["byte_offset"])
+        for (input_id,), part in records.group_by("input_id")
+        if input_id in read
+    }
+    return pl.Series(
+        [
+            texts.get(input_id, {}).get(offset)
+            for input_id, offset in records.select("input_id", "byte_offset").iter_rows()
+        ],
+        dtype=pl.String,
+    )
+
+
+def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame) -> None:
+    """Moves records out of figures, and others back."""
+    if aside.is_empty() and back.is_empty():
+        return
+    for table, gone in (("records", aside), ("doubtful", back)):
+        if gone.is_empty():
+            continue
+        execute(
+            con,
+            f"DELETE FROM {table} WHERE (input_id, byte_offset) IN "  # noqa: S608
+            "(SELECT unnest(?), unnest(?))",
+            [gone["input_id"].to_list(), gone["byte_offset"].to_list()],
+        )
+    insert(con, "doubtful", aside)
+    insert(con, "records", back)
+    execute(
+        con,
+        """
+        UPDATE inputs SET refused = (
+            SELECT count(*) FROM refused
+            WHERE refused.input_id = inputs.input_id AND replayed_at IS NULL
+        ) + (SELECT count(*) FROM doubtful WHERE doubtful.input_id = inputs.input_id)
+        WHERE input_id IN (SELECT unnest(?))
+        """,
+        [sorted({*aside["input_id"], *back["input_id"]})],
+    )
+    jobs = sorted({*aside["job_id"], *back["job_id"]})
+    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+
+
+def _reasons(records: pl.DataFrame, found: Sequence[Doubt]) -> pl.Series:
+    """Why each record is doubtful; null where it is not."""
+    reasons = [
+        pl.when((pl.col(f"{name}_time") // _DAY_S).is_between(part.first, part.last)).then(
+            pl.lit(
+                f"its {name} is of {_date(part.first).year}, but the rest of its source of "
+                f"{_date(rest.first).isoformat()} to {_date(rest.last).isoformat()}: was a clock "
+                "wrong? ('fairaudit refused --accept' takes it)"
+            )
+        )
+        for part, rest in found
+        for name in _TIMES
+    ]
+    unknown = pl.lit(None, pl.String)
+    return records.with_columns(doubt=pl.coalesce(*reasons, unknown))["doubt"]
+
+
+def _date(day: int) -> date:
+    return datetime.fromtimestamp(day * _DAY_S, UTC).date()

@@ -1,0 +1,54 @@
+"""Which records of a job are its attempts, where the store holds several of them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from audit.ingest.attempts import outdated_arrays, resolve
+from audit.store import queries
+from audit.store.database import Connection, execute, insert
+
+
+def settle_new(con: Connection, cluster: str, input_id: str) -> None:
+    """Settles the jobs of a new input of which the store holds more than one record."""
+    repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
+    settle(con, cluster, repeated)
+    arrays = queries.run(con, "pending_arrays", cluster=cluster)
+    if not arrays.is_empty():
+        tasks = queries.run(con, "tasks_of_pending_arrays", cluster=cluster)
+        execute(
+            con,
+            """
+            UPDATE records SET superseded = TRUE, attempt = 0
+            WHERE cluster = ? AND job_id IN (SELECT unnest(?)) AND end_time IS NULL
+            """,
+            [cluster, outdated_arrays(arrays, tasks)],
+        )
+
+
+def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
+    """Settles jobs anew.
+
+    Args:
+        con: an open store, in a transaction.
+        cluster: whose jobs.
+        repeated: every record that the store holds of some of them.
+    """
+    if repeated.is_empty():
+        return
+    settled = resolve(repeated)
+    execute(
+        con,
+        "DELETE FROM records WHERE cluster = ? AND job_id IN (SELECT unnest(?))",
+        [cluster, settled["job_id"].unique().to_list()],
+    )
+    insert(con, "records", settled)
+    execute(
+        con,
+        """
+        UPDATE inputs SET duplicates = records - refused - steps - elsewhere - (
+            SELECT count(*) FROM records AS kept WHERE kept.input_id = inputs.input_id
+        ) WHERE cluster = ?
+        """,
+        [cluster],
+    )

@@ -1,0 +1,5 @@
+-- When the last period ended that was computed before an instant; NULL where there is none.
+-- parameters: cluster VARCHAR, from_time BIGINT
+SELECT max(to_time) AS ended
+FROM run
+WHERE cluster = $cluster AND stage = 'compute' AND to_time <= $from_time AND from_time < to_time
