@@ -18,6 +18,7 @@ __all__ = [
     "BY_USAGE",
     "COUNTED",
     "DESCRIBED",
+    "EVENTS",
     "LIMITED",
     "OBSERVED",
     "RECORDS",
@@ -74,7 +75,24 @@ class RecordKind(StrEnum):
     """One execution of a job, told once it was over (LSF, Grid Engine). Several with the same job
     id and submit time are its runs, one after the other; with another submit time it is another
     job of the same number."""
+    SIGHTING = "sighting"
+    """What was known of a run when it started, or ended (PBS). The run is named by job id and start
+    time."""
+    QUEUED = "queued"
+    """That a job came into a queue (PBS)."""
+    LEFT = "left"
+    """When a job left its run, or the queue, and nothing else: its other records say the rest."""
+    PAUSED = "paused"
+    """When a job's run was suspended, and nothing else."""
+    RESUMED = "resumed"
+    """When a suspended run went on, and nothing else."""
 
+
+EVENTS: Final = (
+    *(RecordKind.SIGHTING, RecordKind.QUEUED, RecordKind.LEFT),
+    *(RecordKind.PAUSED, RecordKind.RESUMED),
+)
+"""Kinds of records of which several make an attempt."""
 
 RECORDS: Final = pl.Schema(
     {

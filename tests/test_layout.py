@@ -51,6 +51,10 @@ TESTED_IN: Final = {
     "files/privacy": "test_security",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
+    "formats/pbs/fields": "formats/pbs/test_reader",
+    "formats/pbs/records": "formats/pbs/test_reader",
+    "formats/pbs/splitting": "formats/pbs/test_reader",
+    "kernels/lives": "ingest/test_events",
     "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "simulation/test_engine",
@@ -113,6 +117,8 @@ IMPORTED_BY_NAME: Final = {
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.formats.sacct.json": "a dialect: formats.dialects lists it",
     "audit.formats.sacct.json_writing": "the way back of a dialect, for tests",
+    "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
+    "audit.formats.pbs.writing": "for tests, and for logs to try things with",
     "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
 }
 """Modules that nothing in the package imports, and what they are for."""

@@ -30,11 +30,6 @@ _TO_SWF: Final = "until then its jobs can be written as SWF, 18 numbers a line"
 
 FOREIGN: Final = (
     _foreign(
-        "a PBS accounting log (Torque, PBS Professional, OpenPBS)",
-        _TO_SWF,
-        r"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z]{1,2};[^;\n]*;",
-    ),
-    _foreign(
         "an LSF accounting log (lsb.acct)",
         _TO_SWF,
         r'^"[A-Z][A-Z0-9_]+" "\d+(?:\.\d+)*" \d{9,11} ',

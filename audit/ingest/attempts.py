@@ -11,11 +11,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from audit.ingest import events
 from audit.model import RECORDS, JobState, RecordKind
 
 _PROVENANCE = ("line", "byte_offset")
 _CONTENT = [name for name in RECORDS if name not in _PROVENANCE]
 _SUMMARY_STATES = [JobState.COMPLETED, JobState.FAILED]
+_ORDER = ("job_id", "superseded", "submit_time", "start_time", "end_time", "line", "input_id")
 _LATER_BURST = (pl.col("kind") == RecordKind.BURST) & pl.col("submit_time").is_null()
 _RUN = pl.col("kind") == RecordKind.RUN
 
@@ -36,6 +38,8 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
     Runs (LSF, Grid Engine) of one job id and submit time are one after the other: where a run says
     of itself no later time, it waited from the end of the one before.
 
+    What makes an attempt of events (PBS) says ``events``.
+
     Args:
         records: ``RECORDS`` with ``cluster`` and ``input_id``: every record of some jobs of a
             cluster, resolved before or not. ``attempt`` and ``superseded``, if there, are ignored.
@@ -44,6 +48,21 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
         The records that remain, with ``attempt`` (1, 2, … within a job; 0 where superseded) and
         ``superseded``.
     """
+    happened = records.filter(events.are_events())
+    others = records.filter(~events.are_events())
+    parts = [_resolved(others)] if others.height or not happened.height else []
+    if happened.height:
+        parts.append(events.settled(happened).sort(*_ORDER, nulls_last=True))
+    return pl.concat(parts, how="diagonal").with_columns(
+        attempt=pl.when("superseded")
+        .then(0)
+        .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
+        .cast(pl.Int64)
+    )
+
+
+def _resolved(records: pl.DataFrame) -> pl.DataFrame:
+    """All but the events, set in time and in order."""
     has_bursts = (pl.col("kind") == RecordKind.BURST).any().over("job_id")
     summary = (
         has_bursts & (pl.col("kind") == RecordKind.JOB) & pl.col("state").is_in(_SUMMARY_STATES)
@@ -63,16 +82,7 @@ def resolve(records: pl.DataFrame) -> pl.DataFrame:
             nulls_last=True,
         )
     )
-    return (
-        _in_turn(_set_in_time(ordered))
-        .with_columns(
-            attempt=pl.when("superseded")
-            .then(0)
-            .otherwise(pl.int_range(1, pl.len() + 1).over("job_id", "superseded"))
-            .cast(pl.Int64)
-        )
-        .drop("copy", "best")
-    )
+    return _in_turn(_set_in_time(ordered)).drop("copy", "best")
 
 
 def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
@@ -81,7 +91,7 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
     Args:
         records: as ``resolve``, but all of a cluster's.
     """
-    repeated = pl.len().over("job_id") > 1
+    repeated = (pl.len().over("job_id") > 1) | events.are_instants()
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
     return pl.concat([single, settled.select(single.columns)])

@@ -1,15 +1,20 @@
--- Every record of the jobs that an input has records of and of which there are several records.
+-- Every record of the jobs that an input has records of and of which there are several records, or
+-- one that says only when something happened.
 -- parameters: cluster VARCHAR, input_id VARCHAR
 WITH numbers AS (  -- numbers are cheaper to group than texts, and most logs repeat none
     SELECT job_number FROM records
     WHERE cluster = $cluster
     GROUP BY job_number
-    HAVING count(*) > 1 AND bool_or(input_id = $input_id)
+    HAVING
+        (count(*) > 1 OR bool_or(kind IN ('left', 'paused', 'resumed')))
+        AND bool_or(input_id = $input_id)
 ),
 repeated AS (
     SELECT job_id FROM records
     WHERE cluster = $cluster AND job_number IN (SELECT job_number FROM numbers)
     GROUP BY job_id
-    HAVING count(*) > 1 AND bool_or(input_id = $input_id)
+    HAVING
+        (count(*) > 1 OR bool_or(kind IN ('left', 'paused', 'resumed')))
+        AND bool_or(input_id = $input_id)
 )
 SELECT * FROM records WHERE cluster = $cluster AND job_id IN (SELECT job_id FROM repeated)

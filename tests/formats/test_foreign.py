@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from audit.errors import DialectError
 from audit.formats import dialects, foreign
 
-PBS = "11/21/2026 04:26:00;{};7.head;user=ana group=phys queue=batch ctime=1 start=2 end=3\n"
 LSF = '"JOB_FINISH" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
@@ -24,8 +23,6 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
 @pytest.mark.parametrize(
     ("text", "name", "line"),
     [
-        (PBS.format("E"), "PBS accounting log", 1),
-        ("\n" + PBS.format("Q") + PBS.format("S"), "PBS accounting log", 2),
         (LSF, r"LSF accounting log \(lsb.acct\)", 1),
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
         (REPORTING, "Grid Engine's reporting file", 1),

@@ -1,0 +1,272 @@
+"""Accounting logs of PBS: OpenPBS, PBS Professional and TORQUE.
+
+A line is a record: when (local time), of what type, of which job, and keys with values. Epoch
+seconds in keys are what counts; the local time only where there are none. What a type is taken as:
+
+- `Q` the job came into a queue. `S` and `s` a run of it started, `E` one ended, and so did `R`
+  where it says which (PBS Professional): the job waits again.
+- `D` deleted, `A` aborted by the server, `M` moved to another server, and `R` without keys
+  (TORQUE): it left its run, or the queue. `z` and `r`: its run was suspended, and went on.
+- `C` checkpointed, `T` restarted from a checkpoint, `P` and `p` provisioning, `u`, `c` and `e`
+  phases of a job that gives nodes back, `a` altered, `L` licences, and `U`, `Y`, `B`, `F`, `K` and
+  `k` of reservations, are no attempts: they are counted and passed over. So is `G`, by which some
+  sites mark what their own programs wrote.
+
+Which of these are one attempt is settled when all of a job's records are known, from however many
+days (``ingest.events``). In short:
+
+- An attempt's size is what it was given, else what it asked for (``records``); its account is
+  `account`, else `project`.
+- States are Slurm's words, by Exit_status: 0 COMPLETED, -29 (TORQUE: -11) TIMEOUT, -26 and -27
+  (TORQUE: -10) OUT_OF_MEMORY, killed by a signal (256 and more) TIMEOUT if it had used its walltime
+  up, CANCELLED if it was INT, KILL or TERM, other than 0 FAILED.
+- A job is known by its id with the server's name, as the log writes it.
+- PBS ends each line: a last line without an end was cut there, and is refused.
+
+Local times are of the zone that the user names. Without, the log's own epoch seconds tell how far
+its clock is from UTC.
+
+Sources: OpenPBS, src/server/accounting.c and src/include/acct.h; PBS Professional Administrator's
+Guide, "Accounting"; TORQUE Administrator Guide, "Accounting Records" and "Job Exit Status".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
+from audit.formats.instants import instants
+from audit.formats.lines import Block, Lines, Offsets, cut
+from audit.formats.pbs import records
+from audit.formats.pbs.records import REQUEUED
+from audit.formats.pbs.splitting import heads, values
+from audit.formats.shaping import shaped
+from audit.model import JobState, RecordKind, RefusalCode
+
+KINDS: Final = {
+    "Q": RecordKind.QUEUED,
+    **dict.fromkeys("SsE", RecordKind.SIGHTING),
+    **dict.fromkeys("RDAM", RecordKind.LEFT),
+    "z": RecordKind.PAUSED,
+    "r": RecordKind.RESUMED,
+}
+"""What types of records become; an `R` that says which run ended is one of a run."""
+PASSED_OVER: Final = "CTPpuceaLUYBFKkG"
+"""Types of records that are no attempts."""
+STATES: Final = {
+    "D": JobState.CANCELLED.value,
+    "A": JobState.CANCELLED.value,
+    "R": REQUEUED,
+    "M": "MOVED",
+}
+"""States of what left."""
+
+_HEAD: Final = re.compile(
+    rb"^(\d\d)/(\d\d)/(\d{4}) (\d\d):(\d\d):(\d\d);(["
+    + "".join(KINDS).encode()
+    + PASSED_OVER.encode()
+    + rb"]);([^;\n]+);",
+    re.MULTILINE,
+)
+_STAMPED: Final = re.compile(
+    rb"^(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);"
+    rb"(?:S;[^;\n]*;[^\n]*\bstart|E;[^;\n]*;[^\n]*\bend)=(\d{9,10})\b",
+    re.MULTILINE,
+)
+_HOUR: Final = 3_600
+_FURTHEST: Final = 14
+"""Hours that a zone may be ahead of UTC; one less than it may be behind."""
+_SHOWN: Final = 40
+
+
+def recognises(head: bytes) -> bool:
+    """Whether these are the first bytes of a PBS accounting log.
+
+    Most of its first hundred lines must begin as records do.
+    """
+    lines = [line for line in head.split(b"\n", 200) if line.strip()][:100]
+    return sum(_HEAD.match(line) is not None for line in lines) * 2 > len(lines)
+
+
+def header(head: bytes, reading: Reading = PLAIN) -> Header:
+    """PBS has none: only its clock is looked at, where the user names no zone."""
+    if reading.zone is not None:
+        return Header(zone=reading.zone)
+    hours = Counter(
+        round((_wall(stamp) - int(epoch)) / _HOUR)
+        for stamp, epoch in _STAMPED.findall(head)
+        if abs(_wall(stamp) - int(epoch)) <= _FURTHEST * _HOUR
+    )
+    if not hours:
+        return Header(local_times=True)
+    ahead = min(hours, key=lambda hour: (-hours[hour], hour))
+    if ahead == 0:
+        return Header(zone="UTC")
+    zone = f"Etc/GMT{-ahead:+d}"  # which counts westwards
+    said = f"{abs(ahead)} h {'ahead of' if ahead > 0 else 'behind'} UTC"
+    return Header(
+        zone=zone,
+        problems=(
+            f"local times are {said} where the log begins: all are read so; where clocks change "
+            "in summer, name the zone",
+        ),
+    )
+
+
+def _wall(stamp: bytes) -> int:
+    try:
+        moment = datetime.strptime(f"{stamp.decode()} +0000", "%m/%d/%Y %H:%M:%S %z")
+    except ValueError:
+        return 0
+    return int(moment.timestamp())
+
+
+def parse(block: Block, header: Header) -> Parsed:
+    """Takes in whole lines of a PBS log; see the module's docstring."""
+    spans = _filled(block.data)
+    head = heads(block.data, spans)
+    kind = pl.col("type").replace_strict(
+        {name: kind.value for name, kind in KINDS.items()}, default=None, return_dtype=pl.String
+    )
+    passed = pl.col("type").is_in(list(PASSED_OVER))
+    whole = np.full(len(spans.starts), fill_value=True)
+    if len(whole) and not block.data.endswith(b"\n"):
+        whole[-1] = False
+    lines = head.frame.with_columns(
+        kind=kind,
+        number=pl.int_range(pl.len(), dtype=pl.Int64),
+        whole=pl.Series(whole),
+        passed=passed.fill_null(value=False) & pl.Series(whole),
+    ).with_columns(_shape_problem(), code=_shape_code())
+    broken = lines.filter(pl.col("problem").is_not_null())
+    good = lines.filter(pl.col("problem").is_null() & ~pl.col("passed"))
+    parts = [broken.select("number", "problem", "code")]
+    if good.height:
+        parts += _records(block.data, spans, head.messages, good, header.zone or "UTC")
+    found = pl.concat(parts, how="diagonal")
+    return shaped(block, spans, found, steps=int(lines["passed"].sum()))
+
+
+def _filled(raw: bytes) -> Lines:
+    """The lines that are not blank, without what ends them."""
+    data = np.frombuffer(raw, dtype=np.uint8)
+    lines = cut(data)
+    ends = lines.ends.copy()
+    if b"\r" in raw:
+        ends -= (ends > lines.starts) & (data[np.maximum(ends - 1, 0)] == ord("\r"))
+    filled = ends > lines.starts
+    if b"\n " in raw or b"\n\t" in raw or raw[:1] in (b" ", b"\t"):
+        for number in np.flatnonzero(filled & (data[np.minimum(lines.starts, len(data) - 1)] < 33)):
+            filled[number] = bool(raw[lines.starts[number] : ends[number]].strip())
+    return Lines(lines.starts[filled], ends[filled])
+
+
+def _shape_problem() -> pl.Expr:
+    kind = pl.col("type").str.slice(0, _SHOWN)
+    return pl.coalesce(
+        pl.when(~pl.col("whole")).then(pl.lit("the log ends within this record")),
+        pl.when(pl.col("type").is_null() | pl.col("id").is_null()).then(
+            pl.lit("does not begin with a time, a type and an id, each with a ; behind it")
+        ),
+        pl.when(pl.col("kind").is_null() & ~pl.col("passed")).then(
+            pl.format("field type: '{}' is none of PBS's", kind)
+        ),
+    ).alias("problem")
+
+
+def _shape_code() -> pl.Expr:
+    return (
+        pl.when(~pl.col("whole"))
+        .then(pl.lit(RefusalCode.CUT.value))
+        .otherwise(pl.lit(RefusalCode.SHAPE.value))
+    )
+
+
+def _records(
+    raw: bytes, spans: Lines, messages: Offsets, good: pl.DataFrame, zone: str
+) -> list[pl.DataFrame]:
+    """The records of lines that begin as they should: those of runs and queues, and the others."""
+    speaks = good["type"].is_in(["Q", "S", "s", "E", "R"])
+    numbers = good["number"].filter(speaks).to_numpy()
+    told = values(
+        raw, Lines(spans.starts[numbers], spans.ends[numbers]), messages[numbers], records.KEYS
+    )
+    spoken = good.filter(speaks).hstack(told)
+    mute = (spoken["type"] == "R") & spoken["start"].is_null()
+    wordless = pl.concat([good.filter(~speaks), spoken.filter(mute).select(good.columns)])
+    spoken = spoken.filter(~mute)
+    undated = (spoken["type"] == "Q") & spoken["ctime"].is_null()
+    named = records.typed(
+        spoken.with_columns(
+            kind=pl.when(pl.col("type") == "R")
+            .then(pl.lit(RecordKind.SIGHTING.value))
+            .otherwise("kind"),
+            ends=pl.col("type").is_in(["E", "R"]),
+            rerun=pl.col("type") == "R",
+            **_heard(spoken["time"].set(~undated, None), zone).to_dict(),
+        )
+    )
+    return [named, _events(wordless, zone)]
+
+
+def _events(lines: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """What happened to jobs, of which their lines say no more than when."""
+    when = _heard(lines["time"], zone)
+    return (
+        lines.select("number", "kind", "id", "type", "time")
+        .hstack(when)
+        .with_columns(**records.identified(pl.col("id")))
+        .select(
+            "number",
+            "kind",
+            "job_number",
+            "array_task",
+            job_id="id",
+            state=pl.col("type").replace_strict(STATES, default=None, return_dtype=pl.String),
+            end_time="instant",
+            problem=pl.coalesce(
+                pl.when(pl.col("job_number").is_null()).then(
+                    pl.format("field id: '{}' is no job id", pl.col("id").str.slice(0, _SHOWN))
+                ),
+                pl.when(pl.col("instant").is_null()).then(
+                    pl.format(
+                        "field time: '{}' {}", pl.col("time"), pl.col("why").fill_null("is no time")
+                    )
+                ),
+            ),
+            code=pl.when(pl.col("job_number").is_null())
+            .then(pl.lit(RefusalCode.VALUE.value))
+            .otherwise(pl.lit(RefusalCode.TIME.value)),
+        )
+    )
+
+
+def _heard(texts: pl.Series, zone: str) -> pl.DataFrame:
+    """Heads' times: ``instant`` in epoch seconds, or ``why`` there is none."""
+    if texts.null_count() == len(texts):
+        return pl.DataFrame(
+            {
+                "instant": pl.Series([None], dtype=pl.Int64).new_from_index(0, len(texts)),
+                "why": texts,
+            }
+        )
+    iso = texts.str.replace(
+        r"^([0-9]{2})/([0-9]{2})/([0-9]{4}) ([0-9:]{8})$", "${3}-${1}-${2}T${4}"
+    )
+    read = instants(iso, zone)
+    return pl.DataFrame({"instant": read.early, "why": read.problem})
+
+
+DIALECT = Dialect(
+    name="pbs",
+    title="PBS accounting (OpenPBS, PBS Professional, TORQUE)",
+    recognises=recognises,
+    header=header,
+    parse=parse,
+)

@@ -1,0 +1,218 @@
+"""Lines of a PBS accounting log → the parts of their heads, and a table of the keys that are read.
+
+A line is `MM/DD/YYYY HH:MM:SS;TYPE;ID;key=value key=value …`. A value that holds a blank stands in
+quotes (`"`, or `'` where it holds a `"` itself); nothing is escaped (OpenPBS, accounting.c). All
+keys of a block are found at once, by their last bytes and their length. Lines with a blank within
+quotes, or with bytes that are not UTF-8, are read one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from audit.formats.lines import NEWLINE, Bytes, Lines, Offsets
+
+Flags = npt.NDArray[np.bool_]
+
+_BREAK: Final = 0x1F
+"""Stands between the values of a line while they are a table."""
+_HEAD_LENGTH: Final = 19
+_TAIL: Final = 8
+"""Bytes of a key, the last, by which it is found."""
+_ODD_LENGTH: Final = np.uint64(0x9E3779B97F4A7C15)
+
+_ITEM: Final = re.compile(
+    r"""(?:^|(?<=\ ))(?P<key>[A-Za-z][\w.]*)=
+        (?:"(?P<double>[^"]*)"(?=\ |$)|'(?P<single>[^']*)'(?=\ |$)|(?P<bare>[^ ]*))""",
+    re.VERBOSE,
+)
+
+
+class Heads(NamedTuple):
+    """The first three fields of each line; null where a line has them not."""
+
+    frame: pl.DataFrame
+    """``time`` (as it is written), ``type`` and ``id``."""
+    messages: Offsets
+    """Where each line's keys begin."""
+
+
+def heads(raw: bytes, lines: Lines) -> Heads:
+    """Cuts the heads of lines (none of them blank).
+
+    Args:
+        raw: a block.
+        lines: where its lines are, without what ends them.
+    """
+    data = np.frombuffer(raw, dtype=np.uint8)
+    cuts = np.append(np.flatnonzero(data == ord(";")), [len(data)] * 3)
+    first = np.searchsorted(cuts, lines.starts)
+    ends = [cuts[first + k] for k in range(3)]
+    breaks = np.append(np.flatnonzero(data == _BREAK), len(data))
+    good = (ends[2] < lines.ends) & (ends[0] - lines.starts == _HEAD_LENGTH)
+    good &= breaks[np.searchsorted(breaks, lines.starts)] > ends[2]
+    starts = np.stack([lines.starts, ends[0] + 1, ends[1] + 1], axis=1)
+    stops = np.stack(ends, axis=1)
+    starts[~good] = stops[~good] = 0
+    frame = _table(data, starts, stops - starts, ("time", "type", "id"))
+    for number in np.flatnonzero(good & _undecodable(raw, lines)):
+        text = raw[starts[number, 2] : stops[number, 2]].decode("utf-8", errors="backslashreplace")
+        frame[int(number), "id"] = text
+    return Heads(frame, np.where(good, ends[2] + 1, lines.ends))
+
+
+def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> pl.DataFrame:
+    """The values of ``keys``, a row per line; null where a line does not have them.
+
+    Of a key that comes twice the last counts.
+
+    Args:
+        raw: a block.
+        lines: where its lines are, without what ends them.
+        messages: where the keys of each line begin.
+        keys: what is asked for, at most 64 bytes long each.
+    """
+    if not len(messages):
+        return pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
+    data = np.frombuffer(raw, dtype=np.uint8)
+    starts, sizes, odd = _places(data, lines, messages, keys)
+    odd |= _undecodable(raw, lines)
+    sizes[odd] = 0
+    found = _table(data, starts, sizes, keys)
+    if not odd.any():
+        return found
+    numbers = np.flatnonzero(odd)
+    texts = (raw[messages[n] : lines.ends[n]] for n in numbers)
+    read = pl.DataFrame(
+        [[items.get(key) for key in keys] for items in _each(texts)],
+        schema=dict.fromkeys(keys, pl.String),
+        orient="row",
+    )
+    return found.with_columns(
+        found[key].scatter(numbers, read[key]) for key in keys if read[key].null_count() < len(read)
+    )
+
+
+def read_items(text: str) -> dict[str, str]:
+    """The keys and values of one line's message."""
+    items = {}
+    for match in _ITEM.finditer(text):
+        quoted = match["double"] if match["double"] is not None else match["single"]
+        items[match["key"]] = match["bare"] if quoted is None else quoted
+    return items
+
+
+def _each(texts: Iterable[bytes]) -> Iterable[dict[str, str]]:
+    for text in texts:
+        items = read_items(text.decode("utf-8", errors="backslashreplace"))
+        yield {key: value for key, value in items.items() if value}
+
+
+def _places(
+    data: Bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
+) -> tuple[Offsets, Offsets, Flags]:
+    """Where the value of each key begins in each line, how long it is, and which lines are odd."""
+    stops = np.flatnonzero((data == ord(" ")) | (data == NEWLINE) | (data == _BREAK))
+    stops = np.unique(np.concatenate([stops, messages - 1, lines.ends]))
+    signs = np.flatnonzero(data == ord("="))
+    line = np.searchsorted(lines.starts, signs, side="right") - 1
+    inside = (signs >= messages[line]) & (signs < lines.ends[line])
+    signs, line = signs[inside], line[inside]
+    behind = np.searchsorted(stops, signs)
+    first = np.ones(len(signs), dtype=np.bool_)  # of those in one piece between two blanks
+    first[1:] = behind[1:] != behind[:-1]
+    signs, line, behind = signs[first], line[first], behind[first]
+    key = _known(data, signs, signs - stops[behind - 1] - 1, keys)
+    known = key >= 0
+    starts = np.zeros((len(lines.starts), len(keys)), dtype=np.int64)
+    sizes = np.zeros_like(starts)
+    at, size = signs[known] + 1, stops[behind[known]] - signs[known] - 1
+    quote = data[np.minimum(at, len(data) - 1)]
+    quoted = (size > 0) & ((quote == ord('"')) | (quote == ord("'")))
+    closed = quoted & (size > 1) & (data[np.maximum(at + size - 1, 0)] == quote)
+    starts[line[known], key[known]] = at + closed
+    sizes[line[known], key[known]] = size - 2 * closed
+    odd = np.zeros(len(lines.starts), dtype=np.bool_)
+    odd[line[known][quoted & ~closed]] = True
+    # a quote that opens in a value that is not read may hold keys that are
+    openers = np.minimum(signs + 1, len(data) - 1)
+    opens = (data[openers] == ord('"')) | (data[openers] == ord("'"))
+    lasts = data[np.maximum(stops[behind] - 1, 0)]
+    odd[line[opens & ~known & ((lasts != data[openers]) | (stops[behind] - signs == 2))]] = True
+    odd[np.searchsorted(lines.starts, np.flatnonzero(data == _BREAK), side="right") - 1] = True
+    return starts, sizes, odd
+
+
+def _known(data: Bytes, signs: Offsets, lengths: Offsets, keys: Sequence[str]) -> Offsets:
+    """Which of ``keys`` stands before each sign; -1 for others."""
+    if not len(signs):
+        return np.zeros(0, dtype=np.int64)
+    eights = np.ndarray((len(data) - _TAIL + 1,), dtype="<u8", buffer=data, strides=(1,))
+    missing = np.maximum(_TAIL - lengths, 0).astype(np.uint64) * np.uint64(8)
+    tails = np.where(lengths > 0, eights[signs - _TAIL] >> np.minimum(missing, np.uint64(63)), 0)
+    codes = tails ^ (lengths.astype(np.uint64) * _ODD_LENGTH)
+    wanted = np.array([_code(key) for key in keys], dtype=np.uint64)
+    order = np.argsort(wanted)
+    place = np.minimum(np.searchsorted(wanted[order], codes), len(keys) - 1)
+    found = np.where(wanted[order][place] == codes, order[place], -1)
+    for number, key in enumerate(keys):
+        if len(key) > _TAIL:  # the rest of it
+            rows = np.flatnonzero(found == number)
+            text = np.frombuffer(key.encode(), dtype=np.uint8)
+            begins = signs[rows] - len(text)
+            same = (data[begins[:, None] + np.arange(len(text) - _TAIL)] == text[:-_TAIL]).all(1)
+            found[rows[~same]] = -1
+    return found
+
+
+def _code(key: str) -> int:
+    text = key.encode()
+    tail = int.from_bytes(text[-_TAIL:], "little")
+    return tail ^ (len(text) * int(_ODD_LENGTH) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _undecodable(raw: bytes, lines: Lines) -> Flags:
+    """Which lines are not UTF-8."""
+    odd = np.zeros(len(lines.starts), dtype=np.bool_)
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        beyond = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= 0x80)
+        numbers = np.unique(np.searchsorted(lines.starts, beyond, side="right") - 1)
+        for number in numbers[numbers >= 0]:
+            try:
+                raw[lines.starts[number] : lines.ends[number]].decode()
+            except UnicodeDecodeError:
+                odd[number] = True
+    return odd
+
+
+def _table(data: Bytes, starts: Offsets, sizes: Offsets, names: Sequence[str]) -> pl.DataFrame:
+    """Stretches of ``data``, a row each line and a column each name; null where empty."""
+    height, width = starts.shape
+    if height == 0:
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+    flat, lengths = starts.ravel(), sizes.ravel()
+    before = np.cumsum(lengths) - lengths
+    gaps = np.arange(height * width)
+    text = np.empty(int(lengths.sum()) + height * width, dtype=np.uint8)
+    ends = before + gaps + lengths
+    text[ends] = _BREAK
+    text[ends[width - 1 :: width]] = NEWLINE
+    places = np.arange(int(lengths.sum()))
+    text[places + np.repeat(gaps, lengths)] = data[places + np.repeat(flat - before, lengths)]
+    return pl.read_csv(
+        text.tobytes(),
+        separator=chr(_BREAK),
+        has_header=False,
+        schema=dict.fromkeys(names, pl.String),
+        quote_char=None,
+        encoding="utf8-lossy",
+        truncate_ragged_lines=True,
+    )

@@ -1,0 +1,245 @@
+"""What happened to jobs, event by event → their attempts.
+
+Logs of events (PBS) say that a job came, that a run of it started, that it ended; each says what
+was known then, and most do not name the attempt. All records of a job are looked at at once, from
+whatever inputs, so the order in which inputs arrive changes nothing, and what is settled once can
+be settled again with more.
+
+A job's *life* lasts from one submission on: servers that start anew give ids again. Within a life:
+
+- A run is named by its start time. Of its records the one that knows most stands: ended before
+  running, then the latest end, then the most columns. Its amounts are the most that any record
+  says: that of its start may count what an exclusive node keeps from others.
+- Who left (``LEFT``) ended the run that was open then, and stands in its place, with its columns.
+  Who left while no run was open never started, or not again; unless another record says how the
+  life ended.
+- A run that is open though another one started after it is over, but nothing says when: it is
+  superseded. So is what waits once a run has started, until that is requeued: then it waits again.
+- An attempt that follows another arrives when that one ended: a job does not wait while it runs.
+- A run's suspended time is that between PAUSED and RESUMED, or its end.
+
+Heads of records are in local time, and the zone may be wrong: what does not name a life belongs to
+the one that it is within a day of.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from audit.kernels import lives
+from audit.kernels.arrays import Ints
+from audit.model import EVENTS, RECORDS, RecordKind
+
+DAY: Final = 86_400
+REQUEUED: Final = "REQUEUED"
+MOVED: Final = "MOVED"
+
+_KINDS: Final = {
+    RecordKind.SIGHTING.value: lives.RUN,
+    RecordKind.QUEUED.value: lives.QUEUED,
+    RecordKind.LEFT.value: lives.LEFT,
+    RecordKind.PAUSED.value: lives.PAUSED,
+    RecordKind.RESUMED.value: lives.RESUMED,
+}
+_WAYS: Final = {REQUEUED: lives.REQUEUED, MOVED: lives.MOVED}
+_INSTANTS: Final = (RecordKind.LEFT, RecordKind.PAUSED, RecordKind.RESUMED)
+_AMOUNTS: Final = ("cpus", "nodes", "gpus", "mem_bytes")
+_SAID_BY_INSTANTS: Final = frozenset(
+    (
+        *("cluster", "job_id", "job_number", "array_task", "het_offset", "kind", "state"),
+        *("end_time", "line", "byte_offset"),
+    )
+)
+_TAKEN_OVER: Final = tuple(name for name in RECORDS if name not in _SAID_BY_INSTANTS)
+_GROWN: Final = ("eligible_time", *_AMOUNTS)
+_CONTENT: Final = tuple(
+    name for name in RECORDS if name not in (*_GROWN, "suspended_s", "line", "byte_offset")
+)
+
+_run, _queued = pl.col("kind") == RecordKind.SIGHTING, pl.col("kind") == RecordKind.QUEUED
+
+
+def are_events() -> pl.Expr:
+    """Which records are events."""
+    return pl.col("kind").is_in([kind.value for kind in EVENTS])
+
+
+def are_instants() -> pl.Expr:
+    """Which records say only when: even one that is its job's only record must be settled."""
+    return pl.col("kind").is_in([kind.value for kind in _INSTANTS])
+
+
+def settled(records: pl.DataFrame) -> pl.DataFrame:
+    """Which events are attempts; the rest is superseded.
+
+    Args:
+        records: ``RECORDS`` with ``cluster`` and ``input_id``: every event of some jobs of a
+            cluster, settled before or not.
+
+    Returns:
+        Each event that inputs share once, with ``superseded``; those that stand have what follows
+        from the others.
+    """
+    names = [name for name in records.columns if name != "superseded"]
+    events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))
+    out = lives.Settled(
+        stands=np.zeros(events.height, dtype=np.bool_),
+        source=np.full(events.height, lives.NOBODY),
+        ends=np.zeros(events.height, dtype=np.bool_),
+        arrival=np.full(events.height, lives.UNKNOWN),
+        suspended=np.full(events.height, lives.UNKNOWN),
+    )
+    lives.settle(_numbers(events), out)
+    return _completed(events, out).select(*names, "superseded")
+
+
+def _unsettled(records: pl.DataFrame) -> pl.DataFrame:
+    """Takes back what an earlier settling added, and drops what inputs share.
+
+    What cannot be taken back, when attempts arrived and their amounts, only ever grows with more
+    records: it is settled again from the least that is known.
+    """
+    bare = records.with_columns(
+        *(pl.when(~are_instants()).then(name).alias(name) for name in _TAKEN_OVER)
+    ).with_columns(suspended_s=pl.lit(None, pl.Int64))
+    content = [name for name in _CONTENT if name in bare.columns]
+    marks = bare.select(content).hash_rows()
+    if marks.n_unique() == bare.height:
+        return bare
+    least = [
+        pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).min()).over(content).alias(name)
+        for name in _GROWN
+    ]
+    return (
+        bare.with_columns(least)
+        .sort("input_id", "line")
+        .unique(content, keep="first", maintain_order=True)
+    )
+
+
+def _in_lives(events: pl.DataFrame) -> pl.DataFrame:
+    """Adds ``at``, when it happened, and the life that it is of.
+
+    That is ``life``, its submit time, and ``beyond``: after that one had ended, or before any.
+    """
+    at = pl.when(_run).then("start_time").when(_queued).then("submit_time").otherwise("end_time")
+    events = events.with_columns(at=pl.coalesce(at, "end_time"))
+    runs = events.filter(_run).with_columns(
+        life=pl.col("submit_time").fill_null(0), beyond=pl.lit(value=False)
+    )
+    latest = pl.col("start_time").is_null() | (pl.col("start_time") == pl.col("start_time").max())
+    requeued = (pl.col("state") == REQUEUED).fill_null(value=False)
+    known = (
+        runs.group_by("job_id", "life")
+        .agg(
+            ended=(latest & pl.col("end_time").is_not_null() & ~requeued).any(),
+            last=pl.col("end_time").max(),
+        )
+        .sort("life", "job_id")
+    )
+    others = (
+        events.filter(~_run)
+        .with_columns(until=pl.col("at") + DAY)
+        .sort("until")
+        .join_asof(
+            known,
+            left_on="until",
+            right_on="life",
+            by="job_id",
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .with_columns(
+            beyond=pl.col("life").is_null()
+            | (pl.col("ended") & (pl.col("at") > pl.col("last") + DAY))
+        )
+    )
+    return pl.concat([runs, others.select(runs.columns)])
+
+
+def _in_order(events: pl.DataFrame) -> pl.DataFrame:
+    """Sorts as ``lives.Events`` are, whatever the order of inputs."""
+    known = pl.sum_horizontal(pl.col(name).is_not_null() for name in _CONTENT if name in events)
+    return (
+        events.with_columns(
+            order=pl.when(_run).then(0).when(_queued).then(1).otherwise(2),
+            unknown=known.cast(pl.Int64) * -1,
+            ended=pl.col("end_time") * -1,
+            again=pl.col("state") == REQUEUED,
+        )
+        .sort(
+            *("job_id", "life", "beyond", "at", "order", "start_time", "ended", "again"),
+            *("unknown", "state", "kind", "input_id", "line"),
+            nulls_last=True,
+        )
+        .with_columns(number=pl.struct("job_id", "life", "beyond").rle_id().cast(pl.Int64))
+        .drop("order", "unknown", "ended", "again")
+    )
+
+
+def _with_amounts(events: pl.DataFrame) -> pl.DataFrame:
+    """Gives each run the most that any of its records says."""
+    runs = pl.struct("number", "kind", "start_time").rle_id()
+    apart = events.select(runs=pl.when(_run).then(runs))["runs"]
+    if apart.drop_nulls().is_unique().all():
+        return events
+    return events.with_columns(runs=apart).with_columns(
+        pl.when(_run).then(pl.col(name).max().over("runs")).otherwise(name).alias(name)
+        for name in _AMOUNTS
+    )
+
+
+def _numbers(events: pl.DataFrame) -> lives.Events:
+    number, latest = pl.col("number"), pl.col("life").max().over("job_id")
+    whole = events.select(
+        number,
+        kind=pl.col("kind").replace_strict(_KINDS, return_dtype=pl.Int64),
+        way=pl.col("state").replace_strict(_WAYS, default=0, return_dtype=pl.Int64).fill_null(0),
+        at=pl.col("at").fill_null(lives.UNKNOWN),
+        start=pl.col("start_time").fill_null(lives.UNKNOWN),
+        end=pl.col("end_time").fill_null(lives.UNKNOWN),
+        over=(pl.col("life") < latest).fill_null(value=False),
+    )
+
+    def ints(name: str) -> Ints:
+        return whole[name].to_numpy()
+
+    return lives.Events(
+        ints("number"),
+        ints("kind"),
+        ints("way"),
+        ints("at"),
+        ints("start"),
+        ints("end"),
+        over=whole["over"].to_numpy(),
+    )
+
+
+def _completed(events: pl.DataFrame, out: lives.Settled) -> pl.DataFrame:
+    """Writes what was settled into the events."""
+    arrival = pl.Series(out.arrival).set(pl.Series(out.arrival == lives.UNKNOWN), None)
+    suspended = pl.Series(out.suspended).set(pl.Series(out.suspended == lives.UNKNOWN), None)
+    events = _taken_over(events, out).with_columns(superseded=pl.Series(~out.stands))
+    spent = pl.col("end_time") - pl.col("start_time")
+    return events.with_columns(
+        eligible_time=pl.max_horizontal("eligible_time", arrival),
+        occupancy_s=pl.coalesce("occupancy_s", spent),
+        suspended_s=pl.lit(suspended),
+    )
+
+
+def _taken_over(events: pl.DataFrame, out: lives.Settled) -> pl.DataFrame:
+    """Gives who left what the run says that it ended; or, but for the start, what its job says."""
+    source = out.source
+    takes = np.flatnonzero(source != lives.NOBODY)
+    if not len(takes):
+        return events
+    left = events[takes].with_columns(events[source[takes]].select(_TAKEN_OVER))
+    ran = pl.lit(pl.Series(out.ends[takes]))
+    left = left.with_columns(start_time=pl.when(ran).then("start_time"), occupancy_s=None)
+    places = pl.concat([pl.Series(np.setdiff1d(np.arange(events.height), takes)), pl.Series(takes)])
+    rest = events.filter(pl.Series(source == lives.NOBODY))
+    return pl.concat([rest, left]).with_columns(place=places).sort("place").drop("place")
