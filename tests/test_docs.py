@@ -36,6 +36,8 @@ def test_the_readme_names_every_command_and_view() -> None:
         "deliver",
         "service",
         "status",
+        "backup",
+        "restore",
         "init",
         "simulate",
         "explain",

@@ -37,6 +37,8 @@ for command in (
     nightly.service,
     nightly.status,
     nightly.deliver,
+    nightly.backup,
+    nightly.restore,
     setup.init,
     oneoff.explain,
     oneoff.sshare,

@@ -114,18 +114,55 @@ def status(
         bool, typer.Option("--check", help="End with 1 if a run failed or is overdue.")
     ] = False,
     rows: Annotated[int, typer.Option(min=0, help="Show so many of the newest stages.")] = 20,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, for programs: docs/service.md says its keys.")
+    ] = False,
 ) -> None:
     """Show the runs, what became of them, and when the next is due."""
-    from audit.nightly.status import lines, look
+    import json
+
+    from audit.nightly import status as of
 
     settings = configuration(config)
     if not settings.clusters:
         raise UsageError("status: the configuration has no [[clusters]]")
-    runs = look(settings, config.parent, int(time.time()))
-    for line in lines(runs, rows):
-        show(line)
+    runs = of.look(settings, config.parent, int(time.time()))
+    if as_json:
+        print(json.dumps(of.as_json(runs, settings, config.parent, rows), indent=2))
+    else:
+        for line in of.lines(runs, rows):
+            show(line)
     if check and any(cluster.problem for cluster in runs.clusters):
         raise typer.Exit(1)
+
+
+def backup(
+    target: Annotated[
+        Path, typer.Argument(metavar="FILE|DIR", help="The file to write, or a folder for it.")
+    ],
+    config: SiteConfig = SITE,
+) -> None:
+    """Save the store and the history of runs in one file; runs may be at work meanwhile."""
+    from audit.nightly.backup import save
+
+    file, saved = save(configuration(config), config.parent, target, int(time.time()))
+    warn(f"the store does not pass the check {name}" for name in saved.failing)
+    show(f"saved {sum(saved.rows.values()):,} rows in {file}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What 'backup' wrote.")],
+    config: SiteConfig = SITE,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the store if there is one.")
+    ] = False,
+) -> None:
+    """Put what was saved in the place of the store and the history of runs."""
+    from audit.nightly.backup import restore as put_back
+
+    back = put_back(configuration(config), config.parent, file, force=force)
+    warn(f"the store does not pass the check {name}" for name in back.failing)
+    show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
 
 def deliver(

@@ -11,7 +11,7 @@ from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
 from audit.config.pools import Amounts, Pool, Step
-from audit.config.runs import Ingest, Retention, Service
+from audit.config.runs import Ingest, Retention, Service, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.sources import PLACEHOLDERS, Source
 from audit.config.usage import ByResource, Share, Usage, Weights
@@ -47,5 +47,6 @@ __all__ = [
     "Window",
     "allowed",
     "in_bytes",
+    "is_loopback",
     "load",
 ]

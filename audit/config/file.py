@@ -77,11 +77,12 @@ class Config(Section):
     @model_validator(mode="after")
     def _known_times(self) -> Config:
         known = [cluster.name for cluster in self.clusters]
-        if unknown := sorted(set(self.service.by_cluster) - set(known)):
-            raise ValueError(
-                f"service.by_cluster.{unknown[0]}: no such cluster; "
-                f"known are {', '.join(known) or 'none'}"
-            )
+        for key in ("by_cluster", "ping_by_cluster"):
+            if unknown := sorted(set(getattr(self.service, key)) - set(known)):
+                raise ValueError(
+                    f"service.{key}.{unknown[0]}: no such cluster; "
+                    f"known are {', '.join(known) or 'none'}"
+                )
         return self
 
 
@@ -149,8 +150,10 @@ def _describe(error: dict[str, Any]) -> str:
     if not path:  # of several sections; the message names the keys
         return message
     shown = repr(error["input"])
-    # A whole section, or what was put in the place of a host, may hold a password.
-    tell = len(shown) < 80 and not isinstance(error["input"], dict) and path != ["mail", "host"]
+    # A whole section, or what was put in the place of a host, may hold a password; an address to
+    # ping is one.
+    secret = path[:2] in (["mail", "host"], ["service", "ping"], ["service", "ping_by_cluster"])
+    tell = len(shown) < 80 and not isinstance(error["input"], dict) and not secret
     return f"{key}: {message}" + (f" (it is {shown})" if tell else "")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from audit.config.sections import Section
 
@@ -87,12 +89,45 @@ def _times(value: str) -> str:
     return value
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _ping(value: str) -> str:
+    """An address to ping; what is said of a wrong one does not show it, for it is a secret."""
+    try:
+        parts = urlsplit(value)
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError:
+        raise ValueError("must be an address such as https://hc.example.org/ping/ID") from None
+    printed = value.isascii() and value.isprintable() and " " not in value
+    if not (parts.hostname and port_fits and printed and parts.scheme in ("http", "https")):
+        raise ValueError("must be an address such as https://hc.example.org/ping/ID")
+    if "@" in parts.netloc or "#" in value:
+        raise ValueError("must have no user, password or fragment")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("must begin with https://, as who reads it could ping, too")
+    return value
+
+
+Ping = Annotated[str, AfterValidator(_ping)]
+
+
 class Service(Section):
-    """When ``fairaudit service`` runs."""
+    """When ``fairaudit service`` runs, and who is told."""
 
     times: str = "30 4 * * *"
     by_cluster: dict[str, str] = Field(default={})
     overdue_s: int = Field(default=7200, ge=60)
+    ping: Ping | None = None
+    ping_by_cluster: dict[str, Ping] = Field(default={})
+    ping_timeout_s: float = Field(default=10.0, gt=0, le=300)
 
     @field_validator("times")
     @classmethod

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from audit.config import Cluster, Config
 from audit.errors import AuditError, UsageError
 from audit.files import lock, privacy
-from audit.nightly import history, pulling, retention, settled
+from audit.nightly import history, pinging, pulling, retention, settled
 from audit.nightly.history import WHOLE
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import compaction, database, migrations, publish, queries
@@ -64,10 +64,7 @@ def run(
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
     state = own_state(config, folder)
     store = state / "store.duckdb"
-    begun = time.monotonic()
-
-    def clock() -> int:
-        return now + int(time.monotonic() - begun)
+    clock = _clock(now)
 
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
@@ -76,20 +73,30 @@ def run(
 
     night = Night()
     what = WHOLE if tuple(stages) == STAGES else "part"
+    clusters = [one for one in config.clusters if cluster in (None, one.name)]
+    told = [one.name for one in clusters] if what == WHOLE and only is None else []
     with (
+        pinging.pinged(config, told, night) as begins,
         lock.held(store, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}"),
         history.opened(state, clock) as past,
         past.noted(what, cluster, only, night.failures) as number,
     ):
+        begins()
         with migrations.migrated(store, config.store.memory_limit) as con:
             work = Work(
                 con, config, folder, now, only, night, watched, stages, past, number, stopping
             )
-            _do(work, [one for one in config.clusters if cluster in (None, one.name)])
+            _do(work, clusters)
             crowded = config.retention.compact and compaction.free(con).worth_it
         if crowded:
             _compact(store, config, night)
     return night
+
+
+def _clock(now: int) -> Callable[[], int]:
+    """Tells the epoch second, from ``now`` on."""
+    begun = time.monotonic()
+    return lambda: now + int(time.monotonic() - begun)
 
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:

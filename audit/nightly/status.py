@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from audit import periods
-from audit.config import Cluster, Config
+from audit import __version__, periods
+from audit.config import Cluster, Config, Source
 from audit.files import caches, lock
-from audit.nightly import history, timetable
+from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 
 
@@ -136,6 +137,62 @@ def lines(status: Status, most: int) -> Iterator[str]:
     for standing in status.clusters:
         coming = _shown(standing.coming, zones[standing.cluster])
         yield f"{standing.cluster}: {standing.problem or 'in order'}; next time {coming}"
+
+
+def as_json(status: Status, config: Config, folder: Path, most: int) -> dict[str, object]:
+    """The status as docs/service.md describes it: keys are added there, never renamed or removed.
+
+    Args:
+        status: what ``look`` gave.
+        config: the configuration in force.
+        folder: what its paths are relative to.
+        most: so many of the newest entries.
+    """
+    configured = {cluster.name: cluster for cluster in config.clusters}
+    return {
+        "shape": 1,
+        "version": __version__,
+        "in_order": not any(standing.problem for standing in status.clusters),
+        "at_work": status.holder,
+        "clusters": [
+            {
+                "name": standing.cluster,
+                "zone": standing.zone,
+                "in_order": standing.problem is None,
+                "problem": standing.problem,
+                "overdue": standing.overdue,
+                "due": _instant(standing.due),
+                "next": _instant(standing.coming),
+                "last_run": standing.last and _entry(standing.last),
+                "sources": [
+                    _source(source, folder) for source in configured[standing.cluster].sources
+                ],
+            }
+            for standing in status.clusters
+        ],
+        "runs": [_entry(entry) for entry in status.entries[:most]],
+    }
+
+
+def _source(source: Source, folder: Path) -> dict[str, object]:
+    """Where logs come from; of a command its program alone, as its words may hold a secret."""
+    if source.command is not None:
+        return {"kind": "command", "what": source.command[0], "files": None, "newest": None}
+    changed = []
+    for path in sources.files(source, folder):
+        with suppress(OSError):  # gone meanwhile
+            changed.append(int(path.stat().st_mtime))
+    newest = _instant(max(changed, default=None))
+    return {"kind": "files", "what": source.files, "files": len(changed), "newest": newest}
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    times = {"started_at": _instant(entry.started_at), "ended_at": _instant(entry.ended_at)}
+    return {**vars(entry), **times}
+
+
+def _instant(instant: int | None) -> str | None:
+    return None if instant is None else datetime.fromtimestamp(instant, UTC).isoformat()
 
 
 def _standing(

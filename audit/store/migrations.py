@@ -54,6 +54,11 @@ def temporary(memory_limit: str = "4GB", seed: Path | None = None) -> Iterator[C
         yield con
 
 
+def newest() -> int:
+    """The number of the newest script of ``sql/schema``."""
+    return max(int(file.stem.split("_")[0]) for file in resources.files("sql/schema", ".sql"))
+
+
 def migrate(con: Connection) -> None:
     """Applies every script of ``sql/schema`` that the store has not seen, then renews the views.
 

@@ -53,3 +53,22 @@ def test_pages_of_users_from_what_was_published(run: Run, tmp_path: Path) -> Non
     }
     for asked, said in wrong.items():
         assert said in run("report", *asked, check=2).stderr
+
+
+def test_a_backup_and_what_is_refused(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.swf", busy(20))
+    config = (
+        '[report]\npdf = false\n[[clusters]]\nname = "c"\n[[clusters.sources]]\nfiles = "a.swf"\n'
+    )
+    write(tmp_path / "config.toml", config)
+    assert "nothing is published" in run("backup", ".", check=2).stderr
+    run("run")
+    said = run("backup", "mine.tar").stdout
+    assert said.startswith("saved ")
+    assert said.endswith(" rows in mine.tar\n")
+    assert "is there already" in run("restore", "mine.tar", check=2).stderr
+    assert run("restore", "mine.tar", "--force").stdout.startswith("restored ")
+    assert "no such file" in run("restore", "none.tar", check=2).stderr
+    assert "no such folder" in run("backup", "none/x.tar", check=2).stderr
+    write(tmp_path / "mine.tar", "no backup")
+    assert "is damaged" in run("restore", "mine.tar", "--force", check=4).stderr

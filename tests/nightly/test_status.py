@@ -1,8 +1,11 @@
 """What is overdue or failed, at any instant; and what a monitor gets."""
 
+import json
+import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from audit.nightly.stages import StoppedError
 from tests.logs import write
 from tests.nightly.test_run import DAY, month, site
 from tests.nightly.test_timetable import epoch
+from tests.places import ROOT
 
 NIGHT = epoch("2026-03-10T04:30+01:00")
 
@@ -112,3 +116,53 @@ def test_a_log_that_was_mostly_refused_is_a_problem_that_a_monitor_sees(tmp_path
     bad.unlink()
     assert run(settings, tmp_path, NIGHT + 1).exit_code == 0
     assert problem(settings, tmp_path, NIGHT + 1) is None
+
+
+def test_for_programs_it_is_json_of_a_shape_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("sacct", "--password=hunter2")
+    files = {"files": "logs/*.swf"}
+    settings = site(tmp_path, sources=(files, {"command": command}))
+    log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
+    os.utime(log, (NIGHT, NIGHT))
+    run(site(tmp_path), tmp_path, NIGHT)
+    runs = status.look(settings, tmp_path, NIGHT)
+    told: dict[str, Any] = status.as_json(runs, settings, tmp_path, 1)
+    assert told.keys() == {"shape", "version", "in_order", "at_work", "clusters", "runs"}
+    assert (told["shape"], told["in_order"], told["at_work"]) == (1, True, None)
+    (entry,) = told["runs"]
+    (cluster,) = told["clusters"]
+    assert cluster.pop("last_run")["state"] == "done"
+    assert cluster == {
+        "name": "c",
+        "zone": "Europe/Berlin",
+        "in_order": True,
+        "problem": None,
+        "overdue": False,
+        "due": "2026-03-11T03:30:00+00:00",
+        "next": "2026-03-11T03:30:00+00:00",
+        "sources": [
+            {
+                "kind": "files",
+                "what": "logs/*.swf",
+                "files": 1,
+                "newest": "2026-03-10T03:30:00+00:00",
+            },
+            {"kind": "command", "what": "sacct", "files": None, "newest": None},
+        ],
+    }
+    assert entry["stage"] == "publish"
+    assert "hunter2" not in json.dumps(told)
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    keys = {*told, *cluster, "last_run", *cluster["sources"][0], *entry}
+    assert not {key for key in keys if f"`{key}`" not in page}
+
+    write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
+    words = ["fairaudit", "status", "--json", "--check", "--config", str(tmp_path / "config.toml")]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 1
+    assert said["clusters"][0]["overdue"] is True
