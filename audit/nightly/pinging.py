@@ -77,7 +77,9 @@ def send(address: str, end: End, text: str, timeout_s: float) -> str | None:
     """
     said: list[str | None] = []
     asking = threading.Thread(
-        target=lambda: said.append(_asked(address, end, text, timeout_s)), daemon=True
+        # of the two limits the one below is of all that is asked, so it is the one that is told
+        target=lambda: said.append(_asked(address, end, text, timeout_s + 1)),
+        daemon=True,
     )
     asking.start()
     asking.join(timeout_s)
