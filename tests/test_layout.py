@@ -113,6 +113,8 @@ TESTED_IN: Final = {
 IMPORTED_BY_NAME: Final = {
     "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
     "audit.formats.gridengine.writing": "for logs to test with",
+    "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
+    "audit.formats.lsf.writing": "for logs to test with",
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.formats.sacct.json": "a dialect: formats.dialects lists it",

@@ -88,7 +88,9 @@ HEAD_BYTES = 1 << 18
 """How much of a log is looked at to tell its dialect and to read its header."""
 
 
-_MODULES: Final = ("sacct.json", "sacct.text", "gridengine.accounting", "pbs.reader", "swf")
+_MODULES: Final = (
+    *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting", "swf"),
+)
 """The modules of this package that have a ``DIALECT``, in the order in which they are asked."""
 
 

@@ -30,13 +30,13 @@ _TO_SWF: Final = "until then its jobs can be written as SWF, 18 numbers a line"
 
 FOREIGN: Final = (
     _foreign(
-        "an LSF accounting log (lsb.acct)",
-        _TO_SWF,
+        "LSF's log of events (lsb.events)",
+        "the file lsb.acct, beside it, is read",
         r'^"[A-Z][A-Z0-9_]+" "\d+(?:\.\d+)*" \d{9,11} ',
     ),
     _foreign(
         "what LSF's bacct prints",
-        "its source is the file lsb.acct; " + _TO_SWF,
+        "its source, the file lsb.acct, is",
         r"^Accounting information about jobs that are:|^Job <\d+(?:\[\d+\])?>, .*User <",
     ),
     _foreign(

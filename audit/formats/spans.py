@@ -18,8 +18,9 @@ DIGITS: Final = 18
 """A whole number of more is none: it might not fit."""
 
 _ZERO, _MINUS = ord("0"), ord("-")
-_OF_NUMBERS: Final = np.zeros(256, dtype=np.int64)
-_OF_NUMBERS[list(b"0123456789+-.eE")] = 1
+_OF_NUMBERS: Final = np.zeros(256, dtype=np.bool_)
+_OF_NUMBERS[list(b"0123456789+-.eE")] = True
+_LONGEST: Final = 40
 
 
 class Numbers(NamedTuple):
@@ -27,6 +28,14 @@ class Numbers(NamedTuple):
 
     values: Offsets  # 0 where there is none
     good: Mask  # whether there is one
+
+
+def byte_at(data: Bytes, places: Offsets) -> Bytes:
+    """The bytes at some places; of a place behind the last, any."""
+    found: Bytes = (
+        data[np.minimum(places, len(data) - 1)] if len(data) else np.zeros_like(places, np.uint8)
+    )
+    return found
 
 
 def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
@@ -37,15 +46,14 @@ def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
         starts: where each field begins, of any shape.
         ends: where it ends, of the same shape.
     """
-    padded = np.append(data, np.uint8(0))  # a field may begin behind the last byte
-    minus = (ends > starts) & (padded[starts] == _MINUS)
+    minus = (ends > starts) & (byte_at(data, starts) == _MINUS)
     starts = starts + minus
     lengths = ends - starts
     good = (lengths > 0) & (lengths <= DIGITS)
     values = np.zeros(starts.shape, dtype=np.int64)
     for place in range(int(lengths[good].max(initial=0))):
         within = good & (lengths > place)
-        digit = padded[np.where(within, starts + place, 0)].astype(np.int64) - _ZERO
+        digit = byte_at(data, np.where(within, starts + place, 0)).astype(np.int64) - _ZERO
         good &= ~within | ((digit >= 0) & (digit <= 9))
         values = np.where(within, values * 10 + digit, values)
     return Numbers(np.where(good, np.where(minus, -values, values), 0), good)
@@ -53,8 +61,11 @@ def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
 
 def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:
     """Whether fields hold something, and nothing but what numbers are written with."""
-    before = np.concatenate([[0], np.cumsum(_OF_NUMBERS[data])])
-    alike: Mask = (before[ends] - before[starts] == ends - starts) & (ends > starts)
+    lengths = ends - starts
+    alike: Mask = (lengths > 0) & (lengths <= _LONGEST)
+    for place in range(int(lengths[alike].max(initial=0))):
+        within = alike & (lengths > place)
+        alike &= ~within | _OF_NUMBERS[byte_at(data, np.where(within, starts + place, 0))]
     return alike
 
 

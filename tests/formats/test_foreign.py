@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from audit.errors import DialectError
 from audit.formats import dialects, foreign
 
-LSF = '"JOB_FINISH" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
+LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
@@ -23,7 +23,7 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
 @pytest.mark.parametrize(
     ("text", "name", "line"),
     [
-        (LSF, r"LSF accounting log \(lsb.acct\)", 1),
+        (LSF, r"LSF.s log of events \(lsb.events\)", 1),
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
         (REPORTING, "Grid Engine's reporting file", 1),
         (QACCT, "Grid Engine's qacct", 1),

@@ -148,8 +148,9 @@ def _table(
         good[row] &= (values[row] >= least) & (values[row] <= most)
         good[row] |= count <= COLUMNS[name].place  # older versions
     fits = good.all(axis=0)
-    for name in NUMBERS:
-        fits &= look_like_numbers(data, *spans(name))
+    fits &= look_like_numbers(data, *np.stack([spans(name) for name in NUMBERS], axis=1)).all(
+        axis=0
+    )
     task = texts(text, *spans("pe_taskid"))
     of_task = np.array([name != "NONE" for name in task], dtype=np.bool_)
     fits &= np.array([name is not None and is_task(name) for name in task], dtype=np.bool_)

@@ -1,5 +1,7 @@
 """Grid Engine's accounting file, as several versions wrote it, and damaged."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import strategies as st
@@ -151,3 +153,21 @@ def test_capture() -> None:
     ]
     waited = parsed.records.select(pl.col("start_time") - pl.col("submit_time"))
     assert waited.sum().item() == 8 + 21  # held, and begun later (qsub -a)
+
+
+def test_real_lines(real_logs: Path) -> None:
+    found = {}
+    for name in ("sge", "uge"):
+        path = real_logs / "gridengine" / f"xdmod-unit-{name}-accounting-logs.log"
+        parsed = accounting.parse(Block(path.read_bytes(), 0, 1), CASE.header)
+        assert parsed.refusals.is_empty()
+        columns = ("job_id", "submit_time", "end_time", "walltime_s", "cpus", "gpus", "mem_bytes")
+        found[name] = parsed.records.select(columns).rows()
+    assert found["sge"] == [
+        ("22947", 1310761621, 1311095414, 36_000, 1, 0, None),
+        ("22947", 1310761621, 1311095414, 36_000, 1, 0, 1 << 40),
+    ]
+    assert found["uge"] == [
+        ("22947", 1310761621, 1311095414, 36_000, 1, 0, None),
+        ("4437956", 1652111621, 1652124460, None, 16, 1, 16 << 30),
+    ]

@@ -1,0 +1,161 @@
+"""The records of an lsb.acct, cut into fields: separated by blanks, texts in quotes.
+
+A quote within a text is doubled; a text may have line ends in it. A record begins with the name of
+its event in quotes, which no line within a text does: its quotes would be doubled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from audit.formats.lines import Bytes, Lines, Offsets, cut
+from audit.formats.spans import Mask, Numbers, byte_at, whole_numbers
+
+_QUOTE, _BLANK, _RETURN, _COMMENT = (ord(char) for char in '" \r#')
+_LETTER_A, _LETTER_Z = ord("A"), ord("Z")
+
+
+class Cut(NamedTuple):
+    """What stands in a block."""
+
+    records: Lines
+    """Where each record begins and ends, without what ends its last line."""
+    strays: Lines
+    """Lines that belong to no record, and are more than blank or a comment."""
+
+
+def cut_records(data: Bytes) -> Cut:
+    """Finds the records."""
+    lines = cut(data)
+    opening, second = byte_at(data, lines.starts), byte_at(data, lines.starts + 1)
+    begins = (opening == _QUOTE) & (second >= _LETTER_A) & (second <= _LETTER_Z)
+    first = np.flatnonzero(begins)
+    after = np.append(first[1:], len(lines.starts))[: len(first)]
+    last = first.copy()
+    stray = ~begins
+    for at in np.flatnonzero(after - first > 1):  # few have lines behind them
+        last[at] = _last_line(data, lines, int(first[at]), int(after[at]))
+        stray[first[at] : last[at] + 1] = False
+    ends = _without_return(data, lines)
+    stray &= (ends > lines.starts) & (opening != _COMMENT)
+    for at in np.flatnonzero(stray):
+        stray[at] = bool(data[lines.starts[at] : ends[at]].tobytes().strip())
+    return Cut(Lines(lines.starts[first], ends[last]), Lines(lines.starts[stray], ends[stray]))
+
+
+def last_record(data: bytes) -> int:
+    """Where the last record of a buffer begins; −1 where none does."""
+    end = len(data)
+    while end > 0:
+        at = data.rfind(b'\n"', 0, end) + 1  # 0: the buffer begins with a record, or none is left
+        if data[at : at + 1] == b'"' and data[at + 1 : at + 2].isupper():
+            return at
+        end = at
+    return -1
+
+
+class Fields(NamedTuple):
+    """The fields of some records: record i has ``width[i]`` of them, from ``first[i]`` on."""
+
+    data: Bytes
+    raw: bytes  # the same
+    starts: Offsets
+    ends: Offsets
+    first: Offsets
+    width: Offsets
+    closed: Mask  # whether each record's quotes are
+
+    def of(self, chosen: Offsets) -> Fields:
+        """Those of some records alone."""
+        kept = (self.first[chosen], self.width[chosen], self.closed[chosen])
+        return Fields(self.data, self.raw, self.starts, self.ends, *kept)
+
+    def spans(self, place: Offsets | int) -> Lines:
+        """Where a field of each record stands, by its place from 0; nothing where there is none."""
+        there = (place < self.width) & (place >= np.zeros_like(self.width))
+        at = np.where(there, self.first + place, 0)
+        if not len(self.starts):
+            return Lines(at, at)
+        return Lines(np.where(there, self.starts[at], 0), np.where(there, self.ends[at], 0))
+
+    def numbers(self, place: Offsets | int) -> Numbers:
+        """A field of each record as a whole number."""
+        return whole_numbers(self.data, *self.spans(place))
+
+    def quoted(self, place: Offsets | int) -> Mask:
+        """Whether a field of each record is a text."""
+        starts, ends = self.spans(place)
+        first, last = byte_at(self.data, starts), byte_at(self.data, np.maximum(ends - 1, 0))
+        around: Mask = (first == _QUOTE) & (last == _QUOTE) & (ends - starts >= 2)
+        return around
+
+    def texts(self, place: Offsets | int) -> list[str | None]:
+        """A field of each record as a text, None where it is empty or there is none."""
+        known: dict[bytes, str | None] = {b"": None, b'""': None}
+        found = []
+        starts, ends = self.spans(place)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            field = self.raw[start:end]
+            if field not in known:
+                known[field] = unquoted(field)
+            found.append(known[field])
+        return found
+
+    def stretch(self, place: Offsets, length: Offsets) -> list[bytes]:
+        """Several fields of each record as they stand; empty where not all of them are there."""
+        there = (length > 0) & (place + length <= self.width)
+        from_ = np.where(there, self.first + place, 0)
+        to = np.where(there, self.first + place + length - 1, 0)
+        pairs = zip(from_.tolist(), to.tolist(), there.tolist(), strict=True)
+        return [self.raw[self.starts[a] : self.ends[b]] if ok else b"" for a, b, ok in pairs]
+
+
+def unquoted(field: bytes) -> str:
+    r"""What a field says; bytes that are no UTF-8 are escaped (``\xff``)."""
+    if len(field) >= 2 and field[:1] == field[-1:] == b'"':
+        field = field[1:-1].replace(b'""', b'"')
+    return field.decode("utf-8", errors="backslashreplace")
+
+
+def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
+    """Cuts records at the blanks that stand in no text."""
+    n = len(records.starts)
+    quotes = np.cumsum(data == _QUOTE, dtype=np.uint8)  # it wraps around at an even number
+    odd = np.concatenate([[0], quotes & 1]).astype(np.uint8)  # before each byte
+    blanks = np.flatnonzero(data == _BLANK)
+    low, high = (np.searchsorted(blanks, edge) for edge in records)
+    held = high - low
+    record = np.repeat(np.arange(n), held)
+    places = np.arange(len(record)) + np.repeat(low - (np.cumsum(held) - held), held)
+    at = blanks[places]
+    outside = odd[at] == odd[records.starts][record]
+    at, record = at[outside], record[outside]
+    count = np.bincount(record, minlength=n) + 1
+    first = np.cumsum(count) - count
+    slot = np.arange(len(at)) + record
+    starts, ends = np.empty(len(at) + n, np.int64), np.empty(len(at) + n, np.int64)
+    starts[first], ends[first + count - 1] = records
+    ends[slot] = at
+    starts[slot + 1] = at + 1
+    closed = odd[records.ends] == odd[records.starts]
+    return Fields(data, raw, starts, ends, first, count, closed)
+
+
+def _last_line(data: Bytes, lines: Lines, first: int, after: int) -> int:
+    """The line in which a record ends whose texts may have line ends in them."""
+    quotes = 0
+    for line in range(first, after):
+        quotes += int((data[lines.starts[line] : lines.ends[line]] == _QUOTE).sum())
+        if quotes % 2 == 0:
+            return line
+    return after - 1
+
+
+def _without_return(data: Bytes, lines: Lines) -> Offsets:
+    if not (data == _RETURN).any():
+        return lines.ends
+    returned = (lines.ends > lines.starts) & (data[np.maximum(lines.ends - 1, 0)] == _RETURN)
+    ends: Offsets = lines.ends - returned
+    return ends
