@@ -1,16 +1,17 @@
-"""The commands for analysts: ``sql``, and ``stuck``, which asks one question for them."""
+"""The commands for analysts: ``sql``, and ``stuck`` and ``refused``, which ask for them."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from audit.cli.options import ClusterName, ConfigFile, configuration, published
-from audit.cli.output import say
+from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
 
@@ -85,14 +86,67 @@ def stuck(
     config: ConfigFile = None,
 ) -> None:
     """List who waits, or gave up, longer than 95 % of their peers, and the probable cause."""
+    only = "waiting" if waiting else None
+    chosen = {"user": user, "cluster": cluster, "only": only, "top": str(top)}
+    _answer_saved("stuck", chosen, db, form, config)
+
+
+def refused(
+    cluster: ClusterName = None,
+    code: Annotated[
+        str | None, typer.Option(help="Only faults of this kind (see the column code).")
+    ] = None,
+    file: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this log.")] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Read them again and take in what is good now.")
+    ] = False,
+    mended: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --replay: texts that were mended, as JSON."),
+    ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take in records whose dates were doubtful.")
+    ] = False,
+    db: Published = None,
+    form: Written = Format.table,
+    config: ConfigFile = None,
+) -> None:
+    """List records that were refused, and why; --replay and --accept take them in after all."""
+    if mended is not None and not replay:
+        raise UsageError("--mended goes with --replay")
+    if not replay and not accept:
+        chosen = {"cluster": cluster, "code": code, "file": file}
+        _answer_saved("refused", chosen, db, form, config)
+        return
+    if db is not None:
+        raise UsageError("--db is read only: --replay and --accept change the store of config.toml")
+    from audit.nightly import quarantine
+
+    site = config or Path("config.toml")
+    settings = configuration(site)
+    if replay:
+        done = quarantine.replay(settings, site.parent, cluster, code, file, mended)
+        show(f"{done.taken:,} records were taken in, {done.left:,} are refused still")
+    if accept:
+        number = quarantine.accept(settings, site.parent, cluster, file)
+        show(f"{number:,} doubtful records were taken in")
+    show("'fairaudit run' computes what they change")
+
+
+def _answer_saved(
+    name: str,
+    chosen: Mapping[str, str | None],
+    db: Path | None,
+    form: Format,
+    config: Path | None,
+) -> None:
+    """Writes the answer to a saved query to stdout; what is None keeps its default."""
     from audit.analyst.sql import Limits, Question
 
     settings = configuration(config)
-    chosen = {"user": user, "cluster": cluster, "only": "waiting" if waiting else None}
-    parameters = {name: value for name, value in chosen.items() if value is not None}
-    question = Question("stuck", {**parameters, "top": str(top)}, form)
+    parameters = {parameter: value for parameter, value in chosen.items() if value is not None}
     limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
-    _answer(db or published(config, settings), question, limits)
+    _answer(db or published(config, settings), Question(name, parameters, form), limits)
 
 
 def _answer(path: Path, question: Question, limits: Limits) -> None:

@@ -47,6 +47,7 @@ for command in (
     studies.fit_policy,
     analyst.sql,
     analyst.stuck,
+    analyst.refused,
     oneoff.verify,
     setup.doctor,
 ):

@@ -30,7 +30,7 @@ class Identity:
         """The identity of computing ``period`` from what the store holds of ``cluster``."""
         span = (period.from_time, period.to_time + 1 if period.whole_log else period.to_time)
         inputs = queries.run(con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1])
-        input_hash = _sha256("".join(inputs["input_id"]))
+        input_hash = _sha256("".join(map(_named, inputs.iter_rows())))
         parts = [__version__, config, input_hash, cluster, *period]
         return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, input_hash)
 
@@ -61,6 +61,12 @@ class Identity:
             "input_hash": self.input_hash,
         }
         database.insert(con, "run", pl.DataFrame([row]))
+
+
+def _named(held: tuple[str, int, int]) -> str:
+    """An input, and what of it the store holds otherwise than the log alone would give."""
+    input_id, doubtful, replayed = held
+    return f"{input_id}-{doubtful}+{replayed}" if doubtful or replayed else input_id
 
 
 def _sha256(text: str) -> str:

@@ -120,6 +120,13 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
         )
     insert(con, "doubtful", aside)
     insert(con, "records", back)
+    count_refused(con, sorted({*aside["input_id"], *back["input_id"]}))
+    jobs = sorted({*aside["job_id"], *back["job_id"]})
+    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+
+
+def count_refused(con: Connection, inputs: Sequence[str]) -> None:
+    """Notes how many records of inputs are out of figures, refused or doubtful."""
     execute(
         con,
         """
@@ -129,10 +136,8 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
         ) + (SELECT count(*) FROM doubtful WHERE doubtful.input_id = inputs.input_id)
         WHERE input_id IN (SELECT unnest(?))
         """,
-        [sorted({*aside["input_id"], *back["input_id"]})],
+        [list(inputs)],
     )
-    jobs = sorted({*aside["job_id"], *back["job_id"]})
-    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
 
 
 def _reasons(records: pl.DataFrame, found: Sequence[Doubt]) -> pl.Series:

@@ -14,8 +14,19 @@ span AS (
     SELECT least($from_time, min(arrived)) AS first
     FROM lives
     WHERE coalesce(end_time, arrived) >= $from_time AND coalesce(end_time, arrived) < $to_time
+),
+present AS (
+    SELECT DISTINCT input_id
+    FROM lives, span
+    WHERE arrived < $to_time AND gone >= coalesce(span.first, $from_time)
 )
-SELECT DISTINCT input_id
-FROM lives, span
-WHERE arrived < $to_time AND gone >= coalesce(span.first, $from_time)
+SELECT
+    input_id,
+    -- what of it was taken back, or taken in later: other records than the log alone would give
+    (SELECT count(*) FROM doubtful WHERE doubtful.input_id = present.input_id) AS doubtful,
+    (
+        SELECT count(*) FROM refused
+        WHERE refused.input_id = present.input_id AND replayed_at IS NOT NULL
+    ) AS replayed
+FROM present
 ORDER BY input_id

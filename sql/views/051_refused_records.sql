@@ -9,11 +9,13 @@ SELECT
     text,
     to_timestamp(refused_at) AS refused_at,
     to_timestamp(replayed_at) AS replayed_at,
-    code
+    code,
+    input_id AS input
 FROM refused
 UNION ALL
 SELECT
-    cluster, file, line, byte_offset, doubt, text, to_timestamp(refused_at), NULL, 'doubtful'
+    cluster, file, line, byte_offset, doubt, text, to_timestamp(refused_at), NULL,
+    'doubtful', input_id
 FROM doubtful;
 
 COMMENT ON VIEW refused_records IS 'Records that were not taken in, kept word for word.';
@@ -26,3 +28,4 @@ COMMENT ON COLUMN refused_records.reason IS 'why it was refused';
 COMMENT ON COLUMN refused_records.text IS 'the record itself; bytes that are not UTF-8 as \xNN; NULL where its log was gone';
 COMMENT ON COLUMN refused_records.refused_at IS 'when; NULL in a one-off audit, which reads no clock';
 COMMENT ON COLUMN refused_records.replayed_at IS 'when a later replay took it in';
+COMMENT ON COLUMN refused_records.input IS 'what the store calls the log''s bytes';

@@ -52,3 +52,40 @@ def test_stuck_lists_who_gave_up_beyond_peers(run: Run, tmp_path: Path) -> None:
     assert len(run("stuck", "--waiting", "--format", "csv").stdout.splitlines()) == 1
     assert run("stuck", "--user", "1", "--format", "json").stdout == "[]\n"
     assert "no such database" in run("stuck", "--db", "none.duckdb", check=2).stderr
+
+
+def test_refused_records_are_listed_mended_and_taken_in(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    config = '[report]\npdf = false\n[[clusters]]\nname = "c"\nsources = [{files = "logs/*"}]\n'
+    write(tmp_path / "config.toml", config)
+    wrong = line(98, submit=33 * 365 * 86_400)
+    text = busy(40, MaxProcs=4) + "1 2 3\n" + wrong + "\n"
+    write(tmp_path / "logs" / "a.swf", text)
+    assert "no store yet" in run("refused", "--replay", check=2).stderr
+    assert "no such database" in run("refused", check=2).stderr
+    run("run", "--config", "config.toml")
+    listed = json.loads(run("refused", "--config", "config.toml", "--format", "json").stdout)
+    assert [(one["code"], one["line"]) for one in listed] == [("shape", 44), ("doubtful", 45)]
+    assert [one["text"] for one in listed] == ["1 2 3", wrong]
+    one = run("refused", "--config", "config.toml", "--code", "doubtful", "--format", "csv")
+    assert len(one.stdout.splitlines()) == 2
+    assert "0 records were taken in, 1 are refused still" in run("refused", "--replay").stdout
+
+    listed[0]["text"] = line(97, submit=500)
+    write(tmp_path / "mended.json", json.dumps(listed))
+    done = run("refused", "--replay", "--mended", "mended.json", "--accept")
+    assert "1 records were taken in, 0 are refused still" in done.stdout
+    assert "1 doubtful records were taken in" in done.stdout
+    again = run("run", "--config", "config.toml").stdout
+    assert "computed c" in again
+    assert run("refused", "--config", "config.toml", "--format", "json").stdout == "[]\n"
+
+    write(tmp_path / "bad.json", '[{"input": 1}]')
+    for arguments, said in (
+        (["--mended", "bad.json"], "--mended goes with --replay"),
+        (["--replay", "--mended", "bad.json"], "bad.json: holds no refused records"),
+        (["--replay", "--mended", "none.json"], "none.json: cannot be read"),
+        (["--replay", "--cluster", "d"], "the configuration has c"),
+        (["--accept", "--db", "fairaudit.duckdb"], "--db is read only"),
+    ):
+        assert said in run("refused", *arguments, check=2).stderr

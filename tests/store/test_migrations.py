@@ -48,7 +48,8 @@ VIEWS = {
     "studies": """study log pool setting metric dimension dimension_value value lower upper unit
         attempts""",
     "coverage": "cluster day records refused state",
-    "refused_records": "cluster file line byte_offset reason text refused_at replayed_at code",
+    "refused_records": """cluster file line byte_offset reason text refused_at replayed_at code
+        input""",
     "set_aside_logs": "cluster source file code reason found_at",
     "restatements": """cluster period metric dimension dimension_value old_value new_value because
         old_run_id run_id""",

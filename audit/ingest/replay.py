@@ -1,0 +1,131 @@
+"""Refused records read once more, and doubtful ones whose dates somebody calls right.
+
+A replay serves after an upgrade, whose dialects may read more, and for texts that were mended by
+hand. A record that goes in keeps its place in its log, so the log read again is still known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from audit.formats import dialects
+from audit.formats.dialects import Header
+from audit.formats.lines import Block
+from audit.ingest.quarantine import count_refused, weigh_dates
+from audit.ingest.settling import settle
+from audit.model import RECORDS
+from audit.store import queries
+from audit.store.database import Connection, execute, insert, transaction
+
+Place = tuple[str, int]
+"""An input, and the first byte of a record in it."""
+
+
+class Replayed(NamedTuple):
+    """What became of refused records."""
+
+    taken: int
+    left: int
+    """Those that are refused still."""
+
+
+def replay(
+    con: Connection,
+    cluster: str,
+    now: int,
+    *,
+    code: str | None = None,
+    file: str | None = None,
+    mended: Mapping[Place, str] | None = None,
+) -> Replayed:
+    """Reads refused records of a cluster again, and takes in those that are good now.
+
+    Args:
+        con: an open store.
+        cluster: whose.
+        now: epoch second to note beside those that are taken in.
+        code: only faults of this ``RefusalCode``.
+        file: only of logs of this name.
+        mended: texts to read in the place of those in the store; of these records alone.
+
+    Raises:
+        StoreError: the store cannot be written. It is as it was before.
+    """
+    rows = queries.run(con, "refused_to_replay", cluster=cluster, code=code, file=file)
+    taken: list[pl.DataFrame] = []
+    left = 0
+    for row in rows.iter_rows(named=True):
+        place = (row["input_id"], row["byte_offset"])
+        if mended is not None and place not in mended:
+            continue
+        records = _read(row, row["text"] if mended is None else mended[place])
+        if records is None:
+            left += 1
+        else:
+            taken.append(records)
+    if taken:
+        with transaction(con):
+            _take_in(con, cluster, pl.concat(taken), now)
+    return Replayed(len(taken), left)
+
+
+def accept(con: Connection, cluster: str, now: int, *, file: str | None = None) -> int:
+    """Takes in the doubtful records of a cluster, for good; gives their number.
+
+    Args:
+        con: an open store.
+        cluster: whose.
+        now: epoch second.
+        file: only of logs of this name.
+    """
+    chosen = queries.run(con, "doubtful_to_accept", cluster=cluster, file=file)
+    with transaction(con):
+        insert(con, "accepted", chosen)
+        weigh_dates(con, cluster, {}, now)
+    return len(chosen)
+
+
+def _read(row: Mapping[str, Any], text: str) -> pl.DataFrame | None:
+    """The record that a text holds; None where it is none, or one of another cluster."""
+    header = json.loads(row["header"])
+    block = Block(text.encode() + b"\n", row["byte_offset"], row["line"])
+    dialect = dialects.table()[row["dialect"]]
+    parsed = dialect.parse(
+        block,
+        Header(
+            header["zone"],
+            header["capacity"],
+            header["entries"],
+            tuple(header["problems"]),
+        ),
+    )
+    if len(parsed.records) != 1 or not parsed.refusals.is_empty():
+        return None
+    named = parsed.records["cluster"].item()
+    if named is not None and row["log_cluster"] not in (None, named):
+        return None
+    return parsed.records.with_columns(
+        input_id=pl.lit(row["input_id"]),
+        line=pl.lit(row["line"], pl.Int64),
+        byte_offset=pl.lit(row["byte_offset"], pl.Int64),
+    )
+
+
+def _take_in(con: Connection, cluster: str, records: pl.DataFrame, now: int) -> None:
+    places: Sequence[list[Any]] = [records["input_id"].to_list(), records["byte_offset"].to_list()]
+    execute(
+        con,
+        "UPDATE refused SET replayed_at = ? WHERE (input_id, byte_offset) IN "
+        "(SELECT unnest(?), unnest(?))",
+        [now, *places],
+    )
+    of_model = records.select(*(name for name in RECORDS if name != "cluster"), "input_id")
+    insert(con, "records", of_model, {"cluster": cluster, "attempt": 1, "superseded": False})
+    count_refused(con, records["input_id"].unique().to_list())
+    jobs = records["job_id"].unique().to_list()
+    settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    weigh_dates(con, cluster, {}, now)
