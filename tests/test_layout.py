@@ -72,7 +72,6 @@ TESTED_IN: Final = {
     "kernels/trees": "metrics/fairshare/test_vectors",
     "mail/ledger": "mail/test_delivery",
     "metrics/attempts/contention": "simulation/test_workload",
-    "nightly/quarantine": "cli/test_analyst",
     "nightly/setting_aside": "nightly/test_run",
     "nightly/due": "nightly/test_run",
     "nightly/pulling": "nightly/test_sources",

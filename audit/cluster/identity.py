@@ -23,16 +23,27 @@ class Identity:
     period: Period
     config: str
     """The configuration in force, as JSON."""
-    input_hash: str
+    inputs: tuple[str, ...]
+    """Each input, and what of it the store holds otherwise than the log alone would give."""
 
     @classmethod
     def of(cls, con: Connection, cluster: str, period: Period, config: str) -> Identity:
         """The identity of computing ``period`` from what the store holds of ``cluster``."""
         span = (period.from_time, period.to_time + 1 if period.whole_log else period.to_time)
         inputs = queries.run(con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1])
-        input_hash = _sha256("".join(map(_named, inputs.iter_rows())))
-        parts = [__version__, config, input_hash, cluster, *period]
-        return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, input_hash)
+        named = tuple(map(_named, inputs.iter_rows()))
+        parts = [__version__, config, _sha256("".join(named)), cluster, *period]
+        return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, named)
+
+    @property
+    def input_hash(self) -> str:
+        """Of all inputs."""
+        return _sha256("".join(self.inputs))
+
+    @property
+    def config_hash(self) -> str:
+        """Of the configuration in force."""
+        return _sha256(self.config)
 
     @property
     def seed(self) -> int:
@@ -57,14 +68,17 @@ class Identity:
             "ended_at": now,
             "version": __version__,
             "config": self.config,
-            "config_hash": _sha256(self.config),
+            "config_hash": self.config_hash,
             "input_hash": self.input_hash,
         }
         database.insert(con, "run", pl.DataFrame([row]))
+        if stage == "compute":
+            of_run = {name: row[name] for name in ("run_id", "cluster", "period")}
+            named = pl.DataFrame({"input": list(self.inputs)}, schema={"input": pl.String})
+            database.insert(con, "run_input", named, of_run)
 
 
 def _named(held: tuple[str, int, int]) -> str:
-    """An input, and what of it the store holds otherwise than the log alone would give."""
     input_id, doubtful, replayed = held
     return f"{input_id}-{doubtful}+{replayed}" if doubtful or replayed else input_id
 

@@ -9,8 +9,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from audit.cluster import restating
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import Identity
+from audit.cluster.restating import FIGURE
 from audit.cluster.setting import Setting
 from audit.errors import StoreError
 from audit.model import Period
@@ -23,7 +25,7 @@ BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
     *("penalty_result", "charge_result"),
     *("advice_result", "advice_part"),
-    *("run_note", "run"),
+    *("run_note", "run_input", "run"),
 )
 WHOLE: Final = ("clusters", "pools", "job_result", "stuck_result", "coverage_result")
 
@@ -53,7 +55,7 @@ def replace(
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
     with database.transaction(con):
-        before = queries.run(con, "summary_of_cluster", cluster=cluster)
+        old = restating.before(con, cluster)
         for table in WHOLE:
             database.delete(con, table, cluster=cluster)
         for table in BY_PERIOD:
@@ -67,7 +69,8 @@ def replace(
         for identity in computed:
             identity.note(con, "compute", now)
         if after:
-            database.insert(con, "restatement", _restated(before, pl.concat(after), cluster))
+            changed = restating.restated(con, old, pl.concat(after), computed)
+            database.insert(con, "restatement", changed)
     if failed := queries.failed_checks(con):
         name, broken = next(iter(failed.items()))
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
@@ -108,7 +111,7 @@ def _insert(
         else:
             waiting.add(rows.table, of_runs)
         if rows.table == "summary_result":
-            figures.append(of_runs.select(*_FIGURE, "run_id", new_value="value"))
+            figures.append(of_runs.select(*FIGURE, "run_id", new_value="value"))
         del rows, of_runs  # before more is made
     waiting.finish()
     return figures
@@ -133,31 +136,3 @@ def _run_of(jobs: pl.DataFrame, runs: Mapping[Period, str]) -> pl.Expr | pl.Seri
     place = np.searchsorted([start for start, _ in starts], at, side="right") - 1
     # one that belongs to no current period (--from) gets the first one's
     return pl.Series([run_id for _, run_id in starts]).gather(np.maximum(place, 0))
-
-
-_FIGURE: Final = ("pool", "period", "metric", "dimension", "dimension_value")
-"""What tells figures of a cluster apart."""
-
-
-_BECAUSE: Final = (
-    "its logs or its configuration changed, or more of its fair start times were computed"
-)
-
-
-def _restated(before: pl.DataFrame, after: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Figures of periods that had been computed before and came out otherwise."""
-    old = before.rename({"value": "old_value", "run_id": "old_run_id"})
-    both = old.join(after, on=_FIGURE, how="inner", nulls_equal=True)
-    changed = both.filter(pl.col("old_value").ne_missing(pl.col("new_value")))
-    return changed.select(
-        "period",
-        "metric",
-        "dimension",
-        "dimension_value",
-        "old_value",
-        "new_value",
-        "old_run_id",
-        "run_id",
-        cluster=pl.lit(cluster),
-        because=pl.lit(_BECAUSE),
-    ).sort(pl.all())

@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from audit.errors import ReportError
+from audit.metrics import measures
 from audit.metrics.attempts import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
@@ -31,6 +32,8 @@ from audit.report.contents import (
     Provenance,
     ResourceUse,
     ResourceUser,
+    Restated,
+    Restatement,
     Settings,
     Span,
     Step,
@@ -107,6 +110,7 @@ def build(
         charges=charges,
         settings=settings,
         missing=_missing(con, cluster, period),
+        restatement=_restatement(con, cluster, period),
         silent_since=_silent_since(con, cluster, period),
     )
 
@@ -380,6 +384,24 @@ def _missing(con: Connection, cluster: str, period: Period) -> tuple[MissingLog,
     return tuple(
         MissingLog(file, reason) for text in kept.drop_nulls() for file, reason in json.loads(text)
     )
+
+
+def _restatement(con: Connection, cluster: str, period: Period) -> Restatement | None:
+    """The largest changes since the figures of the period were computed the last time."""
+    rows = queries.rows(con, "report_restated", cluster=cluster, period=period.name)
+    if not rows:
+        return None
+    *_, because, figures = rows[0]
+    largest = [
+        Restated(measure.label, Figure(metric, old), Figure(metric, new))
+        for metric, old, new, *_ in rows
+        if (measure := measures.find(metric)) is not None
+    ]
+    return Restatement(because, figures, tuple(largest[:_CHANGES]))
+
+
+_CHANGES: Final = 6
+"""So many figures that changed are shown."""
 
 
 def _silent_since(con: Connection, cluster: str, period: Period) -> int | None:

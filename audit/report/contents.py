@@ -93,6 +93,25 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Restated:
+    """A figure of a whole pool that was another when it was computed before."""
+
+    label: str
+    before: Figure
+    now: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Restatement:
+    """What changed since the last time that the period's figures were computed."""
+
+    because: str
+    figures: int
+    """How many of whole pools changed."""
+    largest: tuple[Restated, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Breakdown:
     """The figures of one value of a dimension, such as the width class ``5-8``."""
 
@@ -396,6 +415,7 @@ class Contents:
     charges: tuple[Charge, ...] = ()
     settings: Settings = field(default_factory=Settings)
     missing: tuple[MissingLog, ...] = ()
+    restatement: Restatement | None = None  # None: nothing changed, or there was nothing before
     silent_since: int | None = None
     """From when on (epoch s) no record is of any time before the period; None: of no such time."""
 

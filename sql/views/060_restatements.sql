@@ -21,6 +21,6 @@ COMMENT ON COLUMN restatements.dimension IS 'as in summary';
 COMMENT ON COLUMN restatements.dimension_value IS 'value of the dimension';
 COMMENT ON COLUMN restatements.old_value IS 'figure before';
 COMMENT ON COLUMN restatements.new_value IS 'figure now';
-COMMENT ON COLUMN restatements.because IS 'what changed';
+COMMENT ON COLUMN restatements.because IS 'why: which logs brought how many records, or that settings changed';
 COMMENT ON COLUMN restatements.old_run_id IS 'run of the old figure';
 COMMENT ON COLUMN restatements.run_id IS 'run of the new figure';

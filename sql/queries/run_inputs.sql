@@ -1,0 +1,7 @@
+-- What the figures of a cluster's periods were made of: inputs, settings and version.
+-- parameters: cluster VARCHAR
+SELECT run.period, run.config_hash, run.version, list_sort(list(input)) AS inputs
+FROM run JOIN run_input USING (run_id, cluster, period)
+WHERE run.cluster = $cluster AND stage = 'compute'
+GROUP BY ALL
+ORDER BY ALL

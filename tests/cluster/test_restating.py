@@ -1,0 +1,63 @@
+"""Which figures changed, from what to what, and because of which records."""
+
+from pathlib import Path
+
+from audit import config
+from audit.nightly import quarantine
+from audit.nightly.run import run
+from audit.store import database
+from tests.logs import line, write
+from tests.nightly.test_run import DAY, NOW, month, site
+
+
+def changes(folder: Path) -> list[tuple[object, ...]]:
+    """The number of attempts before and after, and why, in the order of the database."""
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    asked = "SELECT old_value, new_value, because FROM restatements WHERE metric = 'attempts'"
+    rows = database.fetch(con, f"{asked} AND dimension = 'all'").rows()
+    con.close()
+    return rows
+
+
+def reasons(folder: Path) -> set[str]:
+    con = database.open_snapshot(folder / "fairaudit.duckdb")
+    rows = database.fetch(con, "SELECT DISTINCT because FROM restatements").rows()
+    con.close()
+    return {because for (because,) in rows}
+
+
+def page(folder: Path) -> str:
+    return (folder / "fairaudit-reports" / "c" / "2026-01" / "report.html").read_text("utf-8")
+
+
+def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
+    tmp_path: Path,
+) -> None:
+    settings = site(tmp_path)
+    write(tmp_path / "logs" / "1.swf", month(0))
+    run(settings, tmp_path, NOW)
+    assert "What changed since" not in page(tmp_path)
+    write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=40))
+    run(settings, tmp_path, NOW)
+    assert changes(tmp_path) == [
+        (40.0, 43.0, "records came, of late.swf (3 of this period)"),
+    ]
+    assert "What changed since these figures were last computed" in page(tmp_path)
+    assert "because records came, of late.swf (3 of this period)" in page(tmp_path)
+
+
+def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    wrong = line(99, submit=5 * DAY + 9, run=33 * 365 * DAY)
+    write(tmp_path / "logs" / "1.swf", month(0) + wrong + "\n")
+    run(settings, tmp_path, NOW)
+    content = settings.model_dump()
+    content["metrics"]["tau_s"] = 5000
+    run(config.Config.model_validate(content), tmp_path, NOW)
+    assert reasons(tmp_path) == {"settings changed"}
+
+    run(settings, tmp_path, NOW)
+    assert quarantine.accept(settings, tmp_path, "c", None) == 1
+    run(settings, tmp_path, NOW)
+    mended = "records were set aside or taken in later, of 1.swf (40 of this period)"
+    assert mended in reasons(tmp_path)
