@@ -16,6 +16,7 @@ LINES_PER_FUNCTION: Final = 60
 BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
     "tests/formats/sacct/test_captures.py": "all modules of the dialect, over captures",
+    "tests/ingest/test_pbs_logs.py": "the way of one dialect into the store",
     "tests/ingest/test_sacct_logs.py": "the way of one dialect into the store",
     "tests/mail/test_pages.py": "mails about users and accounts, through a server",
     "tests/metrics/attempts/test_real_logs.py": "all of its room, over real logs",
@@ -50,7 +51,6 @@ TESTED_IN: Final = {
     "files/privacy": "test_security",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
-    "formats/pbs/fields": "formats/pbs/test_reader",
     "formats/pbs/records": "formats/pbs/test_reader",
     "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/lives": "ingest/test_events",

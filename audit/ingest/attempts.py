@@ -94,7 +94,7 @@ def attempts_of(records: pl.DataFrame) -> pl.DataFrame:
     repeated = (pl.len().over("job_id") > 1) | events.are_instants()
     settled = resolve(records.filter(repeated)).filter(~pl.col("superseded"))
     single = records.filter(~repeated)
-    return pl.concat([single, settled.select(single.columns)])
+    return events.without_arrays(pl.concat([single, settled.select(single.columns)]))
 
 
 def _distinct(records: pl.DataFrame) -> pl.DataFrame:

@@ -72,6 +72,14 @@ def are_instants() -> pl.Expr:
     return pl.col("kind").is_in([kind.value for kind in _INSTANTS])
 
 
+def without_arrays(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Leaves out what events tell of an array as a whole (`7[].server`) that has tasks."""
+    tasks = attempts.filter(pl.col("array_task").is_not_null() & are_events())["job_id"]
+    arrays = tasks.str.replace(r"\[[0-9]+\]", "[]").unique()
+    whole = are_events() & pl.col("array_task").is_null() & pl.col("job_id").is_in(arrays.implode())
+    return attempts.filter(~whole)
+
+
 def settled(records: pl.DataFrame) -> pl.DataFrame:
     """Which events are attempts; the rest is superseded.
 

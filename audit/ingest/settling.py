@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from audit.ingest.attempts import outdated_arrays, resolve
+from audit.model import EVENTS
 from audit.store import queries
 from audit.store.database import Connection, execute, insert
 
@@ -24,6 +25,23 @@ def settle_new(con: Connection, cluster: str, input_id: str) -> None:
             """,
             [cluster, outdated_arrays(arrays, tasks)],
         )
+    _supersede_arrays(con, cluster)
+
+
+def _supersede_arrays(con: Connection, cluster: str) -> None:
+    """What events tell of an array as a whole (`7[].server`) stands until one of its tasks does."""
+    execute(
+        con,
+        r"""
+        UPDATE records SET superseded = TRUE, attempt = 0
+        WHERE cluster = ? AND kind IN (SELECT unnest(?)) AND array_task IS NULL
+            AND contains(job_id, '[') AND job_id IN (
+                SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM records
+                WHERE cluster = ? AND array_task IS NOT NULL AND contains(job_id, '[')
+            )
+        """,
+        [cluster, [kind.value for kind in EVENTS], cluster],
+    )
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit.formats.lines import Block
 from audit.formats.pbs import reader
-from audit.ingest.attempts import resolve
+from audit.ingest.attempts import attempts_of, resolve
 
 HEAD = reader.header(b"")
 DAY = 86_400
@@ -168,9 +168,23 @@ def test_who_left_has_the_columns_of_what_was_left() -> None:
 
 
 def test_what_an_exclusive_node_keeps_counts() -> None:
-    start = started(150, **{"resources_assigned.ncpus": 48})
+    start = started(150, **{"resource_assigned.ncpus": 48})
     found = resolve(day(start, ended(150, 200)))
     assert found.filter(~pl.col("superseded"))["cpus"].item() == 48
+
+
+def test_an_array_is_its_tasks() -> None:
+    def of(job: str, *lines: str) -> list[str]:
+        return [line.replace(";7.srv;", f";{job};") for line in lines]
+
+    lines = [
+        *of("9[].srv", queued(100), ended(150, 400)),
+        *of("9[4].srv", ended(150, 200)),
+        *of("9[5].srv", ended(250, 400)),
+        *of("9[].other", queued(100)),
+    ]
+    found = attempts_of(day(*lines)).sort("job_id")
+    assert found["job_id"].to_list() == ["9[4].srv", "9[5].srv", "9[].other"]
 
 
 def test_suspension() -> None:

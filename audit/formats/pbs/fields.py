@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -55,6 +56,7 @@ def says_no_limit(text: pl.Expr) -> pl.Expr:
     return text.str.to_lowercase().is_in(list(_NO_LIMIT))
 
 
+@lru_cache(maxsize=1 << 12)
 def size(text: str) -> int | None:
     """`1993mb`, `12.27M`, `4224531456b`, `2gw` → bytes; None where it is none.
 
@@ -85,7 +87,7 @@ def selected(text: str) -> Amounts:
     remembers = False
     for chunk in text.split("+"):
         first, *rest = chunk.split(":")
-        times = count(first)
+        times = _times(first)
         given = _given(rest if times is not None else [first, *rest])
         times = 1 if times is None else times
         cpus += times * _positive(given.get("ncpus"), 1)
@@ -106,7 +108,7 @@ def of_nodes(text: str) -> Amounts:
     cpus = nodes = gpus = 0
     for piece in text.split("+"):
         first, *properties = piece.split("#")[0].split(":")
-        times = count(first)
+        times = _times(first)
         times = 1 if times is None else times
         given = _given(properties)
         cpus += times * max(_positive(given.get("ppn"), 1), 1)
@@ -120,13 +122,29 @@ def on_vnodes(text: str) -> Amounts:
 
     ``nodes`` is the number of different vnodes.
     """
-    cpus = sum(int(number) for number in re.findall(r":ncpus=([0-9]{1,9})\b", text))
-    gpus = sum(int(number) for number in re.findall(r":ngpus=([0-9]{1,9})\b", text))
-    sizes = [size(amount) for amount in re.findall(r":mem=([0-9.a-zA-Z]+)", text)]
-    memory = sum(amount for amount in sizes if amount is not None)
-    names = set(re.findall(r"(?:^|[(+])\(?([^():+]+)", text))
-    counted = _within(cpus, len(names), gpus)
-    return Amounts(counted[0] or None, counted[1], counted[2], memory or None)
+    cpus = gpus = memory = 0
+    names = set()
+    for chunk in text.replace(")", "").replace("(", "").split("+"):
+        name, _, given = chunk.partition(":")
+        names.add(name)
+        has = _on_vnode(given)
+        cpus += has[0]
+        gpus += has[1]
+        memory += has[2]
+    return Amounts(
+        cpus if 0 < cpus <= LARGEST else None,
+        len(names),
+        gpus if 0 < gpus <= LARGEST else None,
+        memory if 0 < memory <= MOST_BYTES else None,
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _on_vnode(text: str) -> tuple[int, int, int]:
+    """CPUs, GPUs and bytes of `ncpus=4:ngpus=1:mem=8gb`."""
+    given = _given(text.split(":"))
+    memory = size(given.get("mem", ""))
+    return _positive(given.get("ncpus"), 0), _positive(given.get("ngpus"), 0), memory or 0
 
 
 def on_hosts(text: str) -> Amounts:
@@ -139,18 +157,22 @@ def on_hosts(text: str) -> Amounts:
     hosts = set()
     for piece in text.split("+"):
         host, _, slots = piece.partition("/")
-        used = 1 if slots.isdigit() else _slots(slots)
+        used = _slots(slots)
         if host.endswith("-gpu"):
             gpus += used
         else:
             hosts.add(host)
             cpus += used
-    counted = _within(cpus, len(hosts), gpus)
-    return Amounts(counted[0] or None, counted[1] or None, counted[2] or None)
+    return Amounts(
+        cpus if 0 < cpus <= LARGEST else None,
+        len(hosts) or None,
+        gpus if 0 < gpus <= LARGEST else None,
+    )
 
 
+@lru_cache(maxsize=1 << 12)
 def _slots(text: str) -> int:
-    """How many slots `0-15`, `0,3-5` or `0*16` are."""
+    """How many slots `0`, `0-15`, `0,3-5` or `0*16` are."""
     if "*" in text:
         return count(text.rpartition("*")[2]) or 0
     slots = 0
@@ -159,6 +181,13 @@ def _slots(text: str) -> int:
         begin, end = count(first), count(last)
         slots += 1 if begin is None or end is None or end < begin else end - begin + 1
     return slots
+
+
+def _times(text: str) -> int | None:
+    """How many of what follows; None where it is a name."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    return int(text) if len(text) <= 9 else LARGEST + 1
 
 
 def _given(items: Sequence[str]) -> dict[str, str]:

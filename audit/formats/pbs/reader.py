@@ -161,9 +161,9 @@ def _filled(raw: bytes) -> Lines:
     if b"\r" in raw:
         ends -= (ends > lines.starts) & (data[np.maximum(ends - 1, 0)] == ord("\r"))
     filled = ends > lines.starts
-    if b"\n " in raw or b"\n\t" in raw or raw[:1] in (b" ", b"\t"):
-        for number in np.flatnonzero(filled & (data[np.minimum(lines.starts, len(data) - 1)] < 33)):
-            filled[number] = bool(raw[lines.starts[number] : ends[number]].strip())
+    filled[filled] = data[lines.starts[filled]] != ord(" ")  # no record begins with a blank
+    for number in np.flatnonzero(~filled & (ends > lines.starts)):
+        filled[number] = bool(raw[lines.starts[number] : ends[number]].strip())
     return Lines(lines.starts[filled], ends[filled])
 
 

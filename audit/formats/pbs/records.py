@@ -23,6 +23,7 @@ KEYS: Final = (
     *("Resource_List.nodect", "Resource_List.nodes", "Resource_List.select"),
     *("Resource_List.mem", "Resource_List.pmem", "Resource_List.ngpus", "Resource_List.gpus"),
     *("Resource_List.gpu", "Resource_List.qos", "Resource_List.advres"),
+    *("resource_assigned.ncpus", "resource_assigned.ngpus", "resource_assigned.mem"),
     *("resources_assigned.ncpus", "resources_assigned.ngpus", "resources_assigned.mem"),
 )
 """The keys that are read."""
@@ -197,10 +198,10 @@ def _shown(name: str, what: str | pl.Expr) -> pl.Expr:
 def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
     """CPUs, nodes, GPUs and memory: what was given, else what was asked for.
 
-    The first that says it: all that a job kept from others (`resources_assigned`, on records of
-    starts), the vnodes it was given, the counts that TORQUE makes of its hosts, these hosts, and
-    what was asked for. A number that cannot be is passed over. Where none speaks of GPUs, but one
-    of CPUs, there are none.
+    The first that says it: all that a job kept from others (`resource_assigned`, on records of
+    starts; manuals have an s more), the vnodes it was given, the counts that TORQUE makes of its
+    hosts, these hosts, and what was asked for. A number that cannot be is passed over. Where none
+    speaks of GPUs, but one of CPUs, there are none.
     """
     listed = texts["Resource_List.nodect"].str.contains(":").fill_null(value=False)
     spec = texts["Resource_List.nodes"]
@@ -218,6 +219,7 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
         ]
     )
     cpus = pl.coalesce(
+        "resource_assigned.ncpus",
         "resources_assigned.ncpus",
         "vnodes_cpus",
         "total_execution_slots",
@@ -232,13 +234,15 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
             *("Resource_List.nodect", "select_nodes"),
         ),
         gpus=pl.coalesce(
-            *("resources_assigned.ngpus", "vnodes_gpus", "hosts_gpus", "cards_gpus"),
+            *("resource_assigned.ngpus", "resources_assigned.ngpus"),
+            *("vnodes_gpus", "hosts_gpus", "cards_gpus"),
             *("Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu"),
             pl.max_horizontal("select_gpus", "spec_gpus"),
             pl.when(cpus.is_not_null()).then(0),
         ),
         mem_bytes=pl.coalesce(
-            *("resources_assigned.mem", "vnodes_mem_bytes", "Resource_List.mem"),
+            *("resource_assigned.mem", "resources_assigned.mem"),
+            *("vnodes_mem_bytes", "Resource_List.mem"),
             *("select_mem_bytes", pl.col("Resource_List.pmem") * cpus),
         ),
     ).to_dict()
@@ -247,25 +251,34 @@ def _amounts(texts: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]
 _COUNTS: Final = (
     *("total_execution_slots", "unique_node_count", "Resource_List.procs", "Resource_List.ncpus"),
     *("Resource_List.nodect", "Resource_List.ngpus", "Resource_List.gpus", "Resource_List.gpu"),
+    *("resource_assigned.ncpus", "resource_assigned.ngpus"),
     *("resources_assigned.ncpus", "resources_assigned.ngpus"),
 )
-_SIZES: Final = ("resources_assigned.mem", "Resource_List.mem", "Resource_List.pmem")
+_SIZES: Final = (
+    *("resource_assigned.mem", "resources_assigned.mem"),
+    *("Resource_List.mem", "Resource_List.pmem"),
+)
 
 
 def _bytes(text: pl.Series) -> pl.Series:
-    read = {each: fields.size(each) for each in text.unique() if each is not None}
-    sizes = [None if each is None else read[each] for each in text]
-    return pl.Series(text.name, sizes, dtype=pl.Int64)
+    read = {each: each and fields.size(each) for each in text.unique().to_list()}
+    return pl.Series(text.name, [read[each] for each in text.to_list()], dtype=pl.Int64)
 
 
 def _many(text: pl.Series, read: Callable[[str], Amounts], name: str) -> list[pl.Series]:
     """``read`` once for each distinct text: columns ``AMOUNTS``, each behind a name."""
-    known: dict[str | None, Amounts] = {None: Amounts()}
-    known |= {each: read(each) for each in text.unique() if each is not None}
-    columns = (
-        zip(*(known[each] for each in text), strict=True) if len(text) else [()] * len(AMOUNTS)
+    names = [f"{name}_{amount}" for amount in AMOUNTS]
+    if text.null_count() == len(text):
+        return [
+            pl.Series(each, [None], dtype=pl.Int64).new_from_index(0, len(text)) for each in names
+        ]
+    distinct = text.drop_nulls().unique()
+    columns = zip(*(read(each) for each in distinct.to_list()), strict=True)
+    values = pl.DataFrame(
+        [
+            distinct.alias("text"),
+            *(pl.Series(*each, dtype=pl.Int64) for each in zip(names, columns, strict=True)),
+        ]
     )
-    return [
-        pl.Series(f"{name}_{amount}", values, dtype=pl.Int64)
-        for amount, values in zip(AMOUNTS, columns, strict=True)
-    ]
+    joined = text.alias("text").to_frame().join(values, "text", "left", maintain_order="left")
+    return joined.drop("text").get_columns()

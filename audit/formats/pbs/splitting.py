@@ -22,6 +22,11 @@ Flags = npt.NDArray[np.bool_]
 
 _BREAK: Final = 0x1F
 """Stands between the values of a line while they are a table."""
+_MARK, _SIGN = 1, 2
+_ROLES: Final = np.zeros(256, dtype=np.uint8)
+"""Of each byte: whether it ends a value, or a key."""
+_ROLES[[ord(" "), NEWLINE, _BREAK]] = _MARK
+_ROLES[ord("=")] = _SIGN
 _HEAD_LENGTH: Final = 19
 _TAIL: Final = 8
 """Bytes of a key, the last, by which it is found."""
@@ -118,9 +123,12 @@ def _places(
     data: Bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
 ) -> tuple[Offsets, Offsets, Flags]:
     """Where the value of each key begins in each line, how long it is, and which lines are odd."""
-    stops = np.flatnonzero((data == ord(" ")) | (data == NEWLINE) | (data == _BREAK))
-    stops = np.unique(np.concatenate([stops, messages - 1, lines.ends]))
-    signs = np.flatnonzero(data == ord("="))
+    roles = _ROLES[data]
+    marks = roles == _MARK
+    marks[messages - 1] = True
+    marks[lines.ends[lines.ends < len(data)]] = True
+    stops = np.append(np.flatnonzero(marks), len(data))
+    signs = np.flatnonzero(roles == _SIGN)
     line = np.searchsorted(lines.starts, signs, side="right") - 1
     inside = (signs >= messages[line]) & (signs < lines.ends[line])
     signs, line = signs[inside], line[inside]
@@ -145,7 +153,8 @@ def _places(
     opens = (data[openers] == ord('"')) | (data[openers] == ord("'"))
     lasts = data[np.maximum(stops[behind] - 1, 0)]
     odd[line[opens & ~known & ((lasts != data[openers]) | (stops[behind] - signs == 2))]] = True
-    odd[np.searchsorted(lines.starts, np.flatnonzero(data == _BREAK), side="right") - 1] = True
+    breaks = np.flatnonzero(data == _BREAK)
+    odd[np.searchsorted(lines.starts, breaks, side="right") - 1] = True
     return starts, sizes, odd
 
 

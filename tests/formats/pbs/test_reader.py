@@ -1,8 +1,14 @@
 """PBS's accounting logs: what every dialect owes, each type of record, and real spellings."""
 
+import os
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import strategies as st
 
+from audit.formats.dialects import PLAIN, Header, Reading
+from audit.formats.lines import Block
 from audit.formats.pbs import reader
 from audit.formats.pbs.writing import text, write
 from tests.formats import contract
@@ -37,3 +43,211 @@ CASE = contract.Case(
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 def test_contract(check: contract.Check) -> None:
     check(CASE)
+
+
+HEAD = "11/14/2023 22:13:20;{};{};"
+BASE = "user=ana queue=batch ctime=100 etime=110 start=200 "
+
+
+def one(kind: str, message: str, job: str = "7.srv", zone: str = "UTC") -> dict[str, Any]:
+    """The only record of a log."""
+    data = f"{HEAD.format(kind, job)}{message}\n".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone=zone))
+    assert parsed.refusals.is_empty(), parsed.refusals["reason"].to_list()
+    return parsed.records.row(0, named=True)
+
+
+def why(data: str) -> str:
+    """Why the only line of a log is refused."""
+    parsed = reader.parse(Block(f"{data}\n".encode(), 0, 1), Header(zone="UTC"))
+    assert parsed.records.is_empty()
+    return str(parsed.refusals["reason"].item())
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "expected"),
+    [
+        ("Q", "queue=batch", {"kind": "queued", "submit_time": 1_700_000_000, "state": "PENDING"}),
+        ("Q", "queue=b user=ana ctime=5", {"submit_time": 5, "user": "ana", "end_time": None}),
+        ("S", BASE, {"kind": "sighting", "start_time": 200, "end_time": None, "state": "RUNNING"}),
+        ("s", BASE, {"kind": "sighting", "start_time": 200, "state": "RUNNING"}),
+        ("E", BASE + "end=300", {"kind": "sighting", "end_time": 300, "occupancy_s": 100}),
+        ("R", BASE + "end=300", {"kind": "sighting", "end_time": 300, "state": "REQUEUED"}),
+        ("R", "", {"kind": "left", "end_time": 1_700_000_000, "state": "REQUEUED"}),
+        ("D", "requestor=ana@h", {"kind": "left", "state": "CANCELLED", "user": None}),
+        ("A", "Job aborted; all of it", {"kind": "left", "state": "CANCELLED"}),
+        ("M", "other.srv", {"kind": "left", "state": "MOVED"}),
+        ("z", "resources_used.cput=1", {"kind": "paused", "state": None}),
+        ("r", "", {"kind": "resumed", "start_time": None}),
+        ("E", "ctime=100 start=0 end=300", {"start_time": None, "state": "CANCELLED"}),
+    ],
+)
+def test_types(kind: str, message: str, expected: dict[str, object]) -> None:
+    found = one(kind, message)
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("kind", reader.PASSED_OVER)
+def test_what_is_no_attempt_is_counted(kind: str) -> None:
+    data = f"{HEAD.format(kind, 'R12.srv')}anything at all\n".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert contract.accounted(parsed) == parsed.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "state"),
+    [
+        ("Exit_status=0", "COMPLETED"),
+        ("Exit_status=1", "FAILED"),
+        ("Exit_status=139", "FAILED"),
+        ("Exit_status=271", "CANCELLED"),
+        ("Exit_status=265", "CANCELLED"),
+        ("Exit_status=267", "FAILED"),
+        ("Exit_status=271 Resource_List.walltime=100", "TIMEOUT"),
+        ("Exit_status=271 Resource_List.walltime=101", "CANCELLED"),
+        ("Exit_status=-29 run_count=1", "TIMEOUT"),
+        ("Exit_status=-27 run_count=1", "OUT_OF_MEMORY"),
+        ("Exit_status=-11", "TIMEOUT"),
+        ("Exit_status=-11 run_count=1", "FAILED"),
+        ("Exit_status=-10", "OUT_OF_MEMORY"),
+        ("Exit_status=-3", "FAILED"),
+        ("session=1", None),
+    ],
+)
+def test_states(message: str, state: str | None) -> None:
+    assert one("E", f"{BASE}end=300 {message}")["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ('account="a b" project=p', {"account": "a b"}),
+        ("project=p", {"account": "p"}),
+        ("project=_pbs_project_default", {"account": None}),
+        ("""jobname='say "start=9 end=9"' group=g""", {"group": "g", "start_time": 200}),
+        ('jobname="user=eve queue=x" group=g', {"group": "g", "user": "ana", "partition": "batch"}),
+        ("Resource_Request_2.0=-L tasks=1:lprocs=4 -L tasks=1 group=g", {"group": "g"}),
+        ("comment=a=b=c Resource_List.mem=1gb", {"mem_bytes": 1 << 30}),
+        ("resvname=night resvID=R1.srv", {"reservation": "night"}),
+        ("resvID=R1.srv", {"reservation": "R1.srv"}),
+        ("Resource_List.qos=high", {"qos": "high"}),
+        ("Resource_List.nodes=1 Resource_List.ncpus=8", {"cpus": 8, "nodes": 1, "gpus": 0}),
+        ("Resource_List.procs=16 Resource_List.nodect=1", {"cpus": 16}),
+        ("Resource_List.pmem=2gb Resource_List.ncpus=4", {"mem_bytes": 8 << 30}),
+        ("exec_host=n1/0-3 Resource_List.ncpus=1", {"cpus": 4}),
+        ("total_execution_slots=9 unique_node_count=3 exec_host=n1/0", {"cpus": 9, "nodes": 3}),
+        ("resource_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
+        ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
+        ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
+        ("Resource_List.walltime=unlimited", {"walltime_s": None}),
+        ("Resource_List.ncpus=many", {"cpus": None, "gpus": None}),
+        ("user=ben", {"user": "ben"}),
+        ("xuser=ben Xctime=5", {"user": "ana", "submit_time": 100}),
+    ],
+)
+def test_keys(message: str, expected: dict[str, object]) -> None:
+    found = one("E", f"{BASE}{message} end=300")
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("job", "number", "task"),
+    [
+        ("7", 7, None),
+        ("7.srv.org", 7, None),
+        ("7[5].srv", 7, 5),
+        ("7[].srv", 7, None),
+        ("7-5.srv", 7, 5),
+        ("7[1-1000000%50].srv", 7, None),
+        ("7.[host]", 7, None),
+    ],
+)
+def test_ids(job: str, number: int, task: int | None) -> None:
+    found = one("E", f"{BASE}end=300", job)
+    assert (found["job_id"], found["job_number"], found["array_task"]) == (job, number, task)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("a line of something else", "does not begin with a time, a type and an id"),
+        (HEAD.format("E", "") + BASE, "does not begin with a time, a type and an id"),
+        (HEAD.format("X", "7.srv") + BASE, "field type: 'X' is none of PBS's"),
+        (HEAD.format("E", "R7.srv") + BASE + "end=300", "field id: 'R7.srv' is no job id"),
+        (HEAD.format("D", "x") + "requestor=a", "field id: 'x' is no job id"),
+        (HEAD.format("E", "7") + BASE, "field end is missing"),
+        (HEAD.format("S", "7") + "ctime=100", "field start is missing"),
+        (HEAD.format("E", "7") + BASE + "end=199", "ends 1 s before it starts"),
+        (HEAD.format("E", "7") + BASE + "end=soon", "field end: 'soon' is no time in s"),
+        (HEAD.format("E", "7") + BASE + "end=1700000000000", "field end: '1700000000000' is too"),
+        (
+            HEAD.format("E", "7") + BASE + "end=300 Resource_List.walltime=4h",
+            "field Resource_List.walltime: '4h' is no length of time",
+        ),
+        ("13/14/2023 22:13:20;D;7.srv;", "field time: '13/14/2023 22:13:20' is no time"),
+        ("11/31/2023 22:13:20;Q;7.srv;queue=b", "field time: '11/31/2023 22:13:20' is no time"),
+    ],
+)
+def test_refused_with_the_reason(line: str, reason: str) -> None:
+    assert reason in why(line)
+
+
+def test_a_cut_line_is_refused_though_it_could_be_read() -> None:
+    data = f"{HEAD.format('E', '7')}{BASE}end=300".encode()
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert parsed.refusals.select("code", "reason").rows() == [
+        ("cut", "the log ends within this record")
+    ]
+
+
+def test_bytes_that_are_not_utf8_are_kept() -> None:
+    data = f"{HEAD.format('E', '7')}{BASE}end=300\n".encode().replace(b"ana", b"\xff\xfe")
+    parsed = reader.parse(Block(data, 0, 1), Header(zone="UTC"))
+    assert parsed.records["user"].to_list() == ["\\xff\\xfe"]
+
+
+def test_heads_are_of_the_zone() -> None:
+    assert one("D", "", zone="Asia/Kolkata")["end_time"] == 1_700_000_000 - 19_800
+    summer = one("D", "", zone="America/New_York")["end_time"]
+    assert summer == 1_700_000_000 + 5 * 3_600
+
+
+@pytest.mark.parametrize(
+    ("hours", "zone"), [(0, "UTC"), (-5, "Etc/GMT+5"), (2, "Etc/GMT-2"), (13, "Etc/GMT-13")]
+)
+def test_the_clock_is_known_by_the_log_s_own_times(hours: int, zone: str) -> None:
+    line = f"{HEAD.format('E', '7')}{BASE}end={1_700_000_000 - 3_600 * hours}\n"
+    header = reader.header(line.encode() * 3)
+    assert header.zone == zone
+    assert bool(header.problems) is (hours != 0)
+    assert reader.header(line.encode(), Reading(zone="Asia/Tokyo")).zone == "Asia/Tokyo"
+
+
+def test_a_log_without_such_times_is_read_as_utc_and_says_so() -> None:
+    header = reader.header(f"{HEAD.format('D', '7')}requestor=a\n".encode(), PLAIN)
+    assert header.local_times
+    assert header.zone is None
+
+
+REAL = os.environ.get("FAIRAUDIT_REAL_LOGS")
+
+
+@pytest.mark.skipif(REAL is None, reason="FAIRAUDIT_REAL_LOGS does not name the real logs")
+def test_records_of_several_sites() -> None:
+    """What each of them says of its size, its walltime and how it ended."""
+    data = (Path(str(REAL)) / "pbs/xdmod-unit-pbs-accounting-logs.log").read_bytes()
+    parsed = reader.parse(Block(data, 0, 1), reader.header(data))
+    assert parsed.refusals.is_empty()
+    columns = ("job_number", "cpus", "nodes", "gpus", "walltime_s", "state", "account")
+    assert parsed.records.select(columns).rows() == [
+        (6, 32, 4, 0, 14_400, "COMPLETED", None),
+        (6, 32, 4, 0, 14_400, "COMPLETED", None),
+        (6_464_684, 4, 1, 0, 86_400, "FAILED", "anonaccount"),
+        (2994, 65, 5, 0, 163, "COMPLETED", None),
+        (2995, 12, 2, 0, 163, "COMPLETED", None),
+        (7904, 28, 1, 1, 345_600, "FAILED", "group2"),
+        (10_711, 28, 1, 4, None, "COMPLETED", "group2"),
+        (10_712, 28, 1, 2, 345_600, "COMPLETED", "group2"),
+        (3_073_070, 48, 1, 4, 36_000, "TIMEOUT", "[project1]"),
+    ]
+    assert parsed.records["mem_bytes"].to_list()[-1] == 190_000_128 << 10

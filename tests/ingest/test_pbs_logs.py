@@ -1,0 +1,103 @@
+"""PBS's daily files into the store: in any order, arrays, and what a night touches."""
+
+from itertools import permutations
+from pathlib import Path
+
+import polars as pl
+
+from audit.ingest.ingest import take_in
+from audit.ingest.logs import open_logs
+from audit.store import queries
+from audit.store.database import Connection, fetch
+from tests import stores
+from tests.ingest.test_events import ended, event, queued, started
+
+
+def of(job: str, *lines: str) -> list[str]:
+    """The same of another job."""
+    return [line.replace(";7.srv;", f";{job};") for line in lines]
+
+
+DAYS = {
+    "20231114": [
+        *of("7.srv", queued(100), started(150)),
+        *of("8.srv", queued(100), started(150), ended(150, 190)),
+        *of("8.other", queued(110), event("D", 120)),
+        *of("9[].srv", queued(100)),
+        event("L", 130, floating="1"),
+    ],
+    "20231115": [
+        *of("7.srv", event("R", 86_500), started(86_600)),
+        *of("9[1].srv", started(86_400), ended(86_400, 86_500)),
+        *of("9[2].srv", started(86_400)),
+        *of("10[].srv", queued(86_400)),
+    ],
+    "20231116": [
+        *of("7.srv", ended(86_600, 172_900)),
+        *of("9[2].srv", ended(86_400, 172_900)),
+        *of("9[].srv", ended(86_400, 172_900)),
+        *of("10[].srv", event("D", 172_800)),
+    ],
+}
+ATTEMPTS = [
+    ("7.srv", 1, "REQUEUED", 150, 86_500),
+    ("7.srv", 2, "COMPLETED", 86_600, 172_900),
+    ("8.other", 1, "CANCELLED", None, 120),
+    ("8.srv", 1, "COMPLETED", 150, 190),
+    ("9[1].srv", 1, "COMPLETED", 86_400, 86_500),
+    ("9[2].srv", 1, "COMPLETED", 86_400, 172_900),
+    ("10[].srv", 1, "CANCELLED", None, 172_800),
+]
+
+
+def files(folder: Path) -> list[Path]:
+    paths = []
+    for name, lines in DAYS.items():
+        path = folder / name
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def attempts(con: Connection) -> list[tuple[object, ...]]:
+    found = queries.run(con, "attempts", cluster="c").sort("job_number", "job_id", "attempt")
+    return found.select("job_id", "attempt", "state", "start_time", "end_time").rows()
+
+
+def test_the_order_of_daily_files_changes_nothing(tmp_path: Path) -> None:
+    whole: set[tuple[object, ...]] = set()
+    for number, order in enumerate(permutations(files(tmp_path))):
+        con = stores.new(tmp_path / f"db{number}")
+        for path in order:
+            (taken,) = take_in(con, "c", open_logs([path]))
+            assert taken.refused == 0
+        assert attempts(con) == ATTEMPTS
+        assert queries.failed_checks(con) == {}
+        held = fetch(con, "SELECT * FROM records")
+        content = set(held.rows())
+        assert content == whole or not whole
+        whole = content
+        con.close()
+
+
+def test_a_night_changes_only_the_jobs_that_it_tells_of(tmp_path: Path) -> None:
+    first, second, _ = files(tmp_path)
+    con = stores.new(tmp_path / "db")
+    take_in(con, "c", open_logs([first]))
+    before = fetch(con, "SELECT * FROM records WHERE job_number = 8 ORDER BY ALL")
+    take_in(con, "c", open_logs([second]))
+    assert fetch(con, "SELECT * FROM records WHERE job_number = 8 ORDER BY ALL").equals(before)
+    con.close()
+
+
+def test_a_file_that_has_grown_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "20231114"
+    lines = [f"{line}\n" for line in DAYS["20231114"]]
+    con = stores.new(tmp_path / "db")
+    for much in (3, len(lines)):
+        path.write_text("".join(lines[:much]), encoding="utf-8")
+        take_in(con, "c", open_logs([path]))
+    found = queries.run(con, "attempts", cluster="c")
+    assert found.filter(pl.col("job_id") == "8.srv").height == 1
+    assert queries.failed_checks(con) == {}
+    con.close()
