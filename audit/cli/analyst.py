@@ -120,7 +120,7 @@ def refused(
         return
     if db is not None:
         raise UsageError("--db is read only: --replay and --accept change the store of config.toml")
-    from audit.nightly import quarantine
+    from audit.nightly.keeping import quarantine
 
     site = config or Path("config.toml")
     settings = configuration(site)

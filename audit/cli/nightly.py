@@ -143,7 +143,7 @@ def backup(
     config: SiteConfig = SITE,
 ) -> None:
     """Save the store and the history of runs in one file; runs may be at work meanwhile."""
-    from audit.nightly.backup import save
+    from audit.nightly.keeping.backup import save
 
     file, saved = save(configuration(config), config.parent, target, int(time.time()))
     warn(f"the store does not pass the check {name}" for name in saved.failing)
@@ -158,7 +158,7 @@ def restore(
     ] = False,
 ) -> None:
     """Put what was saved in the place of the store and the history of runs."""
-    from audit.nightly.backup import restore as put_back
+    from audit.nightly.keeping.backup import restore as put_back
 
     back = put_back(configuration(config), config.parent, file, force=force)
     warn(f"the store does not pass the check {name}" for name in back.failing)

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 from audit.config import Cluster, Config
 from audit.errors import AuditError, UsageError
 from audit.files import lock, privacy
-from audit.nightly import history, pinging, pulling, retention, settled
+from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
+from audit.nightly.keeping import retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import compaction, database, migrations, publish, queries
 from audit.store.database import Connection

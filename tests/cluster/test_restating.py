@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from audit import config
-from audit.nightly import quarantine
+from audit.nightly.keeping import quarantine
 from audit.nightly.run import run
 from audit.store import database
 from tests.logs import line, write

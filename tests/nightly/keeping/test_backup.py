@@ -11,7 +11,8 @@ import pytest
 
 from audit.errors import LockedError, StoreError, UsageError
 from audit.files import lock
-from audit.nightly import backup, history
+from audit.nightly import history
+from audit.nightly.keeping import backup
 from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations
