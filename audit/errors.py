@@ -66,6 +66,10 @@ class EmptyLogError(LogError):
     """There is nothing in a log, as where it was rotated a moment ago."""
 
 
+class TruncatedLogError(LogError):
+    """A compressed log ends in the middle of its data: it is damaged, or still being written."""
+
+
 class RefusedError(LogError):
     """Too many records of a log, or of a source's new logs, were refused."""
 

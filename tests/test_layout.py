@@ -48,6 +48,7 @@ TESTED_IN: Final = {
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "config/sources": "config/test_file",
+    "files/names": "ingest/test_streams",
     "files/privacy": "test_security",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",

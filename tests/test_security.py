@@ -48,12 +48,9 @@ NAMES = {
 
 
 def hostile_log() -> bytes:
-    """sacct's text, in which each name is a user, an account, a job and a reason.
-
-    But for NUL, with which a log is no text, and refused as a whole.
-    """
+    """sacct's text, in which each name is a user, an account, a job and a reason."""
     rows = [b"JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Reason|JobName"]
-    names = [name.encode() for kind, name in NAMES.items() if kind != "nul"]
+    names = [name.encode() for name in NAMES.values()]
     names += [b"\xff\xfe\xed\xa0\x80", b"plain"]
     for number in range(1, 10 * len(names)):
         name = names[number % len(names)]

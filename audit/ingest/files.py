@@ -1,60 +1,85 @@
-"""Logs on disk: decompressed, hashed, and handed out in blocks of whole lines."""
+"""Logs on disk: hashed, and handed out in blocks of whole lines.
+
+Sizes, offsets and hashes are those of the text that ``streams`` makes of a file: decompressed, and
+as UTF-8.
+"""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from audit.errors import EmptyLogError, LogError, UsageError
+from audit.errors import EmptyLogError, LogError
+from audit.files.names import readable
 from audit.formats.dialects import HEAD_BYTES
 from audit.formats.lines import Block
+from audit.ingest import streams
 
 BLOCK_BYTES: Final = 1 << 23
-"""How much of a log is held in memory at once (a longer line is held whole)."""
+"""How much of a log is held in memory at once (a longer line is held whole, up to this)."""
+LONGEST: Final = 1 << 28
+"""A line, or record, that is longer is damage, or a bomb."""
 
-_GZIP = b"\x1f\x8b"
-_OTHER_COMPRESSION: Final = {
-    b"\xfd7zXZ": "xz",
-    b"BZh": "bzip2",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-}
+_TAR: Final = (257, b"ustar")
+_MOSTLY: Final = 0.3
+_CONTROL: Final = bytes(sorted({*range(32), 127} - set(b"\t\n\r\x1f")))
 
 
 class Source(NamedTuple):
     """A log on disk, looked at but not yet taken in."""
 
     path: Path
-    size: int  # bytes, decompressed
-    sha256: str  # of the decompressed bytes
-    head: bytes  # its first HEAD_BYTES, decompressed
+    size: int  # bytes
+    sha256: str
+    head: bytes  # its first HEAD_BYTES
 
 
-def inspect(path: Path) -> Source:
+def inspect(path: Path, check: Callable[[bytes], None] = lambda head: None) -> Source:
     """Reads a log once, for its hash and its head.
 
+    Args:
+        path: the log.
+        check: told the head as soon as it is known; what it raises ends the reading.
+
     Raises:
-        UsageError: there is no such file, or it may not be read.
-        LogError: it is empty, binary, compressed in a way that is not read, or a truncated .gz.
+        EmptyLogError: nothing but blanks is in it.
+        UsageError, LogError: as ``streams.opened``.
     """
     digest = hashlib.sha256()
     size = 0
     head = b""
-    with _opened(path) as stream:
+    checked = False
+    with streams.opened(path) as stream:
         while chunk := stream.read(1 << 22):
             if len(head) < HEAD_BYTES:
                 head += chunk[: HEAD_BYTES - len(head)]
-                _refuse_binary(path, head)
+            elif not checked:
+                check(head)
+                checked = True
             digest.update(chunk)
             size += len(chunk)
     if not head.strip():
-        raise EmptyLogError(f"{path}: empty: there is no record in it")
+        raise EmptyLogError(f"{readable(path)}: empty: there is no record in it")
+    if not checked:
+        check(head)
     return Source(path, size, digest.hexdigest(), head)
+
+
+def binary(head: bytes) -> str | None:
+    """Why what begins with these bytes is no text; None where it is.
+
+    It says nothing of logs that a dialect recognises: in these a NUL is a damaged byte of a line.
+    """
+    place, magic = _TAR
+    if head[place : place + len(magic)] == magic:
+        return "a tar archive: unpack it, and name the logs in it"
+    if b"\0" in head:
+        return f"binary: byte {head.index(0)} is NUL; a log is text"
+    if len(head) - len(head.translate(None, _CONTROL)) > _MOSTLY * len(head):
+        return "binary: much of it are control characters; a log is text"
+    return None
 
 
 def blocks(
@@ -62,20 +87,27 @@ def blocks(
     block_bytes: int = BLOCK_BYTES,
     whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
 ) -> Iterator[Block]:
-    """A log as consecutive blocks of whole lines; errors as ``inspect``.
+    """A log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
     Args:
         path: the log.
         block_bytes: how much of it is read at once.
         whole: how many of the first bytes of a buffer a block may have; they end with a newline.
             0 asks for more.
+
+    Raises:
+        LogError: also where a line (or record) is longer than ``LONGEST``.
     """
     offset, line, rest = 0, 1, b""
-    with _opened(path) as stream:
-        while chunk := stream.read(block_bytes):
+    with streams.opened(path) as stream:
+        while chunk := stream.read(max(block_bytes, len(rest))):
             data = rest + chunk if rest else chunk
             end = whole(data)
             if end == 0:
+                if len(data) > LONGEST:
+                    raise LogError(
+                        f"{readable(path)}:{line}: a line of more than {LONGEST >> 20} MB: damaged"
+                    )
                 rest = data
                 continue
             taken, rest = data[:end], data[end:]
@@ -87,11 +119,11 @@ def blocks(
 
 
 def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
-    """The lines of a log that begin at some bytes, by these; errors as ``inspect``.
+    """The lines of a log that begin at some bytes, by these; errors as ``blocks``.
 
     Args:
         path: the log.
-        offsets: in its decompressed bytes.
+        offsets: of bytes of its text.
     """
     wanted = sorted(offsets)
     found: dict[int, str] = {}
@@ -106,36 +138,3 @@ def lines_at(path: Path, offsets: Iterable[int]) -> dict[int, str]:
         if not wanted:
             break
     return found
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(len(_GZIP)) == _GZIP
-            raw.seek(0)
-            if packed:
-                with gzip.open(raw) as stream:
-                    yield cast(BinaryIO, stream)
-            else:
-                yield raw
-    except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file") from error
-    except IsADirectoryError as error:
-        raise UsageError(f"{path}: is a directory; name the logs in it") from error
-    except EOFError as error:
-        raise LogError(
-            f"{path}: truncated: the .gz ends in the middle of its data; fetch it again"
-        ) from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise LogError(f"{path}: damaged .gz: {error}; fetch it again") from error
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _refuse_binary(path: Path, head: bytes) -> None:
-    for magic, name in _OTHER_COMPRESSION.items():
-        if head.startswith(magic):
-            raise LogError(f"{path}: compressed with {name}: decompress it, or use gzip")
-    if b"\0" in head:
-        raise LogError(f"{path}: binary: byte {head.index(0)} is NUL; a log is text")

@@ -167,8 +167,8 @@ def _refuse_beyond(
             if of.refused and len(first) < EXAMPLES:
                 input_id = identify(cluster, log)
                 lines = queries.rows(con, "refused_lines", input_id=input_id, most=EXAMPLES)
-                first += [(log.source.path.name, line, reason) for line, reason in lines]
-        where = name if len(part) > 1 else str(part[0][0].source.path)
+                first += [(log.name, line, reason) for line, reason in lines]
+        where = name if len(part) > 1 else part[0][0].where
         title = part[0][0].dialect.title
         counted = Counted(
             where,
@@ -190,7 +190,7 @@ def _take_in_all(
     size = sum(log.source.size for log in logs)
     done = 0
     for log in logs:
-        what = f"reading {log.source.path.name}"
+        what = f"reading {log.name}"
         progress(what, done, size)
         held = queries.run(con, "inputs_of_content", content_sha256=log.source.sha256)
         if not held.is_empty():
@@ -224,7 +224,7 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
     """Inserts one log block by block, yielding the position after each."""
     counted = {"records": 0, "refused": 0, "steps": 0, "elsewhere": 0}
     kept_names: set[str] = set()
-    file = log.source.path.name
+    file = log.name
     for position, parsed in _batches(parsed_blocks(log)):
         named = names.now(parsed.records["cluster"].drop_nulls().unique().to_list())
         strayed = pl.col("cluster").is_in(list(names.strays)).fill_null(value=False)
@@ -237,7 +237,7 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         if len(kept_names) > 1:
             listed = ", ".join(clusters(log))
             raise SeveralClustersError(
-                f"{log.source.path}: holds records of several clusters ({listed}): choose one"
+                f"{log.where}: holds records of several clusters ({listed}): choose one"
             )
         names.used = True
         labels = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}

@@ -7,7 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from audit.errors import AuditError, DialectError
+from audit.errors import AuditError, DialectError, LogError
+from audit.files.names import readable
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
@@ -26,9 +27,19 @@ class Opened(NamedTuple):
     one by itself."""
 
     @property
+    def where(self) -> str:
+        """Its path, as text."""
+        return readable(self.source.path)
+
+    @property
+    def name(self) -> str:
+        """Its base name, as text."""
+        return readable(Path(self.source.path.name))
+
+    @property
     def part(self) -> str:
         """What it is judged with, in words for its user."""
-        return self.origin or str(self.source.path)
+        return self.origin or self.where
 
 
 class Unread(NamedTuple):
@@ -38,10 +49,19 @@ class Unread(NamedTuple):
     error: AuditError
 
     @property
+    def where(self) -> str:
+        """Its path, as text."""
+        return readable(self.path)
+
+    @property
+    def name(self) -> str:
+        """Its base name, as text."""
+        return readable(Path(self.path.name))
+
+    @property
     def reason(self) -> str:
         """Why, without saying where the log lies."""
-        said = str(self.error).removeprefix(f"{self.path}: ")
-        return said.replace(str(self.path), self.path.name)
+        return str(self.error).removeprefix(f"{self.where}: ").replace(self.where, self.name)
 
 
 def open_logs(
@@ -55,7 +75,7 @@ def open_logs(
         reading: what the user says of them.
 
     Raises:
-        UsageError, LogError: as ``files.inspect``.
+        UsageError, LogError: as ``files.inspect``; or it is binary.
         DialectError: no dialect, or not the one named, recognises a log; or it must be told more
             (its columns).
     """
@@ -94,15 +114,26 @@ def open_log(
     origin: str | None = None,
 ) -> Opened:
     """As ``open_logs``, of one."""
-    source = files.inspect(path)
-    found = dialects.detect(source.head, str(path), reading)
+    where = readable(path)
+    source = files.inspect(path, lambda head: _check_known(head, where, reading))
+    found = dialects.detect(source.head, where, reading)
     if dialect is not None and found.name != dialect:
-        raise DialectError(f"{path}: looks like {found.title}, not {dialect}")
+        raise DialectError(f"{where}: looks like {found.title}, not {dialect}")
     try:
         header = found.header(source.head, reading)
     except DialectError as error:
-        raise DialectError(f"{path}: {error}") from error
+        raise DialectError(f"{where}: {error}") from error
     return Opened(source, found, header, origin)
+
+
+def _check_known(head: bytes, where: str, reading: Reading) -> None:
+    """Checks that a dialect recognises a log; one that none does may be no text at all."""
+    try:
+        dialects.detect(head, where, reading)
+    except DialectError as error:
+        if (why := files.binary(head)) is not None:
+            raise LogError(f"{where}: {why}") from error
+        raise
 
 
 def clusters(log: Opened) -> dict[str, int]:

@@ -14,6 +14,7 @@ from audit.errors import (
     RefusedError,
     SeveralClustersError,
 )
+from audit.files.names import readable
 from audit.store import database, queries
 from audit.store.database import Connection
 from audit.words import SetAsideCode
@@ -45,21 +46,21 @@ def note(con: Connection, cluster: str, source: str, log: Unread, now: int) -> N
         log: which, and why.
         now: epoch s.
     """
-    path = str(log.path)
+    path = log.where
     since = dict(queries.rows(con, "set_aside_since", cluster=cluster)).get(path, now)
     with database.transaction(con):
         _delete(con, cluster, [path])
         database.execute(
             con,
             "INSERT INTO set_aside VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [cluster, source, path, log.path.name, _code(log.error), log.reason, since],
+            [cluster, source, path, log.name, _code(log.error), log.reason, since],
         )
 
 
 def forget(con: Connection, cluster: str, paths: Collection[Path]) -> None:
     """Forgets logs that were taken in after all."""
     noted = {path for path, _ in queries.rows(con, "set_aside_since", cluster=cluster)}
-    if gone := noted.intersection(map(str, paths)):
+    if gone := noted.intersection(map(readable, paths)):
         _delete(con, cluster, sorted(gone))
 
 

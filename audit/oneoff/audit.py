@@ -149,7 +149,7 @@ def audit(
 def _without(asked: _Asked, missing: Sequence[Unread]) -> _Asked:
     """The same, where the report is to say that logs are missing."""
     told = sorted(
-        [one.path.name, one.reason] for one in missing if not isinstance(one.error, EmptyLogError)
+        [one.name, one.reason] for one in missing if not isinstance(one.error, EmptyLogError)
     )
     return replace(asked, in_force={**asked.in_force, "missing": told}) if told else asked
 

@@ -116,12 +116,12 @@ def take_in(
     limit = chosen.ingest.refused_limit
     named, taken, kept_out = take_in_by_name(con, logs, naming, limit=limit, progress=progress)
     if not any(one.records for one in taken):
-        raise EmptyLogError(f"{logs[0].source.path}: empty: it holds comments but no record")
+        raise EmptyLogError(f"{logs[0].where}: empty: it holds comments but no record")
     left = {one.path for one in kept_out}
     return Held(
         Fact("cluster", named.cluster, named.source),
         read_attempts(con, named.cluster),
-        {log.source.path.name: log.header for log in logs if log.source.path not in left},
+        {log.name: log.header for log in logs if log.source.path not in left},
         kept_out,
     )
 
@@ -198,8 +198,8 @@ def name_of(logs: Sequence[Opened], asked: str | None, named: Sequence[str]) -> 
         return Named(asked, "--cluster", called)
     if called is not None:
         return Named(called, "the log's records", called)
-    name = min(log.source.path.name for log in logs)
-    for suffix in (".gz", ".swf", ".txt", ".log", ".csv", ".psv"):
+    name = min(log.name for log in logs)
+    for suffix in (".gz", ".bz2", ".xz", ".zst", ".swf", ".txt", ".log", ".csv", ".psv"):
         name = name.removesuffix(suffix)
     return Named(name or "cluster", "the log's name", None)
 

@@ -250,7 +250,7 @@ def _is_enough(reading: Reading, log: Opened) -> bool:
     """Whether a log is read the same when no more than this is said of it."""
     head = log.source.head
     try:
-        dialect = dialects.detect(head, str(log.source.path), reading)
+        dialect = dialects.detect(head, log.where, reading)
         return (
             dialect is log.dialect and dialect.header(head, reading).entries == log.header.entries
         )

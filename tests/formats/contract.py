@@ -263,6 +263,18 @@ def odd_bytes_in_a_name_cost_that_record(case: Case) -> None:
         assert accounted(parsed) >= len(case.records), odd
 
 
+def a_nul_costs_its_record_at_most(case: Case) -> None:
+    """It makes no log binary: whatever it hit is a name that holds it, or one refusal."""
+    for hit, begin in enumerate(case.ends[:-1]):
+        place = (begin + case.ends[hit + 1]) // 2
+        data = case.sample[:place] + b"\0" + case.sample[place + 1 :]
+        assert dialects.detect(data, "x", case.reading) is case.dialect, place
+        parsed = case.read(data, case.dialect.header(data, case.reading))
+        assert is_sane(parsed)
+        found = rows(parsed)
+        assert [row for row in case.intact({hit}) if row not in found] == [], place
+
+
 def hostile_names_come_back(case: Case) -> None:
     written = pl.concat(
         case_frame(case, [{**PLAIN_JOB, **dict.fromkeys(case.names, name)}], first=k)
@@ -322,6 +334,7 @@ CHECKS: Final[Sequence[Check]] = (
     blocks_may_end_at_any_record,
     lines_may_end_as_on_windows,
     odd_bytes_in_a_name_cost_that_record,
+    a_nul_costs_its_record_at_most,
     hostile_names_come_back,
     what_is_written_is_read,
     nothing_is_too_odd_to_be_read,

@@ -84,15 +84,15 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         progress("reading sacct", done, len(logs))
         records, refusals = _with_allocated(log)
         count = len(records) + len(refusals)
-        name, title = log.source.path.name, log.dialect.title
+        name, title = log.name, log.dialect.title
         first = tuple((name, line, reason) for line, reason in refusals[:EXAMPLES])
-        counted = Counted(str(log.source.path), title, count, len(refusals), first)
+        counted = Counted(log.where, title, count, len(refusals), first)
         check_refused(counted, chosen.ingest.refused_limit)
         frames.append(records.with_columns(input_id=pl.lit(log.source.sha256)))
-        refused += [f"{log.source.path}:{line}: {reason}" for line, reason in refusals]
-        warnings += [f"{log.source.path}: {problem}" for problem in log.header.problems]
+        refused += [f"{log.where}:{line}: {reason}" for line, reason in refusals]
+        warnings += [f"{log.where}: {problem}" for problem in log.header.problems]
         if log.header.local_times:
-            warnings.append(f"{log.source.path}: times are read as UTC; --zone says otherwise")
+            warnings.append(f"{log.where}: times are read as UTC; --zone says otherwise")
     progress("reading sacct", len(logs), len(logs))
     if refused:
         warnings.append(f"{len(refused):,} records were refused, the first: {refused[0]}")

@@ -1,0 +1,257 @@
+r"""Logs as streams of UTF-8 text, however they were compressed and whatever encoding they are in.
+
+What a file is its first bytes say, not its name. All that is counted, cut and hashed above is the
+text that comes out here: decompressed, and as UTF-8 with ``\n`` as its line break.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
+
+from audit.errors import LogError, TruncatedLogError, UsageError
+from audit.files.names import readable
+from audit.ingest.encodings import Stream, as_utf8
+
+_XZ_MEMORY: Final = 1 << 29
+"""So much memory an .xz may ask for; ``xz -9`` needs an eighth of it."""
+_ZSTD_WINDOW: Final = 1 << 29
+"""So far back a .zst may refer; ``zstd --ultra -22`` needs a quarter of it, ``--long=29`` all."""
+_ZSTD_STEP: Final = 1 << 9
+"""So many bytes of a .zst are decompressed at once: at most 16 MB come of them."""
+_STEP: Final = 1 << 16
+
+_KINDS: Final = {
+    stat.S_IFIFO: "a FIFO (named pipe): a log is read more than once, so write it to a file first",
+    stat.S_IFSOCK: "a socket, not a log",
+    stat.S_IFCHR: "a device, not a log",
+    stat.S_IFBLK: "a device, not a log",
+    stat.S_IFDIR: "is a directory; name the logs in it",
+}
+
+
+class _Decompressor(Protocol):
+    """What decompresses one member of a file, as those of ``bz2`` and ``lzma`` do."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class _Damage(Exception):  # noqa: N818 - it becomes a LogError, with the log's name
+    """Compressed data that are not as they were written."""
+
+
+class _Zstandard:
+    """A frame of zstd, as ``_Decompressor``; what comes of one step is handed out as a whole."""
+
+    needs_input: Final = True
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._errors = zstandard.ZstdError
+        self._inner: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inner.unused_data)
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        try:
+            return bytes(self._inner.decompress(data))
+        except self._errors as error:
+            raise _Damage(str(error)) from error
+
+
+class _Members:
+    """The members of a compressed file, one behind the other, decompressed step by step."""
+
+    def __init__(self, raw: BinaryIO, new: Callable[[], _Decompressor], step: int) -> None:
+        self._raw = raw
+        self._new = new
+        self._step = step
+        self._member = new()
+        self._rest = b""  # read, but not decompressed yet
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, ``size`` of them or a step more; fewer at the end.
+
+        Raises:
+            _Damage: a member is not as it was written, or something else stands behind it.
+            EOFError: the file ends in the middle of a member.
+        """
+        found: list[bytes] = []
+        while size > 0 and (piece := self._piece(size)):
+            found.append(piece)
+            size -= len(piece)
+        return b"".join(found)
+
+    def _piece(self, size: int) -> bytes:
+        """Some more bytes; none at the end."""
+        while True:
+            while self._ended():
+                self._rest = self._rest or self._raw.read(self._step)
+                if not self._rest:
+                    return b""
+                if rest := self._rest.lstrip(b"\0"):  # of padding
+                    self._member = self._new()
+                self._rest = rest
+            data = b""
+            if self._member.needs_input:
+                data = self._rest or self._raw.read(self._step)
+                self._rest = b""
+                if not data:
+                    raise EOFError
+            try:
+                found = self._member.decompress(data, size)
+            except (OSError, lzma.LZMAError) as error:
+                raise _Damage(str(error)) from error
+            if self._ended():
+                self._rest = self._member.unused_data
+            if found:
+                return found
+
+    def _ended(self) -> bool:
+        return self._member.eof
+
+
+def _gzip(raw: BinaryIO) -> Stream:
+    return cast(Stream, gzip.GzipFile(fileobj=raw))
+
+
+def _bzip2(raw: BinaryIO) -> Stream:
+    return _Members(raw, bz2.BZ2Decompressor, _STEP)
+
+
+def _xz(raw: BinaryIO) -> Stream:
+    return _Members(raw, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), _STEP)
+
+
+def _zstd(raw: BinaryIO) -> Stream:
+    return _Members(raw, _Zstandard, _ZSTD_STEP)
+
+
+class Compression(NamedTuple):
+    """One way in which files are compressed."""
+
+    name: str
+    opened: Callable[[BinaryIO], Stream]
+
+
+_ZSTD: Final = Compression(".zst", _zstd)
+COMPRESSIONS: Final[Mapping[bytes, Compression]] = {
+    b"\x1f\x8b": Compression(".gz", _gzip),
+    b"BZh": Compression(".bz2", _bzip2),
+    b"\xfd7zXZ\0": Compression(".xz", _xz),
+    b"\x28\xb5\x2f\xfd": _ZSTD,
+    # a frame that is skipped, which pzstd writes before others
+    **{bytes([first]) + b"\x2a\x4d\x18": _ZSTD for first in range(0x50, 0x60)},
+}
+"""Compressions that are read, by the first bytes of their files."""
+
+_UNREAD: Final = {
+    b"PK\x03\x04": "zip",
+    b"\x1f\x9d": "compress",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"\x5d\0\0": "LZMA alone",
+}
+"""Compressions that are not."""
+
+_MAGIC: Final = 6
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Stream]:
+    """A log as UTF-8 text; what goes wrong within the block is told as these errors.
+
+    Nothing but a file is ever opened, so nothing waits for what another program may write.
+
+    Raises:
+        UsageError: there is no such file, it may not be read, or it is none.
+        TruncatedLogError: it is compressed, and ends in the middle of its data.
+        LogError: it is damaged, or compressed in a way that is not read.
+    """
+    shown = readable(path)
+    compression = None
+    try:
+        with _file(path) as raw:
+            magic = raw.read(_MAGIC)
+            raw.seek(0)
+            compression = _by_magic(COMPRESSIONS, magic)
+            if (unread := _by_magic(_UNREAD, magic)) is not None:
+                raise LogError(
+                    f"{shown}: compressed with {unread}: decompress it, or use gzip, bzip2, xz "
+                    "or zstd"
+                )
+            plain = cast(Stream, raw) if compression is None else compression.opened(raw)
+            yield as_utf8(plain)
+    except EOFError as error:
+        name = compression.name if compression else "file"
+        raise TruncatedLogError(
+            f"{shown}: truncated: the {name} ends in the middle of its data; fetch it again"
+        ) from error
+    except (_Damage, gzip.BadGzipFile, zlib.error) as error:
+        name = compression.name if compression else "file"
+        raise LogError(f"{shown}: damaged {name}: {error}; fetch it again") from error
+    except OSError as error:
+        raise UsageError(f"{shown}: cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def _file(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, opened."""
+    try:
+        check_is_file(path)
+        # between the look and the opening it may have become another thing: that does not wait
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            target = readable(path.readlink())
+            raise UsageError(f"{readable(path)}: a link to {target}, where nothing is") from error
+        raise UsageError(f"{readable(path)}: no such file") from error
+    with os.fdopen(descriptor, "rb") as raw:
+        _check_kind(path, os.fstat(descriptor))
+        yield raw
+
+
+def check_is_file(path: Path) -> os.stat_result:
+    """Checks that a path, or what it links to, is a file, without opening it; gives its look.
+
+    Raises:
+        UsageError: it is something else.
+        OSError: it cannot be looked at.
+    """
+    look = path.stat()
+    _check_kind(path, look)
+    return look
+
+
+def _check_kind(path: Path, look: os.stat_result) -> None:
+    if not stat.S_ISREG(look.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(look.st_mode), "not a file")
+        raise UsageError(f"{readable(path)}: {kind}")
+
+
+Found = TypeVar("Found")
+
+
+def _by_magic(table: Mapping[bytes, Found], first: bytes) -> Found | None:
+    return next((found for magic, found in table.items() if first.startswith(magic)), None)
