@@ -89,7 +89,8 @@ HEAD_BYTES = 1 << 18
 
 
 _MODULES: Final = (
-    *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting", "swf"),
+    *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf"),
 )
 """The modules of this package that have a ``DIALECT``, in the order in which they are asked."""
 

@@ -50,23 +50,6 @@ FOREIGN: Final = (
         r"^=+\nqname +\S|^OWNER +WALLCLOCK +UTIME",
     ),
     _foreign(
-        "an HTCondor job history (ClassAds)",
-        _TO_SWF,
-        r"^ClusterId = \d+",
-        r"^ProcId = \d+",
-    ),
-    _foreign(
-        "an HTCondor job history (JSON)",
-        _TO_SWF,
-        r'"ClusterId": *\d+',
-        r'"(?:ProcId|QDate|GlobalJobId)": *["\d]',
-    ),
-    _foreign(
-        "an HTCondor job history (XML)",
-        _TO_SWF,
-        r'<a n="ClusterId"><i>\d+',
-    ),
-    _foreign(
         "an HTCondor job event log",
         "condor_history knows more of each job; " + _TO_SWF,
         r"^\d{3} \(\d+\.\d+\.\d+\) \d",

@@ -12,9 +12,6 @@ REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
 QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
-CONDOR = 'AcctGroup = "phys"\nClusterId = 5\nCmd = "/bin/sh"\nProcId = 0\nQDate = 1795235641\n'
-CONDOR_JSON = '[\n{\n  "Cmd": "/bin/sh",\n  "QDate": 1795235641,\n  "ClusterId": 5\n}\n]\n'
-CONDOR_XML = '<?xml version="1.0"?>\n<classads>\n<c>\n    <a n="ClusterId"><i>5</i></a>\n'
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
 JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
@@ -27,9 +24,6 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
         (REPORTING, "Grid Engine's reporting file", 1),
         (QACCT, "Grid Engine's qacct", 1),
-        (CONDOR, r"HTCondor job history \(ClassAds\)", 2),
-        (CONDOR_JSON, r"HTCondor job history \(JSON\)", 5),
-        (CONDOR_XML, r"HTCondor job history \(XML\)", 4),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
         (SACCT_YAML, "sacct --yaml", 1),
         (JOBCOMP, "job completion log", 1),

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
+from audit.formats.escapes import holdable
 from audit.formats.lines import Block, Lines
 from audit.formats.sacct.json_records import COLUMNS, columns_of
 from audit.formats.sacct.records import typed
@@ -102,6 +103,10 @@ def _is_element(data: bytes, at: int) -> bool:
     """Whether what begins at ``at`` is an element of an array, and not the value of a key."""
     before = data[max(at - 200, 0) : at].rstrip()
     return not before.endswith(b":")
+
+
+def _holdable(values: tuple[str | None, ...]) -> list[str | None]:
+    return [None if value is None else holdable(value) for value in values]
 
 
 class _Walk:
@@ -195,7 +200,7 @@ class _Walk:
         errors = document.get("errors") if isinstance(document, dict) else None
         for error in errors if isinstance(errors, list) else ():
             said = error.get("description") or error.get("error") if isinstance(error, dict) else ""
-            text = str(said or error)[:200].encode("utf-8", errors="backslashreplace").decode()
+            text = holdable(str(said or error)[:200])
             reason = f"sacct reports an error, jobs may be missing: {text}"
             self._refuse(at, end, reason, RefusalCode.SHAPE)
 
@@ -224,26 +229,6 @@ def _damage(error: Exception, text: str, *, last: bool) -> tuple[str, RefusalCod
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", errors="surrogateescape")
-
-
-def _holdable(values: tuple[str | None, ...]) -> list[str | None] | tuple[str | None, ...]:
-    """The same; what no text can hold (bytes that are no UTF-8, half a pair, NUL) by its escape."""
-    try:
-        joined = "".join(filter(None, values))
-        joined.encode()
-    except UnicodeEncodeError:
-        joined = "\0"
-    if "\0" not in joined:
-        return values
-    return [None if value is None else _escaped(value) for value in values]
-
-
-def _escaped(text: str) -> str:
-    text = text.replace("\0", "\\x00")
-    try:
-        return text.encode("utf-8", errors="surrogateescape").decode(errors="backslashreplace")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", errors="backslashreplace").decode()
 
 
 DIALECT: Final = Dialect(

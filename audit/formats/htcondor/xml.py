@@ -1,0 +1,130 @@
+"""HTCondor's histories as XML: `condor_history -xml`.
+
+    <c>
+        <a n="ClusterId"><i>5</i></a>
+        <a n="Owner"><s>ana</s></a>
+    </c>
+
+An ad begins with a ``<c>`` on a line of its own: those within others stand behind the tag that
+names them, and no text can imitate one (``<`` is escaped). Each is read by itself, so damage costs
+the ad that it is in, no entity can be declared, and blocks may end behind any ad.
+
+Source: ClassAd's ``xmlSink.cpp``, ``classads.dtd``.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Final
+from xml.etree import ElementTree
+
+from audit.formats.dialects import Dialect, Header, Parsed, Reading
+from audit.formats.htcondor.ads import Found, Texts, defined, quoted
+from audit.formats.htcondor.records import KEYS
+from audit.formats.lines import Block
+from audit.model import RefusalCode
+
+_BEGINS: Final = re.compile(rb"(?m)^[ \t]*<c>[ \t\r]*$")
+_ENDS: Final = re.compile(rb"(?m)^[ \t]*</c>[ \t\r]*$")
+_MARKS: Final = (
+    re.compile(rb'(?i)<a n="ClusterId">\s*<i>\d'),
+    re.compile(rb'(?i)<a n="(?:ProcId|QDate|GlobalJobId)">'),
+)
+_AROUND: Final = re.compile(rb"(?s)(?:\s|\xef\xbb\xbf|<\?.*?\?>|<!DOCTYPE[^>]*>|</?classads>)*")
+"""What may stand before, between and behind ads."""
+
+
+def recognises(head: bytes) -> bool:
+    """Whether these are the first bytes of a history as XML."""
+    return bool(_BEGINS.search(head)) and all(mark.search(head) for mark in _MARKS)
+
+
+def header(head: bytes, reading: Reading) -> Header:
+    """Nothing is said before the ads."""
+    declared = reading.columns is not None
+    problems = ("XML names its attributes: --columns is not used",) if declared else ()
+    return Header(zone=reading.zone, problems=problems)
+
+
+def whole(data: bytes, header: Header) -> int:
+    """How many of the first bytes of ``data`` end with its last whole ad."""
+    at = len(data)
+    while (at := data.rfind(b"</c>", 0, at)) >= 0:
+        line = data.rfind(b"\n", 0, at) + 1
+        end = data.find(b"\n", at) + 1
+        if end and not data[line:at].strip() and not data[at + 4 : end].strip():
+            return end
+    return 0
+
+
+def parse(block: Block, header: Header) -> Parsed:
+    """Takes in a stretch of ads; see the module's docstring."""
+    data, found = block.data, Found(block)
+    begins = [match.start() for match in _BEGINS.finditer(data)]
+    _around(data, 0, begins[0] if begins else len(data), found)
+    for begin, limit in pairwise([*begins, len(data)]):
+        close = _ENDS.search(data, begin, limit)
+        end = close.end() if close else limit
+        _take(data, begin, end, found, cut=close is None and limit == len(data))
+        _around(data, end, limit, found)
+    return found.parsed()
+
+
+def _around(data: bytes, begin: int, end: int, found: Found) -> None:
+    """What stands between ads; refused where it is more than the frame of the document."""
+    at = _AROUND.match(data, begin, end).end()  # type: ignore[union-attr]
+    if at < end:
+        cut = end == len(data)
+        code = RefusalCode.CUT if cut else RefusalCode.SHAPE
+        found.refuse(at, end, "the document ends here" if cut else "is no ad", code)
+
+
+def _take(data: bytes, begin: int, end: int, found: Found, *, cut: bool) -> None:
+    if cut:
+        found.refuse(begin, end, "the log ends within this ad", RefusalCode.CUT)
+        return
+    try:
+        text = data[begin:end].decode("utf-8", errors="backslashreplace")
+        ad = ElementTree.fromstring(text.strip())  # noqa: S314 (no document type stands before it)
+        found.take(begin, end, _texts(ad))
+    except (ElementTree.ParseError, ValueError, RecursionError) as error:
+        found.refuse(begin, end, f"is no XML: {error}", RefusalCode.SHAPE)
+
+
+def _texts(ad: ElementTree.Element) -> Texts:
+    """The values of ``ATTRIBUTES``; of equal attributes the last."""
+    values: dict[str, str | None] = {}
+    for attribute in ad:
+        key = attribute.get("n", "").lower()
+        if key in _WANTED and len(attribute):
+            values[key] = _value(attribute[0])
+    return tuple(values.get(key) for key in KEYS)
+
+
+_WANTED: Final = frozenset(KEYS)
+
+
+def _value(element: ElementTree.Element) -> str | None:
+    """One value as the long form has it."""
+    match element.tag:
+        case "s":
+            return quoted(element.text or "")
+        case "un" | "er":
+            return None
+        case "b":
+            return "true" if element.get("v", element.text) in {"t", "true"} else "false"
+        case "c" | "l":
+            return "[ ]"
+        case _:
+            return defined(element.text or "")
+
+
+DIALECT: Final = Dialect(
+    name="htcondor-xml",
+    title="HTCondor's history (condor_history -xml)",
+    recognises=recognises,
+    header=header,
+    parse=parse,
+    whole=whole,
+)

@@ -1,0 +1,81 @@
+"""HTCondor's histories as JSON: arrays, lines, what others make of them, damage."""
+
+import json
+
+import pytest
+
+from audit.formats import dialects
+from audit.formats.htcondor import ads
+from audit.formats.htcondor.writing import write
+from tests.formats import contract
+from tests.formats.contract import PLAIN_JOB, case_frame
+from tests.formats.htcondor.histories import AD, Remembered, case, in_blocks, parse
+from tests.places import DATA
+
+NAME = "htcondor-json"
+
+
+def returned(name: str) -> str:
+    return name.replace("\0", "\\x00")
+
+
+ARRAY = case(NAME, "json", rb"\n\}", returned)
+LINES = case(NAME, "jsonl", rb"\}\n", returned)
+
+
+@pytest.mark.parametrize("form", [ARRAY, LINES], ids=["array", "lines"])
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+def test_contract(
+    check: contract.Check, form: contract.Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ads, "typed", Remembered())
+    check(form)
+
+
+def test_a_capture_tells_of_the_same_jobs() -> None:
+    found = parse((DATA / "htcondor" / "history.json").read_bytes(), dialect=NAME)
+    assert found.refusals.is_empty()
+    expected = parse((DATA / "htcondor" / "history_long.txt").read_bytes())
+    assert contract.rows(found) == contract.rows(expected)
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_what_another_program_wrote_anew(indent: int | None) -> None:
+    found = [{**AD, "ProcId": n, "Args": "}, {", "Env": '{"a": 1}, {"b": 2}'} for n in range(5)]
+    data = json.dumps(found, indent=indent).encode()
+    assert dialects.detect(data, "x").name == NAME
+    parsed = parse(data, dialect=NAME)
+    assert parsed.refusals.is_empty()
+    assert parsed.records["array_task"].to_list() == [0, 1, 2, 3, 4]
+
+
+def test_several_arrays_in_one_log() -> None:
+    parsed = parse(ARRAY.sample + b"[\n]\n" + ARRAY.sample, dialect=NAME)
+    assert parsed.refusals.is_empty()
+    assert contract.rows(parsed) == contract.rows(ARRAY.whole) * 2
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+@pytest.mark.parametrize("block_bytes", [100, 1_000])
+def test_blocks_of_any_length_tell_the_same(form: str, block_bytes: int) -> None:
+    rows = [{**PLAIN_JOB, "job_id": f"{k}.0", "cpus": k + 1} for k in range(9)]
+    data = write(case_frame(ARRAY, rows), form)  # type: ignore[arg-type]
+    found, expected = in_blocks(data, NAME, block_bytes), parse(data, dialect=NAME)
+    assert found.records.equals(expected.records)
+    assert found.refusals.is_empty()
+
+
+def test_ads_within_an_ad_are_no_jobs() -> None:
+    inner = {"ClusterId": 99, "ProcId": 0, "QDate": 1}
+    parsed = parse(
+        json.dumps([{**AD, "ToE": inner, "List": [inner, inner]}] * 3).encode(), dialect=NAME
+    )
+    assert parsed.refusals.is_empty()
+    assert parsed.records["job_number"].to_list() == [7, 7, 7]
+
+
+def test_damage_is_shown() -> None:
+    data = ARRAY.sample.replace(b'"QDate":', b'"QDate";', 1)
+    parsed = parse(data, dialect=NAME)
+    assert parsed.refusals["reason"].item().startswith("is no JSON: Expecting ':' delimiter before")
+    assert contract.rows(parsed) == contract.rows(ARRAY.whole)[1:]

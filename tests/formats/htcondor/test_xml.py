@@ -1,0 +1,76 @@
+"""HTCondor's histories as XML: the contract, our capture, what XML could be made to do."""
+
+import pytest
+
+from audit.formats.htcondor import ads
+from audit.formats.htcondor.writing import write
+from tests.formats import contract
+from tests.formats.contract import PLAIN_JOB, case_frame
+from tests.formats.htcondor.histories import Remembered, case, in_blocks, parse
+from tests.places import DATA
+
+NAME = "htcondor-xml"
+
+
+def returned(name: str) -> str:
+    return "".join(
+        char if char >= " " or char in "\t\n\r" else f"\\x{ord(char):02x}" for char in name
+    )
+
+
+XML = case(NAME, "xml", rb"</c>\n", returned)
+
+
+@pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
+def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ads, "typed", Remembered())
+    check(XML)
+
+
+def test_a_capture_tells_of_the_same_jobs() -> None:
+    found = parse((DATA / "htcondor" / "history.xml").read_bytes(), dialect=NAME)
+    assert found.refusals.is_empty()
+    expected = parse((DATA / "htcondor" / "history_long.txt").read_bytes())
+    assert contract.rows(found) == contract.rows(expected)
+
+
+@pytest.mark.parametrize("block_bytes", [100, 1_000])
+def test_blocks_of_any_length_tell_the_same(block_bytes: int) -> None:
+    rows = [{**PLAIN_JOB, "job_id": f"{k}.0", "cpus": k + 1} for k in range(9)]
+    data = write(case_frame(XML, rows), "xml")
+    found, expected = in_blocks(data, NAME, block_bytes), parse(data, dialect=NAME)
+    assert found.records.equals(expected.records)
+    assert found.refusals.is_empty()
+
+
+def test_entities_are_not_expanded() -> None:
+    entities = b'<!DOCTYPE a [<!ENTITY b "cccc"><!ENTITY d "&b;&b;">]>'
+    data = XML.sample.replace(b"<s>ana</s>", b"<s>&d;</s>", 1)
+    parsed = parse(entities + b"\n" + data, dialect=NAME)
+    assert contract.rows(parsed) == contract.rows(XML.whole)[1:]
+    assert any("undefined entity" in reason for reason in parsed.refusals["reason"])
+
+
+def test_values_of_all_kinds() -> None:
+    texts = {
+        "<i>7</i>": "7",
+        "<r>7.5</r>": "7.5",
+        "<s>a&lt;b</s>": '"a<b"',
+        "<s/>": '""',
+        '<b v="t"/>': "true",
+        "<un/>": None,
+        "<e>a + b</e>": "a + b",
+        "<c><a n='x'><i>1</i></a></c>": "[ ]",
+    }
+    for written, expected in texts.items():
+        found = ads_of(f'<c><a n="Owner">{written}</a></c>')
+        assert found == expected, written
+
+
+def ads_of(text: str) -> str | None:
+    from xml.etree import ElementTree
+
+    from audit.formats.htcondor.records import KEYS
+    from audit.formats.htcondor.xml import _texts
+
+    return _texts(ElementTree.fromstring(text))[KEYS.index("owner")]
