@@ -71,11 +71,6 @@ def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:
 
 def texts(data: bytes, starts: Offsets, ends: Offsets) -> list[str | None]:
     r"""Fields as texts, None where one is empty; bytes that are no UTF-8 are escaped (`\\xff`)."""
-    known: dict[bytes, str | None] = {b"": None}
-    found = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        field = data[start:end]
-        if field not in known:
-            known[field] = field.decode("utf-8", errors="backslashreplace")
-        found.append(known[field])
-    return found
+    fields = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    known = {field: field.decode("utf-8", "backslashreplace") or None for field in set(fields)}
+    return [known[field] for field in fields]

@@ -152,8 +152,9 @@ def _table(
         axis=0
     )
     task = texts(text, *spans("pe_taskid"))
+    tasks = {name for name in set(task) if name is not None and is_task(name)}
     of_task = np.array([name != "NONE" for name in task], dtype=np.bool_)
-    fits &= np.array([name is not None and is_task(name) for name in task], dtype=np.bool_)
+    fits &= np.array([name in tasks for name in task], dtype=np.bool_)
     spent = texts(text, *spans("ru_wallclock"))
     frame = pl.DataFrame(
         {

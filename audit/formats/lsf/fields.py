@@ -93,15 +93,11 @@ class Fields(NamedTuple):
 
     def texts(self, place: Offsets | int) -> list[str | None]:
         """A field of each record as a text, None where it is empty or there is none."""
-        known: dict[bytes, str | None] = {b"": None, b'""': None}
-        found = []
         starts, ends = self.spans(place)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            field = self.raw[start:end]
-            if field not in known:
-                known[field] = unquoted(field)
-            found.append(known[field])
-        return found
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        fields = [self.raw[start:end] for start, end in pairs]
+        known = {field: unquoted(field) or None for field in set(fields)}
+        return [known[field] for field in fields]
 
     def stretch(self, place: Offsets, length: Offsets) -> list[bytes]:
         """Several fields of each record as they stand; empty where not all of them are there."""
@@ -123,15 +119,18 @@ def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
     """Cuts records at the blanks that stand in no text."""
     n = len(records.starts)
     quotes = np.cumsum(data == _QUOTE, dtype=np.uint8)  # it wraps around at an even number
-    odd = np.concatenate([[0], quotes & 1]).astype(np.uint8)  # before each byte
+    before = byte_at(quotes, records.starts) - 1  # a record begins with one
     blanks = np.flatnonzero(data == _BLANK)
     low, high = (np.searchsorted(blanks, edge) for edge in records)
     held = high - low
     record = np.repeat(np.arange(n), held)
-    places = np.arange(len(record)) + np.repeat(low - (np.cumsum(held) - held), held)
-    at = blanks[places]
-    outside = odd[at] == odd[records.starts][record]
-    at, record = at[outside], record[outside]
+    at = blanks
+    if len(record) < len(blanks):  # some stand between records
+        at = blanks[np.arange(len(record)) + np.repeat(low - (np.cumsum(held) - held), held)]
+    odd = quotes[at] & 1
+    if (before & 1).any():
+        odd ^= (before & 1)[record]
+    at, record = at[odd == 0], record[odd == 0]
     count = np.bincount(record, minlength=n) + 1
     first = np.cumsum(count) - count
     slot = np.arange(len(at)) + record
@@ -139,7 +138,7 @@ def fields_of(raw: bytes, data: Bytes, records: Lines) -> Fields:
     starts[first], ends[first + count - 1] = records
     ends[slot] = at
     starts[slot + 1] = at + 1
-    closed = odd[records.ends] == odd[records.starts]
+    closed = (byte_at(quotes, records.ends - 1) - before) & 1 == 0
     return Fields(data, raw, starts, ends, first, count, closed)
 
 

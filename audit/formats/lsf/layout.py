@@ -107,11 +107,13 @@ def laid_out(fields: Fields) -> Layout:
     count = fields.numbers(hosts - 1).values
     body = hosts + count
     # Some records that name hosts which were asked for lack the list of the others.
-    lacking = (asked > 0) & ~_body_fits(fields, body) & _body_fits(fields, hosts - 1)
-    body = np.where(lacking, hosts - 1, body)
-    hosts = np.where(lacking, hosts - 1 - asked, hosts)
-    count = np.where(lacking, asked, count)
-    good = _body_fits(fields, body) & (count >= 0) & (asked >= 0)
+    good = _body_fits(fields, body)
+    if (lacking := (asked > 0) & ~good).any():
+        lacking &= _body_fits(fields, hosts - 1)
+        body = np.where(lacking, hosts - 1, body)
+        hosts = np.where(lacking, hosts - 1 - asked, hosts)
+        count = np.where(lacking, asked, count)
+    good = (good | lacking) & (count >= 0) & (asked >= 0)
     tail, broken = _tail(fields, body, good)
     networks = fields.numbers(np.where(tail < 0, -1, tail + TAIL["numNetworks"]))
     slots = np.where(
@@ -162,9 +164,10 @@ def _tail(fields: Fields, body: Offsets, good: Mask) -> tuple[Offsets, Mask]:
     broken |= used & (~listed | (hosts < 0))
     tail = np.where(used & ~broken, usage + 1 + _USAGE * hosts, nowhere)
     fits = _tail_fits(fields, tail)
-    for record in np.flatnonzero(used & ~broken & ~fits & (hosts > 0)).tolist():
-        tail[record] = _behind_usage(fields, record, int(usage[record]) + 1, int(hosts[record]))
-    fits = _tail_fits(fields, tail)
+    if (odd := used & ~broken & ~fits & (hosts > 0)).any():
+        for record in np.flatnonzero(odd).tolist():
+            tail[record] = _behind_usage(fields, record, int(usage[record]) + 1, int(hosts[record]))
+        fits = _tail_fits(fields, tail)
     broken |= used & ~broken & ~fits & (fields.width != tail)
     return np.where(fits, tail, nowhere), broken
 

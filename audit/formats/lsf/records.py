@@ -15,7 +15,7 @@ from audit.formats.instants import LATEST
 from audit.formats.lines import Offsets
 from audit.formats.lsf.fields import Fields, unquoted
 from audit.formats.lsf.layout import Layout
-from audit.formats.lsf.requirements import NOTHING, asked
+from audit.formats.lsf.requirements import amounts
 from audit.model import JobState, RecordKind, RefusalCode
 
 EXITED, DONE = 0x20, 0x40
@@ -121,13 +121,10 @@ def _columns(fields: Fields, layout: Layout) -> pl.DataFrame:
         )
     ]
     required = fields.texts(layout.place("effectiveResReq"))
+    processors = np.maximum(whole["numProcessors"], 1).tolist()
     asked_for = [
-        (NOTHING if text is None else asked(text)).amounts(
-            nodes or 1, slots or max(int(requested), 1)
-        )
-        for text, (slots, nodes), requested in zip(
-            required, given, whole["numProcessors"].tolist(), strict=True
-        )
+        (None, None) if text is None else amounts(text, nodes or 1, slots or processors[row])
+        for row, (text, (slots, nodes)) in enumerate(zip(required, given, strict=True))
     ]
     return pl.DataFrame(
         {

@@ -33,14 +33,17 @@ class Asked(NamedTuple):
     memory: Amount | None  # bytes
     gpus: Amount | None
 
-    def amounts(self, nodes: int | None, slots: int | None) -> tuple[int | None, int | None]:
-        """Bytes of memory and GPUs of a job with so many nodes and slots."""
-        times = {"host": nodes, "task": slots, "job": 1}
-        return _times(self.memory, times), _times(self.gpus, times)
-
 
 NOTHING: Final = Asked(None, None)
 NO_GPUS: Final = Amount(0, "job")
+
+
+@lru_cache(maxsize=1 << 14)
+def amounts(text: str, nodes: int, slots: int) -> tuple[int | None, int | None]:
+    """Bytes of memory and GPUs that a job with so many nodes and slots asked for."""
+    times = {"host": nodes, "task": slots, "job": 1}
+    wanted = asked(text)
+    return _times(wanted.memory, times), _times(wanted.gpus, times)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -63,11 +66,8 @@ def _amount(text: str, *, by_unit: bool) -> Amount | None:
     if not (found := _AMOUNT.fullmatch(text)):
         return None
     value = float(found[1]) * (_UNITS[found[2].upper()] if by_unit else 1)
-    return Amount(round(value), found[3] or "host") if 0 < value <= _MOST else None
+    return Amount(round(value), (found[3] or "host").lower()) if 0 < value <= _MOST else None
 
 
-def _times(amount: Amount | None, times: dict[str, int | None]) -> int | None:
-    if amount is None:
-        return None
-    factor = times[amount.per.lower()]
-    return None if factor is None else min(amount.value * factor, _MOST << 10)
+def _times(amount: Amount | None, times: dict[str, int]) -> int | None:
+    return None if amount is None else min(amount.value * times[amount.per], _MOST << 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.formats.lsf.requirements import asked
+from audit.formats.lsf.requirements import amounts
 
 MB = 1 << 20
 
@@ -28,8 +28,4 @@ MB = 1 << 20
     ],
 )
 def test_requirements(text: str, memory: int | None, gpus: int | None) -> None:
-    assert asked(text).amounts(nodes=2, slots=8) == (memory, gpus)
-
-
-def test_of_unknown_nodes_nothing_is_known() -> None:
-    assert asked("rusage[mem=1:ngpus=1/task]").amounts(None, 3) == (None, 3)
+    assert amounts(text, nodes=2, slots=8) == (memory, gpus)
