@@ -30,14 +30,14 @@ import polars as pl
 
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.lines import NEWLINE, Block, Bytes, Lines
-from audit.formats.lsf.fields import cut_records, fields_of, last_record
+from audit.formats.lsf.fields import Fields, cut_records, fields_of, last_record
 from audit.formats.lsf.layout import laid_out
 from audit.formats.lsf.records import lines_of, typed
 from audit.formats.shaping import shaped
 from audit.model import RefusalCode
 
-FINISHED: Final = "JOB_FINISH"
-OTHERS: Final = ("JOB_RESIZE", "EVENT_ADRSV_FINISH")
+FINISHED: Final = b'"JOB_FINISH"'
+OTHERS: Final = (b'"JOB_RESIZE"', b'"EVENT_ADRSV_FINISH"')
 """Events of lsb.acct that are no attempts."""
 
 _RECORD: Final = re.compile(
@@ -64,30 +64,19 @@ def parse(block: Block, header: Header) -> Parsed:
     data: Bytes = np.frombuffer(block.data, dtype=np.uint8)
     records, strays = cut_records(data)
     fields = fields_of(block.data, data, records)
-    events = fields.texts(0)
-    finished = np.array([event == FINISHED for event in events], dtype=np.bool_)
-    other = np.array([event in OTHERS for event in events], dtype=np.bool_)
+    finished = fields.are(0, FINISHED)
+    other = np.any([fields.are(0, event) for event in OTHERS], axis=0)
     spans = Lines(*(np.concatenate(both) for both in zip(records, strays, strict=True)))
     unended = len(data) > 0 and data[-1] != NEWLINE
     broken = np.full(len(spans.starts), unended) & (spans.ends == len(data))
-    shut = fields.closed & ~broken[: len(events)]
+    shut = fields.closed & ~broken[: len(finished)]
     attempts = np.flatnonzero(finished & shut)
     chosen = fields.of(attempts)
     found = typed(chosen, laid_out(chosen)).with_columns(number=pl.Series(attempts))
     odd = np.ones(len(spans.starts), dtype=np.bool_)
-    odd[: len(events)] = ~((finished | other) & shut)
+    odd[: len(finished)] = ~((finished | other) & shut)
     numbers = np.flatnonzero(odd)
-    problems = []
-    for number in numbers:
-        if broken[number]:
-            problems.append(("the log ends within this record", RefusalCode.CUT))
-        elif number >= len(events):
-            problems.append(("no record begins here", RefusalCode.SHAPE))
-        elif not fields.closed[number]:
-            problems.append(("a quote of it is not closed", RefusalCode.SHAPE))
-        else:
-            event = (events[number] or "")[:_SHOWN]
-            problems.append((f"field 1 (event): '{event}' is none of lsb.acct", RefusalCode.VALUE))
+    problems = [_problem(fields, int(number), cut=bool(broken[number])) for number in numbers]
     if problems:
         found = pl.concat([found, lines_of(numbers, problems)], how="diagonal")
     order = np.argsort(spans.starts, kind="stable")
@@ -96,6 +85,18 @@ def parse(block: Block, header: Header) -> Parsed:
     found = found.with_columns(number=pl.Series(places[found["number"].to_numpy()]))
     in_order = Lines(spans.starts[order], spans.ends[order])
     return shaped(block, in_order, found, steps=int((other & shut).sum()))
+
+
+def _problem(fields: Fields, number: int, *, cut: bool) -> tuple[str, RefusalCode]:
+    """What is wrong with a record that is none, or with a line behind all of them."""
+    if cut:
+        return "the log ends within this record", RefusalCode.CUT
+    if number >= len(fields.width):
+        return "no record begins here", RefusalCode.SHAPE
+    if not fields.closed[number]:
+        return "a quote of it is not closed", RefusalCode.SHAPE
+    (event,) = fields.of(np.array([number])).texts(0)
+    return f"field 1 (event): '{(event or '')[:_SHOWN]}' is none of lsb.acct", RefusalCode.VALUE
 
 
 def whole(data: bytes, header: Header) -> int:

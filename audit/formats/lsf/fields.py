@@ -91,9 +91,20 @@ class Fields(NamedTuple):
         around: Mask = (first == _QUOTE) & (last == _QUOTE) & (ends - starts >= 2)
         return around
 
+    def are(self, place: Offsets | int, field: bytes) -> Mask:
+        """Whether a field of each record stands there exactly so."""
+        starts, ends = self.spans(place)
+        wanted = np.frombuffer(field, dtype=np.uint8)
+        found = byte_at(self.data, starts[:, None] + np.arange(len(wanted)))
+        alike: Mask = (found == wanted).all(axis=1) & (ends - starts == len(wanted))
+        return alike
+
     def texts(self, place: Offsets | int) -> list[str | None]:
         """A field of each record as a text, None where it is empty or there is none."""
         starts, ends = self.spans(place)
+        lengths = ends - starts
+        if not ((lengths > 2) | (lengths > 0) & (byte_at(self.data, starts) != _QUOTE)).any():
+            return [None] * len(starts)
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         fields = [self.raw[start:end] for start, end in pairs]
         known = {field: unquoted(field) or None for field in set(fields)}

@@ -112,14 +112,11 @@ def _columns(fields: Fields, layout: Layout) -> pl.DataFrame:
         for name in ("userName", "queue", "projectName", "sla", "rsvId", "longRsvId")
     }
     charged = fields.texts(layout.place("chargedSAAP"))
-    given = [
-        allocation(slots or hosts)
-        for slots, hosts in zip(
-            fields.stretch(layout.slots, layout.slot_count),
-            fields.stretch(layout.hosts, layout.host_count),
-            strict=True,
-        )
-    ]
+    listed = fields.stretch(layout.slots, layout.slot_count)
+    if not all(listed):
+        hosts = fields.stretch(layout.hosts, layout.host_count)
+        listed = [slots or host for slots, host in zip(listed, hosts, strict=True)]
+    given = [allocation(hosts) for hosts in listed]
     required = fields.texts(layout.place("effectiveResReq"))
     processors = np.maximum(whole["numProcessors"], 1).tolist()
     asked_for = [
