@@ -17,6 +17,7 @@ import ingest
 import kernels
 import operators
 import policy_grid
+import reading
 import resource_equality
 import share_tree_history
 import simulation
@@ -58,6 +59,21 @@ def ingest_lines() -> list[Line]:
         )
         for dialect, got in measured.items()
         for name, kind in (("wall", "wall"), ("cpu", "CPU"))
+    ]
+
+
+def reading_lines() -> list[Line]:
+    measured = {dialect: reading.measured(dialect) for dialect in reading.DIALECTS}
+    return [
+        Line(
+            f"{dialect} read, {reading.RECORDS:,} records, CPU",
+            f"{got.per_second:,.0f}/s",
+            f"{got.per_second / got.ratio:,.0f}/s",
+            f"{got.ratio:.2f} × a bare split",
+            f"≥ {reading.GOAL}",
+            got.ratio >= reading.GOAL or got.per_second >= reading.PER_SECOND,
+        )
+        for dialect, got in measured.items()
     ]
 
 
@@ -224,6 +240,7 @@ def main() -> int:
     for measure in (
         kernel_lines,
         ingest_lines,
+        reading_lines,
         resource_equality_lines,
         usage_lines,
         share_tree_lines,
