@@ -50,6 +50,7 @@ for command in (
     analyst.refused,
     oneoff.verify,
     setup.doctor,
+    setup.pseudonym,
 ):
     app.command(command.__name__.replace("_", "-"))(command)
 app.add_typer(studies.experiment, name="experiment")

@@ -9,17 +9,21 @@ from typing import Annotated
 import typer
 
 from audit.cli.options import (
+    SITE,
     Associations,
+    ClusterName,
     Columns,
     ConfigFile,
     Partitions,
     Qos,
     Separator,
+    SiteConfig,
     SlurmConf,
     Zone,
+    configuration,
     reading,
 )
-from audit.cli.output import at_work, described, say, warn
+from audit.cli.output import at_work, described, say, show, warn
 from audit.errors import UsageError
 
 
@@ -62,6 +66,24 @@ def init(
     warn(fact.warning for fact in draft.facts if fact.warning)
     initial.save(output, initial.write(draft), force=force)
     print(output)
+
+
+def pseudonym(
+    config: SiteConfig = SITE,
+    user: Annotated[
+        list[str] | None, typer.Option(metavar="USER", help="A user's name; may be repeated.")
+    ] = None,
+    account: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT", help="The same for an account.")
+    ] = None,
+    cluster: ClusterName = None,
+) -> None:
+    """Tell what names become by the key of clusters.people, for config.toml and for inquiries."""
+    from audit.setup.doctor import pseudonyms
+
+    asked = [("user", name) for name in user or ()] + [("account", name) for name in account or ()]
+    for column, name, told in pseudonyms(configuration(config), config.parent, cluster, asked):
+        show(f"{column} {name}: {told}")
 
 
 def doctor(

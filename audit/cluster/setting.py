@@ -88,7 +88,7 @@ def configured(
         for partition in attempts["partition"].unique().sort().to_list()
     }
     strays = [name for name, pool in partition_pool.items() if pool == OTHERS]
-    facts: list[Fact] = []
+    facts = _people(cluster)
     pools: list[Pool] = []
     if strays and rest == OTHERS:
         listed = ", ".join("(none)" if name is None else name for name in strays)
@@ -120,6 +120,19 @@ def configured(
         tuple(facts),
         _warnings(facts, attempts, headers),
     )
+
+
+def _people(cluster: config.Cluster) -> list[Fact]:
+    """What a reader must know of the names."""
+    of, facts = cluster.people, list[Fact]()
+    if of.hidden:
+        facts.append(
+            Fact("names", f"pseudonyms of each {', '.join(of.hidden)}", "clusters.people.key_file")
+        )
+    if of.file is not None:
+        how = "whatever logs say" if of.replace else "where logs leave them out"
+        facts.append(Fact("accounts and groups", f"those of {of.file}, {how}", "clusters.people"))
+    return facts
 
 
 def _owner(partition: str | None, owner: Mapping[str, str], rest: str) -> str:

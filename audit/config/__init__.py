@@ -10,6 +10,7 @@ from audit.config.file import Config, load
 from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
+from audit.config.people import DIGITS, PREFIXES, People
 from audit.config.pools import Amounts, Pool, Step
 from audit.config.runs import Ingest, Retention, Service, is_loopback
 from audit.config.sections import in_bytes
@@ -17,7 +18,9 @@ from audit.config.sources import PLACEHOLDERS, Source
 from audit.config.usage import ByResource, Share, Usage, Weights
 
 __all__ = [
+    "DIGITS",
     "PLACEHOLDERS",
+    "PREFIXES",
     "Amounts",
     "Bound",
     "ByResource",
@@ -28,6 +31,7 @@ __all__ = [
     "Mail",
     "Metrics",
     "Output",
+    "People",
     "Pool",
     "Recipient",
     "Report",

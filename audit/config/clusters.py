@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from audit import periods
+from audit.config.people import People, faults
 from audit.config.pools import Pool
 from audit.config.sections import Fault, Section, refusal
 from audit.config.sources import Source
@@ -72,6 +73,7 @@ class Cluster(Section):
     pools: tuple[Pool, ...] = ()
     sources: tuple[Source, ...] = ()
     usage: Usage = Usage()
+    people: People = People()
 
     @field_validator("zone")
     @classmethod
@@ -96,10 +98,11 @@ class Cluster(Section):
 
     @model_validator(mode="after")
     def _pools_have_what_is_charged(self) -> Cluster:
-        faults = [
+        found = [
             *_faults_of_pools(self.usage, self.pools),
             *_faults_of_orders(self.usage, self.pools),
+            *faults(self.people, self.usage, self.pools),
         ]
-        if faults:
-            raise refusal("Cluster", faults)
+        if found:
+            raise refusal("Cluster", found)
         return self

@@ -11,7 +11,7 @@ import polars as pl
 
 from audit.errors import RefusedError, SeveralClustersError
 from audit.formats.dialects import Parsed
-from audit.ingest import files
+from audit.ingest import files, people
 from audit.ingest.logs import Opened, Unread, clusters, parsed_blocks
 from audit.ingest.naming import Named, Names, Naming, RenamedError
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_dates
@@ -127,7 +127,10 @@ def take_in_by_name(
                 taken = _take_in_all(con, left, names, now, progress)
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
-                ids = {identify(named.cluster, log): log.source.path for log in left}
+                people.check(con, named.cluster)
+                hidden = named.door is not None and named.door.hides  # then no text is kept
+                told = () if hidden else left
+                ids = {identify(named.cluster, log): log.source.path for log in told}
                 weigh_dates(con, named.cluster, ids, now)
                 return Intake(named, taken, kept_out)
         except RenamedError:
@@ -241,9 +244,11 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
             )
         names.used = True
         labels = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
+        refused = pl.concat([parsed.refusals, _strays(log, lost, named.called)])
+        if named.door is not None:
+            records, refused = named.door.records(records), named.door.refusals(refused)
         records = records.drop("cluster")
         insert(con, "records", records, {**labels, "attempt": 1, "superseded": False})
-        refused = pl.concat([parsed.refusals, _strays(log, lost, named.called)])
         insert(con, "refused", refused, {**labels, "file": file, "refused_at": now})
         counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
         counted["refused"] += len(refused)
@@ -251,9 +256,10 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         counted["elsewhere"] += elsewhere
         yield position
     names.used = True
-    cluster = names.now().cluster
+    cluster, _, _, door = names.now()
     input_id = identify(cluster, log)
     header = {
+        "people": door and door.fingerprint,
         "zone": log.header.zone,
         "capacity": dict(log.header.capacity),
         "entries": dict(log.header.entries),

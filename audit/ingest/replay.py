@@ -15,6 +15,8 @@ import polars as pl
 from audit.formats import dialects
 from audit.formats.dialects import Header
 from audit.formats.lines import Block
+from audit.ingest import people
+from audit.ingest.people import Door
 from audit.ingest.quarantine import count_refused, weigh_dates
 from audit.ingest.settling import settle
 from audit.model import RECORDS
@@ -41,6 +43,7 @@ def replay(
     code: str | None = None,
     file: str | None = None,
     mended: Mapping[Place, str] | None = None,
+    door: Door | None = None,
 ) -> Replayed:
     """Reads refused records of a cluster again, and takes in those that are good now.
 
@@ -51,8 +54,10 @@ def replay(
         code: only faults of this ``RefusalCode``.
         file: only of logs of this name.
         mended: texts to read in the place of those in the store; of these records alone.
+        door: what records pass on their way in.
 
     Raises:
+        ConfigError: they would not have the key that their log came through.
         StoreError: the store cannot be written. It is as it was before.
     """
     rows = queries.run(con, "refused_to_replay", cluster=cluster, code=code, file=file)
@@ -65,8 +70,11 @@ def replay(
         records = _read(row, row["text"] if mended is None else mended[place])
         if records is None:
             left += 1
-        else:
-            taken.append(records)
+            continue
+        came_through = json.loads(row["header"]).get("people")
+        goes_through = None if door is None else door.fingerprint
+        people.check_same(cluster, [came_through, goes_through])
+        taken.append(records if door is None else door.records(records))
     if taken:
         with transaction(con):
             _take_in(con, cluster, pl.concat(taken), now)

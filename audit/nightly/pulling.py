@@ -153,19 +153,23 @@ def _take(
     if not paths:
         return {}
     from audit.formats.dialects import Reading
+    from audit.ingest import people
     from audit.ingest.ingest import identify, take_in_by_name
     from audit.ingest.logs import Unread, open_each
     from audit.ingest.naming import called_by
 
     work.prepare()
+    door = people.door(cluster, work.folder)
     reading = Reading(source.columns, source.separator, cluster.zone)
     logs, unread = open_each(paths, source.dialect, reading, origin)
+    if door is not None:
+        unread = [door.unread(log) for log in unread]
 
     def naming(names: Sequence[str]) -> Named:
         from audit.ingest.naming import Named
 
         called = called_by(cluster.name, names, "clusters.name")
-        return Named(cluster.name, "config.toml", called)
+        return Named(cluster.name, "config.toml", called, door)
 
     limit = work.config.ingest.refused_limit
     try:

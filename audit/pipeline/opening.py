@@ -182,6 +182,12 @@ class Site:
         """
         named = name_of(self.logs, self.asked, names)
         self.configured = _configured_cluster(self.chosen, self.asked, named.called)
+        if self.configured is not None and self.configured.people != config.People():
+            raise UsageError(
+                f"cluster {self.configured.name!r} has clusters.people in config.toml, by "
+                "which people have other names or groups: 'fairaudit run' reads its logs; leave "
+                "--config out to read them as they are"
+            )
         if self.configured is not None and self.configured.name != named.cluster:
             return Named(self.configured.name, "the only one that is configured", named.called)
         return named

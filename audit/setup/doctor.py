@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +14,9 @@ from pathlib import Path
 from audit import config, periods, resources
 from audit.cluster import decayed, fairshare
 from audit.cluster.setting import Setting
-from audit.errors import AuditError, DeliveryError
+from audit.errors import AuditError, DeliveryError, UsageError
 from audit.formats import dialects
+from audit.ingest import people
 from audit.mail import transport
 from audit.nightly import sources
 from audit.pipeline import owners
@@ -157,6 +158,8 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
+    if (door := people.door(cluster, folder)) is not None:
+        parts.append("names become pseudonyms" if door.hides else "people.file is in order")
     for source in cluster.sources:
         if source.command is None:
             count = len(sources.files(source, folder))
@@ -204,3 +207,32 @@ def _published(path: Path) -> str:
     finally:
         con.close()
     return f"{attempts:,} attempts, every check passes"
+
+
+def pseudonyms(
+    settings: config.Config, folder: Path, cluster: str | None, asked: Sequence[tuple[str, str]]
+) -> list[tuple[str, str, str]]:
+    """Columns and names, and what they become.
+
+    Args:
+        settings: the configuration in force.
+        folder: what its paths are relative to.
+        cluster: by whose key; None takes the only cluster that has one.
+        asked: columns and names.
+
+    Raises:
+        UsageError: nothing is asked, no cluster has a key, or several have; a column keeps names.
+        ConfigError: the key cannot be read.
+    """
+    keyed = [of for of in settings.clusters if of.people.hidden and cluster in (None, of.name)]
+    if len(keyed) != 1:
+        listed = ", ".join(of.name for of in keyed) or "none"
+        raise UsageError(f"pseudonym: clusters with people.key_file: {listed}; choose (--cluster)")
+    (of,) = keyed
+    if not asked:
+        raise UsageError("pseudonym: whose? --user NAME, --account NAME")
+    if kept := sorted({column for column, _ in asked} - set(of.people.hidden)):
+        raise UsageError(f"pseudonym: names of each {kept[0]} are kept (people.pseudonyms)")
+    door = people.door(of, folder)
+    assert door is not None  # it has a key
+    return [(column, name, door.pseudonym(column, name)) for column, name in asked]

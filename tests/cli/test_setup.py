@@ -1,5 +1,6 @@
 """``init`` and ``doctor``."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,22 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     assert "cluster 'mine'" in run("doctor", "--config", "config.toml").stdout
     assert "computed mine 2001-09" in run("run").stdout
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
+
+
+def test_a_pseudonym_is_told_to_who_has_the_key(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "people.key", "k" * 32)
+    (tmp_path / "people.key").chmod(0o600)
+    config = '[[clusters]]\nname = "c"\n[clusters.people]\nkey_file = "people.key"\n'
+    write(tmp_path / "config.toml", config + 'pseudonyms = ["user"]\n')
+    told = run("pseudonym", "--user", "anna", "--user", "ben").stdout
+    assert re.fullmatch(r"user anna: u-[0-9a-f]{12}\nuser ben: u-[0-9a-f]{12}\n", told)
+    assert "names of each account are kept" in run("pseudonym", "--account", "x", check=2).stderr
+    assert "whose?" in run("pseudonym", check=2).stderr
+    assert "names become pseudonyms" in run("doctor", "--config", "config.toml").stdout
+    write(tmp_path / "config.toml", '[[clusters]]\nname = "c"\n')
+    assert "none; choose" in run("pseudonym", "--user", "anna", check=2).stderr
+    write(tmp_path / "config.toml", config)
+    write(tmp_path / "a.swf", busy(20))
+    refused = run("audit", "a.swf", "--config", "config.toml", "--no-pdf", check=2).stderr
+    assert "'fairaudit run' reads its logs" in refused
+    assert not (tmp_path / "fairaudit-out").exists()

@@ -6,8 +6,12 @@ import polars as pl
 import pytest
 
 from audit.cluster.identity import Identity
+from audit.config.people import is_pseudonym
+from audit.errors import ConfigError
 from audit.ingest.ingest import take_in, take_in_by_name
 from audit.ingest.logs import open_logs
+from audit.ingest.naming import Named
+from audit.ingest.people import Door
 from audit.ingest.replay import Replayed, accept, replay
 from audit.model import Period
 from audit.store import queries
@@ -116,4 +120,20 @@ def test_a_replayed_record_may_be_doubtful(con: Connection) -> None:
         99,
     ]
     assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_a_mended_text_passes_the_door_that_its_log_came_through(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "hidden")
+    door = Door(None, ("user",), b"k" * 32)
+    log = write(tmp_path / "a.swf", of_2026([*ordinary(20), "1 2 3"]))
+    named = Named("c", "the test", None, door)
+    take_in_by_name(con, open_logs([log]), lambda names: named)
+    for other in (None, Door(None, ("user",), b"j" * 32)):
+        with pytest.raises(ConfigError, match="everybody would be two people"):
+            replay(con, "c", 9, mended={place(con): GOOD}, door=other)
+    assert replay(con, "c", 9, mended={place(con): GOOD}, door=door) == Replayed(1, 0)
+    users = fetch(con, 'SELECT DISTINCT "user" FROM records')["user"].to_list()
+    assert users
+    assert all(is_pseudonym("user", user) for user in users)
     con.close()

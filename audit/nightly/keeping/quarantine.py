@@ -41,13 +41,22 @@ def replay(
         UsageError: there is no such cluster, or the file cannot be read.
         LockedError: a run is at work.
     """
-    from audit.ingest import replay
+    from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
 
+    doors = {of.name: people.door(of, folder) for of in config.clusters}
     texts = None if mended is None else _texts(mended)
     with _opened(config, folder, "refused --replay") as con:
         done = [
-            replay.replay(con, name, int(time.time()), code=code, file=file, mended=texts)
+            replay.replay(
+                con,
+                name,
+                int(time.time()),
+                code=code,
+                file=file,
+                mended=texts,
+                door=doors[name],
+            )
             for name in _named(config, cluster)
         ]
     return Replayed(sum(one.taken for one in done), sum(one.left for one in done))

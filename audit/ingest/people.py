@@ -1,0 +1,306 @@
+"""What happens to people in records before anything is stored: their groups, and pseudonyms.
+
+A *mapping file* says to which account and group (a department, say) a user belonged, and from when
+to when; a record gets those of its submit time. A *key* makes pseudonyms of names: HMAC-SHA256, the
+same for the same name in every run. Both happen at the one door through which records go in. With a
+key, refused lines go in without their text, and reasons without what they show of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+import io
+import os
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit import periods
+from audit.config import DIGITS, PREFIXES, Cluster
+from audit.errors import ConfigError, DialectError
+from audit.ingest.logs import Unread
+from audit.store import queries
+from audit.store.database import Connection
+
+_MAPPED: Final = ("account", "group")
+_COLUMNS: Final = ("user", *_MAPPED, "from", "to")
+_SHORTEST_KEY: Final = 16
+_LONGEST_KEY: Final = 10_000
+_MOST_FAULTS: Final = 20
+_WITHHELD: Final = "withheld: it may hold names (clusters.people)"
+
+
+class Row(NamedTuple):
+    """A line of a mapping file: where a user belonged, half-open; times are epoch s."""
+
+    line: int
+    user: str
+    account: str | None
+    group: str | None
+    from_time: int | None  # None: always before
+    to_time: int | None  # None: from then on
+
+
+class Door:
+    """What records of a cluster pass on their way in."""
+
+    def __init__(
+        self,
+        mapping: pl.DataFrame | None,
+        columns: Sequence[str] = (),
+        key: bytes | None = None,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """The door.
+
+        Args:
+            mapping: columns of ``Row``; None: there is no mapping file.
+            columns: in which names give way to pseudonyms.
+            key: by which.
+            replace: whether the mapping goes before what the log says, too.
+        """
+        self._mapping = mapping
+        self._columns = tuple(columns) if key is not None else ()
+        self._key = key
+        self._replace = replace
+        self._known: dict[tuple[str, str], str] = {}
+
+    @property
+    def hides(self) -> bool:
+        """Whether names give way to pseudonyms."""
+        return bool(self._columns)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Tells keys and columns apart, and tells nothing of either; None where names stay."""
+        if self._key is None or not self._columns:
+            return None
+        said = "\0".join(("fairaudit people", *self._columns))
+        return hmac.digest(self._key, said.encode(), "sha256").hex()[:16]
+
+    def records(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Records as they are stored; columns of ``model.RECORDS``."""
+        if self._mapping is not None:
+            records = _placed(records, self._mapping, replace=self._replace)
+        return records.with_columns(
+            records[column].replace_strict(self._pseudonyms(records, column))
+            for column in self._columns
+            if records[column].null_count() < records.height
+        )
+
+    def refusals(self, refusals: pl.DataFrame) -> pl.DataFrame:
+        """Refusals as they are stored; columns of ``model.REFUSALS``."""
+        if not self.hides:
+            return refusals
+        return refusals.with_columns(
+            reason=pl.format("damaged ({}); {}", "code", pl.lit(_WITHHELD)), text=pl.lit("")
+        )
+
+    def unread(self, log: Unread) -> Unread:
+        """What is said of a log that cannot be read, without its first line."""
+        if not self.hides or not isinstance(log.error, DialectError):
+            return log
+        said, shown, _ = str(log.error).partition(" It begins with")
+        return log._replace(error=type(log.error)(said)) if shown else log
+
+    def pseudonym(self, column: str, name: str) -> str:
+        """What a name becomes in a column; the same in every run, and for every cluster."""
+        if column not in self._columns or self._key is None or name == "":
+            return name
+        known = self._known.get((column, name))
+        if known is None:
+            said = f"{column}\0{name}".encode(errors="surrogatepass")
+            digest = hmac.digest(self._key, said, "sha256").hex()[:DIGITS]
+            known = self._known[column, name] = f"{PREFIXES[column]}-{digest}"
+        return known
+
+    def _pseudonyms(self, records: pl.DataFrame, column: str) -> dict[str | None, str | None]:
+        names = records[column].unique().to_list()
+        return {name: None if name is None else self.pseudonym(column, name) for name in names}
+
+
+def door(cluster: Cluster, folder: Path) -> Door | None:
+    """The door of a cluster; None where records go in as they are.
+
+    Args:
+        cluster: as it is configured.
+        folder: what its paths are relative to.
+
+    Raises:
+        ConfigError: the mapping file, or the key, cannot be used.
+    """
+    of = cluster.people
+    if of.file is None and of.key_file is None:
+        return None
+    key = None if of.key_file is None else _key(folder / of.key_file)
+    mapping = None
+    if of.file is not None:
+        mapping = _frame(read(folder / of.file, periods.zone(cluster.zone)))
+    return Door(mapping, of.hidden, key, replace=of.replace)
+
+
+def check(con: Connection, cluster: str) -> None:
+    """Checks that all that the store holds of a cluster went through doors of one key.
+
+    Raises:
+        ConfigError: the key, or the columns, changed.
+    """
+    found = queries.run(con, "fingerprints", cluster=cluster)["fingerprint"].to_list()
+    check_same(cluster, found)
+
+
+def check_same(cluster: str, found: Sequence[str | None]) -> None:
+    """Checks that there is at most one of these fingerprints; errors as ``check``."""
+    if len(set(found)) < 2:
+        return
+    how = (
+        "with another key or other columns"
+        if None not in found
+        else "as they were, and with pseudonyms"
+    )
+    raise ConfigError(
+        f"cluster {cluster!r}: its names would go into the store {how}, so that everybody would be "
+        "two people (clusters.people): put the key and columns back that it was begun with, or "
+        "begin a new store (output.state, output.database)"
+    )
+
+
+def read(path: Path, zone: ZoneInfo) -> list[Row]:
+    """A mapping file: CSV in UTF-8 with a header row.
+
+    Columns are ``user`` and ``account``, ``group`` or both, and, where wanted, ``from`` and ``to``:
+    days (2026-04-01) that begin in the cluster's zone, the first that counts and the first that
+    does not.
+
+    Args:
+        path: the file.
+        zone: of the cluster.
+
+    Raises:
+        ConfigError: it cannot be read, or lines are wrong: all of them are told, by file and line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.file)") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: holds a character that is not UTF-8 (people.file)") from error
+    lines = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip().lower() for name in next(lines, [])]
+    unknown = [name for name in header if name not in _COLUMNS]
+    if unknown or len(set(header)) < len(header) or "user" not in header:
+        raise ConfigError(
+            f"{path}:1: must name the columns user, account or group, and from and to where "
+            f"wanted; it is {','.join(header)!r}"
+        )
+    if not set(header) & set(_MAPPED):
+        raise ConfigError(f"{path}:1: says nothing of users: name a column account or group")
+    rows: list[Row] = []
+    wrong: list[str] = []
+    while True:
+        try:
+            fields = next(lines)
+            if any(field.strip() for field in fields):
+                rows.append(_row(lines.line_num, header, fields, zone))
+        except StopIteration:
+            break
+        except (ValueError, csv.Error) as error:
+            wrong.append(f"{path}:{lines.line_num}: {error}")
+    wrong += [f"{path}:{fault}" for fault in _overlaps(rows)]
+    if wrong:
+        more = f"\n  and {len(wrong) - _MOST_FAULTS} more" if len(wrong) > _MOST_FAULTS else ""
+        listed = "\n  ".join(wrong[:_MOST_FAULTS])
+        raise ConfigError(f"{path}: {len(wrong)} wrong (people.file):\n  {listed}{more}")
+    return rows
+
+
+def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo) -> Row:
+    """One line; ValueError says what is wrong with it."""
+    if len(fields) != len(header):
+        raise ValueError(f"has {len(fields)} fields, the header {len(header)}")
+    given = {name: field.strip() or None for name, field in zip(header, fields, strict=True)}
+    user = given["user"]
+    if user is None:
+        raise ValueError("has no user")
+    if given.get("account") is None and given.get("group") is None:
+        raise ValueError(f"says nothing of {user!r}: neither account nor group")
+    edges = []
+    for name in ("from", "to"):
+        text = given.get(name)
+        try:
+            day = None if text is None else date.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"{name} must be a day such as 2026-04-01, not {text!r}") from None
+        edges.append(None if day is None else periods.day_start(day, zone))
+    begin, end = edges
+    if begin is not None and end is not None and begin >= end:
+        raise ValueError("ends (to) before it begins (from)")
+    return Row(line, user, given.get("account"), given.get("group"), begin, end)
+
+
+def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
+    """Lines that say of one user and one instant what an earlier one says already."""
+    by_user: dict[str, list[Row]] = {}
+    for row in rows:
+        by_user.setdefault(row.user, []).append(row)
+    for user, of in by_user.items():
+        of.sort(key=lambda row: (row.from_time is not None, row.from_time or 0, row.line))
+        open_row = of[0]
+        for row in of[1:]:
+            if (
+                open_row.to_time is None
+                or row.from_time is None
+                or row.from_time < open_row.to_time
+            ):
+                first, second = sorted((open_row.line, row.line))
+                yield f"{second}: {user!r} belongs elsewhere in this time by line {first}"
+                continue
+            open_row = row
+
+
+def _frame(rows: Sequence[Row]) -> pl.DataFrame:
+    kinds = {"line": pl.Int64, "from_time": pl.Int64, "to_time": pl.Int64}
+    schema = {name: kinds.get(name, pl.String) for name in Row._fields}
+    return pl.DataFrame(rows, schema=schema, orient="row").drop("line")
+
+
+def _placed(records: pl.DataFrame, mapping: pl.DataFrame, *, replace: bool) -> pl.DataFrame:
+    """Records with the account and group of their user when they were submitted."""
+    instant = pl.coalesce("submit_time", "eligible_time", "start_time", "end_time")
+    begun = pl.col("from_time").is_null() | (instant >= pl.col("from_time"))
+    ended = pl.col("to_time").is_not_null() & (instant >= pl.col("to_time")).fill_null(value=True)
+    told = (
+        records.with_row_index("row")
+        .join(mapping, on="user", how="inner", suffix="_told")
+        .filter(begun & ~ended)
+        .select("row", *(f"{name}_told" for name in _MAPPED))
+    )
+    both = records.with_row_index("row").join(told, on="row", how="left", maintain_order="left")
+    return both.with_columns(
+        pl.coalesce(*((f"{name}_told", name) if replace else (name, f"{name}_told"))).alias(name)
+        for name in _MAPPED
+    ).select(records.columns)
+
+
+def _key(path: Path) -> bytes:
+    """The key in a file that others cannot read."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o007:
+                raise ConfigError(f"{path}: others can read the key: chmod o= (people.key_file)")
+            key = file.read(_LONGEST_KEY + 1).strip(b"\r\n")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror} (people.key_file)") from error
+    if not _SHORTEST_KEY <= len(key) <= _LONGEST_KEY:
+        raise ConfigError(
+            f"{path}: must hold {_SHORTEST_KEY} to {_LONGEST_KEY:,} bytes (people.key_file): "
+            "'openssl rand -hex 32' makes a key"
+        )
+    return hashlib.sha256(key).digest()
