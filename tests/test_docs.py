@@ -45,6 +45,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "experiment",
         "sql",
         "stuck",
+        "refused",
         "doctor",
         "pseudonym",
         "verify",

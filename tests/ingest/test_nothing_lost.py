@@ -1,0 +1,41 @@
+"""A bad line among a million: it is refused once, can be replayed, and all others are in."""
+
+from pathlib import Path
+
+from audit.ingest.ingest import take_in
+from audit.ingest.logs import open_logs
+from audit.ingest.replay import Replayed, replay
+from audit.store import queries
+from audit.store.database import fetch
+from tests import stores
+from tests.logs import line
+
+MILLION = 1_000_000
+
+
+def test_one_bad_line_in_a_million(tmp_path: Path) -> None:
+    log = tmp_path / "a.swf"
+    ordinary = line(0, submit=7).partition(" ")[2]
+    with log.open("w") as out:
+        for first in range(0, MILLION, 1_000):
+            out.writelines(f"{job} {ordinary}\n" for job in range(first, first + 1_000))
+    at = 654_321
+    bad = line("x" * len(str(at)), submit=7)
+    with log.open("r+") as out:  # the same length, so nothing else moves
+        offset = log.read_bytes().index(f"\n{at} ".encode()) + 1
+        out.seek(offset)
+        out.write(bad)
+    con = stores.new(tmp_path / "db")
+    (taken,) = take_in(con, "c", open_logs([log]))
+    assert (taken.records, taken.refused) == (MILLION, 1)
+    assert fetch(con, "SELECT count(*) FROM records").item() == MILLION - 1
+    (row,) = fetch(con, "SELECT * FROM refused").rows(named=True)
+    assert (row["line"], row["byte_offset"], row["text"]) == (at + 1, offset, bad)
+    mended = {(row["input_id"], offset): line(at, submit=7)}
+    assert replay(con, "c", 9, mended=mended) == Replayed(1, 0)
+    assert fetch(con, "SELECT count(*), sum(job_number) FROM records").row(0) == (
+        MILLION,
+        MILLION * (MILLION - 1) // 2,
+    )
+    assert queries.failed_checks(con) == {}
+    con.close()
