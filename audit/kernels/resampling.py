@@ -8,7 +8,7 @@ threads.
 import numpy as np
 
 from audit.kernels.arrays import CountTable, Floats, FloatTable, Ints, IntTable
-from audit.kernels.compiled import kernel
+from audit.kernels.compiled import inner, kernel
 
 
 @kernel
@@ -26,15 +26,48 @@ def count_draws(draws: IntTable, first: int, by_unit: CountTable) -> None:
 @kernel
 def weighted_sums(by_unit: CountTable, units: Ints, values: FloatTable, out: FloatTable) -> None:
     """Writes each resample's Σ weight · value over the given units, for each row of ``values``."""
-    for term in range(len(values)):
-        sums = out[term]
-        sums[:] = 0.0
-        for k in range(len(units)):
-            value = values[term, k]
-            if value != 0.0:
-                weights = by_unit[units[k]]
-                for resample in range(len(sums)):
-                    sums[resample] += weights[resample] * value
+    terms = len(values)
+    for first in range(0, terms - 3, 4):
+        add_four(by_unit, units, values, first, out)
+    for term in range(terms - terms % 4, terms):
+        add_one(by_unit, units, values[term], out[term])
+
+
+@inner
+def add_four(
+    by_unit: CountTable, units: Ints, values: FloatTable, first: int, out: FloatTable
+) -> None:
+    """The sums of four rows of ``values``, from ``first`` on: weights are read once for all."""
+    one, two = out[first], out[first + 1]
+    three, four = out[first + 2], out[first + 3]
+    one[:] = 0.0
+    two[:] = 0.0
+    three[:] = 0.0
+    four[:] = 0.0
+    for k in range(len(units)):
+        a, b = values[first, k], values[first + 1, k]
+        c, d = values[first + 2, k], values[first + 3, k]
+        if a == 0.0 and b == 0.0 and c == 0.0 and d == 0.0:
+            continue
+        weights = by_unit[units[k]]
+        for resample in range(len(weights)):
+            weight = float(weights[resample])
+            one[resample] += weight * a
+            two[resample] += weight * b
+            three[resample] += weight * c
+            four[resample] += weight * d
+
+
+@inner
+def add_one(by_unit: CountTable, units: Ints, values: Floats, sums: Floats) -> None:
+    """The sums of one row of values."""
+    sums[:] = 0.0
+    for k in range(len(units)):
+        value = values[k]
+        if value != 0.0:
+            weights = by_unit[units[k]]
+            for resample in range(len(sums)):
+                sums[resample] += weights[resample] * value
 
 
 def weighted_quantiles(

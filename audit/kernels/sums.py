@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from audit.kernels.arrays import Floats, Ints
+from audit.kernels.arrays import Floats, Ints, IntTable
 from audit.kernels.compiled import inner, kernel
 
 DIGITS: Final = 66
@@ -29,10 +29,24 @@ def add(high: Floats, low: Floats, index: int, value: float) -> None:
 
 
 @kernel
-def add_to_digits(bits: Ints, digits: Ints) -> bool:
+def add_ints(groups: Ints, values: Ints, out: Ints) -> None:
+    """Adds each value to the element of ``out`` that its group names."""
+    for k in range(len(groups)):
+        out[groups[k]] += values[k]
+
+
+@kernel
+def add_floats(groups: Ints, values: Floats, out: Floats) -> None:
+    """As ``add_ints``; each addition is rounded."""
+    for k in range(len(groups)):
+        out[groups[k]] += values[k]
+
+
+@kernel
+def add_to_digits(groups: Ints, bits: Ints, digits: IntTable) -> bool:
     """Adds doubles, given as their bits, to Σ digit_k · 2^(32 k − 1074); nothing is rounded.
 
-    Digits take carries when they are read: they may be negative, or beyond 32 bits. False, and
+    Each is added to the row of digits that its group names. Digits take carries when they are read: they may be negative, or beyond 32 bits. False, and
     digits that mean nothing, where one is infinite or NaN.
 
     Source: R. M. Neal, Fast Exact Summation Using Small and Large Superaccumulators (2015).
@@ -50,7 +64,8 @@ def add_to_digits(bits: Ints, digits: Ints) -> bool:
         low = (mantissa & _LOW) << shift
         high = (mantissa >> 32) << shift
         sign = -1 if bits[k] < 0 else 1
-        digits[at] += sign * (low & _LOW)
-        digits[at + 1] += sign * ((low >> 32) + (high & _LOW))
-        digits[at + 2] += sign * (high >> 32)
+        of_group = digits[groups[k]]
+        of_group[at] += sign * (low & _LOW)
+        of_group[at + 1] += sign * ((low >> 32) + (high & _LOW))
+        of_group[at + 2] += sign * (high >> 32)
     return True

@@ -36,23 +36,26 @@ def nearest_rank(ascending: NDArray[np.float64], thousandths: int) -> float | No
 
 
 _FEW: Final = 256
-"""Fewer values are added more quickly without digits."""
+"""Fewer values of a group are added more quickly without digits."""
 
 
 def exact_sum(values: NDArray[np.float64]) -> float:
     """The sum, rounded once: independent of the values' order."""
-    from audit.kernels import sums
-
-    if len(values) >= _FEW:
-        digits = np.zeros(sums.DIGITS, np.int64)
-        if sums.add_to_digits(np.ascontiguousarray(values, np.float64).view(np.int64), digits):
-            whole = sum(digit << 32 * k for k, digit in enumerate(digits.tolist()) if digit)
-            return whole / (1 << 1074)
-    return math.fsum(values.tolist())
+    return grouped_sums(np.zeros(len(values), np.int64), values, 1)[0]
 
 
 def grouped_sums(groups: NDArray[np.int64], values: NDArray[np.float64], count: int) -> list[float]:
     """``exact_sum`` of the values of each group 0, …, ``count`` − 1; 0 for an empty one."""
+    from audit.kernels import sums
+
+    if len(values) >= _FEW * count:
+        digits = np.zeros((count, sums.DIGITS), np.int64)
+        bits = np.ascontiguousarray(values, np.float64).view(np.int64)
+        if sums.add_to_digits(groups, bits, digits):
+            return [
+                sum(digit << 32 * k for k, digit in enumerate(of) if digit) / (1 << 1074)
+                for of in digits.tolist()
+            ]
     ordered = values[np.argsort(groups, kind="stable")]
     ends = [0, *np.cumsum(np.bincount(groups, minlength=count))[:count].tolist()]
-    return [exact_sum(ordered[begin:end]) for begin, end in itertools.pairwise(ends)]
+    return [math.fsum(ordered[begin:end].tolist()) for begin, end in itertools.pairwise(ends)]

@@ -17,12 +17,16 @@ def test_counts_draws(form: Form) -> None:
 
 
 @BOTH
-def test_weighted_sums(form: Form) -> None:
-    out = np.empty((2, 2))
+@given(st.data(), st.integers(0, 9))
+def test_weighted_sums(form: Form, data: st.DataObject, terms: int) -> None:
+    small = st.integers(-3, 3)
     by_unit = np.array([[2, 0], [0, 3], [1, 0]], np.uint16)
-    values = np.array([[10.0, 0.5], [0.0, -4.0]])
-    form(resampling.weighted_sums)(by_unit, np.array([0, 1]), values, out)
-    assert out.tolist() == [[20.0, 1.5], [0.0, -12.0]]
+    values = np.array(
+        [[data.draw(small) for _ in range(2)] for _ in range(terms)], np.float64
+    ).reshape(terms, 2)
+    out = np.full((terms, 2), np.nan)
+    form(resampling.weighted_sums)(by_unit, np.array([2, 1]), values, out)
+    assert out.tolist() == [[of[0], 3 * of[1]] for of in values.tolist()]
 
 
 @BOTH

@@ -44,7 +44,7 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
     ):
         counted = evaluated(attempts, terms, whose)
         for dimension, measures in measured.items():
-            for part in cut(counted, dimension, terms):
+            for part in cut(counted, dimension):
                 rows += [figure for measure in measures for figure in measure(part, resamples)]
     return rows
 
@@ -64,7 +64,7 @@ def of_anatomy(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]:
     shares = [Ratio(f"{name[:-2]}_share", name, "wait_s") for name in WAIT_PARTS]
     rows = []
     for dimension in ("all", *DIMENSIONS):
-        for part in cut(counted, dimension, terms):
+        for part in cut(counted, dimension):
             rows += part.ratios(shares, resamples)
             rows.append(part.total("idle_usable", "usable"))
     return rows
@@ -89,7 +89,7 @@ def of_fair_starts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: in
         figures = _fst_figures(fst)
         for dimension in _FST_DIMENSIONS:
             slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
-            for part in cut(counted, dimension, terms):
+            for part in cut(counted, dimension):
                 rows += part.ratios([*figures, *slowdowns], resamples)
     return rows
 
@@ -107,19 +107,17 @@ def of_forward_starts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]
     counted = evaluated(repeated(attempts), _FORWARD_TERMS, has_forward)
     rows = []
     for dimension in _FST_DIMENSIONS:
-        for part in cut(counted, dimension, _FORWARD_TERMS):
+        for part in cut(counted, dimension):
             rows += part.ratios(_FORWARD_FIGURES, resamples)
     return rows
 
 
 def _waits(part: Part, resamples: Resamples) -> list[Row]:
     quantiles = {"wait_median": MEDIAN, "wait_p90": P90, "wait_p99": P99}
-    waits = part.terms["wait_s"]
-    longest = float(waits.max()) if len(waits) else None
     return [
         *_mean_wait(part, resamples),
         *part.quantiles(quantiles, "wait_s", resamples),
-        part.row("wait_max", longest),
+        part.greatest("wait_max", "wait_s"),
     ]
 
 

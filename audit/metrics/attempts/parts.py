@@ -4,7 +4,7 @@ A figure of a part is a ratio of two sums over its attempts, or a quantile, with
 interval whose unit is the user (``uncertainty``).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.measures import unit_of
-from audit.metrics.quantiles import exact_sum, nearest_rank
+from audit.metrics.quantiles import grouped_sums, nearest_rank
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 
 Ints = NDArray[np.int64]
@@ -26,6 +26,8 @@ DIMENSIONS: Final = ("user", "account", "partition", "qos", "width_class", "hour
 
 HOURS: Final = 7 * 24
 """Of a week."""
+_ROOMY: Final = 4
+"""Cells have room for each user in each part while that takes so many times what attempts take."""
 
 
 class Row(NamedTuple):
@@ -69,15 +71,102 @@ class Ratio(NamedTuple):
     """None: that of the registry of measures."""
 
 
+class Evaluated(NamedTuple):
+    """What figures sum and rank of some attempts; one element of each array per attempt."""
+
+    terms: dict[str, Numbers]
+    units: Ints
+    """The number of each attempt's user."""
+    cut_along: pl.DataFrame
+    """``DIMENSIONS``, as ``coded`` gives them."""
+    ascending: dict[str, Ints]
+    """What sorts a term, for those for which it is known already."""
+
+    def order(self, term: str) -> Ints:
+        """What sorts a term, ascending."""
+        if term not in self.ascending:
+            self.ascending[term] = np.argsort(self.terms[term], kind="stable")
+        return self.ascending[term]
+
+
+class Cells:
+    """Attempts by part and user: a *cell* is what one user has in one part.
+
+    Sums are worked out for all cells at once, and only those that are asked for.
+    """
+
+    def __init__(self, of: Evaluated, codes: Ints, parts: int) -> None:
+        """Of attempts in parts numbered 0, …, ``parts`` − 1; ``codes`` says in which each is."""
+        self._of = of
+        self._codes = codes
+        self._users = max(int(of.units.max(initial=-1)) + 1, 1)
+        key = codes * self._users + of.units
+        self._room = parts * self._users
+        if self._room <= _ROOMY * (len(codes) + parts):
+            self._cell = key
+            found = np.flatnonzero(np.bincount(key, minlength=self._room))
+            self._kept: Ints | slice = found
+        else:  # most users are in few parts
+            found, self._cell = np.unique(key, return_inverse=True)
+            self._room = len(found)
+            self._kept = slice(None)
+        self._user = found % self._users
+        self._begin = np.searchsorted(found, np.arange(parts + 1) * self._users)
+        self.attempts: Ints = np.bincount(codes, minlength=parts)
+        """Of each part."""
+        self._sums: dict[str, Numbers] = {}
+        self._totals: dict[str, list[float]] = {}
+        self._placed: dict[str, Ints] = {}
+
+    def users(self, part: int) -> Ints:
+        """Who has attempts in a part, ascending."""
+        return self._user[self._begin[part] : self._begin[part + 1]]
+
+    def sums(self, part: int, term: str) -> Numbers:
+        """The sum of a term over the attempts of each of these."""
+        if term not in self._sums:
+            from audit.kernels import sums
+
+            values = self._of.terms[term]
+            out = np.zeros(self._room, values.dtype)
+            add = sums.add_ints if values.dtype == np.int64 else sums.add_floats
+            add(self._cell, values, out)
+            self._sums[term] = out[self._kept]
+        return self._sums[term][self._begin[part] : self._begin[part + 1]]
+
+    def total(self, part: int, term: str) -> float:
+        """The sum over all attempts of a part, rounded once."""
+        values = self._of.terms[term]
+        if values.dtype == np.int64:
+            return float(self.sums(part, term).sum())
+        if term not in self._totals:
+            self._totals[term] = grouped_sums(self._codes, values, len(self.attempts))
+        return self._totals[term][part]
+
+    def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
+        """The values of a term in a part, sorted, and whose each is."""
+        begin = int(self.attempts[:part].sum())
+        held = self._by_part(term)[begin : begin + int(self.attempts[part])]
+        return self._of.terms[term][held].astype(np.float64, copy=False), self._of.units[held]
+
+    def _by_part(self, term: str) -> Ints:
+        """What sorts attempts by part, and within it by a term."""
+        order = self._of.order(term)
+        if len(self.attempts) == 1:
+            return order
+        if term not in self._placed:
+            self._placed[term] = order[_order(self._codes[order])]
+        return self._placed[term]
+
+
+
 class Part(NamedTuple):
     """The attempts that a figure is of: all, or those of one dimension value."""
 
     dimension: str
     value: str | None
-    terms: dict[str, Numbers]
-    """What is summed, or ranked, by name; one element per attempt."""
-    units: Ints
-    """The number of each attempt's user."""
+    cells: Cells
+    number: int
 
     def row(
         self,
@@ -87,20 +176,20 @@ class Part(NamedTuple):
         unit: str | None = None,
     ) -> Row:
         """A row about this part; as :func:`row`."""
-        return row(metric, self.dimension, self.value, value, len(self.units), interval, unit)
+        attempts = int(self.cells.attempts[self.number])
+        return row(metric, self.dimension, self.value, value, attempts, interval, unit)
 
     def ratios(self, figures: Sequence[Ratio], resamples: Resamples) -> list[Row]:
         """Rows of ratios with their intervals; null for 0/0."""
         names = dict.fromkeys(name for one in figures for name in (one.above, one.below))
-        totals = {name: _total(self.terms[name]) for name in names}
-        present = np.flatnonzero(np.bincount(self.units))
+        totals = {name: self.cells.total(self.number, name) for name in names}
+        users = self.cells.users(self.number)
         by_user: dict[str, Floats] = {}
-        if len(present) > 1:  # else there is no interval
+        if len(users) > 1:  # else there is no interval
             for name in names:
-                sums = np.bincount(self.units, self.terms[name])
-                by_user[name] = sums[present].astype(np.float64, copy=False)
+                by_user[name] = self.cells.sums(self.number, name).astype(np.float64, copy=False)
         pairs = [(one.above, one.below) for one in figures]
-        intervals = resamples.ratios(present, by_user, pairs)
+        intervals = resamples.ratios(users, by_user, pairs)
         return [
             self.row(
                 one.metric,
@@ -113,13 +202,17 @@ class Part(NamedTuple):
 
     def total(self, metric: str, term: str) -> Row:
         """A row of a sum, which has no interval."""
-        return self.row(metric, _total(self.terms[term]))
+        return self.row(metric, self.cells.total(self.number, term))
+
+    def greatest(self, metric: str, term: str) -> Row:
+        """A row of the greatest value, which has no interval."""
+        values, _ = self.cells.ascending(self.number, term)
+        return self.row(metric, float(values[-1]) if len(values) else None)
 
     def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
         """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
-        order = np.argsort(self.terms[term], kind="stable")
-        values = self.terms[term][order].astype(np.float64)
-        intervals = resamples.quantiles(self.units[order], values, list(metrics.values()))
+        values, units = self.cells.ascending(self.number, term)
+        intervals = resamples.quantiles(units, values, list(metrics.values()))
         return [
             self.row(metric, nearest_rank(values, thousandths), interval)
             for (metric, thousandths), interval in zip(metrics.items(), intervals, strict=True)
@@ -155,51 +248,37 @@ def coded(numbered: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
     )
 
 
-def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> pl.DataFrame:
+def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr) -> Evaluated:
     """What ``cut`` needs of the attempts for which ``whose`` is true, and nothing else.
 
     Args:
         coded: what ``coded`` gave.
         terms: what parts sum, by name; int64 or float64, without nulls.
         whose: a condition.
-
-    Returns:
-        ``unit``, ``size``, ``DIMENSIONS`` and a column for each term.
     """
-    return coded.lazy().filter(whose).select("unit", "size", *DIMENSIONS, **terms).collect()
+    held = coded.lazy().filter(whose).select("unit", *DIMENSIONS, **terms).collect()
+    columns = {name: _numbers(held[name]) for name in terms}
+    return Evaluated(columns, held["unit"].to_numpy(), held.select(DIMENSIONS), {})
 
 
-def cut(evaluated: pl.DataFrame, dimension: str, terms: Iterable[str]) -> Iterator[Part]:
+def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
     """Cuts attempts along ``dimension``, in the order of its values; null first.
 
     Args:
         evaluated: what ``evaluated`` gave.
         dimension: ``all``, which is one part, also where it is empty; or one of ``DIMENSIONS``.
-        terms: what a part sums, by name.
     """
-    columns = {name: _numbers(evaluated[name]) for name in terms}
-    units = evaluated["unit"].to_numpy()
     if dimension == "all":
-        yield Part(dimension, None, columns, units)
+        nowhere = np.zeros(len(evaluated.units), np.int64)
+        yield Part(dimension, None, Cells(evaluated, nowhere, 1), 0)
         return
-    values = evaluated[dimension]
+    values = evaluated.cut_along[dimension]
     codes = (values.to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
     kind = values.dtype
     known = kind.categories if isinstance(kind, pl.Enum) else pl.Series(range(HOURS))
-    # within a class the narrow come first: sums of floats depend on the order, in their last bit
-    size = evaluated["size"].fill_null(-1).to_numpy() + 1
-    place = _order(size if dimension == "width_class" else codes)
-    begin = 0
-    for code, length in enumerate(np.bincount(codes, minlength=len(known) + 1).tolist()):
-        if length:
-            held = place[begin : begin + length]
-            yield Part(
-                dimension,
-                None if code == 0 else str(known[code - 1]),
-                {name: column[held] for name, column in columns.items()},
-                units[held],
-            )
-        begin += length
+    cells = Cells(evaluated, codes, len(known) + 1)
+    for code in np.flatnonzero(cells.attempts).tolist():
+        yield Part(dimension, None if code == 0 else str(known[code - 1]), cells, code)
 
 
 def _order(numbers: Ints) -> Ints:
@@ -215,13 +294,6 @@ def _numbers(column: pl.Series) -> Numbers:
         largest = max(int(values.max()), -int(values.min()))
         return values if largest * len(values) < 1 << 63 else values.astype(np.float64)
     return values
-
-
-def _total(values: Numbers) -> float:
-    """The sum, rounded once."""
-    if values.dtype == np.int64:
-        return float(values.sum())
-    return exact_sum(values.astype(np.float64, copy=False))
 
 
 def _hour_of_week(zone: ZoneInfo) -> pl.Expr:

@@ -185,6 +185,6 @@ def test_sums_of_whole_numbers_beyond_64_bits() -> None:
     huge = (1 << 62) + (1 << 40)
     terms = {"huge": pl.lit(huge, pl.Int64), "one": pl.lit(1, pl.Int64)}
     attempts = coded(number_users(held), UTC)
-    (part,) = cut(evaluated(attempts, terms, pl.lit(True)), "all", terms)
+    (part,) = cut(evaluated(attempts, terms, pl.lit(True)), "all")
     (row,) = part.ratios([Ratio("mean", "huge", "one", "1")], Resamples(2, 1, 100))
     assert (row.value, row.lower, row.upper) == (huge, huge, huge)
