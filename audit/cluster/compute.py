@@ -121,7 +121,8 @@ def _tables(
         yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
-        yield from _of_periods(jobs.drop(_WRITTEN), pool, setting, seeds, chosen, ranked, log)
+        jobs = jobs.drop(_WRITTEN)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log)
 
 
 def _of_periods(

@@ -12,7 +12,7 @@ from audit.config.sections import MemoryAmount, Section
 class Store(Section):
     """The database."""
 
-    memory_limit: MemoryAmount = "4GB"
+    memory_limit: MemoryAmount = "256MB"
 
 
 class Sql(Section):

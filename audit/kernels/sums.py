@@ -46,8 +46,9 @@ def add_floats(groups: Ints, values: Floats, out: Floats) -> None:
 def add_to_digits(groups: Ints, bits: Ints, digits: IntTable) -> bool:
     """Adds doubles, given as their bits, to Σ digit_k · 2^(32 k − 1074); nothing is rounded.
 
-    Each is added to the row of digits that its group names. Digits take carries when they are read: they may be negative, or beyond 32 bits. False, and
-    digits that mean nothing, where one is infinite or NaN.
+    Each is added to the row of digits that its group names. Digits take carries when they are
+    read: they may be negative, or beyond 32 bits. False, and digits that mean nothing, where one is
+    infinite or NaN.
 
     Source: R. M. Neal, Fast Exact Summation Using Small and Large Superaccumulators (2015).
     """

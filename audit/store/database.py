@@ -28,6 +28,9 @@ STORAGE_VERSION: Final = "v1.5.0"
 
 Connection = duckdb.DuckDBPyConnection
 
+_THREADS: Final = 2
+"""At most so many work on a store: each needs some 100 MB of what memory it may hold."""
+
 _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Extensions cannot be fetched where fairaudit runs; looking for them costs seconds each time.
     "autoinstall_known_extensions": False,
@@ -51,7 +54,7 @@ class MemoryLimitError(StoreError):
     """A statement needs more memory than the connection allows."""
 
 
-def open_store(path: Path, memory_limit: str = "4GB") -> Connection:
+def open_store(path: Path, memory_limit: str = "256MB") -> Connection:
     """Opens the database file at ``path`` for writing, creating it where there is none.
 
     Args:
@@ -62,7 +65,8 @@ def open_store(path: Path, memory_limit: str = "4GB") -> Connection:
         LockedError: another process has the file open.
         StoreError: the file is no database, or cannot be written.
     """
-    con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit})
+    threads = min(_THREADS, len(os.sched_getaffinity(0)))
+    con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit, "threads": threads})
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
         attach(con, path, "store")

@@ -126,32 +126,33 @@ def _of_decisions(subjects: pl.DataFrame, tolerance_s: int) -> list[_Figure]:
     if "decision" not in subjects.columns:
         return []
     over = pl.col("decision") == Decision.OVER_CAPACITY
-    judged = subjects.filter(pl.col("decision").is_not_null() & ~over)
-    waited = judged.filter(pl.col("wait_s") > tolerance_s)
-    return [
-        ("decided", float(judged.height)),
-        ("decided_over_capacity", float(subjects.select(over.sum()).item())),
-        ("foreseen_share", _share(judged, pl.col("decision") != Decision.UNFORESEEN)),
-        ("on_time_share", _share(judged, pl.col("decision") == Decision.ON_TIME)),
-        ("waited_foreseen_share", _share(waited, pl.col("decision") != Decision.UNFORESEEN)),
-        ("agreement", _share(waited, pl.col("decision") == Decision.ON_TIME)),
-        ("unexplained_wait_share", _unexplained(judged)),
-    ]
+    judged = pl.col("decision").is_not_null() & ~over
+    waited = judged & (pl.col("wait_s") > tolerance_s)
+    foreseen = pl.col("decision") != Decision.UNFORESEEN
+    on_time = pl.col("decision") == Decision.ON_TIME
+    told = {
+        "decided": judged.sum().cast(pl.Float64),
+        "decided_over_capacity": over.sum().cast(pl.Float64),
+        "foreseen_share": foreseen.filter(judged).mean(),
+        "on_time_share": on_time.filter(judged).mean(),
+        "waited_foreseen_share": foreseen.filter(waited).mean(),
+        "agreement": on_time.filter(waited).mean(),
+    }
+    figures: list[_Figure] = list(subjects.select(**told).row(0, named=True).items())
+    return [*figures, ("unexplained_wait_share", _unexplained(subjects, judged))]
 
 
-def _share(attempts: pl.DataFrame, condition: pl.Expr) -> float | None:
-    """The share of attempts of which a condition holds; null where there is none."""
-    return attempts.select(condition.mean()).item() if attempts.height else None
-
-
-def _unexplained(judged: pl.DataFrame) -> float | None:
+def _unexplained(subjects: pl.DataFrame, judged: pl.Expr) -> float | None:
     """The share of all waiting that neither the policy nor a known cause explains."""
-    if "idle_because" not in judged.columns:
+    if "idle_because" not in subjects.columns:
         return None
-    apart = judged.filter(pl.col("idle_s").is_not_null())
-    room = pl.col("kept_s").filter(pl.col("decision") == Decision.UNFORESEEN).sum()
-    idle = pl.col("idle_s").filter(pl.col("idle_because") == IdleBecause.UNEXPLAINED).sum()
-    unexplained, waited = apart.select(room + idle, pl.col("wait_s").sum()).row(0)
+    apart = judged & pl.col("idle_s").is_not_null()
+    kept = apart & (pl.col("decision") == Decision.UNFORESEEN)
+    idle = apart & (pl.col("idle_because") == IdleBecause.UNEXPLAINED)
+    unexplained, waited = subjects.select(
+        pl.col("kept_s").filter(kept).sum() + pl.col("idle_s").filter(idle).sum(),
+        pl.col("wait_s").filter(apart).sum(),
+    ).row(0)
     return unexplained / waited if waited else None
 
 

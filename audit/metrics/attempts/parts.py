@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.attempts.population import only
 from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import grouped_sums, nearest_rank
 from audit.metrics.uncertainty import NONE, Interval, Resamples
@@ -128,10 +129,14 @@ class Cells:
             from audit.kernels import sums
 
             values = self._of.terms[term]
-            out = np.zeros(self._room, values.dtype)
-            add = sums.add_ints if values.dtype == np.int64 else sums.add_floats
-            add(self._cell, values, out)
-            self._sums[term] = out[self._kept]
+            if values.dtype == np.int64:
+                whole = np.zeros(self._room, np.int64)
+                sums.add_ints(self._cell, values.astype(np.int64, copy=False), whole)
+                self._sums[term] = whole[self._kept]
+            else:
+                rounded = np.zeros(self._room)
+                sums.add_floats(self._cell, values.astype(np.float64, copy=False), rounded)
+                self._sums[term] = rounded[self._kept]
         return self._sums[term][self._begin[part] : self._begin[part + 1]]
 
     def total(self, part: int, term: str) -> float:
@@ -140,7 +145,8 @@ class Cells:
         if values.dtype == np.int64:
             return float(self.sums(part, term).sum())
         if term not in self._totals:
-            self._totals[term] = grouped_sums(self._codes, values, len(self.attempts))
+            numbers = values.astype(np.float64, copy=False)
+            self._totals[term] = grouped_sums(self._codes, numbers, len(self.attempts))
         return self._totals[term][part]
 
     def ascending(self, part: int, term: str) -> tuple[Floats, Ints]:
@@ -157,7 +163,6 @@ class Cells:
         if term not in self._placed:
             self._placed[term] = order[_order(self._codes[order])]
         return self._placed[term]
-
 
 
 class Part(NamedTuple):
@@ -256,7 +261,7 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
         terms: what parts sum, by name; int64 or float64, without nulls.
         whose: a condition.
     """
-    held = coded.lazy().filter(whose).select("unit", *DIMENSIONS, **terms).collect()
+    held = only(coded, whose).select("unit", *DIMENSIONS, **terms)
     columns = {name: _numbers(held[name]) for name in terms}
     return Evaluated(columns, held["unit"].to_numpy(), held.select(DIMENSIONS), {})
 

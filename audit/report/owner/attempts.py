@@ -7,9 +7,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from audit.metrics.attempts.peers.waits import READ, WALLTIMES, Alike, walltime_class
-from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.population import only, ordered
 from audit.metrics.choices import hour_classes
 from audit.metrics.course import SUMS
 from audit.model import Period, Standing
@@ -34,8 +35,7 @@ class Everybody:
     @cached_property
     def subjects(self) -> pl.DataFrame:
         """All attempts that ended in the period, whose waits are known; ``_COMPARED`` of them."""
-        held = self.attempts.lazy().filter(_ENDED & _inside(self.period))
-        return held.select(_COMPARED).collect()
+        return only(self.attempts, _ENDED & _inside(self.period)).select(_COMPARED)
 
     def means(self, kind: str) -> pl.DataFrame:
         """The mean wait of each user, or account, with enough attempts: ``kind``, wait_s, users."""
@@ -58,18 +58,21 @@ class Everybody:
         """The subjects whose width and walltime are known, by what who submits can choose.
 
         Columns user, account, arrival_time, wait_s, occupancy_s, and width, walltime and hours, the
-        classes that they are in; ``zone`` is the cluster's.
+        classes that they are in; names as categories, by wait. ``zone`` is the cluster's.
         """
         if zone.key not in self._classed:
-            held = self.subjects.filter(
-                pl.col("width_class").is_not_null(), pl.col("walltime_s").is_not_null()
-            )
-            self._classed[zone.key] = held.select(
+            known = pl.col("width_class").is_not_null() & pl.col("walltime_s").is_not_null()
+            held = only(self.subjects, known)
+            classed = held.select(
                 *("user", "account", "arrival_time", "wait_s", "occupancy_s"),
                 width="width_class",
                 walltime=pl.Series(WALLTIMES).gather(walltime_class(held["walltime_s"])),
                 hours=hour_classes(held["arrival_time"], zone),
             )
+            # looked through for every owner: numbers are compared sooner than names, and what is
+            # in order need not be sorted
+            numbered = classed.with_columns(cs.string().cast(pl.Categorical))
+            self._classed[zone.key] = numbered.sort("wait_s")
         return self._classed[zone.key]
 
     @cached_property
@@ -81,13 +84,7 @@ class Everybody:
         """The attempts that are anybody's peers, or have any, by arrival."""
         known = pl.col("wait_room_s").is_not_null() & pl.col("user").is_not_null()
         columns = dict.fromkeys((*READ, "account", "job_id", "attempt"))
-        return (
-            self.attempts.lazy()
-            .filter(known)
-            .select(*columns)
-            .collect()
-            .pipe(ordered, "arrival_time")
-        )
+        return ordered(only(self.attempts, known).select(*columns), "arrival_time")
 
     @cached_property
     def alike(self) -> Alike:

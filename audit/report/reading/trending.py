@@ -18,7 +18,15 @@ POINTS = 24
 """A trend has at most so many points."""
 _SEED = 0
 """Of the bootstrap: the same users give the same intervals, whatever else is drawn."""
-_UNITS = ("day", "week", "month", "quarter", "year")
+_DAY_S = 86_400
+_UNITS = {
+    "day": _DAY_S + 3_600,
+    "week": 8 * _DAY_S,
+    "month": 32 * _DAY_S,
+    "quarter": 93 * _DAY_S,
+    "year": 367 * _DAY_S,
+}
+"""What a stretch may be, and longer than which none is, s."""
 
 
 def trends(
@@ -114,7 +122,10 @@ def trend_of(
 
 
 def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
-    for unit in _UNITS:
+    lasts_s = _length(period)
+    for unit, at_most_s in _UNITS.items():
+        if lasts_s > (POINTS + 1) * at_most_s and unit != "year":
+            continue  # of too many nobody needs the names
         found = covering(unit, period.from_time, period.to_time, in_zone)
         if len(found) <= POINTS:
             break

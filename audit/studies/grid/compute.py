@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import width
-from audit.metrics.attempts.parts import Ratio, coded, cut, number_users
+from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
@@ -213,12 +213,11 @@ def figures(grid: Grid) -> pl.DataFrame:
     ratios = [Ratio(METRICS[name], name, "one", UNITS[name]) for name in (*UNFAIRNESS, WAIT)]
     rows: list[Sequence[object]] = []
     for point, values in grid.values.items():
-        attempts = numbered.with_columns(
-            pl.lit(1, pl.Int64).alias("one"),
-            *(pl.Series(name, column) for name, column in values.items()),
-        )
+        attempts = numbered.with_columns(pl.Series(name, of) for name, of in values.items())
+        terms = {"one": pl.lit(1, pl.Int64), **{name: pl.col(name) for name in values}}
+        counted = evaluated(attempts, terms, pl.lit(True))
         for dimension in ("all", "width_class"):
-            for part in cut(attempts, dimension, ("one", *values)):
+            for part in cut(counted, dimension):
                 rows += [
                     (grid.part.pool.name, point.name, *row)
                     for row in part.ratios(ratios, grid.resamples)

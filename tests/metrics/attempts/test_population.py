@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.attempts import population
 from audit.metrics.attempts.population import (
     around,
     describe,
@@ -14,6 +15,7 @@ from audit.metrics.attempts.population import (
     in_period,
     occupied,
     only,
+    ordered,
 )
 from audit.model import DESCRIBED, Period, Pool, Resource
 from tests.naive import attempts as naive
@@ -21,6 +23,19 @@ from tests.strategies import EPOCH, frame, workloads
 from tests.strategies import ended as record
 
 POOL = Pool("main", Resource.cpus, 100)
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.integers(0, 2), st.integers(0, 2)), max_size=9),
+    st.integers(1, 4),
+)
+def test_order_is_seen_across_pieces(rows: list[tuple[int | None, int]], at_once: int) -> None:
+    frame = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row")
+    sorted_ = frame.sort("a", "b", maintain_order=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(population, "_AT_ONCE", at_once)
+        assert ordered(frame, "a", "b").equals(sorted_)
+        assert ordered(sorted_, "a", "b") is sorted_
 
 
 @given(workloads(), st.sampled_from([1, 10]))

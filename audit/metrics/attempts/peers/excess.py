@@ -33,7 +33,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
-from audit.metrics.attempts.population import ended, in_period, ordered
+from audit.metrics.attempts.population import ended, in_period, only, ordered
 from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
 from audit.model import SEQUENCE, Period, Standing
 
@@ -101,6 +101,7 @@ def of_peers(
     days = 1 + max(int(each["day"].max() or 0) for each in compared.values())  # type: ignore[arg-type]
     everyone = {kind: dict(_by_owner(each, kind)) for kind, each in compared.items()}
     alone = {kind: dict(_by_owner(each.filter("alone"), kind)) for kind, each in compared.items()}
+    del compared  # before anything is drawn
     rows = []
     drawn = Resamples(days, seed, resamples)
     for kind in KINDS:
@@ -137,18 +138,20 @@ def by_yekutieli(p: Sequence[float], level: float = LEVEL) -> list[bool]:
 
 
 def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInfo) -> pl.DataFrame:
-    """Those that ended in the period and have peers; with ``day`` and ``alone``, by arrival."""
+    """Those that ended in the period and have peers: their waits, ``day`` and ``alone``."""
     gone = (
         pl.when(pl.col("standing").is_in([Standing.RUNNING.value, Standing.PENDING.value]))
         .then(pl.lit(np.iinfo(np.int64).max))
         .otherwise(pl.coalesce("end_time", "arrival_time"))
     )
-    owned = with_peers.select(
+    read = with_peers.select(
         *("standing", "arrival_time", "start_time", "submit_time", "end_time", "wait_s"),
         *("peer_wait_s", kind, *SEQUENCE),
-    ).filter(pl.col(kind).is_not_null(), pl.coalesce("arrival_time", "start_time").is_not_null())
+    )
+    came = pl.coalesce("arrival_time", "start_time")
+    owned = only(read, pl.col(kind).is_not_null() & came.is_not_null())
     marked = (
-        owned.with_columns(arrival_time=pl.coalesce("arrival_time", "start_time"), gone=gone)
+        owned.with_columns(arrival_time=came, gone=gone)
         .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
         .with_columns(before=pl.col("gone").cum_max().shift(1).over(kind))
         .with_columns(alone=(pl.col("before") <= pl.col("arrival_time")).fill_null(True))
@@ -160,9 +163,9 @@ def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInf
         .dt.date()
         .cast(pl.Int64)
     )
-    held = ended(in_period(marked, period)).filter(pl.col("peer_wait_s").is_not_null())
+    held = only(ended(in_period(marked, period)), pl.col("peer_wait_s").is_not_null())
     origin = in_period(with_peers, period).select(local.min()).item()
-    return held.with_columns(day=local - origin)
+    return held.select(kind, "wait_s", "peer_wait_s", "alone", day=local - origin)
 
 
 def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
