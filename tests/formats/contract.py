@@ -305,7 +305,7 @@ def nothing_is_too_odd_to_be_read(case: Case) -> None:
     """A fuzz target: near a good log, whatever the bytes, each record is accounted for."""
     edits = st.tuples(st.integers(0, len(case.sample)), st.integers(0, 12), st.binary(max_size=8))
 
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(st.lists(edits, max_size=4))
     def check(made: list[tuple[int, int, bytes]]) -> None:
         data = case.sample

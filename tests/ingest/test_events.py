@@ -108,6 +108,10 @@ STORIES: dict[str, tuple[list[str], list[tuple[object, ...]]]] = {
         [started(150), started(250), ended(250, 300)],
         [(1, "COMPLETED", 100, 250, 300)],
     ),
+    "ends that contradict each other": (
+        [ended(150, 220), ended(150, 200, Exit_status=1)],
+        [(1, "COMPLETED", 100, 150, 220)],
+    ),
     "an id that is given again": (
         [ended(150, 200), ended(900 * DAY + 50, 900 * DAY + 90, submit=900 * DAY)],
         [

@@ -23,10 +23,11 @@ Flags = npt.NDArray[np.bool_]
 _BREAK: Final = 0x1F
 """Stands between the values of a line while they are a table."""
 _MARK, _SIGN = 1, 2
-_ROLES: Final = np.zeros(256, dtype=np.uint8)
+_ROLES: Final = bytes(
+    _MARK if byte in (ord(" "), NEWLINE, _BREAK) else _SIGN * (byte == ord("="))
+    for byte in range(256)
+)
 """Of each byte: whether it ends a value, or a key."""
-_ROLES[[ord(" "), NEWLINE, _BREAK]] = _MARK
-_ROLES[ord("=")] = _SIGN
 _HEAD_LENGTH: Final = 19
 _TAIL: Final = 8
 """Bytes of a key, the last, by which it is found."""
@@ -86,7 +87,7 @@ def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> 
     if not len(messages):
         return pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
     data = np.frombuffer(raw, dtype=np.uint8)
-    starts, sizes, odd = _places(data, lines, messages, keys)
+    starts, sizes, odd = _places(raw, lines, messages, keys)
     odd |= _undecodable(raw, lines)
     sizes[odd] = 0
     found = _table(data, starts, sizes, keys)
@@ -120,19 +121,21 @@ def _each(texts: Iterable[bytes]) -> Iterable[dict[str, str]]:
 
 
 def _places(
-    data: Bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
+    raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]
 ) -> tuple[Offsets, Offsets, Flags]:
     """Where the value of each key begins in each line, how long it is, and which lines are odd."""
-    roles = _ROLES[data]
-    marks = roles == _MARK
-    marks[messages - 1] = True
-    marks[lines.ends[lines.ends < len(data)]] = True
-    stops = np.append(np.flatnonzero(marks), len(data))
-    signs = np.flatnonzero(roles == _SIGN)
-    line = np.searchsorted(lines.starts, signs, side="right") - 1
-    inside = (signs >= messages[line]) & (signs < lines.ends[line])
-    signs, line = signs[inside], line[inside]
-    behind = np.searchsorted(stops, signs)
+    data = np.frombuffer(raw, dtype=np.uint8)
+    roles = np.frombuffer(bytearray(raw.translate(_ROLES)), dtype=np.uint8)
+    roles[messages - 1] = _MARK
+    roles[lines.ends[lines.ends < len(raw)]] = _MARK
+    places = np.flatnonzero(roles)
+    marks = roles[places] == _MARK
+    stops = np.append(places[marks], len(raw))
+    signs, behind = places[~marks], np.cumsum(marks)[~marks]  # the next stop of each sign
+    low, high = np.searchsorted(signs, messages), np.searchsorted(signs, lines.ends)
+    line = np.repeat(np.arange(len(messages)), high - low)
+    inside = np.arange(len(line)) + np.repeat(low - np.cumsum(high - low) + high - low, high - low)
+    signs, behind = signs[inside], behind[inside]
     first = np.ones(len(signs), dtype=np.bool_)  # of those in one piece between two blanks
     first[1:] = behind[1:] != behind[:-1]
     signs, line, behind = signs[first], line[first], behind[first]
@@ -208,14 +211,18 @@ def _table(data: Bytes, starts: Offsets, sizes: Offsets, names: Sequence[str]) -
     if height == 0:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
     flat, lengths = starts.ravel(), sizes.ravel()
+    total = int(lengths.sum())
     before = np.cumsum(lengths) - lengths
     gaps = np.arange(height * width)
-    text = np.empty(int(lengths.sum()) + height * width, dtype=np.uint8)
-    ends = before + gaps + lengths
-    text[ends] = _BREAK
-    text[ends[width - 1 :: width]] = NEWLINE
-    places = np.arange(int(lengths.sum()))
-    text[places + np.repeat(gaps, lengths)] = data[places + np.repeat(flat - before, lengths)]
+    text = np.full(total + height * width, _BREAK, dtype=np.uint8)
+    text[(before + gaps + lengths)[width - 1 :: width]] = NEWLINE
+    filled = lengths > 0
+    each, before, size = flat[filled], before[filled], lengths[filled]
+    places = np.arange(total)
+    source = np.repeat(each - before, size)
+    source += places
+    places += np.repeat(gaps[filled], size)
+    text[places] = data[source]
     return pl.read_csv(
         text.tobytes(),
         separator=chr(_BREAK),

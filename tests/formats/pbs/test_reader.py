@@ -122,6 +122,7 @@ def test_states(message: str, state: str | None) -> None:
     ("message", "expected"),
     [
         ('account="a b" project=p', {"account": "a b"}),
+        ('account="phys" project=p', {"account": "phys"}),
         ("project=p", {"account": "p"}),
         ("project=_pbs_project_default", {"account": None}),
         ("""jobname='say "start=9 end=9"' group=g""", {"group": "g", "start_time": 200}),
@@ -142,6 +143,8 @@ def test_states(message: str, state: str | None) -> None:
         ("Resource_List.walltime=unlimited", {"walltime_s": None}),
         ("Resource_List.ncpus=many", {"cpus": None, "gpus": None}),
         ("user=ben", {"user": "ben"}),
+        ("Resource_Lost.walltime=5 Resource_List.walltime=9", {"walltime_s": 9}),
+        ("Resource_List.walltime=9 Resource_Lost.walltime=5", {"walltime_s": 9}),
         ("xuser=ben Xctime=5", {"user": "ana", "submit_time": 100}),
     ],
 )
