@@ -90,7 +90,12 @@ def values(raw: bytes, lines: Lines, messages: Offsets, keys: Sequence[str]) -> 
     starts, sizes, odd = _places(raw, lines, messages, keys)
     odd |= _undecodable(raw, lines)
     sizes[odd] = 0
-    found = _table(data, starts, sizes, keys)
+    told = np.asarray(sizes.any(axis=0))
+    told[:2] = True  # a table of one column could not hold what is empty
+    names = [key for key, holds in zip(keys, told, strict=True) if holds]
+    found = _table(data, starts[:, told], sizes[:, told], names)
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(messages))
+    found = found.with_columns(nothing.alias(key) for key in keys if key not in names).select(keys)
     if not odd.any():
         return found
     numbers = np.flatnonzero(odd)
@@ -128,7 +133,7 @@ def _places(
     roles = np.frombuffer(bytearray(raw.translate(_ROLES)), dtype=np.uint8)
     roles[messages - 1] = _MARK
     roles[lines.ends[lines.ends < len(raw)]] = _MARK
-    places = np.flatnonzero(roles)
+    places = np.flatnonzero(roles != 0)
     marks = roles[places] == _MARK
     stops = np.append(places[marks], len(raw))
     signs, behind = places[~marks], np.cumsum(marks)[~marks]  # the next stop of each sign
@@ -156,7 +161,7 @@ def _places(
     opens = (data[openers] == ord('"')) | (data[openers] == ord("'"))
     lasts = data[np.maximum(stops[behind] - 1, 0)]
     odd[line[opens & ~known & ((lasts != data[openers]) | (stops[behind] - signs == 2))]] = True
-    breaks = np.flatnonzero(data == _BREAK)
+    breaks = np.flatnonzero(data == _BREAK) if bytes([_BREAK]) in raw else places[:0]
     odd[np.searchsorted(lines.starts, breaks, side="right") - 1] = True
     return starts, sizes, odd
 
@@ -208,7 +213,7 @@ def _undecodable(raw: bytes, lines: Lines) -> Flags:
 def _table(data: Bytes, starts: Offsets, sizes: Offsets, names: Sequence[str]) -> pl.DataFrame:
     """Stretches of ``data``, a row each line and a column each name; null where empty."""
     height, width = starts.shape
-    if height == 0:
+    if height * width == 0:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
     flat, lengths = starts.ravel(), sizes.ravel()
     total = int(lengths.sum())
