@@ -4,8 +4,9 @@ import hashlib
 import hmac
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,13 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import config, periods
+from audit.config.people import is_pseudonym
 from audit.errors import ConfigError, DialectError, LogError
 from audit.ingest import people
-from audit.ingest.logs import Unread
+from audit.ingest.ingest import take_in_by_name
+from audit.ingest.logs import Unread, open_logs
+from audit.ingest.naming import Named
 from audit.ingest.people import Door
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run
 from audit.store import database
+from tests import stores
+from tests.ingest.test_quarantine import odd, of_2026, ordinary
 from tests.logs import write
 from tests.nightly.test_run import NOW, month, site
 
@@ -255,3 +261,20 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
         assert said in str(failure)
     (tmp_path / "people.key").write_bytes(KEY)
     assert run(settings, tmp_path, NOW).read == ["2.swf: 3 records, 0 refused"]
+
+
+def called(named: Named, _names: Sequence[str]) -> Named:
+    return named
+
+
+def test_a_doubtful_record_waits_without_its_text(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "db")
+    log = write(tmp_path / "a.swf", of_2026([*ordinary(40), odd(98, 2059)]))
+    for name, door in (("plain", None), ("hidden", Door(None, ("user",), KEY))):
+        take_in_by_name(con, open_logs([log]), partial(called, Named(name, "me", None, door)))
+        ((text, user),) = database.rows(
+            con, f'SELECT text, "user" FROM doubtful WHERE cluster = {database.quote_text(name)}'
+        )
+        assert (text is None) == (door is not None)
+        assert is_pseudonym("user", user) == (door is not None)
+    con.close()
