@@ -18,7 +18,8 @@ from audit.formats.shaping import shaped
 from audit.model import RefusalCode
 
 _PLACES: Final = {key: place for place, key in enumerate(KEYS)}
-_NOTHING: Final = ("undefined", "error")
+NOTHING: Final = ("undefined", "error")
+"""Words for a value that is none."""
 
 Texts = tuple[str | None, ...]
 
@@ -66,7 +67,7 @@ def _text(value: Any) -> str | None:
 def defined(expression: str) -> str | None:
     """An expression without blanks around it; None where it is the word for nothing."""
     bare = expression.strip()
-    return None if bare.lower() in _NOTHING else bare
+    return None if bare.lower() in NOTHING else bare
 
 
 class Found:

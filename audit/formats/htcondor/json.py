@@ -25,6 +25,7 @@ _MARKS: Final = (
     re.compile(rb'(?i)"(?:ProcId|QDate|GlobalJobId)"\s*:\s*["\d]'),
 )
 _PARTED: Final = re.compile(rb"\s*(?:,\s*|\n\s*)\{")
+_SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
 _TRIES: Final = 8
@@ -40,19 +41,26 @@ def recognises(head: bytes) -> bool:
 
 def header(head: bytes, reading: Reading) -> Header:
     """How ads are parted (entry ``parted``)."""
-    parted = _USUAL
-    if begin := _BEGIN.match(head):
-        text = head[begin.end() - 1 :].decode("utf-8", errors="surrogateescape")
-        try:
-            _, length = _decode(text)
-            behind = _bytes(text[length:])
-        except (ValueError, RecursionError):
-            behind = b""
-        if between := _PARTED.match(behind):
-            parted = "}" + between[0].decode()
+    begin = _BEGIN.match(head)
+    first = _behind_first(head[begin.end() - 1 :]) if begin else b""
+    if between := _PARTED.match(first):
+        parted = "}" + between[0].decode()
+    else:  # the first is damaged, or alone
+        seen = _SEEMS_PARTED.search(head)
+        parted = seen[0].decode() if seen else _USUAL
     declared = reading.columns is not None
     problems = ("JSON names its attributes: --columns is not used",) if declared else ()
     return Header(zone=reading.zone, entries={"parted": parted}, problems=problems)
+
+
+def _behind_first(head: bytes) -> bytes:
+    """What stands behind the ad that ``head`` begins with; nothing where it cannot be read."""
+    text = head.decode("utf-8", errors="surrogateescape")
+    try:
+        _, length = _decode(text)
+    except (ValueError, RecursionError):
+        return b""
+    return _bytes(text[length:])
 
 
 def whole(data: bytes, header: Header) -> int:

@@ -13,6 +13,7 @@ read are looked at more closely.
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -20,8 +21,9 @@ import numpy.typing as npt
 import polars as pl
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
+from audit.formats.htcondor.ads import NOTHING
 from audit.formats.htcondor.records import ATTRIBUTES, KEYS, typed
-from audit.formats.lines import Block, Bytes, Lines, Offsets, cut
+from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut
 from audit.formats.shaping import shaped
 from audit.model import RefusalCode
 
@@ -37,7 +39,9 @@ _EPOCH: Final = re.compile(rb"\*\*\* (?:([A-Z_]+) )?ClusterId=.*?(?: CurrentTime
 _STAR: Final = ord("*")
 _NAME: Final = re.compile(rb"[A-Za-z_]")
 _STARTS_NAME: Final = np.array([_NAME.match(bytes([n])) is not None for n in range(256)])
-_NOTHING: Final = "^(?i:undefined|error)$"
+_STAND_INS: Final = (b"\x1f", b"\x1e", b"\x1d", b"\x1c", b"\x01", b"\x02", b"\x03", b"\x04")
+"""Bytes that may separate the columns of a table that has one."""
+
 _MOST_BLANKS: Final = 4
 """Before a sign."""
 
@@ -47,6 +51,9 @@ _OF_ONE: Final = ("ClusterId", "ProcId")
 _PADDING: Final = 32
 _LOWER: Final = np.uint64(0x2020202020202020)
 """Sets the bit that makes eight letters lower case."""
+
+_FIRST_OF: Final = np.array([(1 << 8 * letters) - 1 for letters in range(9)], dtype=np.uint64)
+"""Lets so many of eight letters through."""
 
 _LONGEST: Final = max(map(len, KEYS))
 
@@ -143,9 +150,11 @@ class _View:
 
     def _named(self) -> tuple[Offsets, Offsets]:
         """Lines that hold one of ``ATTRIBUTES``, and which."""
-        likely = ~self.over & (self.signs < self.lines.ends) & _STARTS_NAME[self.first]
+        begins = self.lines.starts
+        pairs = np.ndarray((len(self.data) - 1,), dtype="<u2", buffer=self.data, strides=(1,))
+        likely = _BEGINNINGS[0][pairs[begins]] & _BEGINNINGS[1][pairs[begins + 2]] & ~self.over
         lines = np.flatnonzero(likely)
-        begins, ends = self.lines.starts[lines], self.signs[lines]
+        begins, ends = begins[lines], self.signs[lines]
         for _ in range(_MOST_BLANKS):
             before = self.data[ends - 1]
             blank = (before == ord(" ")) | (before == ord("\t"))
@@ -154,20 +163,39 @@ class _View:
             ends = ends - blank
         names = _fingerprints(self.data, begins, ends)
         place = np.minimum(np.searchsorted(_FINGERPRINTS, names), len(KEYS) - 1)
-        known = _FINGERPRINTS[place] == names
+        known = (_FINGERPRINTS[place] == names) & (self.signs[lines] < self.lines.ends[lines])
         return lines[known], _ORDER[place[known]]
 
     def _values(self, lines: Offsets) -> pl.Series:
         """What stands behind the sign; null where it is nothing."""
-        begins, ends = (self.signs[lines] + 1).tolist(), self.lines.ends[lines].tolist()
-        text: str | bytes = self.raw.decode() if self.raw.isascii() else self.raw
-        found = [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
-        texts = [
-            each if isinstance(each, str) else each.decode("utf-8", errors="backslashreplace")
-            for each in found
-        ]
-        values = pl.Series(texts, dtype=pl.String).str.strip_chars()
-        return values.set(values.str.contains(_NOTHING), None)
+        begins, ends = self.signs[lines], self.lines.ends[lines]
+        length = ends - begins + 1  # with the sign, so that none is empty, and a line break
+        stops = np.cumsum(length)
+        kept = np.arange(stops[-1] if len(stops) else 0) + np.repeat(
+            begins - stops + length, length
+        )
+        buffer = self.data[kept]
+        buffer[stops - 1] = NEWLINE
+        text = buffer.tobytes()
+        mark = next((byte for byte in _STAND_INS if byte not in text), None)
+        if mark is None or not text:
+            texts = text.decode("utf-8", errors="backslashreplace").split("\n")[:-1]
+            values = pl.Series(texts, dtype=pl.String)
+        else:
+            if not text.isascii():
+                text = text.decode("utf-8", errors="backslashreplace").encode()
+            values = pl.read_csv(
+                text,
+                separator=mark.decode(),
+                has_header=False,
+                schema={"value": pl.String},
+                quote_char=None,
+            )["value"]
+        values = values.str.slice(1).str.strip_chars()
+        nothing = values.str.len_bytes().is_in([len(word) for word in NOTHING])
+        if nothing.any():
+            values = values.set(nothing & values.str.to_lowercase().is_in(NOTHING), None)
+        return values
 
     def _with_banners(self, ads: pl.DataFrame) -> pl.DataFrame:
         """What the banners of epoch files say: of what an ad is, and when it was written."""
@@ -221,14 +249,8 @@ def _fingerprints(data: Bytes, begins: Offsets, ends: Offsets) -> Words:
     length = ends - begins
     found: Words = length.astype(np.uint64)
     for offset in range(0, _LONGEST, 8):
-        letters = np.clip(length - offset, 0, 8).astype(np.uint64)
-        # a shift by 64 bits is none: of no letters nothing may be left
-        kept = np.where(
-            letters > 0,
-            ~np.uint64(0) >> (np.uint64(64) - letters * np.uint64(8)) % np.uint64(64),
-            np.uint64(0),
-        )
-        part = (words[np.minimum(begins + offset, len(words) - 1)] | _LOWER) & kept
+        letters = np.clip(length - offset, 0, 8)
+        part = (words[np.minimum(begins + offset, len(words) - 1)] | _LOWER) & _FIRST_OF[letters]
         found = (found ^ part) * np.uint64(0x9E3779B97F4A7C15)
         found ^= found >> np.uint64(29)
     return found
@@ -243,7 +265,19 @@ def _known() -> tuple[Words, Offsets]:
     return names[order], order
 
 
+def _beginnings() -> tuple[Bools, Bools]:
+    """Which pairs of bytes are the first and second, the third and fourth letter of a name."""
+    found = np.zeros((2, 1 << 16), dtype=np.bool_)
+    for key in KEYS:
+        for which in range(2):
+            one, two = [(letter, letter.upper()) for letter in key[2 * which : 2 * which + 2]]
+            for first, second in product(one, two):
+                found[which, ord(first) + (ord(second) << 8)] = True
+    return found[0], found[1]
+
+
 _FINGERPRINTS, _ORDER = _known()
+_BEGINNINGS: Final = _beginnings()
 
 DIALECT: Final = Dialect(
     name="htcondor",
