@@ -84,6 +84,12 @@ class SourceError(AuditError):
     """A command that logs come from could not be run, or failed."""
 
 
+class SilentError(AuditError):
+    """A source has brought nothing new for longer than config.toml allows."""
+
+    exit_code = 1
+
+
 class StoreError(AuditError):
     """The database refused a statement or cannot be opened, read or written."""
 

@@ -77,7 +77,6 @@ TESTED_IN: Final = {
     "metrics/attempts/contention": "simulation/test_workload",
     "nightly/setting_aside": "nightly/test_run",
     "nightly/due": "nightly/test_run",
-    "nightly/pulling": "nightly/test_sources",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
     "report/render/index": "nightly/test_index",

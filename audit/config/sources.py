@@ -23,6 +23,7 @@ class Source(Section):
     window_days: int = Field(default=1, ge=1)
     overlap_days: int = Field(default=7, ge=0)
     environment: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    silent_days: float | None = Field(default=None, gt=0)
     dialect: str | None = None
     columns: tuple[str, ...] | None = None
     separator: str | None = Field(default=None, min_length=1)

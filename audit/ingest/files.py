@@ -7,14 +7,14 @@ as UTF-8.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from audit.errors import EmptyLogError, LogError
 from audit.files.names import readable
 from audit.formats.dialects import HEAD_BYTES
-from audit.formats.lines import Block
+from audit.formats.lines import NEWLINE, Block
 from audit.ingest import streams
 
 BLOCK_BYTES: Final = 1 << 23
@@ -27,6 +27,13 @@ _MOSTLY: Final = 0.3
 _CONTROL: Final = bytes(sorted({*range(32), 127} - set(b"\t\n\r\x1f")))
 
 
+class Part(NamedTuple):
+    """The first bytes of a log."""
+
+    size: int
+    sha256: str
+
+
 class Source(NamedTuple):
     """A log on disk, looked at but not yet taken in."""
 
@@ -34,21 +41,27 @@ class Source(NamedTuple):
     size: int  # bytes
     sha256: str
     head: bytes  # its first HEAD_BYTES
+    known: Part | None = None
+    """What of it was taken in before it grew: the longest whole log that it begins with."""
 
 
-def inspect(path: Path, check: Callable[[bytes], None] = lambda head: None) -> Source:
+def inspect(
+    path: Path,
+    check: Callable[[bytes], None] = lambda head: None,
+    earlier: Collection[Part] = (),
+) -> Source:
     """Reads a log once, for its hash and its head.
 
     Args:
         path: the log.
         check: told the head as soon as it is known; what it raises ends the reading.
+        earlier: whole logs that were taken in before.
 
     Raises:
         EmptyLogError: nothing but blanks is in it.
         UsageError, LogError: as ``streams.opened``.
     """
-    digest = hashlib.sha256()
-    size = 0
+    digest = _Digest(earlier)
     head = b""
     checked = False
     with streams.opened(path) as stream:
@@ -59,12 +72,45 @@ def inspect(path: Path, check: Callable[[bytes], None] = lambda head: None) -> S
                 check(head)
                 checked = True
             digest.update(chunk)
-            size += len(chunk)
     if not head.strip():
         raise EmptyLogError(f"{readable(path)}: empty: there is no record in it")
     if not checked:
         check(head)
-    return Source(path, size, digest.hexdigest(), head)
+    return Source(path, digest.size, digest.sha256, head, digest.known)
+
+
+class _Digest:
+    """The hash of a log, and which of the earlier ones it continues."""
+
+    def __init__(self, earlier: Collection[Part]) -> None:
+        self.size = 0
+        self.known: Part | None = None
+        self._earlier = frozenset(earlier)
+        self._ends = sorted({part.size for part in earlier}, reverse=True)
+        self._sum = hashlib.sha256()
+        self._ends_with_line = False
+
+    @property
+    def sha256(self) -> str:
+        return self._sum.hexdigest()
+
+    def update(self, chunk: bytes) -> None:
+        """Adds bytes. A log that ended within a line continues in no other."""
+        data = memoryview(chunk)
+        while self._ends and self._ends[-1] < self.size + len(data):
+            cut = self._ends.pop() - self.size
+            self._add(data[:cut])
+            part = Part(self.size, self.sha256)
+            if self._ends_with_line and part in self._earlier:
+                self.known = part
+            data = data[cut:]
+        self._add(data)
+
+    def _add(self, data: memoryview) -> None:
+        if data:
+            self._sum.update(data)
+            self.size += len(data)
+            self._ends_with_line = data[-1] == NEWLINE
 
 
 def binary(head: bytes) -> str | None:
@@ -86,6 +132,7 @@ def blocks(
     path: Path,
     block_bytes: int = BLOCK_BYTES,
     whole: Callable[[bytes], int] = lambda data: data.rfind(b"\n") + 1,
+    cut: int = 0,
 ) -> Iterator[Block]:
     """A log as consecutive blocks of whole lines; errors as ``streams.opened``.
 
@@ -94,6 +141,7 @@ def blocks(
         block_bytes: how much of it is read at once.
         whole: how many of the first bytes of a buffer a block may have; they end with a newline.
             0 asks for more.
+        cut: where a block ends at any rate, if a line does.
 
     Raises:
         LogError: also where a line (or record) is longer than ``LONGEST``.
@@ -102,6 +150,11 @@ def blocks(
     with streams.opened(path) as stream:
         while chunk := stream.read(max(block_bytes, len(rest))):
             data = rest + chunk if rest else chunk
+            if offset < cut <= offset + len(data) and data[cut - offset - 1] == NEWLINE:
+                part, data = data[: cut - offset], data[cut - offset :]
+                yield Block(part, offset, line)
+                offset = cut
+                line += part.count(b"\n")
             end = whole(data)
             if end == 0:
                 if len(data) > LONGEST:

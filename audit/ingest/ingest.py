@@ -97,8 +97,9 @@ def take_in_by_name(
     """Brings logs into the store under the name that their records, or the caller, give.
 
     All logs go in within one transaction; one that the store holds already changes nothing and is
-    not read. What several logs share counts once, and the content of the store does not depend on
-    their order (``attempts.resolve``).
+    not read. Of one that has grown only what is new goes in, as an input of its own. What several
+    logs share counts once, and the content of the store does not depend on their order
+    (``attempts.resolve``).
 
     Each log is parsed once: its first records name the cluster. Only where records that come after
     an insert change the name, or too much of a source is refused, is everything undone and read
@@ -129,9 +130,13 @@ def take_in_by_name(
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
                 hidden = named.door is not None and named.door.hides  # then no text is kept
-                told = () if hidden else left
-                ids = {identify(named.cluster, log): log.source.path for log in told}
-                weigh_dates(con, named.cluster, ids, now)
+                told = {
+                    identify_text(named.cluster, text.sha256): log.source.path
+                    for log in (() if hidden else left)
+                    for text in (log.source, log.source.known)
+                    if text is not None
+                }
+                weigh_dates(con, named.cluster, told, now)
                 return Intake(named, taken, kept_out)
         except RenamedError:
             names.used = False
@@ -220,7 +225,12 @@ def _names_held(held: pl.DataFrame, log: Opened) -> Iterable[str]:
 
 def identify(cluster: str, log: Opened) -> str:
     """What the store calls a log of a cluster."""
-    return hashlib.sha256(f"{cluster}\0{log.source.sha256}".encode()).hexdigest()
+    return identify_text(cluster, log.source.sha256)
+
+
+def identify_text(cluster: str, sha256: str) -> str:
+    """The same, of a log whose text has this hash."""
+    return hashlib.sha256(f"{cluster}\0{sha256}".encode()).hexdigest()
 
 
 def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.ingest import files
-from audit.ingest.files import Source
+from audit.ingest.files import Part, Source
 
 
 class Opened(NamedTuple):
@@ -87,12 +87,14 @@ def open_each(
     dialect: str | None = None,
     reading: Reading = PLAIN,
     origin: str | None = None,
+    earlier: Collection[Part] = (),
 ) -> tuple[list[Opened], list[Unread]]:
     """As ``open_logs``, but one that cannot be opened stops no other.
 
     Args:
         paths, dialect, reading: as there.
         origin: see ``Opened``.
+        earlier: see ``files.inspect``.
 
     Returns:
         The logs, without their heads (there may be thousands), and those that cannot be opened.
@@ -100,7 +102,7 @@ def open_each(
     opened, unread = [], []
     for path in paths:
         try:
-            log = open_log(path, dialect, reading, origin)
+            log = open_log(path, dialect, reading, origin, earlier)
             opened.append(log._replace(source=log.source._replace(head=b"")))
         except AuditError as error:
             unread.append(Unread(path, error))
@@ -112,10 +114,11 @@ def open_log(
     dialect: str | None = None,
     reading: Reading = PLAIN,
     origin: str | None = None,
+    earlier: Collection[Part] = (),
 ) -> Opened:
     """As ``open_logs``, of one."""
     where = readable(path)
-    source = files.inspect(path, lambda head: _check_known(head, where, reading))
+    source = files.inspect(path, lambda head: _check_known(head, where, reading), earlier)
     found = dialects.detect(source.head, where, reading)
     if dialect is not None and found.name != dialect:
         raise DialectError(f"{where}: looks like {found.title}, not {dialect}")
@@ -151,11 +154,13 @@ def clusters(log: Opened) -> dict[str, int]:
 
 
 def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
-    """Each block of a log, parsed, and the position behind it.
+    """Each block of a log, parsed, and the position behind it; without what is known of it.
 
-    While the caller stores one block, a thread parses the next: neither holds Python's lock.
+    That is parsed, too: how a log is to be read may be said anywhere in it. While the caller stores
+    one block, a thread parses the next: neither holds Python's lock.
     """
     header = log.header
+    known = log.source.known.size if log.source.known else 0
 
     def parse(block: Block) -> Parsed:
         nonlocal header
@@ -166,14 +171,19 @@ def parsed_blocks(log: Opened) -> Iterator[tuple[int, Parsed]]:
     with ThreadPoolExecutor(1, thread_name_prefix="fairaudit-parse") as reader:
         waiting: tuple[int, Future[Parsed]] | None = None
         for block in files.blocks(
-            log.source.path, log.dialect.block_bytes, lambda data: log.dialect.whole(data, header)
+            log.source.path,
+            log.dialect.block_bytes,
+            lambda data: log.dialect.whole(data, header),
+            known,
         ):
             begun = (
                 block.byte_offset + len(block.data),
                 reader.submit(parse, block),
             )
             if waiting is not None:
-                yield waiting[0], waiting[1].result()
+                position, parsed = waiting[0], waiting[1].result()
+                if position > known:
+                    yield position, parsed
             waiting = begun
         if waiting is not None:
             yield waiting[0], waiting[1].result()

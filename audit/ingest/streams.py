@@ -218,15 +218,9 @@ def opened(path: Path) -> Iterator[Stream]:
 @contextmanager
 def _file(path: Path) -> Iterator[BinaryIO]:
     """A regular file, opened."""
-    try:
-        check_is_file(path)
-        # between the look and the opening it may have become another thing: that does not wait
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError as error:
-        if path.is_symlink():
-            target = readable(path.readlink())
-            raise UsageError(f"{readable(path)}: a link to {target}, where nothing is") from error
-        raise UsageError(f"{readable(path)}: no such file") from error
+    check_is_file(path)
+    # between the look and the opening it may have become another thing: that does not wait
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as raw:
         _check_kind(path, os.fstat(descriptor))
         yield raw
@@ -236,10 +230,16 @@ def check_is_file(path: Path) -> os.stat_result:
     """Checks that a path, or what it links to, is a file, without opening it; gives its look.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: it is something else, or nothing.
         OSError: it cannot be looked at.
     """
-    look = path.stat()
+    try:
+        look = path.stat()
+    except FileNotFoundError as error:
+        what = "no such file"
+        if path.is_symlink():
+            what = f"a link to {readable(path.readlink())}, where nothing is"
+        raise UsageError(f"{readable(path)}: {what}") from error
     _check_kind(path, look)
     return look
 
@@ -251,6 +251,21 @@ def _check_kind(path: Path, look: os.stat_result) -> None:
 
 
 Found = TypeVar("Found")
+
+
+def ends_with_line(path: Path) -> bool:
+    """Whether a log ends where a line does; of compressed and empty ones their reader judges.
+
+    Raises:
+        UsageError: as ``opened``.
+        OSError: it cannot be read.
+    """
+    with _file(path) as raw:
+        magic = raw.read(_MAGIC)
+        if not magic or _by_magic(COMPRESSIONS, magic) is not None:
+            return True
+        raw.seek(-min(2, len(magic)), os.SEEK_END)
+        return raw.read().endswith((b"\n", b"\r", b"\n\0", b"\r\0"))  # the latter in UTF-16
 
 
 def _by_magic(table: Mapping[bytes, Found], first: bytes) -> Found | None:

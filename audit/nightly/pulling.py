@@ -10,12 +10,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from audit import periods
 from audit.config import Cluster, Source, places
-from audit.errors import AuditError, EmptyLogError, LogError, UsageError
+from audit.errors import (
+    AuditError,
+    EmptyLogError,
+    LogError,
+    SilentError,
+    TruncatedLogError,
+    UsageError,
+)
+from audit.files.names import readable
+from audit.ingest import streams
 from audit.nightly import setting_aside, sources
 from audit.nightly.stages import Work
 from audit.store import database, queries
@@ -26,35 +37,80 @@ if TYPE_CHECKING:
     from audit.ingest.naming import Named
 
 SETTLED_S: Final = 3600
-"""A log that ends in the middle of a line is complete after so long without a change."""
+"""A log that ends in the middle of a line, or of its compressed data, is complete after so long
+without a change."""
+
+_DAY_S: Final = 86_400
+
+
+class _Seen(NamedTuple):
+    """How a file looked when it was taken in, and what the store calls that."""
+
+    size: int
+    modified_ns: int
+    input_id: str
 
 
 def ingest(work: Work, cluster: Cluster) -> None:
     """Takes in what is new, as far as it can be read."""
     night = work.night
     seen = {
-        path: (size, modified)
-        for path, size, modified, _ in queries.rows(work.con, "seen", cluster=cluster.name)
+        path: _Seen(*look) for path, *look in queries.rows(work.con, "seen", cluster=cluster.name)
     }
     there: set[str] = set()
     for number, source in enumerate(cluster.sources):
+        stem = f"{places.file_name(cluster.name)}-{number}"
         if source.command is not None:
             try:
-                there |= _pull(work, cluster, source, number)
+                there |= _pull(work, cluster, source, stem)
             except AuditError as error:
                 night.failures.append(error)
-            continue
-        paths = sources.files(source, work.folder)
-        if not paths:
-            night.warnings.append(f"cluster {cluster.name!r}: no file matches {source.files!r}")
-        _take_files(work, cluster, source, paths, seen)
-        there.update(map(str, paths))
+        else:
+            paths = sources.files(source, work.folder)
+            if not paths:
+                night.warnings.append(f"cluster {cluster.name!r}: no file matches {source.files!r}")
+            _take_files(work, cluster, source, paths, seen)
+            there.update(map(readable, paths))
+        _listen(work, cluster, source, stem)
     setting_aside.forget_others(work.con, cluster.name, there)
 
 
-def _pull(work: Work, cluster: Cluster, source: Source, number: int) -> set[str]:
+def _listen(work: Work, cluster: Cluster, source: Source, stem: str) -> None:
+    """Raises the alarm where a source has been silent for longer than it may."""
+    if source.silent_days is None:
+        return
+    if source.files is not None:
+        shown, named, windows = f"{source.files!r}", source.files, None
+    else:
+        assert source.command is not None  # it has either
+        shown, named, windows = f"command {source.command[0]!r}", f"{stem}.log", f"{stem}-"
+    ((newest,),) = queries.rows(
+        work.con,
+        "newest_of_source",
+        cluster=cluster.name,
+        source=named,
+        windows=windows,
+        now=work.now,
+    )
+    if newest is not None and work.now - newest <= source.silent_days * _DAY_S:
+        return
+    last = "" if newest is None else f": its newest record is of {_minute(newest, cluster.zone)}"
+    what = "has brought no record yet" if newest is None else "is silent"
+    work.night.failures.append(
+        SilentError(
+            f"cluster {cluster.name!r}: source {shown} {what}{last} "
+            f"(clusters.sources.silent_days = {source.silent_days:g}): are logs still written "
+            "there, and found?"
+        )
+    )
+
+
+def _minute(instant: int, zone: str) -> str:
+    return datetime.fromtimestamp(instant, periods.zone(zone)).strftime("%Y-%m-%d %H:%M")
+
+
+def _pull(work: Work, cluster: Cluster, source: Source, stem: str) -> set[str]:
     """Takes in what a command prints, window by window where it has some; gives their names."""
-    stem = f"{places.file_name(cluster.name)}-{number}"
     state = work.folder / work.config.output.state
     if not source.in_windows:
         watch = partial(work.progress, f"pulling {cluster.name}", 0, 1)
@@ -95,73 +151,91 @@ def _take_printed(work: Work, cluster: Cluster, source: Source, path: Path) -> b
 
 
 def _take_files(
-    work: Work,
-    cluster: Cluster,
-    source: Source,
-    paths: Sequence[Path],
-    seen: Mapping[str, tuple[int, int]],
+    work: Work, cluster: Cluster, source: Source, paths: Sequence[Path], seen: Mapping[str, _Seen]
 ) -> None:
     """Takes in the files of a source that are new, or look otherwise than when they were seen."""
     looks: dict[Path, os.stat_result] = {}
+    held: dict[str, str] = {}  # what the store calls each file's text, as it is now
     for path in paths:
         with _unless_unreadable(work, cluster, source, path):
-            stat = path.stat()
-            if seen.get(str(path)) == (stat.st_size, stat.st_mtime_ns):
+            look = streams.check_is_file(path)
+            before = seen.get(readable(path))
+            if before and before[:2] == (look.st_size, look.st_mtime_ns):
+                held[readable(path)] = before.input_id
                 continue
-            if work.now - stat.st_mtime < SETTLED_S and not _ends_with_line(path):
-                work.night.warnings.append(
-                    f"{path}: ends in the middle of a line, so it is still being written: left for "
-                    f"the next run (a log without a last line break is read {SETTLED_S // 60} "
-                    "minutes after its last change)"
-                )
+            if _is_new(work, look) and not streams.ends_with_line(path):
+                _leave(work, path, "a line")
                 continue
-            looks[path] = stat
-    for path, input_id in _take(work, cluster, source, list(looks), source.files).items():
-        look = {
-            "input_id": input_id,
-            "size": looks[path].st_size,
-            "modified_ns": looks[path].st_mtime_ns,
+            looks[path] = look
+    taken = _take(work, cluster, source, list(looks), source.files)
+    for path, texts in taken.items():
+        held[readable(path)] = texts[0]
+        look = looks[path]
+        values = {
+            "input_id": texts[0],
+            "size": look.st_size,
+            "modified_ns": look.st_mtime_ns,
         }
-        _note(work.con, "seen", {"cluster": cluster.name, "path": str(path)}, look)
+        _note(work.con, "seen", {"cluster": cluster.name, "path": readable(path)}, values)
+    kept = {*held.values(), *(text for texts in taken.values() for text in texts)}
+    for path in taken:
+        before = seen.get(readable(path))
+        if before and looks[path].st_size < before.size and before.input_id not in kept:
+            work.night.warnings.append(
+                f"{readable(path)}: was replaced by a smaller one: what was read of it stays"
+            )
+
+
+def _is_new(work: Work, look: os.stat_result) -> bool:
+    """Whether a file changed so lately that it may still be being written."""
+    return work.now - look.st_mtime < SETTLED_S
+
+
+def _leave(work: Work, path: Path, within: str) -> None:
+    work.night.warnings.append(
+        f"{readable(path)}: ends in the middle of {within}, so it is still being written: left for "
+        f"the next run (such a log is judged as it is {SETTLED_S // 60} minutes after its last "
+        "change)"
+    )
 
 
 @contextmanager
 def _unless_unreadable(work: Work, cluster: Cluster, source: Source, path: Path) -> Iterator[None]:
-    """Sets a file aside that the system does not let be looked at."""
+    """Sets a file aside that is none, or that the system does not let be looked at."""
+    from audit.ingest.logs import Unread
+
     try:
         yield
+    except UsageError as error:
+        _set_aside(work, cluster, source, [Unread(path, error)])
     except OSError as error:
-        from audit.ingest.logs import Unread
-
-        failure = LogError(f"{path}: cannot be read: {error.strerror}")
+        failure = UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
         _set_aside(work, cluster, source, [Unread(path, failure)])
-
-
-def _ends_with_line(path: Path) -> bool:
-    """Whether a log ends where a line does; of compressed and empty ones their reader judges."""
-    with path.open("rb") as log:
-        if log.read(2) in (b"\x1f\x8b", b""):
-            return True
-        log.seek(-1, 2)
-        return log.read(1) in b"\r\n"
 
 
 def _take(
     work: Work, cluster: Cluster, source: Source, paths: Sequence[Path], origin: str | None
-) -> dict[Path, str]:
-    """Takes in new logs of one source; gives the inputs of those that are in the store now."""
+) -> dict[Path, list[str]]:
+    """Takes in new logs of one source.
+
+    Returns:
+        What the store calls each of those that it holds now, and the part that it held before.
+    """
     if not paths:
         return {}
     from audit.formats.dialects import Reading
     from audit.ingest import people
-    from audit.ingest.ingest import identify, take_in_by_name
+    from audit.ingest.files import Part
+    from audit.ingest.ingest import identify_text, take_in_by_name
     from audit.ingest.logs import Unread, open_each
     from audit.ingest.naming import called_by
 
     work.prepare()
     door = people.door(cluster, work.folder)
     reading = Reading(source.columns, source.separator, cluster.zone)
-    logs, unread = open_each(paths, source.dialect, reading, origin)
+    texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
+    earlier = [Part(size, sha256) for size, sha256 in texts]
+    logs, unread = open_each(paths, source.dialect, reading, origin, earlier)
     if door is not None:
         unread = [door.unread(log) for log in unread]
 
@@ -190,13 +264,24 @@ def _take(
         logs = []
     _set_aside(work, cluster, source, unread)
     setting_aside.forget(work.con, cluster.name, [log.source.path for log in logs])
-    return {log.source.path: identify(cluster.name, log) for log in logs}
+    return {
+        log.source.path: [
+            identify_text(cluster.name, text.sha256)
+            for text in (log.source, log.source.known)
+            if text is not None
+        ]
+        for log in logs
+    }
 
 
 def _set_aside(work: Work, cluster: Cluster, source: Source, unread: Sequence[Unread]) -> None:
     """Keeps in mind which logs could not be taken in, and why."""
     for log in unread:
-        setting_aside.note(work.con, cluster.name, source.files or log.path.name, log, work.now)
+        cut = source.files is not None and isinstance(log.error, TruncatedLogError)
+        if cut and _is_new(work, log.path.stat()):
+            _leave(work, log.path, "its compressed data")
+            continue
+        setting_aside.note(work.con, cluster.name, source.files or log.name, log, work.now)
         if isinstance(log.error, EmptyLogError):  # as logrotate leaves them: nothing is missing
             work.night.warnings.append(str(log.error))
         elif log.error not in work.night.failures:

@@ -49,6 +49,9 @@ class Window(NamedTuple):
 def files(source: config.Source, folder: Path) -> list[Path]:
     """The files of a source, sorted by path; those of a folder, where it names one.
 
+    What is no file is among them where a log should be: a FIFO, a socket, a link to nothing.
+    Folders are, unless the pattern takes any name: it means the files beside them.
+
     Args:
         source: one with ``files``.
         folder: what a relative pattern is relative to.
@@ -58,7 +61,8 @@ def files(source: config.Source, folder: Path) -> list[Path]:
     if Path(pattern).is_dir():
         pattern = str(Path(pattern) / "*")
     paths = (Path(name) for name in glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute
-    return sorted(path for path in paths if path.is_file())
+    any_name = Path(pattern).name in {"*", "**"}
+    return sorted(path for path in paths if not (any_name and path.is_dir()))
 
 
 def windows(source: config.Source, zone: str, now: int) -> list[Window]:

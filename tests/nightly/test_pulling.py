@@ -1,0 +1,188 @@
+"""Files as a night finds them: rotated, growing, packed, cut, replaced, or none at all."""
+
+import bz2
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from audit.config import Config
+from audit.errors import SilentError
+from audit.nightly.run import run
+from audit.nightly.stages import Night
+from audit.store import database, queries
+from tests.logs import line, log, write
+from tests.nightly.test_run import NOW, month, site
+
+DAY = 86_400
+
+
+def night(settings: Config, folder: Path, now: int = NOW) -> Night:
+    return run(settings, folder, now, stages=("ingest",))
+
+
+def held(folder: Path, wanted: str) -> list[tuple[object, ...]]:
+    con = database.open_snapshot(folder / "fairaudit-state" / "store.duckdb")
+    assert queries.failed_checks(con) == {}
+    found = database.fetch(con, wanted).rows()
+    con.close()
+    return found
+
+
+def jobs(folder: Path) -> list[object]:
+    return [job for (job,) in held(folder, "SELECT job_number FROM records ORDER BY ALL")]
+
+
+def lines(first: int, last: int) -> str:
+    return "".join(f"{line(job, submit=job * 600)}\n" for job in range(first, last))
+
+
+HEADER = log([], UnixStartTime=1_767_225_600)
+
+
+def new(path: Path, age_s: int = 0) -> None:
+    """Lets a file have changed so long before NOW."""
+    os.utime(path, (NOW - age_s, NOW - age_s))
+
+
+def test_what_rotates_and_grows_is_read_once(tmp_path: Path) -> None:
+    settings = site(tmp_path, sources=({"files": "logs/log*"},))
+    logs = tmp_path / "logs"
+    first, second, third = lines(1, 9), "no record\n" + lines(9, 30), lines(30, 35)
+
+    write(logs / "log", HEADER + first)
+    assert night(settings, tmp_path).read == ["log: 8 records, 0 refused"]
+    with (logs / "log").open("a") as grown:
+        grown.write(second)
+    assert night(settings, tmp_path).read == ["log: 22 records, 1 refused"]
+    assert jobs(tmp_path) == list(range(1, 30))
+
+    (logs / "log").rename(logs / "log.1")
+    write(logs / "log", third)
+    assert night(settings, tmp_path).read == ["log: 5 records, 0 refused"]
+    (logs / "log.2.gz").write_bytes(gzip.compress((logs / "log.1").read_bytes()))
+    (logs / "log").rename(logs / "log.1")
+    assert night(settings, tmp_path) == Night()
+
+    with (logs / "log.1").open("a") as grown:  # grown before it was packed
+        grown.write(lines(35, 40))
+    (logs / "log.3.bz2").write_bytes(bz2.compress((logs / "log.1").read_bytes()))
+    (logs / "log.1").unlink()
+    again = night(settings, tmp_path)
+    assert again.read == ["log.3.bz2: 5 records, 0 refused"]
+    assert again.warnings == []
+    assert jobs(tmp_path) == list(range(1, 40))
+    place = held(tmp_path, "SELECT line, byte_offset, text FROM refused")
+    begin = len(HEADER + first)
+    assert place == [((HEADER + first).count("\n") + 1, begin, "no record")]
+
+
+def test_a_log_that_ended_within_a_line_is_read_whole_when_it_grows(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    path = write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 30) + "30 18000 0")
+    settings = Config.model_validate(
+        {**settings.model_dump(exclude_unset=True), "ingest": {"refused_limit": 0.5}}
+    )
+    night(settings, tmp_path)
+    assert jobs(tmp_path) == list(range(1, 30))
+    write(path, HEADER + lines(1, 33))
+    night(settings, tmp_path)
+    assert jobs(tmp_path) == list(range(1, 33))
+
+
+def test_what_is_still_being_written_waits(tmp_path: Path) -> None:
+    settings = site(tmp_path, sources=({"files": "logs"},))
+    half = write(tmp_path / "logs" / "half.swf", HEADER + lines(1, 5)[:-20])
+    cut = tmp_path / "logs" / "cut.swf.gz"
+    whole = gzip.compress((HEADER + lines(5, 400)).encode())
+    cut.write_bytes(whole[: len(whole) // 2])
+    little = tmp_path / "logs" / "little.swf"
+    little.write_bytes((HEADER + lines(400, 402)).encode("utf-16"))
+    for path in (half, cut, little):
+        new(path)
+    found = night(settings, tmp_path)
+    assert [text.split(": ")[0].rsplit("/")[-1] for text in found.warnings] == [
+        "half.swf",
+        "cut.swf.gz",
+    ]
+    assert all("still being written" in text for text in found.warnings)
+    assert found.failures == []
+    assert jobs(tmp_path) == [400, 401]
+
+    new(cut, 3600)
+    (failure,) = night(settings, tmp_path).failures
+    assert "cut.swf.gz: truncated" in str(failure)
+    assert held(tmp_path, "SELECT file, code FROM set_aside") == [("cut.swf.gz", "damaged")]
+    cut.write_bytes(whole)
+    assert night(settings, tmp_path).failures == []
+    assert held(tmp_path, "SELECT file FROM set_aside") == []
+
+
+def test_one_that_was_replaced_by_a_smaller_one_is_named(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    path = write(tmp_path / "logs" / "a.swf", HEADER + lines(1, 30))
+    night(settings, tmp_path)
+    write(path, HEADER + lines(30, 33))
+    (warning,) = night(settings, tmp_path).warnings
+    assert warning == f"{path}: was replaced by a smaller one: what was read of it stays"
+    assert jobs(tmp_path) == list(range(1, 33))
+    assert night(settings, tmp_path) == Night()
+
+
+def test_what_is_no_file_is_set_aside_and_stops_nothing(tmp_path: Path) -> None:
+    settings = site(tmp_path)
+    logs = tmp_path / "logs"
+    write(logs / "good.swf", month(0))
+    os.mkfifo(logs / "fifo.swf")
+    (logs / "folder.swf").mkdir()
+    (logs / "link.swf").symlink_to("gone")
+    odd = Path(os.fsdecode(os.fsencode(logs) + b"/\xff\x1b\n.swf"))
+    odd.write_text(month(1))
+    broken = Path(os.fsdecode(os.fsencode(logs) + b"/\xfe.swf"))
+    broken.write_bytes(b"\x1f\x8b\x08")
+    new(broken, DAY)
+    found = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    assert len(found.read) == 2
+    assert held(tmp_path, "SELECT file, code, reason FROM set_aside ORDER BY file") == [
+        (
+            "\\xfe.swf",
+            "damaged",
+            "truncated: the .gz ends in the middle of its data; fetch it again",
+        ),
+        (
+            "fifo.swf",
+            "unreadable",
+            "a FIFO (named pipe): a log is read more than once, so write it to a file first",
+        ),
+        ("folder.swf", "unreadable", "is a directory; name the logs in it"),
+        ("link.swf", "unreadable", "a link to gone, where nothing is"),
+    ]
+    again = run(settings, tmp_path, NOW, stages=("ingest", "publish"))
+    assert again.read == []
+    assert len(again.failures) == 4
+
+
+def test_folders_beside_logs_are_no_logs(tmp_path: Path) -> None:
+    settings = site(tmp_path, sources=({"files": "logs"}, {"files": "logs/**"}))
+    write(tmp_path / "logs" / "a.swf", month(0))
+    (tmp_path / "logs" / "old").mkdir()
+    assert night(settings, tmp_path).failures == []
+
+
+@pytest.mark.parametrize("source", [{"files": "logs/*"}, {"command": ("cat", "logs/a.swf")}])
+def test_a_source_gone_silent_is_an_alarm(tmp_path: Path, source: dict[str, object]) -> None:
+    settings = site(tmp_path, sources=({**source, "silent_days": 2},))
+    if "files" in source:
+        (failure,) = night(settings, tmp_path).failures
+        assert "has brought no record yet" in str(failure)
+    write(tmp_path / "logs" / "a.swf", month(0))
+    night(site(tmp_path, sources=(source,)), tmp_path)
+    ((newest,),) = held(tmp_path, "SELECT max(end_time) FROM records")
+    assert isinstance(newest, int)
+    assert night(settings, tmp_path, newest + 2 * DAY).failures == []
+    found = night(settings, tmp_path, newest + 2 * DAY + 1)
+    (failure,) = found.failures
+    assert isinstance(failure, SilentError)
+    assert "is silent: its newest record is of 2026-01-0" in str(failure)
+    assert found.exit_code == 1
