@@ -19,7 +19,7 @@ from audit.ingest import people
 from audit.ingest.people import Door
 from audit.ingest.quarantine import count_refused, weigh_dates
 from audit.ingest.settling import settle
-from audit.model import RECORDS
+from audit.model import RECORDS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
 
@@ -67,7 +67,8 @@ def replay(
         place = (row["input_id"], row["byte_offset"])
         if mended is not None and place not in mended:
             continue
-        records = _read(row, row["text"] if mended is None else mended[place])
+        cut = mended is None and row["code"] == RefusalCode.CUT  # nothing has been added to it
+        records = None if cut else _read(row, row["text"] if mended is None else mended[place])
         if records is None:
             left += 1
             continue

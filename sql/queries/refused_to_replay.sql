@@ -1,7 +1,7 @@
 -- Refused records that no replay has taken in, with what their log was read by.
 -- parameters: cluster VARCHAR, code VARCHAR, file VARCHAR
 SELECT
-    refused.input_id, refused.file, refused.line, refused.byte_offset, refused.text,
+    refused.input_id, refused.file, refused.line, refused.byte_offset, refused.text, refused.code,
     inputs.dialect, inputs.header::VARCHAR AS header, inputs.log_cluster
 FROM refused JOIN inputs USING (input_id)
 WHERE refused.cluster = $cluster AND replayed_at IS NULL

@@ -7,6 +7,7 @@ import polars as pl
 
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_logs
+from audit.ingest.replay import Replayed, replay
 from audit.store import queries
 from audit.store.database import Connection, fetch
 from tests import stores
@@ -99,5 +100,20 @@ def test_a_file_that_has_grown_counts_once(tmp_path: Path) -> None:
         take_in(con, "c", open_logs([path]))
     found = queries.run(con, "attempts", cluster="c")
     assert found.filter(pl.col("job_id") == "8.srv").height == 1
+    assert queries.failed_checks(con) == {}
+    con.close()
+
+
+def test_a_line_that_was_cut_is_not_whole_when_it_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "20231114"
+    whole = ended(150, 200)
+    path.write_text(f"{started(150)}\n{whole[:-1]}", encoding="utf-8")
+    con = stores.new(tmp_path / "db")
+    take_in(con, "c", open_logs([path]))
+    assert fetch(con, "SELECT code FROM refused").rows() == [("cut",)]
+    assert replay(con, "c", 9) == Replayed(0, 1)
+    ((input_id, offset),) = fetch(con, "SELECT input_id, byte_offset FROM refused").rows()
+    assert replay(con, "c", 9, mended={(input_id, offset): whole}) == Replayed(1, 0)
+    assert attempts(con) == [("7.srv", 1, "COMPLETED", 150, 200)]
     assert queries.failed_checks(con) == {}
     con.close()
