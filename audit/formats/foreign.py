@@ -45,6 +45,11 @@ FOREIGN: Final = (
         r"^\d{9,13}:(?:new_job|job_log|acct|queue|host|host_consumable|queue_consumable):",
     ),
     _foreign(
+        "an accounting file of Gridware or Open Cluster Scheduler 9, in JSON lines",
+        "reporting_params old_accounting=true lets it write the file of columns, too, which is read",
+        r'^\{"job_number": *\d+, *"task_number": *\d+',
+    ),
+    _foreign(
         "what Grid Engine's qacct prints",
         "its source, the file called accounting, is",
         r"^=+\nqname +\S|^OWNER +WALLCLOCK +UTIME",

@@ -11,6 +11,7 @@ LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 16439100
 REPORTING = (
     "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
 )
+GRIDWARE = '{"job_number":7,"task_number":0,"start_time":1795234360123456,"owner":"ana"}\n'
 QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
 CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
 SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
@@ -23,6 +24,7 @@ JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobSta
         (LSF, r"LSF.s log of events \(lsb.events\)", 1),
         ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
         (REPORTING, "Grid Engine's reporting file", 1),
+        (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
         (QACCT, "Grid Engine's qacct", 1),
         (CONDOR_EVENTS, "HTCondor job event log", 1),
         (SACCT_YAML, "sacct --yaml", 1),

@@ -34,6 +34,12 @@ def test_columns_are_found_behind_it(column: str, value: str) -> None:
     assert moved == plain
 
 
+def test_a_name_is_put_together_again() -> None:
+    moved = realigned(line(name="a:b")[:-1])
+    assert moved is not None
+    assert moved[3:6] == ["ana", "a:b", "4"]
+
+
 def test_a_name_with_colons_costs_nothing() -> None:
     parsed = parse(line(name="a:b: c"), line(category="-l h_rt=1:00:00,gpu=2", slots="smp:2"))
     assert parsed.refusals.is_empty()
