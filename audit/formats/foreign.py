@@ -46,7 +46,7 @@ FOREIGN: Final = (
     ),
     _foreign(
         "an accounting file of Gridware or Open Cluster Scheduler 9, in JSON lines",
-        "reporting_params old_accounting=true lets it write the file of columns, too, which is read",
+        "with old_accounting=true in its reporting_params it writes columns, which are read",
         r'^\{"job_number": *\d+, *"task_number": *\d+',
     ),
     _foreign(

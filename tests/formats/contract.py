@@ -208,7 +208,7 @@ def a_cut_anywhere_costs_one_record(case: Case) -> None:
             assert left == 0, cut
             assert refused <= 1, cut
         elif not case.tells_cuts or rest.strip() == case.records[whole].strip():
-            assert left + refused + parsed.steps in (1, whole + 1), cut
+            assert accounted(parsed) == (1 if begin else whole + 1), cut
         else:
             assert (left, refused) == (0, 1), cut
 
