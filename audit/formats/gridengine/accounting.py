@@ -98,16 +98,14 @@ def parse(block: Block, header: Header) -> Parsed:
         shown = {n: text[lines.starts[n] : lines.ends[n]].decode() for n in misfits.tolist()}
         more = _realigned(shown)
         table = pl.concat([table, more])
-        refused += [
-            (number, *misfit(line))
-            for number, line in shown.items()
-            if number not in more["number"]
-        ]
+        lost = shown.keys() - set(more["number"])
+        refused += [(number, *misfit(shown[number])) for number in sorted(lost)]
     parts = table["part"]
-    found = typed(table.filter(~parts) if parts.any() else table)
-    if refused:
-        schema = {"number": pl.Int64, "problem": pl.String, "code": pl.String}
-        found = pl.concat([found, pl.DataFrame(refused, schema, orient="row")], how="diagonal")
+    schema = {"number": pl.Int64, "problem": pl.String, "code": pl.String}
+    found = pl.DataFrame(refused, schema, orient="row")
+    if not parts.all():  # it is of an empty table
+        read = typed(table.filter(~parts) if parts.any() else table)
+        found = pl.concat([found, read], how="diagonal")
     spans = lines if text is block.data else cut(np.frombuffer(block.data, dtype=np.uint8))
     return shaped(block, spans, found, steps=int(parts.sum()))
 

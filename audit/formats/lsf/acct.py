@@ -71,14 +71,15 @@ def parse(block: Block, header: Header) -> Parsed:
     broken = np.full(len(spans.starts), unended) & (spans.ends == len(data))
     shut = fields.closed & ~broken[: len(finished)]
     attempts = np.flatnonzero(finished & shut)
-    chosen = fields.of(attempts)
-    found = typed(chosen, laid_out(chosen)).with_columns(number=pl.Series(attempts))
     odd = np.ones(len(spans.starts), dtype=np.bool_)
     odd[: len(finished)] = ~((finished | other) & shut)
     numbers = np.flatnonzero(odd)
     problems = [_problem(fields, int(number), cut=bool(broken[number])) for number in numbers]
-    if problems:
-        found = pl.concat([found, lines_of(numbers, problems)], how="diagonal")
+    found = lines_of(numbers, problems)
+    if len(attempts):
+        chosen = fields.of(attempts)
+        read = typed(chosen, laid_out(chosen)).with_columns(number=pl.Series(attempts))
+        found = pl.concat([found, read], how="diagonal")
     order = np.argsort(spans.starts, kind="stable")
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
