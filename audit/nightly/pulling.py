@@ -254,7 +254,8 @@ def _take(
             for taken in intake.taken:
                 if not taken.known and (taken.records or source.files):
                     counts = f"{taken.records:,} records, {taken.refused:,} refused"
-                    work.night.read.append(f"{taken.file}: {counts}")
+                    others = f", {taken.elsewhere:,} of other clusters" if taken.elsewhere else ""
+                    work.night.read.append(f"{taken.file}: {counts}{others}")
                 if not taken.records and source.files:
                     work.night.warnings.append(f"{taken.file}: holds comments but no record")
     except AuditError as error:
