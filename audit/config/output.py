@@ -12,7 +12,7 @@ from audit.config.sections import MemoryAmount, Section
 class Store(Section):
     """The database."""
 
-    memory_limit: MemoryAmount = "256MB"
+    memory_limit: MemoryAmount = "512MB"
 
 
 class Sql(Section):

@@ -36,7 +36,7 @@ def free(con: Connection) -> Size:
     return Size(*row)
 
 
-def compact(path: Path, memory_limit: str = "256MB") -> None:
+def compact(path: Path, memory_limit: str = "512MB") -> None:
     """Writes the store at ``path`` anew, and puts that in its place in one step.
 
     For the holder of the store's lock, when no connection to it is open. Killed on the way, the

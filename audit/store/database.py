@@ -54,7 +54,7 @@ class MemoryLimitError(StoreError):
     """A statement needs more memory than the connection allows."""
 
 
-def open_store(path: Path, memory_limit: str = "256MB") -> Connection:
+def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
     """Opens the database file at ``path`` for writing, creating it where there is none.
 
     Args:

@@ -22,7 +22,7 @@ from audit.store.database import (
 
 @contextmanager
 def migrated(
-    path: Path, memory_limit: str = "256MB", seed: Path | None = None
+    path: Path, memory_limit: str = "512MB", seed: Path | None = None
 ) -> Iterator[Connection]:
     """The store at ``path``, made where there is none, up to date, and open while the block runs.
 
@@ -45,7 +45,7 @@ def migrated(
 
 
 @contextmanager
-def temporary(memory_limit: str = "256MB", seed: Path | None = None) -> Iterator[Connection]:
+def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator[Connection]:
     """As ``migrated``, but the store is thrown away when the block ends."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
