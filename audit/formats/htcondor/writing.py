@@ -30,7 +30,7 @@ def write(frame: pl.DataFrame, form: Form = "long") -> bytes:
         frame: columns of ``model.RECORDS``; ids are `ClusterId.ProcId`, with `schedd#` or without.
         form: ``raw`` is what a schedd's file holds.
     """
-    return printed([_ad(row) for row in frame.iter_rows(named=True)], form)
+    return printed([ad_of(row) for row in frame.iter_rows(named=True)], form)
 
 
 def printed(ads: Sequence[Mapping[str, Any]], form: Form) -> bytes:
@@ -48,7 +48,8 @@ def printed(ads: Sequence[Mapping[str, Any]], form: Form) -> bytes:
     return text.encode()
 
 
-def _ad(row: Mapping[str, Any]) -> dict[str, Any]:
+def ad_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The ad of one attempt; expressions as texts, ``/Expr(…)/``."""
     match = _ID.fullmatch(row["job_id"])
     if match is None:
         raise ValueError(f"{row['job_id']!r} is no id of HTCondor's: write it like ap#7.0")

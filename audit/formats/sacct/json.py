@@ -36,6 +36,9 @@ _FIRST: Final = re.compile(rb'\s*(\{\s*"[^"\\]*")')
 _OF_SACCT: Final = re.compile(rb'"allocation_nodes"|openapi\\?/db|"accounting_storage"\s*:\s*"[^"]')
 _OF_SQUEUE: Final = b'"accrue_time"'
 _FIRST_KEY: Final = b'{"account"'
+_NOTHING: Final = "Nothing found"
+"""How it reports, as an error, that there was no job in its window (ESLURM_REST_EMPTY_RESULT)."""
+
 _BETWEEN: Final = re.compile(rb"[\s,]*")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -200,6 +203,8 @@ class _Walk:
         errors = document.get("errors") if isinstance(document, dict) else None
         for error in errors if isinstance(errors, list) else ():
             said = error.get("description") or error.get("error") if isinstance(error, dict) else ""
+            if _NOTHING in str(error):
+                continue
             text = holdable(str(said or error)[:200])
             reason = f"sacct reports an error, jobs may be missing: {text}"
             self._refuse(at, end, reason, RefusalCode.SHAPE)

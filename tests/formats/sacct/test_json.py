@@ -182,6 +182,12 @@ def test_what_sacct_says_went_wrong_is_shown(*, before: bool) -> None:
     assert [reason.split(": ", 1)[1] for reason in parsed.refusals["reason"]] == [said, "x"]
 
 
+def test_that_there_was_no_job_is_no_error() -> None:
+    nothing = {"error_number": 9003, "error": "Nothing found", "source": "slurmdb_jobs_get"}
+    parsed = parse(json.dumps({**json.loads(several(0)), "errors": [nothing]}).encode())
+    assert contract.accounted(parsed) == 0
+
+
 def test_steps_are_counted() -> None:
     document = json.loads(several(2))
     document["jobs"][0]["steps"] = [{"step": {"id": "0.batch"}}, {"step": {"id": "0.0"}}]
