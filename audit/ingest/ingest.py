@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -129,14 +130,7 @@ def take_in_by_name(
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
-                hidden = named.door is not None and named.door.hides  # then no text is kept
-                told = {
-                    identify_text(named.cluster, text.sha256): log.source.path
-                    for log in (() if hidden else left)
-                    for text in (log.source, log.source.known)
-                    if text is not None
-                }
-                weigh_dates(con, named.cluster, told, now)
+                weigh_dates(con, named.cluster, _paths(named, left), now)
                 return Intake(named, taken, kept_out)
         except RenamedError:
             names.used = False
@@ -148,6 +142,18 @@ def take_in_by_name(
             if not left:
                 raise kept_out[0].error from None
             names = Names(left, naming)
+
+
+def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
+    """Where logs are, by what the store calls them; none where no text of theirs is to be kept."""
+    if named.door is not None and named.door.hides:
+        return {}
+    return {
+        identify_text(named.cluster, text.sha256): log.source.path
+        for log in logs
+        for text in (log.source, log.source.known)
+        if text is not None
+    }
 
 
 class _BeyondLimitError(Exception):
