@@ -33,6 +33,7 @@ ZONE: Final = "America/St_Johns"
 """The clusters': half an hour off everybody else's, and not this machine's."""
 
 STATES: Final = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,RS,RV,S,TO"
+TEXT: Final = ("--parsable2", "--format=ALL")
 MIB: Final = 1 << 20
 QUIET_S: Final = 2
 
@@ -132,6 +133,12 @@ def _follow(lab: Lab, near: Cluster, far: Cluster, folder: Path, subtests: pytes
                 *("PREEMPTED", "REQUEUED", "TIMEOUT"),
             }
             assert "records" not in site.run()  # nothing is new
+        with subtests.test("the same from its JSON"):
+            other = Site(lab, folder / "json", ("--json",))
+            other.run("ingest")
+            for cluster in (near, far):
+                compare_attempts(other, cluster, other.store)
+                assert contents(other, cluster) == contents(site, cluster)
 
         for cluster in (near, far):
             cluster.wait_for_tick(ended)
@@ -296,8 +303,9 @@ def fairaudit(*words: object, folder: Path, conf: Path) -> str:
 class Site:
     """fairaudit, configured to ask `sacct` of both clusters."""
 
-    def __init__(self, lab: Lab, folder: Path) -> None:
+    def __init__(self, lab: Lab, folder: Path, form: Sequence[str] = TEXT) -> None:
         folder.mkdir()
+        printed = ", ".join(f'"{word}"' for word in form)
         self.lab, self.folder = lab, folder
         since = (datetime.now(UTC) - timedelta(days=3)).date()
         text = "[report]\npdf = false\n[uncertainty]\nresamples = 100\n"
@@ -315,7 +323,7 @@ slurm_conf = "{cluster.name}/conf"
 [[clusters.sources]]
 command = [
     "sacct", "--clusters={cluster.name}", "--allusers", "--duplicates", "--allocations",
-    "--parsable2", "--format=ALL", "--starttime={{from}}", "--endtime={{to}}", "--state={STATES}",
+    {printed}, "--starttime={{from}}", "--endtime={{to}}", "--state={STATES}",
 ]
 since = {since}
 """
@@ -412,9 +420,14 @@ def _record(job: Mapping[str, Any]) -> Record:
     )
 
 
-def compare_attempts(site: Site, cluster: Cluster) -> None:
+def contents(site: Site, cluster: Cluster) -> list[list[Any]]:
+    """All that a store has of a cluster's attempts, in one order."""
+    return sorted(map(list, map(dict.values, site.attempts(cluster.name, site.store))), key=repr)
+
+
+def compare_attempts(site: Site, cluster: Cluster, of: Path | None = None) -> None:
     """Every attempt of the accounting is in the database, and no other; each as it was."""
-    ours = {(row["job_id"], row["submit_time"]): row for row in site.attempts(cluster.name)}
+    ours = {(row["job_id"], row["submit_time"]): row for row in site.attempts(cluster.name, of)}
     truth = accounted(cluster)
     assert sorted(ours) == sorted((record.job, record.submit) for record in truth)
     numbered: dict[str, int] = {}
