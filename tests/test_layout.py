@@ -125,6 +125,7 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.htcondor.xml": "a dialect: formats.dialects lists it",
     "audit.formats.sacct.json": "a dialect: formats.dialects lists it",
     "audit.formats.sacct.json_writing": "the way back of a dialect, for tests",
+    "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
     "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
     "audit.formats.pbs.writing": "for tests, and for logs to try things with",
     "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",

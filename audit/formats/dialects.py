@@ -90,7 +90,7 @@ HEAD_BYTES = 1 << 18
 
 _MODULES: Final = (
     *("sacct.json", "sacct.text", "pbs.reader", "lsf.acct", "gridengine.accounting"),
-    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf"),
+    *("htcondor.long", "htcondor.json", "htcondor.xml", "swf", "near_swf"),
 )
 """The modules of this package that have a ``DIALECT``, in the order in which they are asked."""
 

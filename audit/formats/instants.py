@@ -68,7 +68,9 @@ def instants(text: pl.Series, zone: str) -> Instants:
     if not (unread.any() or out_of_range.any() or skipped.any()):
         return Instants(early, late, nothing)
     problem = pl.select(
-        pl.when(unread)
+        pl.when(unread & text.str.contains(r"^[0-9]{13}(?:\.[0-9]+)?$"))
+        .then(pl.lit("is no time in seconds: milliseconds?"))
+        .when(unread)
         .then(pl.lit("is no time"))
         .when(out_of_range)
         .then(pl.lit("lies before 1970 or beyond 2242"))

@@ -49,6 +49,8 @@ CANCELLED: Final = 5
 
 LATEST: Final = 1 << 33
 """No time of a log lies beyond it (the year 2242): a larger number is damage."""
+_IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)
+"""What times since 1970 look like in these, from 2001 on."""
 LARGEST: Final = 1 << 28
 """No amount of processors is larger: products of amounts and seconds stay within int64."""
 LARGEST_ID: Final = 1 << 53
@@ -162,7 +164,7 @@ def parse(block: Block, header: Header) -> Parsed:
         ignore_errors=True,  # what is no number becomes null, and is refused by name
         encoding="utf8-lossy",
     ).with_columns(number=pl.Series(numbers))
-    faults = list(_faults())
+    faults = list(_faults(_leading_number(header.entries.get("UnixStartTime", "")) or 0))
     refused_for = fields.select(
         "number",
         reason=pl.coalesce(pl.when(fault.holds).then(fault.reason) for fault in faults),
@@ -319,10 +321,14 @@ class _Fault(NamedTuple):
     reason: pl.Expr
 
 
-def _faults() -> Iterator[_Fault]:
-    """All that can be wrong; the first that holds is why a record is refused."""
+def _faults(origin: int) -> Iterator[_Fault]:
+    """All that can be wrong; the first that holds is why a record is refused.
+
+    Args:
+        origin: what times count from, epoch s.
+    """
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
-    left = pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0)
+    left = origin + pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0)
     whole_numbers = dict.fromkeys(("job_number", "status", "user", "group"), LARGEST_ID)
     whole_numbers |= dict.fromkeys(("queue", "partition"), LARGEST_ID)
     whole_numbers |= dict.fromkeys(("allocated", "requested"), LARGEST)
@@ -356,6 +362,11 @@ def _faults() -> Iterator[_Fault]:
             "ends before it starts: field 4 (run time) is {} s",
             pl.col("run").cast(pl.Int64, strict=False),
         ),
+    )
+    yield _Fault(
+        left.is_between(*_IN_MILLISECONDS),
+        RefusalCode.TIME,
+        pl.lit("a time of 13 digits: are these milliseconds? SWF counts seconds"),
     )
     yield _Fault(
         (left > LATEST) | (pl.col("walltime") > LATEST),

@@ -55,13 +55,17 @@ def nearly(fields: list[str], separator: str = " ") -> str:
 @pytest.mark.parametrize(
     ("fields", "separator", "seen", "remedy"),
     [
-        ([*FIELDS, "1"], " ", "19 columns separated by blanks", "leave out column 19"),
-        ([*FIELDS, *"123"], " ", "21 columns separated by blanks", "leave out columns 19 to 21"),
-        ([*FIELDS, *"123"], "\t", "21 columns separated by blanks", "leave out columns 19 to 21"),
+        (
+            [*FIELDS, *"1234567"],
+            " ",
+            "25 columns separated by blanks",
+            "leave out columns 19 to 25",
+        ),
+        ([*FIELDS, *"1234567"], "\t", "25 columns separated by blanks", "leave out columns 19"),
         (FIELDS[:17], " ", "17 columns separated by blanks", "write -1"),
-        (FIELDS, ",", "18 columns separated by commas", "blanks instead of commas"),
-        (FIELDS, "; ", "18 columns separated by semicolons", "blanks instead of semicolons"),
-        ([*FIELDS, "1"], ",", "19 columns separated by commas", "commas; leave out column 19"),
+        (FIELDS, ":", "18 columns separated by colons", "blanks instead of colons"),
+        (FIELDS[:17], "; ", "17 columns separated by semicolons", "blanks instead of semicolons"),
+        ([*FIELDS, "1"], ":", "19 columns separated by colons", "colons; leave out column 19"),
         ([*FIELDS[:11], "ana", *FIELDS[12:]], " ", "18 columns", "write numbers in column 12"),
     ],
 )

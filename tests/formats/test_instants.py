@@ -91,3 +91,7 @@ def test_no_text_makes_it_fail(texts: list[str], zone: str) -> None:
 def test_zones() -> None:
     assert is_zone("Europe/Berlin")
     assert not is_zone("Europe/Atlantis")
+
+
+def test_milliseconds_are_told_from_damage() -> None:
+    assert one("1700000000000")[2] == "is no time in seconds: milliseconds?"

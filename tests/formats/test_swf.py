@@ -399,3 +399,12 @@ def test_the_order_of_lines_is_the_log_s() -> None:
     assert read.schema == RECORDS
     assert read["line"].is_sorted()
     assert isinstance(read, pl.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("origin", "submit"), [(0, 1_700_000_000_000), (1_700_000_000_000, 60), (10**9, 10**12)]
+)
+def test_times_in_milliseconds_are_refused_as_such(origin: int, submit: int) -> None:
+    data = log([line(1, submit=submit)], UnixStartTime=origin).encode()
+    (reason,) = swf.parse(Block(data, 0, 1), swf.header(data)).refusals["reason"]
+    assert reason == "a time of 13 digits: are these milliseconds? SWF counts seconds"

@@ -1,0 +1,179 @@
+"""Nearly SWF: read where it is safe, and said how; refused where columns cannot be SWF's."""
+
+import re
+
+import polars as pl
+import pytest
+
+from audit.errors import DialectError
+from audit.formats import dialects, near_swf, swf
+from audit.formats.dialects import Parsed
+from audit.formats.lines import Block
+from tests.formats import contract
+from tests.logs import busy
+
+RECORDS = [line for line in busy().splitlines() if not line.startswith(";")]
+HEAD = "".join(f"{line}\n" for line in busy().splitlines() if line.startswith(";"))
+
+Rows = list[list[str]]
+
+
+def rows() -> Rows:
+    return [line.split() for line in RECORDS]
+
+
+def text(found: Rows, separator: str = ",", head: str = HEAD) -> bytes:
+    return (head + "".join(f"{separator.join(row)}\n" for row in found)).encode()
+
+
+def read(data: bytes) -> Parsed:
+    dialect = dialects.detect(data, "x")
+    assert dialect is near_swf.DIALECT
+    return dialect.parse(Block(data, 0, 1), dialect.header(data, dialects.PLAIN))
+
+
+def as_swf() -> pl.DataFrame:
+    data = busy().encode()
+    return swf.parse(Block(data, 0, 1), swf.header(data)).records
+
+
+def columns(parsed: Parsed) -> pl.DataFrame:
+    assert parsed.refusals.is_empty()
+    return parsed.records.drop("byte_offset")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", ", ", " ; ", ",\t"])
+def test_other_separators(separator: str) -> None:
+    data = text(rows(), separator)
+    assert columns(read(data)).equals(as_swf().drop("byte_offset"))
+    said, *_ = near_swf.header(data).problems
+    assert re.match("nearly SWF: columns are separated by (commas|semicolons|bars)", said)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [(["7"], "column 19 left out"), (["x", "", "-1"], "columns 19 to 21 left out")],
+)
+def test_more_columns_are_left_out(more: list[str], said: str) -> None:
+    data = text([row + more for row in rows()])
+    assert columns(read(data)).equals(as_swf().drop("byte_offset"))
+    assert said in near_swf.header(data).problems[1]
+    blanks = text([[*row, "8", "9"] for row in rows()], " ")
+    assert columns(read(blanks)).equals(as_swf().drop("byte_offset"))
+
+
+def test_rows_may_stand_in_any_order() -> None:
+    found = columns(read(text(rows()[::-1]))).drop("line").sort("job_number")
+    assert found.equals(as_swf().drop("line", "byte_offset"))
+
+
+def test_a_row_of_names_and_other_comments_are_no_records() -> None:
+    names = [f"column{number}" for number in range(18)]
+    data = text([names, *rows()], head=HEAD.replace(";", "#"))
+    assert columns(read(data)).equals(as_swf().with_columns(pl.col("line") + 1).drop("byte_offset"))
+    header = near_swf.header(data)
+    assert header.capacity == {"cpus": 4}
+    assert header.zone == "Europe/Berlin"
+    assert "the first row names columns" in header.problems[1]
+
+
+def test_an_empty_field_is_unknown() -> None:
+    found = rows()
+    for row in found:
+        row[8] = row[17] = ""
+    assert read(text(found)).records["walltime_s"].null_count() == len(found)
+
+
+def test_refused_lines_are_told_as_they_stand() -> None:
+    found = rows()
+    found[1] = found[1][:-1]
+    found[2][3] = "soon"
+    found[3] += ["1"]
+    data = text(found)
+    parsed = read(data)
+    lines = data.decode().split("\n")
+    first = HEAD.count("\n")
+    assert parsed.refusals["line"].to_list() == [first + 2, first + 3, first + 4]
+    assert parsed.refusals["text"].to_list() == lines[first + 1 : first + 4]
+    assert parsed.refusals["reason"].to_list() == [
+        "17 fields, this log has 18",
+        "field 4 (run time) is not a number",
+        "19 fields, this log has 18",
+    ]
+    for frame in (parsed.records, parsed.refusals):
+        for line, offset in frame.select("line", "byte_offset").iter_rows():
+            assert data[offset:].startswith(lines[line - 1].encode() + b"\n")
+
+
+def shifted(found: Rows) -> Rows:
+    return [[str(number), *row] for number, row in enumerate(found)]
+
+
+def put(column: int, value: str) -> Rows:
+    return [[*row[: column - 1], value, *row[column:]] for row in rows()]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            shifted(rows()),
+            "column 2, where SWF has the submit time, counts by one, as job numbers do",
+        ),
+        (put(11, "4096"), "column 11, where SWF has the status (−1 to 5), holds 4096 to 4096"),
+        (put(5, "-1"), "columns 5 and 8, where SWF has the processors, hold none"),
+        (put(4, "-9"), "column 4, where SWF has the run time, holds numbers below −1"),
+        (put(12, "1.5"), "column 12, where SWF has the user ID, holds fractions"),
+        (put(4, "500"), "column 4, where SWF has the run time, is beyond twice the requested"),
+    ],
+)
+def test_misplaced_columns_are_refused_with_the_reason(found: Rows, said: str) -> None:
+    data = text(found)
+    assert near_swf.recognises(data)
+    with pytest.raises(DialectError) as caught:
+        near_swf.header(data)
+    assert said in str(caught.value)
+    assert "are the columns in SWF's order" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        busy().encode(),
+        text(rows(), "\t"),
+        text(rows(), ":"),
+        text([row[:17] for row in rows()]),
+        text([row + ["1"] * 9 for row in rows()]),
+        text([[*row[:11], "ana", *row[12:]] for row in rows()]),
+        HEAD.encode(),
+    ],
+)
+def test_what_is_not_nearly_swf(data: bytes) -> None:
+    assert not near_swf.recognises(data)
+
+
+def write(frame: pl.DataFrame) -> bytes:
+    return swf.write(frame, {}).replace(b" ", b",").replace(b";,", b"; ")
+
+
+CASE = contract.Case(
+    dialect=near_swf.DIALECT,
+    head=HEAD.encode(),
+    records=tuple(
+        ",".join([*row[:11], "77001", *row[12:], "0"]).encode() + b"\n" for row in rows()[:8]
+    ),
+    name=b"77001",
+    write=write,
+    carries=("submit_time", "start_time", "end_time", "cpus", "walltime_s"),
+    tells_cuts=False,
+)
+CHECKS = [
+    check
+    for check in contract.CHECKS
+    if check not in (contract.hostile_names_come_back, contract.what_is_written_is_read)
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=contract.name_of)
+def test_contract(check: contract.Check) -> None:
+    check(CASE)
