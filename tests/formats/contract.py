@@ -7,7 +7,9 @@ A dialect's tests describe it by a ``Case`` and run every one of ``CHECKS`` over
         check(CASE)
 """
 
+import os
 import random
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +27,18 @@ from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import LATEST
 from audit.formats.lines import Block
-from audit.model import RECORDS, REFUSALS
+from audit.model import RECORDS, REFUSALS, RefusalCode
 from tests.strategies import sampled
 
 EPOCH: Final = 1_700_000_000
+
+ODD_DAYS: Final = (
+    1_709_164_800,  # 2024-02-29T00:00:00Z
+    1_774_745_000,  # 2026-03-29T00:43:20Z
+    1_792_886_400,  # 2026-10-25T00:00:00Z
+    1_792_890_000,  # 2026-10-25T01:00:00Z
+    1_798_759_800,  # 2026-12-31T23:30:00Z
+)
 
 PLACES: Final = ("line", "byte_offset")
 
@@ -301,6 +311,44 @@ def what_is_written_is_read(case: Case) -> None:
     check()
 
 
+def the_machines_zone_changes_nothing(case: Case) -> None:
+    zone = os.environ.get("TZ")
+    try:
+        for other in ("America/St_Johns", "Pacific/Apia"):
+            os.environ["TZ"] = other
+            time.tzset()
+            assert case.read(case.sample).records.equals(case.whole.records)
+    finally:
+        os.environ.pop("TZ")
+        if zone is not None:
+            os.environ["TZ"] = zone
+        time.tzset()
+
+
+def odd_days_come_back(case: Case) -> None:
+    """A leap day, the hour that comes twice in Berlin, the one that never was there, new year."""
+    times = ("submit_time", "eligible_time", "start_time", "end_time")
+    found = [
+        {**PLAIN_JOB, **dict(zip(times, (at, at, at + 1_800, at + 5_400), strict=True))}
+        for at in ODD_DAYS
+    ]
+    written = case_frame(case, found)
+    parsed = read_back(case, written)
+    assert parsed.refusals.is_empty()
+    columns = [name for name in times if name in case.carries]
+    assert parsed.records.select(columns).rows() == written.select(columns).rows()
+
+
+def a_clock_that_stepped_back_costs_its_record(case: Case) -> None:
+    """Who ended before starting did not: that is refused, and said."""
+    back = {**PLAIN_JOB, "end_time": EPOCH + 30}
+    parsed = read_back(case, case_frame(case, [PLAIN_JOB, back, PLAIN_JOB]))
+    assert is_sane(parsed)
+    assert parsed.records.height == 2
+    (code,) = parsed.refusals["code"]
+    assert code == RefusalCode.ORDER, parsed.refusals["reason"].item()
+
+
 def nothing_is_too_odd_to_be_read(case: Case) -> None:
     """A fuzz target: near a good log, whatever the bytes, each record is accounted for."""
     edits = st.tuples(st.integers(0, len(case.sample)), st.integers(0, 12), st.binary(max_size=8))
@@ -337,6 +385,9 @@ CHECKS: Final[Sequence[Check]] = (
     a_nul_costs_its_record_at_most,
     hostile_names_come_back,
     what_is_written_is_read,
+    the_machines_zone_changes_nothing,
+    odd_days_come_back,
+    a_clock_that_stepped_back_costs_its_record,
     nothing_is_too_odd_to_be_read,
 )
 

@@ -1,6 +1,9 @@
 """Records written as sacct would print them, and read again; names are hostile."""
 
+from dataclasses import replace
+
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +12,7 @@ from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.formats.sacct.writing import COLUMNS, write
 from audit.model import RECORDS
+from tests.formats import contract
 from tests.strategies import sampled
 
 
@@ -89,3 +93,42 @@ def test_who_never_started_had_no_nodes() -> None:
         [{name: row.get(name) for name in RECORDS} for row in rows], schema=RECORDS
     )
     assert write(frame, ["JobID", "AllocNodes"]) == b"JobID|AllocNodes\n1|4\n2|0\n"
+
+
+CASE = contract.Case(
+    dialect=sacct.DIALECT,
+    head=b"JobID|User|Account|State|Submit|Start|End|AllocCPUS|Partition\n",
+    records=tuple(
+        f"{job}|ana|phys|COMPLETED|2026-10-25T0{job}:00:00|2026-10-25T0{job}:10:00|"
+        f"2026-10-25T0{job}:20:00|4|batch\n".encode()
+        for job in range(1, 5)
+    ),
+    write=write,
+    carries=("submit_time", "eligible_time", "start_time", "end_time"),
+    reading=Reading(zone="Europe/Berlin"),
+    tells_cuts=False,
+)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        contract.is_recognised_by_itself_alone,
+        contract.a_flipped_bit_costs_what_it_touches,
+        contract.a_nul_costs_its_record_at_most,
+        contract.the_machines_zone_changes_nothing,
+        contract.nothing_is_too_odd_to_be_read,
+    ],
+    ids=contract.name_of,
+)
+def test_contract(check: contract.Check) -> None:
+    check(CASE)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [contract.odd_days_come_back, contract.a_clock_that_stepped_back_costs_its_record],
+    ids=contract.name_of,
+)
+def test_odd_times(check: contract.Check) -> None:
+    check(replace(CASE, reading=PLAIN))
