@@ -9,6 +9,7 @@ import pytest
 from audit.errors import AuditError, LogError
 from audit.formats.dialects import HEAD_BYTES
 from audit.ingest import files
+from audit.ingest.files import Part
 from tests.logs import busy, write
 
 
@@ -109,3 +110,29 @@ def test_a_line_without_end_is_damage(tmp_path: Path, monkeypatch: pytest.Monkey
     path = write(tmp_path / "log", "one\n" + "x" * 200 + "\n")
     with pytest.raises(LogError, match=":2: a line of more than"):
         list(files.blocks(path, 8))
+
+
+def test_a_log_continues_the_longest_whole_one_that_it_begins_with(tmp_path: Path) -> None:
+    def part(data: bytes) -> Part:
+        return Part(len(data), hashlib.sha256(data).hexdigest())
+
+    path = tmp_path / "log"
+    text = b"one\ntwo\nthree\nfour\n"
+    path.write_bytes(text)
+
+    def known(*earlier: bytes) -> Part | None:
+        return files.inspect(path, earlier=[part(data) for data in earlier]).known
+
+    assert known() is None
+    assert known(b"one\n", b"one\ntwo\n", b"two\n", b"other\nlog\nxx") == part(b"one\ntwo\n")
+    assert known(b"one\ntwo\nthr") is None  # it ended within a line
+    assert known(text) is None  # it has not grown
+    assert known(text + b"more\n") is None
+    first = list(files.blocks(path, 1 << 20, cut=8))
+    assert [(block.data, block.byte_offset, block.first_line) for block in first] == [
+        (b"one\ntwo\n", 0, 1),
+        (b"three\nfour\n", 8, 3),
+    ]
+    assert len(list(files.blocks(path, 1 << 20, cut=9))) == 1
+    path.write_bytes(b"x\n" * (1 << 21) + b"y\n")  # known: a whole piece of what is read
+    assert known(b"x\n" * (1 << 21)) == part(b"x\n" * (1 << 21))
