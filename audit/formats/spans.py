@@ -18,6 +18,8 @@ DIGITS: Final = 18
 """A whole number of more is none: it might not fit."""
 
 _ZERO, _MINUS = ord("0"), ord("-")
+_EACH: Final = 0x0101010101010101
+"""Times a byte: a word of eight of them."""
 _OF_NUMBERS: Final = np.zeros(256, dtype=np.bool_)
 _OF_NUMBERS[list(b"0123456789+-.eE")] = True
 _LONGEST: Final = 40
@@ -47,16 +49,36 @@ def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
         ends: where it ends, of the same shape.
     """
     minus = (ends > starts) & (byte_at(data, starts) == _MINUS)
-    starts = starts + minus
-    lengths = ends - starts
+    lengths = ends - starts - minus
     good = (lengths > 0) & (lengths <= DIGITS)
     values = np.zeros(starts.shape, dtype=np.int64)
-    for place in range(int(lengths[good].max(initial=0))):
-        within = good & (lengths > place)
-        digit = byte_at(data, np.where(within, starts + place, 0)).astype(np.int64) - _ZERO
-        good &= ~within | ((digit >= 0) & (digit <= 9))
-        values = np.where(within, values * 10 + digit, values)
+    for behind in range(0, int(lengths[good].max(initial=0)), 8):
+        part, digits = _eight_digits(data, ends - behind, np.clip(lengths - behind, 0, 8))
+        values += part * 10**behind
+        good &= digits
     return Numbers(np.where(good, np.where(minus, -values, values), 0), good)
+
+
+def _eight_digits(data: Bytes, ends: Offsets, lengths: Offsets) -> Numbers:
+    """Reads fields of up to eight digits, each as one word of eight bytes.
+
+    Neighbouring digits are put together, then pairs of them, then fours (Lemire, Quickly parsing
+    eight digits, 2018).
+    """
+    if len(data) < 8:
+        data = np.append(data, np.zeros(8, dtype=np.uint8))
+    words: npt.NDArray[np.uint64] = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+    places = np.maximum(ends - 8, 0)
+    text = words[places] << (8 * (places + 8 - ends)).astype(np.uint64)  # its last byte is highest
+    within = np.uint64(_EACH * 0xFF) << (64 - 8 * lengths).astype(np.uint64)
+    text = (text & within) | (np.uint64(_EACH * _ZERO) & ~within)
+    kind, beyond = np.uint64(_EACH * 0xF0), np.uint64(_EACH * 6)  # 0x30 to 0x39 and no others
+    good = ((text & kind) | ((text + beyond & kind) >> np.uint64(4))) == np.uint64(_EACH * 0x33)
+    values: npt.NDArray[np.uint64] = text & np.uint64(_EACH * 0x0F)
+    for digits, mask in ((1, 0x00FF00FF00FF00FF), (2, 0x0000FFFF0000FFFF), (4, 0xFFFFFFFF)):
+        width = np.uint64(8 * digits)
+        values = (values * np.uint64(10**digits) + (values >> width)) & np.uint64(mask)
+    return Numbers(values.astype(np.int64), good)
 
 
 def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:

@@ -43,3 +43,13 @@ def test_several_columns_at_once_and_none_at_all() -> None:
 
 def test_bytes_that_are_no_utf8_are_kept() -> None:
     assert texts(b"a\xff", np.array([0]), np.array([2])) == ["a\\xff"]
+
+
+def test_only_digits_are_digits() -> None:
+    fields = [bytes([*b"1234567890"[:at], byte, *b"12"]) for at in range(8) for byte in range(256)]
+    ends = np.cumsum([len(field) for field in fields])
+    starts = ends - [len(field) for field in fields]
+    values, good = whole_numbers(np.frombuffer(b"".join(fields), dtype=np.uint8), starts, ends)
+    whole = [re.fullmatch(rb"-?[0-9]+", field) is not None for field in fields]
+    assert good.tolist() == whole
+    assert values[good].tolist() == [int(field) for field in np.array(fields)[good]]

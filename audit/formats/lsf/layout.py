@@ -15,7 +15,7 @@ import numpy as np
 
 from audit.formats.lines import Offsets
 from audit.formats.lsf.fields import Fields
-from audit.formats.spans import Mask
+from audit.formats.spans import Mask, Numbers
 
 HEAD: Final = {
     "version": 1,
@@ -87,6 +87,7 @@ class Layout(NamedTuple):
     slot_count: Offsets
     ineligible: Offsets  # seconds that it was not eligible
     requeued: Offsets  # when it was requeued
+    head: dict[str, Numbers]  # the numbers before the lists of hosts
     problem: list[str | None]  # what is wrong with it
 
     def place(self, name: str) -> Offsets | int:
@@ -102,7 +103,8 @@ class Layout(NamedTuple):
 
 def laid_out(fields: Fields) -> Layout:
     """Finds the fields of JOB_FINISH records."""
-    asked = fields.numbers(HEAD["numAskedHosts"]).values
+    head = {name: fields.numbers(place) for name, place in HEAD.items() if name in WHOLE}
+    asked = head["numAskedHosts"].values
     hosts = HEAD["numAskedHosts"] + 2 + asked
     count = fields.numbers(hosts - 1).values
     body = hosts + count
@@ -135,6 +137,7 @@ def laid_out(fields: Fields) -> Layout:
         np.where(slots < 0, 0, slot_count),
         ineligible,
         requeued,
+        head,
         [],
     )
     layout.problem.extend(_problems(fields, layout, good, broken))
@@ -194,8 +197,7 @@ def _problems(fields: Fields, layout: Layout, good: Mask, broken: Mask) -> list[
     """What is wrong with each record; None where nothing is."""
     problems: list[str | None] = [None] * len(good)
     bad = ~good | broken
-    numbers = {name: fields.numbers(layout.place(name)) for name in HEAD if name in WHOLE}
-    for read in numbers.values():
+    for read in layout.head.values():
         bad |= ~read.good | (read.values < 0)
     for name in ("userName", "queue"):
         bad |= ~fields.quoted(layout.place(name))

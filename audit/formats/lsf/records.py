@@ -45,7 +45,6 @@ def typed(fields: Fields, layout: Layout) -> pl.DataFrame:
         _columns(fields, layout)
         .lazy()
         .with_columns(
-            eventTime="eventTime",
             startTime=_positive("startTime"),
             submitTime=_positive("submitTime"),
             slots=pl.when(pl.col("slots") > 0)
@@ -93,13 +92,9 @@ def typed(fields: Fields, layout: Layout) -> pl.DataFrame:
 
 def _columns(fields: Fields, layout: Layout) -> pl.DataFrame:
     """The fields that are used, as they are."""
-    whole = {
-        name: fields.numbers(layout.place(name)).values
-        for name in (
-            *("eventTime", "jobId", "numProcessors", "submitTime", "beginTime", "startTime"),
-            *("jStatus", "exitStatus", "idx"),
-        )
-    }
+    whole = {name: read.values for name, read in layout.head.items()}
+    for name in ("jStatus", "idx"):
+        whole[name] = fields.numbers(layout.place(name)).values
     whole["requeueTime"] = fields.numbers(layout.requeued).values
     known = {
         "runLimit": fields.numbers(layout.place("runLimit")),

@@ -99,9 +99,9 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     if reading.zone is not None:
         return Header(zone=reading.zone)
     hours = Counter(
-        round((_wall(stamp) - int(epoch)) / _HOUR)
+        round(seconds / _HOUR)
         for stamp, epoch in _STAMPED.findall(head)
-        if abs(_wall(stamp) - int(epoch)) <= _FURTHEST * _HOUR
+        if abs(seconds := _wall(stamp) - int(epoch)) <= _FURTHEST * _HOUR
     )
     if not hours:
         return Header(local_times=True)
@@ -120,8 +120,10 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
 
 
 def _wall(stamp: bytes) -> int:
+    date, clock = stamp.decode().split()
+    month, day, year = date.split("/")
     try:
-        moment = datetime.strptime(f"{stamp.decode()} +0000", "%m/%d/%Y %H:%M:%S %z")
+        moment = datetime.fromisoformat(f"{year}-{month}-{day}T{clock}+00:00")
     except ValueError:
         return 0
     return int(moment.timestamp())

@@ -29,6 +29,8 @@ KEYS: Final = (
 """The keys that are read."""
 
 _TIMES: Final = ("ctime", "qtime", "etime", "start", "end")
+_TEN: Final = 10
+"""Digits of epoch seconds from 2001 on."""
 _WALLTIME: Final = "Resource_List.walltime"
 _NO_PROJECT: Final = "_pbs_project_default"
 _SHOWN: Final = 40
@@ -70,7 +72,7 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
         ``RECORDS``.
     """
     numbers = texts.select(
-        *(_time(pl.col(name)).alias(name) for name in _TIMES),
+        *(_times(texts[name]) for name in _TIMES),
         *(_whole(pl.col(name)).alias(name) for name in _COUNTS),
         walltime_s=fields.durations(pl.col(_WALLTIME)),
         status=pl.col("Exit_status").cast(pl.Int64, strict=False),
@@ -152,10 +154,15 @@ REQUEUED: Final = "REQUEUED"
 """State of a run that ended so that its job waits again."""
 
 
-def _time(text: pl.Expr) -> pl.Expr:
+def _times(text: pl.Series) -> pl.Series:
     """Epoch seconds; 0 says that it has not come to that."""
-    value = text.str.extract(r"^([0-9]{1,18})(?:\.[0-9]*)?$").cast(pl.Int64)
-    return pl.when(value > 0).then(value)
+    lengths = text.str.len_bytes()
+    if lengths.min() == lengths.max() == _TEN:
+        plain = text.cast(pl.Int64, strict=False)
+        if plain.null_count() == text.null_count() and plain.ge(10 ** (_TEN - 1)).all():
+            return plain  # nothing but ten digits, as nearly always
+    values = text.str.extract(r"^([0-9]{1,18})(?:\.[0-9]*)?$").cast(pl.Int64)
+    return values.set(values == 0, None)
 
 
 def _whole(text: pl.Expr) -> pl.Expr:
@@ -261,8 +268,9 @@ _SIZES: Final = (
 
 
 def _bytes(text: pl.Series) -> pl.Series:
-    read = {each: each and fields.size(each) for each in text.unique().to_list()}
-    return pl.Series(text.name, [read[each] for each in text.to_list()], dtype=pl.Int64)
+    distinct = text.drop_nulls().unique()
+    sizes = pl.Series([fields.size(each) for each in distinct.to_list()], dtype=pl.Int64)
+    return text.replace_strict(distinct, sizes, default=None, return_dtype=pl.Int64)
 
 
 def _many(text: pl.Series, read: Callable[[str], Amounts], name: str) -> list[pl.Series]:

@@ -139,8 +139,10 @@ def _places(
     signs, behind = places[~marks], np.cumsum(marks)[~marks]  # the next stop of each sign
     low, high = np.searchsorted(signs, messages), np.searchsorted(signs, lines.ends)
     line = np.repeat(np.arange(len(messages)), high - low)
-    inside = np.arange(len(line)) + np.repeat(low - np.cumsum(high - low) + high - low, high - low)
-    signs, behind = signs[inside], behind[inside]
+    if len(line) < len(signs):  # some stand in no message that is asked for
+        gaps = low - np.cumsum(high - low) + high - low
+        inside = np.arange(len(line)) + np.repeat(gaps, high - low)
+        signs, behind = signs[inside], behind[inside]
     first = np.ones(len(signs), dtype=np.bool_)  # of those in one piece between two blanks
     first[1:] = behind[1:] != behind[:-1]
     signs, line, behind = signs[first], line[first], behind[first]
@@ -148,19 +150,21 @@ def _places(
     known = key >= 0
     starts = np.zeros((len(lines.starts), len(keys)), dtype=np.int64)
     sizes = np.zeros_like(starts)
-    at, size = signs[known] + 1, stops[behind[known]] - signs[known] - 1
+    row, column = line[known], key[known]
+    at = signs[known] + 1
+    size = stops[behind[known]] - at
     quote = data[np.minimum(at, len(data) - 1)]
     quoted = (size > 0) & ((quote == ord('"')) | (quote == ord("'")))
     closed = quoted & (size > 1) & (data[np.maximum(at + size - 1, 0)] == quote)
-    starts[line[known], key[known]] = at + closed
-    sizes[line[known], key[known]] = size - 2 * closed
+    starts[row, column] = at + closed
+    sizes[row, column] = size - 2 * closed
     odd = np.zeros(len(lines.starts), dtype=np.bool_)
-    odd[line[known][quoted & ~closed]] = True
+    odd[row[quoted & ~closed]] = True
     # a quote that opens in a value that is not read may hold keys that are
-    openers = np.minimum(signs + 1, len(data) - 1)
-    opens = (data[openers] == ord('"')) | (data[openers] == ord("'"))
-    lasts = data[np.maximum(stops[behind] - 1, 0)]
-    odd[line[opens & ~known & ((lasts != data[openers]) | (stops[behind] - signs == 2))]] = True
+    opener = data[np.minimum(signs + 1, len(data) - 1)]
+    loose = np.flatnonzero(((opener == ord('"')) | (opener == ord("'"))) & ~known)
+    ends = stops[behind[loose]]
+    odd[line[loose][(data[ends - 1] != opener[loose]) | (ends - signs[loose] == 2)]] = True
     breaks = np.flatnonzero(data == _BREAK) if bytes([_BREAK]) in raw else places[:0]
     odd[np.searchsorted(lines.starts, breaks, side="right") - 1] = True
     return starts, sizes, odd

@@ -36,6 +36,27 @@ def test_records_are_cut_as_csv_would_be(records: list[list[str]]) -> None:
     assert read == [["JOB", *record] for record in records]
 
 
+def test_long_texts_are_one_field_each() -> None:
+    for length in (1, 62, 63, 64, 65, 127, 128, 1_000):
+        raw = written([text := "a " * length, "b", text]).encode() * 3
+        data = np.frombuffer(raw, dtype=np.uint8)
+        fields = fields_of(raw, data, cut_records(data).records)
+        assert fields.width.tolist() == [4, 4, 4]
+        assert fields.texts(3) == [text] * 3
+
+
+def test_a_quote_that_is_not_closed_harms_no_other_record() -> None:
+    good, bad = '"JOB" "a b" 7\n', '"JOB" "a b 7\n'
+    raw = (good + bad + good + bad + bad + "stray line\n" + good).encode()
+    data = np.frombuffer(raw, dtype=np.uint8)
+    fields = fields_of(raw, data, cut_records(data).records)
+    assert fields.closed.tolist() == [True, False, True, False, False, True]
+    closed = fields.of(np.flatnonzero(fields.closed))
+    assert closed.width.tolist() == [3, 3, 3]
+    assert closed.texts(1) == ["a b"] * 3
+    assert closed.numbers(2).values.tolist() == [7, 7, 7]
+
+
 @given(_records)
 def test_the_last_record_of_a_buffer(records: list[list[str]]) -> None:
     texts = [written(record) for record in records]
