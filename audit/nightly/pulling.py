@@ -202,15 +202,17 @@ def _leave(work: Work, path: Path, within: str) -> None:
 @contextmanager
 def _unless_unreadable(work: Work, cluster: Cluster, source: Source, path: Path) -> Iterator[None]:
     """Sets a file aside that is none, or that the system does not let be looked at."""
-    from audit.ingest.logs import Unread
-
+    failure: UsageError
     try:
         yield
+        return
     except UsageError as error:
-        _set_aside(work, cluster, source, [Unread(path, error)])
+        failure = error
     except OSError as error:
         failure = UsageError(f"{readable(path)}: cannot be read: {error.strerror}")
-        _set_aside(work, cluster, source, [Unread(path, failure)])
+    from audit.ingest.logs import Unread
+
+    _set_aside(work, cluster, source, [Unread(path, failure)])
 
 
 def _take(

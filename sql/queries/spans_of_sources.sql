@@ -1,21 +1,31 @@
 -- The first and last time of each source's records, and whether some are doubtful.
 -- parameters: cluster VARCHAR
-WITH timed AS (
+WITH kept AS (
     SELECT
-        input_id, FALSE AS doubtful,
-        least(submit_time, eligible_time, start_time, end_time) AS first,
-        greatest(submit_time, eligible_time, start_time, end_time) AS last
+        input_id,
+        min(least(submit_time, eligible_time, start_time, end_time)) AS first,
+        max(greatest(submit_time, eligible_time, start_time, end_time)) AS last
     FROM records
     WHERE cluster = $cluster
-    UNION ALL
+    GROUP BY input_id
+),
+aside AS (
     SELECT
-        input_id, TRUE,
-        least(submit_time, eligible_time, start_time, end_time),
-        greatest(submit_time, eligible_time, start_time, end_time)
+        input_id,
+        min(least(submit_time, eligible_time, start_time, end_time)) AS first,
+        max(greatest(submit_time, eligible_time, start_time, end_time)) AS last
     FROM doubtful
     WHERE cluster = $cluster
+    GROUP BY input_id
 )
-SELECT source, min(first) AS first, max(last) AS last, bool_or(doubtful) AS doubtful
-FROM timed JOIN inputs USING (input_id)
+SELECT
+    source,
+    min(least(kept.first, aside.first)) AS first,
+    max(greatest(kept.last, aside.last)) AS last,
+    bool_or(aside.input_id IS NOT NULL) AS doubtful
+FROM inputs
+LEFT JOIN kept USING (input_id)
+LEFT JOIN aside USING (input_id)
+WHERE inputs.cluster = $cluster AND (kept.input_id IS NOT NULL OR aside.input_id IS NOT NULL)
 GROUP BY source
 ORDER BY source

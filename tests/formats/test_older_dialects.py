@@ -36,11 +36,10 @@ SWF = contract.Case(
 
 SACCT = contract.Case(
     dialect=sacct.DIALECT,
-    head=b"JobID|Cluster|User|Account|State|Submit|Start|End|AllocCPUS|JobName\n",
+    head=b"JobID|User|State|Submit|Start|End|AllocCPUS\n",
     records=tuple(
-        f"{job}|c|ana|phys|COMPLETED|2026-01-01T00:0{job}:00|2026-01-01T01:00:00|"
-        f"2026-01-01T02:00:00|4|sim\n".encode()
-        for job in (1, 2, 3, 4)
+        f"{job}|ana|COMPLETED|176722560{job}|1767226000|1767229600|4\n".encode()
+        for job in (1, 2, 3)
     ),
     write=lambda frame: writing.write(frame, zone=None),
     carries=(
