@@ -42,8 +42,12 @@ class Identity:
 
     @property
     def config_hash(self) -> str:
-        """Of the configuration in force."""
-        return _sha256(self.config)
+        """Of the configuration in force; that logs are missing is no setting."""
+        in_force = json.loads(self.config)
+        if "missing" not in in_force:
+            return _sha256(self.config)
+        del in_force["missing"]
+        return _sha256(json.dumps(in_force, sort_keys=True))
 
     @property
     def seed(self) -> int:

@@ -1,11 +1,15 @@
 """Which figures changed, from what to what, and because of which records."""
 
+import json
 from pathlib import Path
 
 from audit import config
+from audit.cluster.identity import Identity
+from audit.model import Period
 from audit.nightly.keeping import quarantine
 from audit.nightly.run import run
 from audit.store import database
+from tests import stores
 from tests.logs import line, write
 from tests.nightly.test_run import DAY, NOW, month, site
 
@@ -61,3 +65,15 @@ def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
     run(settings, tmp_path, NOW)
     mended = "records were set aside or taken in later, of 1.swf (40 of this period)"
     assert mended in reasons(tmp_path)
+
+
+def test_that_a_log_is_missing_is_another_run_but_no_other_setting(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "db")
+    settings = {"cluster": {"name": "c"}, "config": {}}
+    runs = [
+        Identity.of(con, "c", Period("all", 0, 9), json.dumps(in_force, sort_keys=True))
+        for in_force in (settings, {**settings, "missing": [["a.log", "binary"]]})
+    ]
+    assert runs[0].run_id != runs[1].run_id
+    assert runs[0].config_hash == runs[1].config_hash
+    con.close()
