@@ -53,6 +53,7 @@ TESTED_IN: Final = {
     "config/sources": "config/test_file",
     "files/names": "ingest/test_streams",
     "files/privacy": "test_security",
+    "formats/broken_json": "formats/htcondor/test_json",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
     "formats/pbs/records": "formats/pbs/test_reader",

@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from typing import Any, Final
+from typing import Final
 
+from audit.formats.broken_json import as_bytes, damage, may_go_on
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.htcondor.ads import Found, texts_of
 from audit.formats.lines import Block
@@ -60,7 +61,7 @@ def _behind_first(head: bytes) -> bytes:
         _, length = _decode(text)
     except (ValueError, RecursionError):
         return b""
-    return _bytes(text[length:])
+    return as_bytes(text[length:])
 
 
 def whole(data: bytes, header: Header) -> int:
@@ -105,43 +106,24 @@ def _take(data: bytes, at: int, ends: list[int], found: Found) -> int:
         ends: where the next one may begin: the first of these at which it is whole.
         found: what it becomes part of.
     """
-    first: Exception | None = None
-    for end in ends:
+    first = Exception()
+    for number, end in enumerate(ends):
         text = data[at:end].decode("utf-8", errors="surrogateescape")
         try:
             ad, length = _decode(text)
         except (ValueError, RecursionError) as error:
-            first = first or error
-            if not _may_go_on(error, text):
+            first = error if number == 0 else first
+            if not may_go_on(error, text):
                 break
             continue
-        stop = end - len(_bytes(text[length:]))
+        stop = end - len(as_bytes(text[length:]))
         found.take(at, stop, texts_of(ad))
         return stop
     last = len(ends) == 1
     text = data[at : ends[0]].decode("utf-8", errors="surrogateescape")
-    found.refuse(at, ends[0], *_damage(first, text, last=last))
+    what = "the log ends within this ad"
+    found.refuse(at, ends[0], *damage(first, text, last=last, what=what))
     return ends[0]
-
-
-def _may_go_on(error: Exception, text: str) -> bool:
-    """Whether an ad is whole as far as it goes, so that more of the block may end it."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated") or error.pos >= len(text.rstrip().rstrip(","))
-
-
-def _damage(error: Any, text: str, *, last: bool) -> tuple[str, RefusalCode]:
-    if last and _may_go_on(error, text):
-        return "the log ends within this ad", RefusalCode.CUT
-    if isinstance(error, json.JSONDecodeError):
-        shown = _bytes(text[error.pos : error.pos + 20]).decode("utf-8", errors="backslashreplace")
-        return f"is no JSON: {error.msg} before {shown!r}", RefusalCode.SHAPE
-    return f"is no JSON: {error}", RefusalCode.SHAPE
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", errors="surrogateescape")
 
 
 DIALECT: Final = Dialect(

@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from audit.formats.broken_json import as_bytes, damage
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
 from audit.formats.escapes import holdable
 from audit.formats.lines import Block, Lines
@@ -162,10 +163,11 @@ class _Walk:
         try:
             job, length = _decode(text)
         except (ValueError, RecursionError) as error:
-            self._refuse(at, limit, *_damage(error, text, last=limit == len(self.data)))
+            last, what = limit == len(self.data), "the document ends within this job"
+            self._refuse(at, limit, *damage(error, text, last=last, what=what))
             return limit
         rest = text[length:]
-        end = limit - (len(rest) if rest.isascii() else len(_bytes(rest)))
+        end = limit - (len(rest) if rest.isascii() else len(as_bytes(rest)))
         try:
             columns = columns_of(job)
         except ValueError as error:
@@ -219,21 +221,6 @@ class _Walk:
         kept = kept[:-1] if kept.endswith(b",") else kept
         self.refused.append((len(self.spans), reason, code.value))
         self.spans.append((at, at + len(kept)))
-
-
-def _damage(error: Exception, text: str, *, last: bool) -> tuple[str, RefusalCode]:
-    """What is wrong with a job that is no JSON."""
-    if isinstance(error, json.JSONDecodeError):
-        unfinished = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-        if last and unfinished:
-            return "the document ends within this job", RefusalCode.CUT
-        shown = _bytes(text[error.pos : error.pos + 20]).decode("utf-8", errors="backslashreplace")
-        return f"is no JSON: {error.msg} before {shown!r}", RefusalCode.SHAPE
-    return f"is no JSON: {error}", RefusalCode.SHAPE
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", errors="surrogateescape")
 
 
 DIALECT: Final = Dialect(
