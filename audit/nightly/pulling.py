@@ -61,8 +61,9 @@ def ingest(work: Work, cluster: Cluster) -> None:
     for number, source in enumerate(cluster.sources):
         stem = f"{places.file_name(cluster.name)}-{number}"
         if source.command is not None:
+            there.update(map(str, _spools(work, cluster, source, stem)))
             try:
-                there |= _pull(work, cluster, source, stem)
+                _pull(work, cluster, source, stem)
             except AuditError as error:
                 night.failures.append(error)
         else:
@@ -80,16 +81,15 @@ def _listen(work: Work, cluster: Cluster, source: Source, stem: str) -> None:
     if source.silent_days is None:
         return
     if source.files is not None:
-        shown, named, windows = f"{source.files!r}", source.files, None
+        shown, named = f"{source.files!r}", source.files
     else:
         assert source.command is not None  # it has either
-        shown, named, windows = f"command {source.command[0]!r}", f"{stem}.log", f"{stem}-"
+        shown, named = f"command {source.command[0]!r}", f"{stem}.log"
     ((newest,),) = queries.rows(
         work.con,
         "newest_of_source",
         cluster=cluster.name,
         source=named,
-        windows=windows,
         now=work.now,
     )
     if newest is not None and work.now - newest <= source.silent_days * _DAY_S:
@@ -109,16 +109,25 @@ def _minute(instant: int, zone: str) -> str:
     return datetime.fromtimestamp(instant, periods.zone(zone)).strftime("%Y-%m-%d %H:%M")
 
 
-def _pull(work: Work, cluster: Cluster, source: Source, stem: str) -> set[str]:
-    """Takes in what a command prints, window by window where it has some; gives their names."""
+def _spools(work: Work, cluster: Cluster, source: Source, stem: str) -> list[Path]:
+    """Where what a command prints lies while it is taken in, window by window where it has some."""
+    state = work.folder / work.config.output.state
+    if not source.in_windows:
+        return [state / f"{stem}.log"]
+    every = sources.windows(source, cluster.zone, work.now)
+    return [state / f"{stem}-{window.day}.log" for window in every]
+
+
+def _pull(work: Work, cluster: Cluster, source: Source, stem: str) -> None:
+    """Takes in what a command prints, window by window where it has some."""
     state = work.folder / work.config.output.state
     if not source.in_windows:
         watch = partial(work.progress, f"pulling {cluster.name}", 0, 1)
         spool = state / f"{stem}.log"
         with sources.printed(source, work.folder, spool, cluster.zone, watch=watch) as path:
             if path.stat().st_size:
-                _take_printed(work, cluster, source, path)
-        return {str(spool)}
+                _take(work, cluster, source, [path], f"{stem}.log")
+        return
     command = sources.identify(source, cluster.zone)
     known = queries.rows(work.con, "pulled", cluster=cluster.name, source=command)
     pulled = {(start, end): at for start, end, at in known}
@@ -131,7 +140,7 @@ def _pull(work: Work, cluster: Cluster, source: Source, stem: str) -> set[str]:
             source, work.folder, spool, cluster.zone, window, work.now, watch
         ) as path:
             # the other windows may be good; this one is asked for again
-            if path.stat().st_size and not _take_printed(work, cluster, source, path):
+            if path.stat().st_size and not _take(work, cluster, source, [path], f"{stem}.log"):
                 continue
         key = {
             "cluster": cluster.name,
@@ -141,13 +150,6 @@ def _pull(work: Work, cluster: Cluster, source: Source, stem: str) -> set[str]:
         }
         _note(work.con, "pulled", key, {"pulled_at": work.now})
     work.progress(f"pulling {cluster.name}", len(due), len(due))
-    every = sources.windows(source, cluster.zone, work.now)
-    return {str(state / f"{stem}-{window.day}.log") for window in every}
-
-
-def _take_printed(work: Work, cluster: Cluster, source: Source, path: Path) -> bool:
-    """Takes in what a command printed; whether it could be."""
-    return bool(_take(work, cluster, source, [path], path.name))
 
 
 def _take_files(
