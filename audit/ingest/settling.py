@@ -14,34 +14,6 @@ def settle_new(con: Connection, cluster: str, input_id: str) -> None:
     """Settles the jobs of a new input of which the store holds more than one record."""
     repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
     settle(con, cluster, repeated)
-    arrays = queries.run(con, "pending_arrays", cluster=cluster)
-    if not arrays.is_empty():
-        tasks = queries.run(con, "tasks_of_pending_arrays", cluster=cluster)
-        execute(
-            con,
-            """
-            UPDATE records SET superseded = TRUE, attempt = 0
-            WHERE cluster = ? AND job_id IN (SELECT unnest(?)) AND end_time IS NULL
-            """,
-            [cluster, outdated_arrays(arrays, tasks)],
-        )
-    _supersede_arrays(con, cluster)
-
-
-def _supersede_arrays(con: Connection, cluster: str) -> None:
-    """What events tell of an array as a whole (`7[].server`) stands until one of its tasks does."""
-    execute(
-        con,
-        r"""
-        UPDATE records SET superseded = TRUE, attempt = 0
-        WHERE cluster = ? AND kind IN (SELECT unnest(?)) AND array_task IS NULL
-            AND contains(job_id, '[') AND job_id IN (
-                SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM records
-                WHERE cluster = ? AND array_task IS NOT NULL AND contains(job_id, '[')
-            )
-        """,
-        [cluster, [kind.value for kind in EVENTS], cluster],
-    )
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
@@ -52,8 +24,12 @@ def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
         cluster: whose jobs.
         repeated: every record that the store holds of some of them.
     """
-    if repeated.is_empty():
-        return
+    if not repeated.is_empty():
+        _resolve(con, cluster, repeated)
+    _supersede_arrays(con, cluster)
+
+
+def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
     settled = resolve(repeated)
     execute(
         con,
@@ -69,4 +45,34 @@ def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
         ) WHERE cluster = ?
         """,
         [cluster],
+    )
+
+
+def _supersede_arrays(con: Connection, cluster: str) -> None:
+    """What is told of an array as a whole stands until one of its tasks has a record.
+
+    That is Slurm's row of waiting tasks (`7_[3-9]`), and what PBS's events tell of `7[].server`.
+    """
+    arrays = queries.run(con, "pending_arrays", cluster=cluster)
+    if not arrays.is_empty():
+        tasks = queries.run(con, "tasks_of_pending_arrays", cluster=cluster)
+        execute(
+            con,
+            """
+            UPDATE records SET superseded = TRUE, attempt = 0
+            WHERE cluster = ? AND job_id IN (SELECT unnest(?)) AND end_time IS NULL
+            """,
+            [cluster, outdated_arrays(arrays, tasks)],
+        )
+    execute(
+        con,
+        r"""
+        UPDATE records SET superseded = TRUE, attempt = 0
+        WHERE cluster = ? AND kind IN (SELECT unnest(?)) AND array_task IS NULL
+            AND contains(job_id, '[') AND job_id IN (
+                SELECT regexp_replace(job_id, '\[[0-9]+\]', '[]') FROM records
+                WHERE cluster = ? AND array_task IS NOT NULL AND contains(job_id, '[')
+            )
+        """,
+        [cluster, [kind.value for kind in EVENTS], cluster],
     )

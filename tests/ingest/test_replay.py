@@ -137,3 +137,16 @@ def test_a_mended_text_passes_the_door_that_its_log_came_through(tmp_path: Path)
     assert users
     assert all(is_pseudonym("user", user) for user in users)
     con.close()
+
+
+def test_a_row_of_waiting_tasks_that_is_mended_gives_way_to_their_records(tmp_path: Path) -> None:
+    con = stores.new(tmp_path / "db")
+    at = "2026-01-01T01:00:00"
+    rows = ["JobID|User|State|Submit|Start|End", f"7_1|ana|COMPLETED|{at}|{at}|{at}", "damaged"]
+    log = write(tmp_path / "a.psv", "\n".join([*rows, ""]))
+    take_in(con, "c", open_logs([log]))
+    waiting = f"7_[1-3]|ana|PENDING|{at}|Unknown|Unknown"
+    assert replay(con, "c", 9, mended={place(con): waiting}) == Replayed(1, 0)
+    found = fetch(con, "SELECT job_id, superseded FROM records ORDER BY job_id")
+    assert found.rows() == [("7_1", False), ("7_[1-3]", True)]
+    con.close()
