@@ -5,22 +5,44 @@ Sums run in the order given, one after the other, so that they do not depend on 
 threads.
 """
 
+from typing import Final
+
 import numpy as np
 
-from audit.kernels.arrays import CountTable, Floats, FloatTable, Ints, IntTable
+from audit.kernels.arrays import Codes, CountTable, Floats, FloatTable, Ints, IntTable
 from audit.kernels.compiled import inner, kernel
+
+_LOW: Final = (1 << 32) - 1
 
 
 @kernel
-def count_draws(draws: IntTable, first: int, by_unit: CountTable) -> None:
-    """Adds to ``by_unit`` how often each unit occurs in each row of ``draws``.
+def count_draws(bits: Codes, done: int, by_unit: CountTable) -> int:
+    """Draws units by random bits, and adds to ``by_unit`` how often each resample drew each.
 
-    The rows are those of resamples from ``first`` on. A few at a time, for which each unit's counts
-    lie together, go quickest.
+    One resample draws as many as there are units, then the next; ``done`` draws were made before.
+    Ends where the bits do, or all resamples are drawn; gives how many draws are made then. Draws
+    are those of numpy's ``Generator.integers``: n · bits / 2^32, bits being passed over where some
+    units would be drawn more often than others.
+
+    Source: D. Lemire, Fast Random Integer Generation in an Interval (2019).
     """
-    for row in range(draws.shape[0]):
-        for k in range(draws.shape[1]):
-            by_unit[draws[row, k], first + row] += 1
+    units = by_unit.shape[0]
+    uneven = (_LOW + 1) % units
+    resample = done // units
+    left = units - done % units
+    for k in range(len(bits)):
+        place = int(bits[k]) * units
+        if (place & _LOW) < uneven:
+            continue
+        if resample == by_unit.shape[1]:
+            break
+        by_unit[place >> 32, resample] += 1
+        done += 1
+        left -= 1
+        if left == 0:
+            resample += 1
+            left = units
+    return done
 
 
 @kernel

@@ -11,7 +11,7 @@ in two stretches is the same user in both, so what differs between users does no
 stretch differs from another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from audit.metrics.uncertainty import NONE, RESAMPLES, Interval, Resamples, interval
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 SUMS: Final = pl.Schema(
     {
@@ -63,7 +64,13 @@ class Course(NamedTuple):
     """Empty where there are fewer than two stretches."""
 
 
-def course(sums: pl.DataFrame, stretches: int, seed: int, resamples: int = RESAMPLES) -> Course:
+def course(
+    sums: pl.DataFrame,
+    stretches: int,
+    seed: int,
+    resamples: int = RESAMPLES,
+    figures: Sequence[str] = tuple(RATIOS),
+) -> Course:
     """The figures of ``stretches`` stretches of time.
 
     Args:
@@ -71,6 +78,7 @@ def course(sums: pl.DataFrame, stretches: int, seed: int, resamples: int = RESAM
         stretches: how many there are, those without any attempt included.
         seed: of the bootstrap, ≥ 0.
         resamples: how many.
+        figures: which of ``RATIOS``.
 
     Returns:
         Each figure, None where nothing is below its line; intervals of none with fewer than two
@@ -79,18 +87,21 @@ def course(sums: pl.DataFrame, stretches: int, seed: int, resamples: int = RESAM
     """
     units = _numbered(sums)
     drawn = Resamples(int(units.max(initial=-1)) + 1, seed, resamples)
+    stretch = sums["stretch"].to_numpy()
+    columns = {name: sums[name].cast(pl.Float64).to_numpy() for name in _ADDED}
+    needed = [name for name in _ADDED if any(name in RATIOS[figure] for figure in figures)]
     of_stretch = [
-        _stretch(sums.filter(pl.col("stretch") == k), units[sums["stretch"] == k], drawn)
+        _stretch(columns, np.flatnonzero(stretch == k), needed, units, drawn)
         for k in range(stretches)
     ]
     return Course(
-        tuple({name: at.measured(name) for name in RATIOS} for at in of_stretch),
+        tuple({name: at.measured(name) for name in figures} for at in of_stretch),
         tuple(int(at.sums["attempts"]) for at in of_stretch),
-        _differences(of_stretch),
+        _differences(of_stretch, figures),
     )
 
 
-def _numbered(sums: pl.DataFrame) -> NDArray[np.int64]:
+def _numbered(sums: pl.DataFrame) -> Ints:
     """The number of each row's user: by what it did, so that a name changes no interval."""
     did = [name for name in _ADDED if name != "attempts"]
     users = sums.group_by("user").agg(pl.col("first_arrival").min(), pl.col(_ADDED).sum())
@@ -117,23 +128,30 @@ class _Stretch(NamedTuple):
         return Measured(value, interval(self.resampled[above][some] / self.resampled[below][some]))
 
 
-def _stretch(rows: pl.DataFrame, units: NDArray[np.int64], drawn: Resamples) -> _Stretch:
-    columns = [rows[name].cast(pl.Float64).to_numpy() for name in _ADDED]
-    resampled = drawn.sums(units, *columns)
-    sums = [float(column.sum()) for column in columns]
+def _stretch(
+    columns: Mapping[str, Floats],
+    held: Ints,
+    needed: Sequence[str],
+    units: Ints,
+    drawn: Resamples,
+) -> _Stretch:
+    """The sums of the rows that are ``held``, and what resamples add up to of the ``needed``."""
+    of = {name: column[held] for name, column in columns.items()}
+    resampled = drawn.sums(units[held], *(of[name] for name in needed))
     return _Stretch(
-        dict(zip(_ADDED, sums, strict=True)),
-        dict(zip(_ADDED, resampled, strict=True)),
-        len(units),
+        {name: float(column.sum()) for name, column in of.items()},
+        dict(zip(needed, resampled, strict=True)),
+        len(held),
     )
 
 
-def _differences(of_stretch: Sequence[_Stretch]) -> dict[str, Measured]:
+def _differences(of_stretch: Sequence[_Stretch], figures: Sequence[str]) -> dict[str, Measured]:
     if len(of_stretch) < 2:
         return {}
     before, last = of_stretch[-2:]
     found = {}
-    for name, (above, below) in RATIOS.items():
+    for name in figures:
+        above, below = RATIOS[name]
         if not (before.sums[below] and last.sums[below]):
             continue
         value = last.sums[above] / last.sums[below] - before.sums[above] / before.sums[below]

@@ -27,8 +27,8 @@ RESAMPLES = 1_000
 LOWER = 25  # thousandths
 UPPER = 975
 NONE: Interval = (None, None)
-_AT_ONCE: Final = 32
-"""Resamples that are drawn at once: the counts of these fill a line of the processor's cache."""
+_AT_ONCE: Final = 1 << 16
+"""Words of 64 random bits that are made at once."""
 
 
 class Resamples:
@@ -41,11 +41,12 @@ class Resamples:
         self.units = units
         # No count is above 65,535: of so many draws, one in so many being of a unit, about one is.
         self.by_unit = np.zeros((units, resamples), np.uint16)
-        random = np.random.Generator(np.random.PCG64(seed))
-        for first in range(0, resamples if units else 0, _AT_ONCE):
-            size = (min(_AT_ONCE, resamples - first), units)
-            draws = random.integers(0, units, size=size, dtype=np.int64)
-            resampling.count_draws(draws, first, self.by_unit)
+        random = np.random.PCG64(seed)
+        done, of_all = 0, units * resamples
+        while done < of_all:
+            words = random.random_raw(min((of_all - done + 1) // 2, _AT_ONCE))
+            bits = words.astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
+            done = resampling.count_draws(bits, done, self.by_unit)
 
     @cached_property
     def weights(self) -> IntTable:

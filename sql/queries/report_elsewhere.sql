@@ -2,9 +2,15 @@
 -- from submission, and how many attempts of a job there are beyond its last; the mean wait from
 -- submission of those that started in it; what was held inside it, with and without suspended time.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT
-WITH known AS (
+WITH again AS (
+    -- Few jobs have several attempts: of all others there is nothing to count.
+    SELECT DISTINCT job_id
+    FROM job_result
+    WHERE cluster = $cluster AND schedule = $schedule AND attempt > 1
+),
+known AS (
     SELECT
-        pool, job_id,
+        pool, CASE WHEN job_id IN (FROM again) THEN job_id END AS repeated_id,
         start_time - submit_time AS wait_s,
         standing = 'ended' AND ($whole OR end_time >= $from_time AND end_time < $to_time) AS of_span,
         $whole OR start_time >= $from_time AND start_time < $to_time AS began,
@@ -20,7 +26,8 @@ SELECT
     pool,
     avg(wait_s) FILTER (of_span) AS wait_from_submission_s,
     avg(greatest(wait_s, 0)) FILTER (began) AS wait_of_started_s,
-    (count(*) FILTER (of_span) - count(DISTINCT job_id) FILTER (of_span))::BIGINT AS repeated,
+    (count(repeated_id) FILTER (of_span) - count(DISTINCT repeated_id) FILTER (of_span))::BIGINT
+        AS repeated,
     (sum(size * (last - first)) FILTER (last > first))::DOUBLE AS held,
     -- Suspended time is spread evenly over the attempt: the log does not say when it was. In whole
     -- seconds, so that the sum depends on no order.

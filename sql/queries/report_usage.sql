@@ -11,15 +11,20 @@ WITH named AS (
     FROM fairshare_entity
     WHERE cluster = $cluster AND period = $period
 ),
-begun AS (
-    SELECT method, coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
+instants AS (
+    SELECT method, as_of, max(usage) > 0 AS used
     FROM fairshare_day JOIN named USING (entity_id)
+    GROUP BY method, as_of
+),
+begun AS (
+    SELECT method, coalesce(min(as_of) FILTER (used), min(as_of)) AS first_as_of
+    FROM instants
     GROUP BY method
 ),
 spanned AS (
     SELECT
-        method, min(as_of) AS first_as_of, max(as_of) AS last_as_of, count(DISTINCT as_of) AS days
-    FROM fairshare_day JOIN named USING (entity_id) JOIN begun USING (method)
+        method, min(as_of) AS first_as_of, max(as_of) AS last_as_of, count(*) AS days
+    FROM instants JOIN begun USING (method)
     WHERE as_of >= begun.first_as_of
     GROUP BY method
 ),

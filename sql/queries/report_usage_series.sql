@@ -8,10 +8,6 @@ WITH named AS (
     FROM fairshare_entity
     WHERE cluster = $cluster AND period = $period AND method = $method
 ),
-begun AS (
-    SELECT coalesce(min(as_of) FILTER (usage > 0), min(as_of)) AS first_as_of
-    FROM fairshare_day JOIN named USING (entity_id)
-),
 drawn AS (
     SELECT entity_id, entity
     FROM named
@@ -20,15 +16,19 @@ drawn AS (
             SELECT parent FROM named WHERE entity_kind = 'account' AND parent IS NOT NULL
         ))
 ),
-own AS NOT MATERIALIZED (
-    SELECT
-        entity_id, entity, as_of, share_of_all AS share,
-        coalesce(usage_of_all, 0)::DECIMAL(20, 18) AS fraction
-    FROM fairshare_day JOIN drawn USING (entity_id) JOIN begun ON as_of >= first_as_of
+known AS (
+    SELECT as_of, max(usage) > 0 AS used, bool_or(drawn.entity_id IS NOT NULL) AS drawn
+    FROM fairshare_day JOIN named USING (entity_id) LEFT JOIN drawn USING (entity_id)
+    GROUP BY as_of
+),
+begun AS (
+    SELECT coalesce(min(as_of) FILTER (used), min(as_of)) AS first_as_of
+    FROM known
 ),
 instants AS (
     SELECT as_of, row_number() OVER (ORDER BY as_of) - 1 AS number, count(*) OVER () AS instants
-    FROM (SELECT DISTINCT as_of FROM own)
+    FROM known JOIN begun ON as_of >= first_as_of
+    WHERE drawn
 ),
 parts AS (
     SELECT
@@ -37,19 +37,27 @@ parts AS (
     FROM instants
     WINDOW part AS (PARTITION BY CASE WHEN instants > $days THEN number // 7 ELSE number END)
 ),
+-- All days are gone through once; what follows is made of these sums.
+summed AS (
+    SELECT
+        entity_id, parts.first_as_of,
+        sum(coalesce(usage_of_all, 0)::DECIMAL(20, 18)) AS fraction
+    FROM fairshare_day JOIN drawn USING (entity_id) JOIN parts USING (as_of)
+    GROUP BY entity_id, parts.first_as_of
+),
 shares AS (
     SELECT entity, max(share) AS share
     FROM (
-        SELECT entity, sum(share) AS share
-        FROM own
-        WHERE share IS NOT NULL
+        SELECT entity, sum(share_of_all) AS share
+        FROM fairshare_day JOIN drawn USING (entity_id) JOIN parts USING (as_of)
+        WHERE share_of_all IS NOT NULL
         GROUP BY as_of, entity
     )
     GROUP BY entity
 ),
 ranked AS (
     SELECT entity, row_number() OVER (ORDER BY sum(fraction) DESC, entity NULLS LAST) AS number
-    FROM own
+    FROM summed JOIN drawn USING (entity_id)
     GROUP BY entity
 ),
 placed AS (
@@ -66,14 +74,11 @@ lines AS (
     FROM placed
     GROUP BY place
 ),
-summed AS (
+by_line AS (
     SELECT place, first_as_of, sum(fraction)::DOUBLE AS total
-    FROM own
-    JOIN parts USING (as_of)
-    JOIN (
-        SELECT entity_id, place
-        FROM drawn JOIN placed ON placed.entity IS NOT DISTINCT FROM drawn.entity
-    ) USING (entity_id)
+    FROM summed
+    JOIN drawn USING (entity_id)
+    JOIN placed ON placed.entity IS NOT DISTINCT FROM drawn.entity
     GROUP BY ALL
 )
 SELECT
@@ -81,5 +86,5 @@ SELECT
     coalesce(total, 0) / instant.length AS fraction
 FROM lines
 CROSS JOIN (SELECT DISTINCT first_as_of, weekly, length FROM parts) AS instant
-LEFT JOIN summed ON summed.place = lines.place AND summed.first_as_of = instant.first_as_of
+LEFT JOIN by_line ON by_line.place = lines.place AND by_line.first_as_of = instant.first_as_of
 ORDER BY lines.place, instant.first_as_of

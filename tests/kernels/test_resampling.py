@@ -10,10 +10,26 @@ from tests.naive import attempts as naive
 
 
 @BOTH
-def test_counts_draws(form: Form) -> None:
-    by_unit = np.zeros((3, 4), np.uint16)
-    form(resampling.count_draws)(np.array([[0, 0, 2], [1, 1, 1]]), 1, by_unit)
-    assert by_unit.T.tolist() == [[0, 0, 0], [2, 0, 1], [0, 3, 0], [0, 0, 0]]
+@given(
+    st.lists(st.one_of(st.integers(0, 2**32 - 1), st.integers(0, 9)), max_size=40),
+    st.integers(1, 6),
+    st.integers(0, 4),
+    st.data(),
+)
+def test_draws_as_numpy_does(
+    form: Form, bits: list[int], units: int, resamples: int, data: st.DataObject
+) -> None:
+    expected = naive.draws(bits, units)[: units * resamples]
+    cut = data.draw(st.integers(0, len(bits)))
+    by_unit = np.zeros((units, resamples), np.uint16)
+    done = 0
+    for part in (bits[:cut], bits[cut:]):
+        done = form(resampling.count_draws)(np.array(part, np.uint32), done, by_unit)
+    assert done == len(expected)
+    counts = np.zeros((units, resamples), np.uint16)
+    for k, unit in enumerate(expected):
+        counts[unit, k // units] += 1
+    assert by_unit.tolist() == counts.tolist()
 
 
 @BOTH

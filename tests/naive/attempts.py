@@ -494,3 +494,13 @@ def signed_square_of_spearman(one: Sequence[int], other: Sequence[int]) -> Fract
         return None
     product = sum((a * b for a, b in zip(x, y, strict=True)), Fraction())
     return product * abs(product) / spread
+
+
+def draws(bits: list[int], units: int) -> list[int]:
+    """Units drawn by 32 random bits each: the high half of bits · units.
+
+    Of the 2^32 values bits can have, so many belong to each unit; the 2^32 mod units that are left,
+    those with the lowest low halves, are passed over.
+    """
+    products = [one * units for one in bits]
+    return [product // 2**32 for product in products if product % 2**32 >= 2**32 % units]

@@ -83,7 +83,7 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
     return PageOne(
         place,
         verdict(place, answers),
-        _trust(contents, pool_),
+        trust(contents, pool_),
         answers,
         _hurt(place),
         ranked(
@@ -97,7 +97,8 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
     )
 
 
-def _trust(contents: Contents, of: PoolPart) -> tuple[Trust, ...]:
+def trust(contents: Contents, of: PoolPart) -> tuple[Trust, ...]:
+    """Why to believe what a report says of a pool, or not to."""
     return _records(contents), _machine(of), _model(of, contents.settings.assumed.get(of.name))
 
 

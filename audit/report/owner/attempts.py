@@ -1,5 +1,6 @@
 """Whose the attempts of a pool are: the owner's, and others'."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -8,15 +9,18 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from audit.metrics.attempts.peers.waits import READ, WALLTIMES, Alike, walltime_class
-from audit.metrics.attempts.population import only, ordered
+from audit.metrics.attempts.population import only
 from audit.metrics.choices import hour_classes
 from audit.metrics.course import SUMS
 from audit.model import Period, Standing
 from audit.report.contents import SMALL_SAMPLE
 from audit.report.owner.contents import FEWEST
 from audit.report.owner.who import Who
+
+Ints = NDArray[np.int64]
 
 _ENDED: Final = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
 _COMPARED: Final = (
@@ -30,7 +34,7 @@ class Everybody:
 
     period: Period
     attempts: pl.DataFrame
-    """Columns of ``sql/queries/owner_attempts.sql``, of all periods and all owners."""
+    """Columns of ``sql/queries/owner_attempts.sql``, of all periods and all owners; by arrival."""
 
     @cached_property
     def subjects(self) -> pl.DataFrame:
@@ -79,17 +83,35 @@ class Everybody:
     def _classed(self) -> dict[str, pl.DataFrame]:
         return {}
 
+    def of_classes(self, zone: ZoneInfo, classes: Mapping[str, str]) -> pl.DataFrame:
+        """Those of ``classed`` whose user is known and that are in these classes, by what is so."""
+        key = (zone.key, *classes.items())
+        if key not in self._of_classes:
+            held = [pl.col(name) == label for name, label in classes.items()]
+            found = self.classed(zone).lazy().filter(pl.col("user").is_not_null(), *held)
+            self._of_classes[key] = found.collect()
+        return self._of_classes[key]
+
     @cached_property
-    def judged(self) -> pl.DataFrame:
-        """The attempts that are anybody's peers, or have any, by arrival."""
+    def _of_classes(self) -> dict[tuple[object, ...], pl.DataFrame]:
+        return {}
+
+    @cached_property
+    def judged(self) -> Ints:
+        """The rows of the attempts that are anybody's peers, or have any."""
         known = pl.col("wait_room_s").is_not_null() & pl.col("user").is_not_null()
-        columns = dict.fromkeys((*READ, "account", "job_id", "attempt"))
-        return ordered(only(self.attempts, known).select(*columns), "arrival_time")
+        return _rows(self.attempts, known)
 
     @cached_property
     def alike(self) -> Alike:
         """Which of these are alike."""
-        return Alike(self.judged)
+        read = self.attempts.select(READ)
+        return Alike(read if len(self.judged) == read.height else read[self.judged])
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """User and account of the subjects, as they are named together."""
+        return self.subjects.lazy().select("user", "account").unique().collect()
 
 
 @dataclass(frozen=True)
@@ -111,8 +133,12 @@ class Scene:
 
     @cached_property
     def ended(self) -> pl.DataFrame:
-        """The owner's attempts that ended in any period, whose waits are known."""
-        return self.everybody.attempts.filter(_ENDED, self.mine)
+        """The owner's attempts that ended in any period, whose waits are known.
+
+        With ``row``, their place among everybody's.
+        """
+        rows = _rows(self.everybody.attempts, self.mine)
+        return self.everybody.attempts[rows].with_columns(row=rows).filter(_ENDED)
 
     @cached_property
     def subjects(self) -> pl.DataFrame:
@@ -121,17 +147,24 @@ class Scene:
 
     def others(self) -> int:
         """How many other users had attempts that ended in the period."""
-        users = self.everybody.subjects.lazy().filter(~self.mine).select("user").collect()
-        return users["user"].drop_nulls().n_unique()
+        return self.everybody.pairs.filter(~self.mine)["user"].drop_nulls().n_unique()
 
     def sums(self, over: list[Period], zone: ZoneInfo) -> pl.DataFrame:
         """What each day of the owner adds to the sums of each stretch: ``course.SUMS``.
 
         The column ``user`` holds days of arrival: what is drawn again of one owner is its days
-        (SPEC §10, *Peers*).
+        (SPEC §10, *Peers*). No two stretches overlap.
         """
-        own = self.ended.with_columns(user=local_day(pl.col("arrival_time"), zone))
-        return pl.concat([_added(own, stretch, k) for k, stretch in enumerate(over)])
+        numbered = (
+            pl.when(_inside(stretch)).then(pl.lit(k, pl.Int64)) for k, stretch in enumerate(over)
+        )
+        return _added(self.ended.with_columns(stretch=pl.coalesce(numbered)), zone)
+
+
+def _rows(attempts: pl.DataFrame, condition: pl.Expr) -> Ints:
+    """The rows of which a condition holds."""
+    rows: Ints = attempts.select(condition.arg_true().cast(pl.Int64)).to_series().to_numpy()
+    return rows
 
 
 def _inside(period: Period) -> pl.Expr:
@@ -143,15 +176,16 @@ def _inside(period: Period) -> pl.Expr:
 
 
 def local_day(arrival: pl.Expr, zone: ZoneInfo) -> pl.Expr:
-    """The day of an instant on the clock of a zone, as a text."""
+    """The day of an instant on the clock of a zone."""
     local = pl.from_epoch(arrival, time_unit="s").dt.replace_time_zone("UTC")
-    return local.dt.convert_time_zone(zone.key).dt.date().cast(pl.String)
+    return local.dt.convert_time_zone(zone.key).dt.date()
 
 
-def _added(own: pl.DataFrame, stretch: Period, number: int) -> pl.DataFrame:
+def _added(own: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
+    """What each day adds to the sums of the stretch that an attempt is in."""
     made = (
-        own.filter(_inside(stretch))
-        .group_by("user")
+        own.filter(pl.col("stretch").is_not_null())
+        .group_by("stretch", user=local_day(pl.col("arrival_time"), zone))
         .agg(
             first_arrival=pl.col("arrival_time").min(),
             attempts=pl.len().cast(pl.Int64),
@@ -162,8 +196,9 @@ def _added(own: pl.DataFrame, stretch: Period, number: int) -> pl.DataFrame:
             overtaken_s=(pl.col("weight") * pl.col("overtaken_s")).sum(),
         )
     )
-    counted = made.with_columns(stretch=pl.lit(number, pl.Int64))
-    return counted.select(pl.col(name).cast(kind) for name, kind in SUMS.items()).sort("user")
+    return made.select(pl.col(name).cast(kind) for name, kind in SUMS.items()).sort(
+        "stretch", "user"
+    )
 
 
 class Beside:
@@ -171,26 +206,23 @@ class Beside:
 
     def __init__(self, scene: Scene) -> None:
         """Of the attempts that are anybody's peers, or have any, near those of the period."""
-        held = scene.everybody.judged
+        self._judged = scene.everybody.judged
         self._alike = scene.everybody.alike
-        rows = held.with_row_index("row").lazy().filter(scene.mine)
-        self._rows = {
-            (job, attempt): row
-            for row, job, attempt in rows.select("row", "job_id", "attempt").collect().iter_rows()
-        }
         self._cut = np.iinfo(np.int64).max if scene.period.whole_log else scene.period.to_time
 
-    def users(self, job_id: str, attempt: int) -> frozenset[int]:
-        """Of an attempt of the owner, the users of its peers, by number."""
-        row = self._rows.get((job_id, attempt))
-        peers = None if row is None else self._alike.peers(row, int(self._cut))
+    def users(self, row: int) -> frozenset[int]:
+        """The users of the peers of an attempt, by number; ``row`` is its place."""
+        place = int(np.searchsorted(self._judged, row))
+        if place == len(self._judged) or self._judged[place] != row:
+            return frozenset()
+        peers = self._alike.peers(place, int(self._cut))
         return frozenset() if peers is None else frozenset(self._alike.user[peers].tolist())
 
     def enough(self, compared: pl.DataFrame) -> bool:
         """Whether attempts were compared with those of so many users that these may be told of."""
         seen: set[int] = set()
-        for job_id, attempt in compared.select("job_id", "attempt").iter_rows():
-            seen |= self.users(job_id, attempt)
+        for row in compared["row"]:
+            seen |= self.users(row)
             if len(seen) >= FEWEST:
                 return True
         return False

@@ -11,7 +11,7 @@ from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
 from audit.report.contents import Contents, Figure, PoolPart
-from audit.report.judgement.page_one import of_pool
+from audit.report.judgement.page_one import trust
 from audit.report.owner.attempts import Beside, Everybody, Scene
 from audit.report.owner.contents import (
     FEWEST,
@@ -72,7 +72,12 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     users = attempts.select("user", "account").unique()
     del attempts  # as large as the log
     key = {"cluster": contents.cluster, "period": period.name}
-    usage = queries.run(con, "report_usage", **key, rows=_ALL)
+    of_kinds = [of for usage in contents.usages for of in (usage.accounts, usage.users)]
+    usage = (
+        queries.run(con, "report_usage", **key, rows=_ALL)
+        if any(of.targets for of in of_kinds)
+        else None
+    )
     shared = _Shared(contents, period, over, pools, users, usage, seen)
     return tuple(_owner(con, shared, who) for who in owners)
 
@@ -86,8 +91,11 @@ class _Shared(NamedTuple):
     pools: Mapping[str, Everybody]
     names: pl.DataFrame
     """User and account, as attempts name them together."""
-    usage: pl.DataFrame
-    """Decayed usage of all, columns of ``sql/queries/report_usage.sql``."""
+    usage: pl.DataFrame | None
+    """Decayed usage of all, columns of ``sql/queries/report_usage.sql``.
+
+    None where nobody has a target.
+    """
     seen: int
 
 
@@ -99,15 +107,15 @@ def _owner(con: Connection, shared: _Shared, who: Who) -> OwnerContents:
     for pool in () if contents.brief else contents.pools:
         if pool.name not in shared.pools:
             continue
-        of_pool_ = figures.filter(pl.col("pool") == pool.name).drop("pool")
+        of_pool = figures.filter(pl.col("pool") == pool.name).drop("pool")
         scene = Scene(who, shared.pools[pool.name])
         made = _part(
-            contents, pool, scene, shared.over, tuple(Figure(*row) for row in of_pool_.rows())
+            contents, pool, scene, shared.over, tuple(Figure(*row) for row in of_pool.rows())
         )
         parts += [made] if made is not None else []
     others = shared.names.filter((pl.col(who.kind) != who.name).fill_null(True))
     several = others["user"].drop_nulls().n_unique() >= FEWEST and not contents.brief
-    targets = _targets(shared.usage, who) if several else ()
+    targets = _targets(shared.usage, who) if several and shared.usage is not None else ()
     return OwnerContents(
         who,
         contents.cluster,
@@ -149,7 +157,7 @@ def _part(
     beside = Beside(scene)
     compared = scene.subjects.filter(pl.col("peer_wait_s").is_not_null())
     sums = scene.sums([scene.period], in_zone)
-    whole = course(sums, 1, _SEED, resamples)
+    whole = course(sums, 1, _SEED, resamples, ("wait_mean",))
     mean = whole.figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
     wait_mean = Figure("wait_mean", mean.value, *within, "s", row.attempts)
@@ -173,7 +181,7 @@ def _part(
         longest(scene, pool.capacity, beside, modelled=good),
         found,
         tried,
-        of_pool(contents, pool).trust if told else (),
+        trust(contents, pool) if told else (),
     )
 
 

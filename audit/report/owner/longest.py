@@ -33,7 +33,7 @@ def _told(
     scene: Scene, row: dict[str, Any], capacity: int, beside: Beside, *, modelled: bool
 ) -> LongWait:
     parts = {part: row[f"wait_{part}_s"] for part in PARTS}
-    compared = len(beside.users(row["job_id"], row["attempt"])) >= FEWEST
+    compared = len(beside.users(row["row"])) >= FEWEST
     return LongWait(
         row["job_id"] if scene.who.kind == "user" else None,
         row["arrival_time"],

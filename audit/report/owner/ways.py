@@ -53,9 +53,9 @@ def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...],
     alike = own.filter(pl.col("width") == cell["width"], pl.col("walltime") == cell["walltime"])
     hours = alike["hours"].value_counts(sort=True).sort("count", "hours", descending=[True, False])
     mine = {**cell, "hours": hours["hours"][0]}
-    others = held.lazy().filter(~scene.mine, pl.col("user").is_not_null())
     found = {
-        lever: _possible(lever, _gains(others, lever, mine, resamples), alike) for lever in _LEVERS
+        lever: _possible(lever, _gains(scene, zone, lever, mine, resamples), alike)
+        for lever in _LEVERS
     }
     tried = sum(map(len, found.values()))
     best = (_best(lever, of, mine, alike, tried) for lever, of in found.items())
@@ -63,10 +63,11 @@ def ways(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[tuple[Way, ...],
 
 
 def _gains(
-    others: pl.LazyFrame, lever: str, mine: dict[str, str], resamples: int
+    scene: Scene, zone: ZoneInfo, lever: str, mine: dict[str, str], resamples: int
 ) -> tuple[Gain, ...]:
-    alike = others.filter(pl.col(fixed) == mine[fixed] for fixed in _LEVERS[lever])
-    waits = alike.select("user", "arrival_time", "wait_s", label=lever).collect()
+    alike = scene.everybody.of_classes(zone, {fixed: mine[fixed] for fixed in _LEVERS[lever]})
+    others = alike.lazy().filter(~scene.mine)
+    waits = others.select("user", "arrival_time", "wait_s", label=lever).collect()
     return gains(waits, mine[lever], _SEED, resamples)
 
 
