@@ -110,6 +110,10 @@ class SimulationError(AuditError):
     """A schedule cannot be simulated, or a simulated schedule fails its check."""
 
 
+class WorkersError(AuditError):
+    """Workers cannot be reached, are gone, or are not as they must be (config.toml, [compute])."""
+
+
 class ReportError(AuditError):
     """A report could not be made."""
 

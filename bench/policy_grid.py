@@ -17,6 +17,7 @@ from audit.pipeline.opening import Asked, largest_pool, open_log
 from audit.studies import parts
 from audit.studies import run as studies
 from audit.studies.grid import compute as grid
+from audit.workers.crew import Threads
 
 GOAL = 60.0
 THREADS = 2
@@ -41,7 +42,7 @@ def cost(log: Path) -> Cost:
         cell.compute()
     with tempfile.TemporaryDirectory() as folder:
         wall, cpu = time.perf_counter(), time.process_time()
-        studies.run_cells(cells, Path(folder) / "cells", "bench", THREADS)
+        studies.run_cells(cells, Path(folder) / "cells", "bench", Threads(THREADS))
         return Cost(time.perf_counter() - wall, time.process_time() - cpu, len(cells))
 
 

@@ -35,6 +35,7 @@ from audit.simulation import engine
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.ownership import EQUAL_SHARES, owners_of, unowned
 from audit.simulation.workload import NEVER, Workload
+from audit.workers.crew import Threads
 
 TRACES = {  # name: (log, processors, by how much arrivals are drawn together)
     "kth": ("KTH-SP2-1996-2.1-cln", 100, "1.0"),
@@ -212,8 +213,8 @@ def threads(name: str, path: Path) -> list[Measured]:
     measured = []
     for policy in (EASY, CONSERVATIVE):
         made = scheduled(work, policy)
-        one = wall(partial(fair_starts, made, policy, threads=1))
-        two = wall(partial(fair_starts, made, policy, threads=2))
+        one = wall(partial(fair_starts, made, policy, crew=Threads(1)))
+        two = wall(partial(fair_starts, made, policy, crew=Threads(2)))
         what = f"{name}: all FST, {policy.backfill}, two threads, wall s"
         measured.append(Measured(what, one, two, GOAL_THREADS, at_least=True))
     return measured
@@ -225,7 +226,7 @@ def long_queue(count: int = QUEUE) -> list[Measured]:
     for policy, subjects in ((EASY, None), (CONSERVATIVE, np.arange(1000))):
         made = scheduled(waiting(count), policy if subjects is None else EASY)
         begin = time.perf_counter()
-        fair_starts(made, policy, subjects, threads=2)
+        fair_starts(made, policy, subjects, crew=Threads(2))
         spent = time.perf_counter() - begin
         which = "all" if subjects is None else "the first 1,000"
         what = f"queue of {count:,}: FST of {which}, {policy.backfill}, wall s"
@@ -241,7 +242,7 @@ def memory(path: Path, processors: int) -> Measured:
     inputs = sum(array.nbytes for array in made if isinstance(array, np.ndarray))
     fair_starts(made, EASY, np.arange(2))
     tracemalloc.start()
-    fair_starts(made, EASY, threads=2)
+    fair_starts(made, EASY, crew=Threads(2))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return Measured("memory beside the input arrays, MB", peak / 1e6, inputs / 1e6, GOAL_MEMORY)

@@ -18,6 +18,7 @@ from audit.pipeline.opening import Asked, largest_pool, open_log
 from audit.simulation.tabu import Search
 from audit.studies import run as studies
 from audit.studies.users import compute as users
+from audit.workers.crew import Threads
 
 GOAL = 600.0
 THREADS = 2
@@ -46,7 +47,7 @@ def cost(log: Path) -> Cost:
     ]
     with tempfile.TemporaryDirectory() as folder:
         wall, cpu = time.perf_counter(), time.process_time()
-        studies.run_cells(cells, Path(folder) / "cells", "bench", THREADS)
+        studies.run_cells(cells, Path(folder) / "cells", "bench", Threads(THREADS))
         took = time.perf_counter() - wall, time.process_time() - cpu
     return Cost(*took, found.described.height)
 

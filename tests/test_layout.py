@@ -106,7 +106,6 @@ TESTED_IN: Final = {
     "studies/operators/charts": "studies/operators/test_page",
     "studies/sensitivity/charts": "studies/sensitivity/test_plan",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
-    "studies/users/plan": "studies/users/test_page",
     "studies/whatif/charts": "studies/whatif/test_plan",
     "studies/whatif/page": "studies/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",

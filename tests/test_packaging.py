@@ -189,7 +189,11 @@ def test_the_locks_pin_what_is_asked_for() -> None:
     assert runtime.items() <= development.items()
     asked = [
         *((runtime, text) for text in project["dependencies"]),
-        *((development, text) for text in project["optional-dependencies"]["dev"]),
+        *(
+            (development, text)
+            for extra in project["optional-dependencies"].values()
+            for text in extra
+        ),
     ]
     for lock, text in asked:
         requirement = Requirement(text)

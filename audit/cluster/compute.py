@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -25,8 +24,9 @@ from audit.simulation.decisions import decision_times
 from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
 from audit.simulation.forward import forward_start_times
-from audit.simulation.parts import Effort, Told
+from audit.simulation.parts import ALONE, Effort, Labour
 from audit.simulation.workload import Ints, Workload, workload_of_rows
+from audit.workers.crew import Crew
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -59,7 +59,7 @@ def compute(
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
     kept: Collection[Period] = (),
-    progress: Told = lambda done, of: None,
+    labour: Labour = ALONE,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
@@ -71,14 +71,15 @@ def compute(
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
         kept: the other current periods, whose figures stay.
-        progress: told of how many attempts the fair start times are computed.
+        labour: who works on it, and who is told of how many attempts the fair start times are
+            computed.
 
     Yields:
         Rows of the result tables; ``period`` and ``cluster`` are among their columns. A job's row
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, seeds, chosen, fairshare, known, kept, progress)
+    tables = _tables(attempts, setting, seeds, chosen, fairshare, known, kept, labour)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -94,7 +95,7 @@ def _tables(
     fairshare: Fairshare,
     known: pl.DataFrame | None,
     kept: Collection[Period],
-    progress: Told,
+    labour: Labour,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     described = population.describe(
@@ -115,14 +116,14 @@ def _tables(
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
             del charged
-        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, progress)
+        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, labour)
         jobs = waits.peer_waits(jobs, [*seeds, *kept])
         beyond = stuck.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
         yield Rows("job_result", None, jobs.drop(_UNUSED))
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
 
 
 def _of_periods(
@@ -133,6 +134,7 @@ def _of_periods(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     log: Period,
+    crew: Crew,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -140,6 +142,7 @@ def _of_periods(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
+        crew=crew,
     )
     conserved = conservation_of(jobs, setting.now, options)
     several = len(seeds) > 1
@@ -221,7 +224,7 @@ def _completed(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     known: pl.DataFrame | None,
-    progress: Told,
+    labour: Labour,
 ) -> pl.DataFrame:
     """The attempts of a pool with all figures of their own."""
     metrics = chosen.metrics
@@ -229,7 +232,6 @@ def _completed(
         of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
     known = None if known is None else known.filter(pl.col("pool") == pool.name)
-    threads = chosen.simulation.threads or len(os.sched_getaffinity(0))
     decided = decision_times(
         performance.overtakes(shares),
         pool,
@@ -242,13 +244,13 @@ def _completed(
         pool,
         now,
         known=known,
-        effort=Effort(threads, chosen.simulation.budget_s),
+        effort=Effort(labour.crew, chosen.simulation.budget_s),
         tau_s=metrics.tau_s,
-        told=progress,
+        told=labour.told,
         fairshare=ranked,
     )
     return forward_start_times(
-        fair, pool, now, known=known, threads=threads, told=progress, fairshare=ranked
+        fair, pool, now, known=known, crew=labour.crew, told=labour.told, fairshare=ranked
     )
 
 

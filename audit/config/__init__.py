@@ -5,6 +5,7 @@ defaults here. Time in seconds, memory as DuckDB writes it (``4GB``).
 """
 
 from audit.config.clusters import Cluster
+from audit.config.compute import Compute, Slurm, Tls
 from audit.config.figures import Bound, Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.file import Config, load
 from audit.config.limits import Limit, Window
@@ -25,6 +26,7 @@ __all__ = [
     "Bound",
     "ByResource",
     "Cluster",
+    "Compute",
     "Config",
     "Ingest",
     "Limit",
@@ -39,11 +41,13 @@ __all__ = [
     "Service",
     "Share",
     "Simulation",
+    "Slurm",
     "Source",
     "Sql",
     "Step",
     "Store",
     "Threshold",
+    "Tls",
     "Uncertainty",
     "Usage",
     "Verdict",

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError, field_validator, model_validator
 
 from audit.config.clusters import Cluster
+from audit.config.compute import Compute
 from audit.config.figures import Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
@@ -23,6 +24,7 @@ class Config(Section):
 
     metrics: Metrics = Metrics()
     simulation: Simulation = Simulation()
+    compute: Compute = Compute()
     uncertainty: Uncertainty = Uncertainty()
     ingest: Ingest = Ingest()
     store: Store = Store()

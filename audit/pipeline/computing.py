@@ -14,8 +14,10 @@ from audit.cluster.setting import Setting
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
+from audit.simulation.parts import Labour
 from audit.store import queries
 from audit.store.database import Connection
+from audit.workers import chosen as workers
 
 
 @dataclass(frozen=True)
@@ -49,19 +51,21 @@ def compute_and_keep(
         progress: told how far it is.
 
     Raises:
+        WorkersError: the workers that the configuration names cannot be used.
         StoreError: the results cannot be stored, or contradict one another.
     """
     setting = task.setting
     progress("computing", 0, 1)
-    computed = compute.compute(
-        task.attempts,
-        setting,
-        {identity.period: identity.seed for identity in task.due},
-        config,
-        task.fairshare,
-        queries.run(con, "known_fair_starts", cluster=setting.cluster),
-        task.kept.keys(),
-        lambda done, of: progress("fair start times", done, of),
-    )
-    results.replace(con, setting, computed, task.due, task.kept, now)
+    with workers.crew(config.compute, config.simulation.threads) as crew:
+        computed = compute.compute(
+            task.attempts,
+            setting,
+            {identity.period: identity.seed for identity in task.due},
+            config,
+            task.fairshare,
+            queries.run(con, "known_fair_starts", cluster=setting.cluster),
+            task.kept.keys(),
+            Labour(crew, lambda done, of: progress("fair start times", done, of)),
+        )
+        results.replace(con, setting, computed, task.due, task.kept, now)
     progress("computing", 1, 1)

@@ -23,7 +23,7 @@ from audit.simulation.basis import Bases
 from audit.simulation.budget.cost import costs
 from audit.simulation.budget.sample import stands_for
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.parts import ALL, Effort, Told, in_parts
+from audit.simulation.parts import ALL, Effort, Range, Told, in_parts
 from audit.simulation.workload import (
     KEYS,
     NEVER,
@@ -32,6 +32,7 @@ from audit.simulation.workload import (
     Workload,
     workload_of_rows,
 )
+from audit.workers.crew import IN_TURN, Crew
 
 if TYPE_CHECKING:
     from audit.kernels.scheduling.fair_start import Trials
@@ -71,7 +72,7 @@ def fair_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    threads: int = 1,
+    crew: Crew = IN_TURN,
     told: Told = lambda done, of: None,
     fair_order: Order = Order.fcfs,
 ) -> FairStarts:
@@ -87,7 +88,7 @@ def fair_starts(
         work: the attempts of one pool.
         policy: how the pool decides.
         subjects: indices of those to compute; None: all.
-        threads: how many work on it; the result does not depend on that.
+        crew: who works on it; the result does not depend on that.
         told: told of progress.
         fair_order: ``fcfs``: those before j in the snapshot are all that arrived before it. One of
             ``model.BY_OWNER``: only those of them whose turn, by that order at a, is not after
@@ -105,21 +106,32 @@ def fair_starts(
     subjects = subjects[work.queued[subjects]]
     if len(subjects) == 0:
         return times
-    compute = _computation(work, policy, fair_order, subjects, times)
-    in_parts(compute, subjects, threads, told)
+    asked = _Asked(work, policy, fair_order, subjects)
+    for (low, high), found in in_parts(_computation, asked, subjects, crew, told):
+        for all_times, some in zip(times, found, strict=True):
+            all_times[low:high] = some
     return times
 
 
-def _computation(
-    work: Workload, policy: Policy, fair_order: Order, subjects: Ints, out: FairStarts
-) -> Callable[[int, int], int]:
-    """What writes to ``out`` the fair start times of the subjects in a range of indices.
+class _Asked(NamedTuple):
+    """What fair start times are asked for."""
 
-    It gives the length of the range, and may be called by several threads at once.
+    work: Workload
+    policy: Policy
+    fair_order: Order
+    subjects: Ints
+
+
+def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
+    """What gives the fair start times of a range of indices, NEVER for those that are no subjects.
+
+    It may be called by several threads at once, and gives views of what it holds for all indices.
     """
     from audit.kernels.scheduling import fair_start as kernels
     from audit.kernels.scheduling.space import Model
 
+    work, policy, fair_order, subjects = of
+    out = _no_fair_starts(len(work.arrival))
     asked = np.zeros(len(work.arrival), np.bool_)
     asked[subjects] = True
     observed = engine.observation(work)
@@ -137,19 +149,19 @@ def _computation(
     capacity = engine.contiguous(work.capacity)
     crowd = snapshots.crowd(work, observed.present)
 
-    def compute(low: int, high: int) -> int:
+    def compute(part: Range) -> FairStarts:
         kernels.fair_starts(
             model,
             observed,
             capacity,
             at_once,
             asked,
-            low,
-            high,
+            *part,
             _trials(work, ranking, model.steps.number, crowd),
             kernels.FairStarts(*out),
         )
-        return high - low
+        here = slice(*part)
+        return FairStarts(out.strict[here], out.relaxed[here], out.over_capacity[here])
 
     return compute
 
@@ -226,7 +238,7 @@ def fair_start_times(
     status[left_out] = _code(FstStatus.NOT_SAMPLED)
     _give_up(times, left_out)
     computed = np.flatnonzero(asked & ~left_out)
-    new = fair_starts(work, pool.policy, computed, effort.threads, told, pool.fair_order)
+    new = fair_starts(work, pool.policy, computed, effort.crew, told, pool.fair_order)
     for old, found in zip(times, new, strict=True):
         old[computed] = found[computed]
     status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)

@@ -19,8 +19,9 @@ from audit.model import Backfill, FstStatus, Order, Policy, Pool
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.parts import Told, in_parts
+from audit.simulation.parts import Range, Told, in_parts
 from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.workers.crew import IN_TURN, Crew
 
 if TYPE_CHECKING:
     from audit.kernels.scheduling.forward import Trials
@@ -46,7 +47,7 @@ def forward_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    threads: int = 1,
+    crew: Crew = IN_TURN,
     told: Told = lambda done, of: None,
     user: Ints | None = None,
     strict: Ints | None = None,
@@ -62,7 +63,7 @@ def forward_starts(
         work: the attempts of one pool.
         policy: how the pool decides.
         subjects: indices of those to compute, ascending; None: all.
-        threads: how many work on it; the result does not depend on that.
+        crew: who works on it; the result does not depend on that.
         told: told of progress.
         user: [n], whose attempts they are, numbers ≥ 0; NO_USER: not known, and so nobody's own.
             None: those of ``work.owners``.
@@ -86,8 +87,11 @@ def forward_starts(
         asked &= ~known
     if asked.any():
         whose = work.owners.name if user is None else user
-        compute = _computation(work, policy, asked, queued, engine.contiguous(whose), times)
-        in_parts(compute, np.flatnonzero(asked), threads, told)
+        of = _Asked(work, policy, asked, queued, whose)
+        for part, found in in_parts(_computation, of, np.flatnonzero(asked), crew, told):
+            here = slice(*part)
+            for all_times, some in zip(times, found, strict=True):
+                np.copyto(all_times[here], some, where=asked[here])
     return times
 
 
@@ -101,16 +105,27 @@ def _last_to_come(work: Workload, policy: Policy, comes: Bools, strict: Ints) ->
     return alone
 
 
-def _computation(
-    work: Workload, policy: Policy, asked: Bools, queued: Bools, user: Ints, out: ForwardStarts
-) -> Callable[[int, int], int]:
-    """What writes to ``out`` the forward starts of those ``asked`` for in a range of indices.
+class _Asked(NamedTuple):
+    """What forward starts are asked for."""
 
-    It gives the length of the range, and may be called by several threads at once.
+    work: Workload
+    policy: Policy
+    subject: Bools
+    queued: Bools
+    user: Ints
+
+
+def _computation(of: _Asked) -> Callable[[Range], ForwardStarts]:
+    """What gives the forward starts of a range of indices, NEVER for those that are no subjects.
+
+    It may be called by several threads at once, and gives views of what it holds for all indices.
     """
     from audit.kernels.scheduling import forward as kernels
     from audit.kernels.scheduling.space import Model
 
+    work, policy, asked, queued, whose = of
+    user = engine.contiguous(whose)
+    out = ForwardStarts(np.full(len(user), NEVER), np.full(len(user), NEVER))
     seen = engine.observation(work)
     nobody = np.zeros(len(user), np.bool_)
     observed = seen._replace(held=nobody, present=seen.present & ~work.blocked)
@@ -125,7 +140,7 @@ def _computation(
     taken_after = steps.time + 1
     of_thread = threading.local()  # what is as large as the log is made once for each
 
-    def compute(low: int, high: int) -> int:
+    def compute(part: Range) -> ForwardStarts:
         if not hasattr(of_thread, "trials"):
             of_thread.trials = _trials(work, ranking, steps.number, crowd)
             of_thread.jobs = jobs._replace(rank=jobs.rank.copy())  # which are changed meanwhile
@@ -137,12 +152,11 @@ def _computation(
             capacity,
             later,
             asked,
-            low,
-            high,
+            *part,
             of_thread.trials,
             kernels.ForwardStarts(*out),
         )
-        return high - low
+        return ForwardStarts(out.start[slice(*part)], out.without_own[slice(*part)])
 
     return compute
 
@@ -187,7 +201,7 @@ def forward_start_times(
     now: int,
     *,
     known: pl.DataFrame | None = None,
-    threads: int = 1,
+    crew: Crew = IN_TURN,
     told: Told = lambda done, of: None,
     fairshare: Fairshare = EQUAL_SHARES,
 ) -> pl.DataFrame:
@@ -208,7 +222,7 @@ def forward_start_times(
         pool: see ``workload``; how it is assumed to decide.
         now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
-        threads: how many work on it; the result does not depend on that.
+        crew: who works on it; the result does not depend on that.
         told: told of progress.
         fairshare: how owners are ranked; see ``workload``.
 
@@ -227,7 +241,7 @@ def forward_start_times(
         work,
         pool.policy,
         np.flatnonzero(computed),
-        threads,
+        crew,
         told,
         _users(fair["user"].gather(rows)),
         strict if pool.fair_order is Order.fcfs else None,

@@ -1,21 +1,23 @@
-"""Work on many attempts that do not depend on one another, shared among threads."""
+"""Work on many attempts that do not depend on one another, shared among whoever works."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeVar
 
 from audit.simulation.workload import Ints
+from audit.workers.crew import IN_TURN, Crew
 
 Told = Callable[[int, int], None]
 """Told how many of how many attempts are done."""
+
+Shared = TypeVar("Shared")
+Made = TypeVar("Made")
 
 
 class Effort(NamedTuple):
     """What may be put into it."""
 
-    threads: int = 1
-    """How many work on it; the result does not depend on that."""
+    crew: Crew = IN_TURN
+    """Who works on it; the result does not depend on that."""
     budget_s: float | None = None
     """CPU seconds, as ``budget.cost`` estimates them, forward starts included; where all would take
     more, a sample is computed. None: no bound."""
@@ -23,38 +25,60 @@ class Effort(NamedTuple):
 
 ALL: Final = Effort()
 
+
+class Labour(NamedTuple):
+    """Who works, and who is told how far it is."""
+
+    crew: Crew = IN_TURN
+    told: Told = lambda done, of: None
+
+
+ALONE: Final = Labour()
+
 PARTS: Final = 64
-"""Ranges that the attempts are cut into."""
+"""Ranges that the attempts are cut into, at least."""
+OF_EACH: Final = 4
+"""Ranges for each that is worked on at one time, at least: they do not take equally long."""
 
 
-def in_parts(compute: Callable[[int, int], int], subjects: Ints, threads: int, told: Told) -> None:
-    """Lets ``compute`` do all ``subjects``, a range of indices at a time.
+class Range(NamedTuple):
+    """Indices from ``low`` up to, but not including, ``high``."""
+
+    low: int
+    high: int
+
+
+def in_parts(
+    prepare: Callable[[Shared], Callable[[Range], Made]],
+    shared: Shared,
+    subjects: Ints,
+    crew: Crew,
+    told: Told,
+) -> Iterator[tuple[Range, Made]]:
+    """Has all ``subjects`` done, a range of indices at a time.
 
     Args:
-        compute: does the subjects from one index up to another, and gives how many indices these
-            are; several threads call it at once.
+        prepare, shared: what does the subjects of a range; see ``Crew.each``.
         subjects: ascending indices, at least one.
-        threads: how many work on it.
+        crew: who does it.
         told: told of progress.
+
+    Yields:
+        Each range, and what was made of it.
     """
-    cuts = _cuts(subjects, PARTS)
-    total = sum(high - low for low, high in cuts)
+    ranges = cut(subjects, max(PARTS, OF_EACH * crew.width))
+    total = sum(high - low for low, high in ranges)
     done = 0
-    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-        if pool is None:
-            parts = (compute(low, high) for low, high in cuts)
-        else:
-            running = [pool.submit(compute, low, high) for low, high in cuts]
-            parts = (part.result() for part in as_completed(running))
-        for part in parts:
-            done += part
-            told(done, total)
+    for number, made in crew.each(prepare, shared, ranges):
+        yield ranges[number], made
+        done += ranges[number].high - ranges[number].low
+        told(done, total)
 
 
-def _cuts(subjects: Ints, parts: int) -> list[tuple[int, int]]:
+def cut(subjects: Ints, parts: int) -> list[Range]:
     """Ranges of indices that hold all subjects, about as many of them in each."""
     each = -(-len(subjects) // parts)
     return [
-        (int(subjects[low]), int(subjects[min(low + each, len(subjects)) - 1]) + 1)
+        Range(int(subjects[low]), int(subjects[min(low + each, len(subjects)) - 1]) + 1)
         for low in range(0, len(subjects), each)
     ]

@@ -13,11 +13,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from typing import Final, NamedTuple
@@ -37,6 +34,9 @@ from audit.studies import page as pages
 from audit.studies.cells import STUDIED, Cell
 from audit.studies.drawn import Draws
 from audit.studies.page import Study
+from audit.workers import chosen as workers
+from audit.workers.crew import ONE_THREAD, Crew, computed
+from audit.workers.identity import program
 
 STOPPING: Final = "finishing what is under way (once more stops at once)"
 """Said when a signal asks a study to stop."""
@@ -113,7 +113,7 @@ def conduct(
     planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
     target = request.database or request.out / f"{key}.duckdb"
-    threads = request.threads or chosen.simulation.threads or len(os.sched_getaffinity(0))
+    threads = request.threads or chosen.simulation.threads
     try:
         request.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -121,7 +121,8 @@ def conduct(
     busy = "another run is making this study"
     with lock.held(request.out / f"{key}.html", busy=busy), replacing(target):
         folder = request.out / f".{key}.cells"
-        frames = run_cells(planned.cells, folder, cells_of, threads, progress)
+        with workers.crew(chosen.compute, threads) as crew:
+            frames = run_cells(planned.cells, folder, cells_of, crew, progress)
         progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
@@ -136,7 +137,7 @@ def run_cells(
     cells: Sequence[Cell],
     folder: Path,
     identity: str,
-    threads: int = 1,
+    crew: Crew = ONE_THREAD,
     progress: Progress = lambda what, done, of: None,
 ) -> list[pl.DataFrame]:
     """Computes cells, taking those over that an earlier run of the same identity has finished.
@@ -149,7 +150,7 @@ def run_cells(
         folder: where finished cells are kept, each whole or not at all. Those of another identity
             are removed.
         identity: what all cells depend on; see ``identity``.
-        threads: how many work on it, ≥ 1; the result does not depend on that.
+        crew: who works on it; the result does not depend on that.
         progress: told how far it is.
 
     Returns:
@@ -157,28 +158,30 @@ def run_cells(
 
     Raises:
         UsageError: ``folder`` cannot be written.
+        WorkersError: the crew's workers cannot be used.
         KeyboardInterrupt: it was stopped.
         ValueError: two cells have the same key.
     """
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("two cells have the same key")
-    place = _place(folder, identity)
-    files = [place / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
+    home = _place(folder, identity)
+    files = [home / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
     frames = [_finished(file) for file in files]
     missing = [number for number, frame in enumerate(frames) if frame is None]
     done = len(cells) - len(missing)
     progress("computing", done, len(cells))
 
-    def compute(number: int) -> pl.DataFrame:
-        frame = cells[number].compute()
-        _save(frame, files[number])
-        return frame
-
-    def stopping() -> None:
-        progress(STOPPING, done, len(cells))
-
     with _stoppable() as stop:
-        for number, frame in _as_completed(missing, compute, threads, stop, stopping):
+
+        def stopped() -> bool:
+            if stop.is_set():
+                progress(STOPPING, done, len(cells))
+            return stop.is_set()
+
+        parts = [cells[number].compute for number in missing]
+        for place, frame in crew.each(computed, None, parts, stopped):
+            number = missing[place]
+            _save(frame, files[number])
             frames[number] = frame
             done += 1
             progress("computing", done, len(cells))
@@ -200,35 +203,9 @@ def _place(folder: Path, identity: str) -> Path:
     return place
 
 
-def _as_completed(
-    numbers: Sequence[int],
-    compute: Callable[[int], pl.DataFrame],
-    threads: int,
-    stop: Event,
-    stopping: Callable[[], None],
-) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Computes cells, ``threads`` at a time, and gives each when it is there.
-
-    Once ``stop`` is set, none is begun any more, and ``stopping`` is called now and then.
-    """
-    waiting = iter(numbers)
-    working: dict[Future[pl.DataFrame], int] = {}
-    with ThreadPoolExecutor(threads) as pool:
-        while True:
-            free = 0 if stop.is_set() else threads - len(working)
-            working |= {pool.submit(compute, number): number for number in islice(waiting, free)}
-            if not working:
-                return
-            if stop.is_set():
-                stopping()
-            # wakes up now and then, or it would learn of a signal only from the next cell
-            for future in wait(working, timeout=1, return_when=FIRST_COMPLETED).done:
-                yield working.pop(future), future.result()
-
-
 def identity(*dependencies: str) -> str:
     """A name for all that cells depend on, the program that computes them included."""
-    return _sha256(_program(), *dependencies)[:16]
+    return _sha256(program(), *dependencies)[:16]
 
 
 def refuse_unfit(out: Path) -> None:
@@ -311,14 +288,6 @@ def _save(frame: pl.DataFrame, file: Path) -> None:
 def _unwritable(place: Path, error: OSError) -> UsageError:
     why = error.strerror or error
     return UsageError(f"{place}: cannot be written ({why}); choose another place with --out")
-
-
-@cache
-def _program() -> str:
-    """A fingerprint of fairaudit's own code: cells that other code computed are not taken over."""
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
-    return _sha256(__version__, *(_sha256(file.read_text(encoding="utf-8")) for file in files))
 
 
 def _sha256(*parts: str) -> str:

@@ -54,6 +54,7 @@ def test_the_shipped_file_shows_every_key_with_its_default() -> None:
     } | {f"clusters.usage.shares.{name}" for name in config.Share.model_fields}
     told_together |= {f"clusters.pools.limits.{key}" for key in config.Limit.model_fields}
     told_together |= {f"clusters.pools.windows.{key}" for key in config.Window.model_fields}
+    told_together |= {f"compute.slurm.{key}" for key in config.Slurm.model_fields}
     assert keys(config.Config) - shown <= told_together  # named together in a comment
     assert shown <= keys(config.Config)
 

@@ -18,6 +18,7 @@ from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER, Workload
+from audit.workers.crew import IN_TURN, Threads
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
 from tests.simulation.test_engine import known, shifted, slow_pool
@@ -126,7 +127,7 @@ def test_subjects_and_threads_change_no_figure(
     work = arrays(log)
     whole = fair_starts(work, policy)
     for threads in (2, 3, 7):
-        again = fair_starts(work, policy, threads=threads)
+        again = fair_starts(work, policy, crew=Threads(threads))
         assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
     subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)
@@ -415,7 +416,7 @@ POOL = Pool("main", Resource.cpus, 4)
 def test_a_budget_changes_nothing_where_all_fit() -> None:
     described = crowded()
     whole = fair_start_times(described, POOL, NOW)
-    assert fair_start_times(described, POOL, NOW, effort=Effort(1, 60)).equals(whole)
+    assert fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 60)).equals(whole)
     assert whole["fst_weight"].to_list() == [1] * described.height
 
 
@@ -423,7 +424,7 @@ def test_what_a_budget_leaves_out_others_stand_for(monkeypatch: pytest.MonkeyPat
     described = crowded()
     whole = fair_start_times(described, POOL, NOW)
     costing(monkeypatch, 1.0)
-    sample = fair_start_times(described, POOL, NOW, effort=Effort(1, 20))
+    sample = fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 20))
     there = sample["fst_status"] != "not_sampled"
     assert 15 < there.sum() < 25
     assert sample.filter(there).select(FOUND).equals(whole.filter(there).select(FOUND))
@@ -439,11 +440,11 @@ def test_order_of_rows_and_names_change_no_draw(data: st.DataObject) -> None:
     described = crowded(30)
     with pytest.MonkeyPatch.context() as patch:
         costing(patch, 1.0)
-        sample = fair_start_times(described, POOL, NOW, effort=Effort(1, 9))
+        sample = fair_start_times(described, POOL, NOW, effort=Effort(IN_TURN, 9))
         rows = data.draw(st.permutations(range(described.height)))
         names = dict(zip("abc", data.draw(st.permutations("xyz")), strict=True))
         other = described[rows].with_columns(user=pl.col("user").replace(names))
-        again = fair_start_times(other, POOL, NOW, effort=Effort(1, 9))
+        again = fair_start_times(other, POOL, NOW, effort=Effort(IN_TURN, 9))
     assert (
         again.select("job_id", "fst_weight")
         .sort("job_id")
@@ -457,7 +458,7 @@ def test_night_after_night_all_are_there(monkeypatch: pytest.MonkeyPatch) -> Non
     costing(monkeypatch, 1.0)
     known, left = None, described.height
     for _ in range(8):
-        night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(1, 14))
+        night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(IN_TURN, 14))
         known = night.filter(pl.col("fst_basis").is_not_null())
         before, left = left, night.filter(pl.col("fst_status") == "not_sampled").height
         assert left == 0 or before - 20 <= left < before
@@ -474,7 +475,7 @@ def test_sums_over_any_night_have_no_bias(monkeypatch: pytest.MonkeyPatch) -> No
         known = None
         _draw_with(monkeypatch, draw)
         for _ in range(2):
-            night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(1, 14))
+            night = fair_start_times(described, POOL, NOW, known=known, effort=Effort(IN_TURN, 14))
             known = night.filter(pl.col("fst_basis").is_not_null())
         sums.append(_total(night))
     assert abs(np.mean(sums) - _total(whole)) < 4 * np.std(sums) / np.sqrt(len(sums))

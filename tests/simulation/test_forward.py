@@ -16,6 +16,7 @@ from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.forward import NO_USER, forward_start_times, forward_starts
 from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER
+from audit.workers.crew import IN_TURN, Threads
 from tests.kernels.forms import in_python
 from tests.naive import forward as slow
 from tests.naive.simulation import NOBODY, Job, Log, Ranking, log_of
@@ -85,7 +86,7 @@ def test_subjects_and_threads_change_no_figure(
     work = arrays(log)
     whole = forward_starts(work, policy)
     for threads in (2, 3, 7):
-        again = forward_starts(work, policy, threads=threads)
+        again = forward_starts(work, policy, crew=Threads(threads))
         assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
     chosen = sorted(data.draw(st.sets(st.integers(0, max(len(log.jobs) - 1, 0)))))
     subjects = np.array([k for k in chosen if k < len(log.jobs)], np.int64)
@@ -394,7 +395,7 @@ def test_a_budget_covers_forward_starts_that_later_logs_made_stale(
     more = [*records, ended(EPOCH + count + 1, EPOCH + 500, EPOCH + 510, 1)]
     for _ in range(8):
         spent.clear()
-        fair = fair_table(more, pool, Policy(), known=known, effort=Effort(1, 30))
+        fair = fair_table(more, pool, Policy(), known=known, effort=Effort(IN_TURN, 30))
         known = forward_start_times(fair, pool, NOW, known=known)
         there = known["start_modelled"].is_not_null()
         assert there.equals((known["fst_status"] != "not_sampled").alias("start_modelled"))
@@ -425,6 +426,6 @@ def test_fair_start_times_that_a_budget_does_not_give_up_are_not_computed_again(
 
     monkeypatch.setattr(fair_start, "fair_starts", counting)
     made = table(more, pool, Policy(), known=known)
-    again = fair_table(more, pool, Policy(), known=known, effort=Effort(1, 60))
+    again = fair_table(more, pool, Policy(), known=known, effort=Effort(IN_TURN, 60))
     assert forward_start_times(again, pool, NOW, known=known).equals(made)
     assert numbers == [1, 1]

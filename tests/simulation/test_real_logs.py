@@ -15,6 +15,7 @@ from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER, workload
+from audit.workers.crew import Threads
 from tests.metrics.attempts.test_real_logs import LOGS, described
 
 
@@ -22,7 +23,7 @@ from tests.metrics.attempts.test_real_logs import LOGS, described
 def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     attempts, pool = described(real_logs, name)
     now = int(attempts["end_time"].drop_nulls().to_numpy().max())
-    fair = fair_start_times(attempts, pool, now, effort=Effort(2))
+    fair = fair_start_times(attempts, pool, now, effort=Effort(Threads(2)))
     subjects = ended(fair)
     assert fair["fst_status"].drop_nulls().len() == subjects.height
     given = subjects.drop_nulls("fst_strict")
@@ -32,7 +33,7 @@ def test_statuses_and_facts(real_logs: Path, name: str) -> None:
     assert (given["fst_relaxed"] >= given["fst_strict"]).all()  # fcfs
     late = given["start_time"] - given["fst_strict"]
     assert given["miss_strict_s"].equals(late.clip(0).alias("miss_strict_s"))
-    one = fair_start_times(attempts, pool, now, effort=Effort(1))
+    one = fair_start_times(attempts, pool, now, effort=Effort())
     assert one.equals(fair)
     assert fair_start_times(attempts, pool, now, known=fair).equals(fair)
 
@@ -44,12 +45,14 @@ def test_on_the_policys_own_schedule(real_logs: Path) -> None:
     policy = Policy(Order.fcfs, Backfill.none)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, threads=2)
+    fair = fair_starts(own, policy, crew=Threads(2))
     assert (start != NEVER).all()
     assert (fair.strict == start).all()
     # an easy schedule: who started on arrival, and was hindered by nobody, has it as its fair start
     easy = replay(work, Policy()).start
-    held = fair_starts(work._replace(start=easy, end=easy + work.occupancy), Policy(), threads=2)
+    held = fair_starts(
+        work._replace(start=easy, end=easy + work.occupancy), Policy(), crew=Threads(2)
+    )
     at_once = easy == work.arrival
     last = np.append(work.arrival[1:] > work.arrival[:-1], True)
     assert (held.strict[at_once & last] == easy[at_once & last]).all()
@@ -67,7 +70,7 @@ def test_who_was_not_overtaken_by_later_ones_started_when_fair(
     policy = Policy(order, Backfill.easy)
     start = replay(work, policy).start
     own = work._replace(start=start, end=start + work.occupancy)
-    fair = fair_starts(own, policy, threads=2)
+    fair = fair_starts(own, policy, crew=Threads(2))
     alone = np.append(work.arrival[1:], NEVER) > start
     assert alone.sum() > len(start) / 2
     assert (start > work.arrival)[alone].any()

@@ -20,6 +20,7 @@ from audit.studies import run as studies
 from audit.studies.cells import Cell
 from audit.studies.grid import plan as grid
 from audit.studies.run import Request
+from audit.workers.crew import Threads
 from tests.logs import line, log, write
 
 
@@ -36,11 +37,11 @@ def test_frames_come_in_the_order_of_their_cells_whoever_computes_them(tmp_path:
     cells = [cell("x" * k) for k in range(1, 9)]
     told: list[int] = []
     made = studies.run_cells(
-        cells, tmp_path / "a", "i", 3, lambda what, done, of: told.append(done)
+        cells, tmp_path / "a", "i", Threads(3), lambda what, done, of: told.append(done)
     )
     assert [frame["key"][0] for frame in made] == [one.key for one in cells]
     assert told == list(range(9))
-    alone = studies.run_cells(cells, tmp_path / "b", "i", 1)
+    alone = studies.run_cells(cells, tmp_path / "b", "i")
     assert all(one.equals(other) for one, other in zip(made, alone, strict=True))
     assert not list(tmp_path.glob("*/*/.*"))
 

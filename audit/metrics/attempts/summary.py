@@ -31,6 +31,7 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
+from audit.workers.crew import IN_TURN, Crew
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -68,6 +69,8 @@ class Options(NamedTuple):
     covered: tuple[int, int] | None = None
     """From when to when the log speaks of the period, epoch s: integrals over time are of this,
     for nobody knows what the pool did outside. None: all of the period."""
+    crew: Crew = IN_TURN
+    """Who draws the resamples for naming; the result does not depend on that."""
 
 
 DEFAULTS: Final = Options()
@@ -128,7 +131,9 @@ def summarise(
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
     rows += figures.of_forward_starts(attempts, resamples)
     rows.append(known.conserved if known else conservation_of(described, now, options))
-    rows += of_peers(described, period, zone, seed, options.resamples, options.naming_resamples)
+    rows += of_peers(
+        described, period, zone, seed, options.resamples, options.naming_resamples, options.crew
+    )
     for kind in KINDS:
         of_kind = known.entities[kind] if known else users.by_entity(held, kind)
         rows += _nuwt(of_kind, kind, seed, options)

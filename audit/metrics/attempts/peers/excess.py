@@ -24,7 +24,7 @@ under Dependency, Annals of Statistics 29 (2001), theorem 1.3.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -36,6 +36,7 @@ from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.population import ended, in_period, only, ordered
 from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
 from audit.model import SEQUENCE, Period, Standing
+from audit.workers.crew import IN_TURN, Crew
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -83,6 +84,7 @@ def of_peers(
     seed: int,
     resamples: int,
     naming: int = NAMING,
+    crew: Crew = IN_TURN,
 ) -> list[Row]:
     """Rows of the summary about each user and account whose attempts have peers.
 
@@ -94,6 +96,7 @@ def of_peers(
         seed: of the bootstrap.
         resamples: for intervals.
         naming: for p, a multiple of 1,000.
+        crew: who draws them; the result does not depend on that.
     """
     if "peer_wait_s" not in with_peers.columns:
         return []
@@ -115,7 +118,7 @@ def of_peers(
                 rows.append(row("peer_ratio_alone", kind, owner, first.ratio, first.attempts))
     del drawn  # before more is drawn
     families = [*everyone.values(), *alone.values()]
-    beyond = _beyond_chance(families, days, seed, naming)
+    beyond = _beyond_chance(families, days, seed, naming, crew)
     for kind, of_all, of_alone in zip(KINDS, beyond, beyond[len(KINDS) :], strict=False):
         for owner, longer in of_all.items():
             named = longer and of_alone.get(owner, False)
@@ -217,7 +220,7 @@ class _Trial(NamedTuple):
 
 
 def _beyond_chance(
-    families: Sequence[Owners], days: int, seed: int, naming: int
+    families: Sequence[Owners], days: int, seed: int, naming: int, crew: Crew
 ) -> list[dict[str, bool]]:
     """Of each owner with enough days, whether its ratio is above 1 beyond chance; by family.
 
@@ -234,18 +237,35 @@ def _beyond_chance(
             if not surely_above(difference, days, naming):
                 most = (1 + naming) * LEVEL / harmonic - 1  # no greater p is ever rejected
                 hopeful.append(_Trial(number, owner, one.day, difference, most))
-    for chunk in range(naming // _CHUNK):
-        if not hopeful:
-            break
-        drawn = Resamples(days, seed + chunk, _CHUNK)
-        for trial in hopeful:
-            (sums,) = drawn.sums(trial.day, trial.difference)
-            below[trial.family][trial.owner] += int((sums <= 0).sum())
+    seeds = [seed + chunk for chunk in range(naming // _CHUNK)]
+    while seeds and hopeful:
+        at_once, seeds = seeds[: crew.width], seeds[crew.width :]
+        drawn = _Drawn(days, [(trial.day, trial.difference) for trial in hopeful])
+        for _, not_above in crew.each(_not_above, drawn, at_once):
+            for trial, number in zip(hopeful, not_above, strict=True):
+                below[trial.family][trial.owner] += number
         hopeful = [one for one in hopeful if below[one.family][one.owner] <= one.most]
     return [
         dict(zip(of, by_yekutieli([(1 + n) / (1 + naming) for n in of.values()]), strict=True))
         for of in below
     ]
+
+
+class _Drawn(NamedTuple):
+    """What is drawn of: so many days, and the days and differences of each trial."""
+
+    days: int
+    trials: list[tuple[Ints, Floats]]
+
+
+def _not_above(drawn: _Drawn) -> Callable[[int], list[int]]:
+    """What tells in how many of ``_CHUNK`` resamples of a seed each trial's sum is at most 0."""
+
+    def count(seed: int) -> list[int]:
+        resamples = Resamples(drawn.days, seed, _CHUNK)
+        return [int((resamples.sums(*trial)[0] <= 0).sum()) for trial in drawn.trials]
+
+    return count
 
 
 def surely_above(difference: Floats, days: int, naming: int) -> bool:

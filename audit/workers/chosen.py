@@ -1,0 +1,90 @@
+"""The crew that config.toml asks for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from audit.config import Compute
+from audit.errors import WorkersError
+from audit.progress import printable
+from audit.workers.crew import Crew, Made, Part, Shared, Stopped, Threads
+from audit.workers.on_dask import Dask
+
+
+def say(text: str) -> None:
+    """Prints one line on stderr."""
+    print(printable(text), file=sys.stderr)
+
+
+@contextmanager
+def crew(
+    asked: Compute, threads: int | None = None, said: Callable[[str], None] = say
+) -> Iterator[Crew]:
+    """The crew that is asked for, while the block runs.
+
+    Workers elsewhere are looked for when something is first to be done, and let go in the end.
+
+    Args:
+        asked: what config.toml says.
+        threads: of this process, where it works itself; None or 0: one for each core.
+        said: told which workers there are, and what became of them.
+    """
+    own = Threads(threads or len(os.sched_getaffinity(0)))
+    if asked.engine == "local":
+        yield own
+        return
+    dask = Dask(asked, said)
+    try:
+        yield WithFallback(dask, own, said) if asked.fallback else dask
+    finally:
+        dask.close()
+
+
+class WithFallback:
+    """A crew, and another one that does what the first can do no more."""
+
+    def __init__(self, first: Crew, other: Crew, said: Callable[[str], None] = say) -> None:
+        """``said`` is told when the other one takes over."""
+        self._first = first
+        self._other = other
+        self._said = said
+        self._now = first
+
+    @property
+    def width(self) -> int:
+        """See ``Crew``."""
+        try:
+            return self._now.width
+        except WorkersError as error:
+            self._give_up(error)
+            return self._now.width
+
+    def each(
+        self,
+        prepare: Callable[[Shared], Callable[[Part], Made]],
+        shared: Shared,
+        parts: Sequence[Part],
+        stopped: Stopped = lambda: False,
+    ) -> Iterator[tuple[int, Made]]:
+        """See ``Crew``."""
+        left = dict.fromkeys(range(len(parts)))
+        try:
+            for number, made in self._now.each(prepare, shared, parts, stopped):
+                del left[number]
+                yield number, made
+        except WorkersError as error:
+            self._give_up(error)
+            rest = list(left)
+            again = self._now.each(prepare, shared, [parts[k] for k in rest], stopped)
+            for number, made in again:
+                yield rest[number], made
+
+    def _give_up(self, error: WorkersError) -> None:
+        """Lets the other crew take over; what fails there, fails."""
+        if self._now is self._other:
+            raise error
+        self._said(f"warning: {error}; this process goes on alone (compute.fallback)")
+        self._now = self._other

@@ -1,0 +1,75 @@
+"""What a worker does: it opens a parcel, does a part of the work, and packs what was made."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from audit.errors import WorkersError
+from audit.workers.identity import difference, identity
+from audit.workers.parcels import Opener, Packer
+
+WORK: Final = "work.pickle"
+"""The file that holds what all parts of a piece of work have in common."""
+
+_KEPT: Final = 2
+"""Pieces of work that a worker has at hand: one may begin while another ends."""
+
+
+class _Prepared:
+    """A piece of work at this worker, opened when its first part comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._make: Callable[[Any], Any] | None = None
+        self.opener = Opener(folder)
+
+    def made(self, part: bytes) -> Any:
+        with self._lock:
+            if self._make is None:
+                prepare, shared = self.opener.opened((self._folder / WORK).read_bytes())
+                self._make = prepare(shared)
+        return self._make(self.opener.opened(part))
+
+
+_at_hand: Final[dict[str, _Prepared]] = {}
+_lock: Final = Lock()
+
+
+def computes_with() -> dict[str, str]:
+    """What this worker computes with."""
+    return identity()
+
+
+def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
+    """Does a part of a piece of work.
+
+    Args:
+        folder: what holds the work, as the client and all workers see it.
+        ours: what the client computes with, see ``identity``.
+        part: a parcel.
+
+    Returns:
+        What was made, as a parcel whose files lie in ``folder``.
+
+    Raises:
+        WorkersError: this worker computes with something else, or cannot use the folder.
+    """
+    if differs := difference(ours, identity()):
+        raise WorkersError(f"a worker on {platform.node()} has {differs}")
+    with _lock:
+        prepared = _at_hand.pop(folder, None) or _Prepared(Path(folder))
+        _at_hand[folder] = prepared
+        for other in list(_at_hand)[:-_KEPT]:
+            del _at_hand[other]
+    try:
+        return Packer(Path(folder)).packed(prepared.made(part))
+    except OSError as error:
+        raise WorkersError(
+            f"a worker on {platform.node()} cannot use {folder} ({error.strerror or error}): "
+            "compute.folder must be a folder that this machine and all workers share"
+        ) from error

@@ -1,0 +1,260 @@
+"""Dask's workers, real ones: what they give is the same, whoever of them is killed."""
+
+import os
+import signal
+import socket
+import ssl
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from dask import distributed as library
+
+from audit.config import Compute
+from audit.errors import UsageError, WorkersError
+from audit.model import Backfill, Order, Policy
+from audit.simulation.engine import replay
+from audit.simulation.fair_start import fair_starts
+from audit.simulation.forward import forward_starts
+from audit.simulation.workload import Workload
+from audit.workers import on_dask
+from audit.workers.chosen import crew
+from audit.workers.identity import identity
+from audit.workers.on_dask import Dask
+from tests.naive.simulation import Job, Log
+from tests.strategies import arrays, performed
+
+
+def tripled(by: np.ndarray[Any, Any]) -> Callable[[int], Any]:
+    return Tripled(by)
+
+
+class Tripled:
+    """Whose process it is, and three elements."""
+
+    def __init__(self, by: np.ndarray[Any, Any]) -> None:
+        self.by = by
+
+    def __call__(self, part: int) -> tuple[int, np.ndarray[Any, Any]]:
+        if part < 0:
+            raise UsageError("a part below zero")
+        return os.getpid(), 3 * self.by[part : part + 3]
+
+
+BY = np.arange(5_000)
+distributed: Any = library
+
+
+def crowded(count: int) -> Workload:
+    """So many attempts of few owners in a pool that is too small for them, as ``sjf`` runs them."""
+    random = np.random.default_rng(5)
+    drawn = zip(
+        np.sort(random.integers(0, 30 * count, count)).tolist(),
+        random.integers(1, 300, count).tolist(),
+        random.integers(1, 6, count).tolist(),
+        strict=True,
+    )
+    log = Log(tuple(Job(at, lasts, 2 * lasts, (size,)) for at, lasts, size in drawn), (16,))
+    starts = replay(arrays(log), Policy(Order.sjf, Backfill.easy)).start.tolist()
+    return arrays(performed(log, dict(enumerate(starts))))
+
+
+@pytest.fixture(scope="module")
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def two(said: list[str]) -> Iterator[Dask]:
+    """Two processes of this machine."""
+    dask = Dask(Compute(engine="dask", workers=2), said.append)
+    assert dask.width == 2
+    folder = dask._session.folder
+    yield dask
+    dask.close()
+    assert not folder.exists()
+
+
+def test_each_part_is_done_by_workers_and_it_is_said(two: Dask, said: list[str]) -> None:
+    made = dict(two.each(tripled, BY, list(range(9))))
+    assert {part: values.tolist() for part, (_, values) in made.items()} == {
+        part: [3 * part, 3 * part + 3, 3 * part + 6] for part in range(9)
+    }
+    assert os.getpid() not in {process for process, _ in made.values()}
+    assert said == ["computing on 2 workers with 2 threads: Dask on this machine (compute.workers)"]
+
+
+def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
+    work = crowded(400)
+    for compute in (fair_starts, forward_starts):
+        here: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy())
+        victims = sorted(two._session.client.run(os.getpid).values())[:1]
+
+        def kill(done: int, of: int, victims: list[int] = victims) -> None:
+            while victims:
+                os.kill(victims.pop(), signal.SIGKILL)
+
+        there: tuple[np.ndarray[Any, Any], ...] = compute(work, Policy(), crew=two, told=kill)
+        assert not victims
+        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+def test_nothing_is_left_in_the_folder_after_an_error(two: Dask) -> None:
+    with pytest.raises(UsageError, match="a part below zero"):
+        list(two.each(tripled, BY, [1, 2, -1, 3]))
+    left = [path for path in two._session.folder.iterdir() if path.name.isdigit()]
+    assert left == []
+    assert len(list(two.each(tripled, BY, [1]))) == 1
+
+
+def test_what_goes_through_is_its_users_alone_and_encrypted(two: Dask) -> None:
+    folder = two._session.folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "key.pem").stat().st_mode) == 0o600
+    address = urlsplit(two._session.client.scheduler.address)
+    assert address.scheme == "tls"
+    context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+    context.check_hostname = False
+    place = (str(address.hostname), int(address.port or 0))
+    with (
+        socket.create_connection(place, timeout=10) as plain,
+        context.wrap_socket(plain) as without_certificate,
+        pytest.raises(ssl.SSLError, match="certificate required"),
+    ):
+        without_certificate.recv(1)
+
+
+def test_no_page_is_served(two: Dask) -> None:
+    """The port that Dask opens for them is on this machine, and nothing is behind it."""
+    scheduler = two._session.client.cluster.scheduler
+    [listening] = scheduler.http_server._sockets.values()
+    host, port = listening.getsockname()
+    assert host == "127.0.0.1"
+    for page in ("", "status", "health", "info/main/workers.html", "json/counts.json", "metrics"):
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"http://{host}:{port}/{page}", timeout=10)
+
+
+def test_workers_of_another_version_are_refused_and_named(
+    two: Dask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "identity", lambda: {**identity(), "fairaudit": "9.9"})
+    with pytest.raises(WorkersError, match=r"worker tls://\S+ has fairaudit \S+, here 9\.9: "):
+        two._check(two._session.client)
+    with pytest.raises(WorkersError, match=r"a worker on .* has fairaudit .*, here 9\.9"):
+        list(two.each(tripled, BY, [1]))
+
+
+# --- a scheduler that runs already ---------------------------------------------------------------
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Compute]]:
+    """A scheduler with one worker, both threads of this process."""
+    monkeypatch.setattr(on_dask, "RESULT_S", 0.1)
+    with distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        host="127.0.0.1",
+        protocol="tcp://",
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
+        asked = Compute(
+            engine="dask",
+            scheduler=cluster.scheduler_address,
+            folder=str(tmp_path),
+            patience_s=1,
+        )
+        yield cluster, asked
+
+
+Running = tuple[Any, Compute]
+
+
+def test_it_works_by_address_and_leaves_the_shared_folder_empty(
+    running: Running, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    with crew(running[1], said=said.append) as one:
+        assert len(dict(one.each(tripled, BY, [1, 2, 3]))) == 3
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+    assert said == [
+        f"computing on 1 worker with 1 thread: Dask at {running[1].scheduler} (compute.scheduler)"
+    ]
+
+
+def lose(
+    running: Running, how: Callable[[Any], object], asked: Compute
+) -> tuple[dict[int, Any], list[str]]:
+    """What a crew still gives when its workers are lost after the first part, and what it says."""
+    said: list[str] = []
+    made: dict[int, Any] = {}
+    with crew(asked, 1, said.append) as one:
+        for number, (_, values) in one.each(tripled, BY, list(range(9))):
+            if not made:
+                how(running[0])
+            made[number] = values.tolist()
+    return made, said
+
+
+LOST: list[tuple[Callable[[Any], object], str]] = [
+    (lambda cluster: cluster.scale(0), r"no worker for 1 s \(compute\.patience_s\); start some"),
+    (lambda cluster: cluster.close(), "the scheduler is gone|were lost while they computed"),
+]
+
+
+@pytest.mark.parametrize(("how", "what"), LOST, ids=["workers", "scheduler"])
+def test_when_all_are_lost_it_ends_with_a_plain_error(
+    running: Running, how: Callable[[Any], object], what: str, tmp_path: Path
+) -> None:
+    with pytest.raises(WorkersError, match=what):
+        lose(running, how, running[1])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [how for how, _ in LOST], ids=["workers", "scheduler"])
+def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], object]) -> None:
+    made, said = lose(running, how, running[1].model_copy(update={"fallback": True}))
+    assert made == {k: [3 * k, 3 * k + 3, 3 * k + 6] for k in range(9)}
+    assert said[-1].endswith("; this process goes on alone (compute.fallback)")
+
+
+def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -> None:
+    asked = Compute(
+        engine="dask", scheduler="tcp://127.0.0.1:9", folder=str(tmp_path), patience_s=1
+    )
+    said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
+    with crew(asked) as one, pytest.raises(WorkersError, match=said):
+        list(one.each(tripled, BY, [1]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    asked = Compute(
+        engine="dask", scheduler="tcp://127.0.0.1:9", folder=str(tmp_path / "file"), patience_s=1
+    )
+    with (
+        crew(asked) as one,
+        pytest.raises(WorkersError, match=r"compute.folder: .*/file cannot be used \(Not a direct"),
+    ):
+        list(one.each(tripled, BY, [1]))
+
+
+def test_without_openssl_the_settings_that_help_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with (
+        crew(Compute(engine="dask", workers=1)) as one,
+        pytest.raises(WorkersError, match=r"openssl.*install it, or give compute\.tls"),
+    ):
+        list(one.each(tripled, BY, [1]))

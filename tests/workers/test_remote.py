@@ -1,0 +1,159 @@
+"""What is done elsewhere is what is done here, bit for bit, whatever the parts."""
+
+from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.config import Config
+from audit.errors import UsageError, WorkersError
+from audit.metrics.attempts.peers import excess
+from audit.model import Policy
+from audit.pipeline.opening import Asked, Log, open_log
+from audit.simulation import parts
+from audit.simulation.fair_start import fair_starts
+from audit.simulation.forward import forward_starts
+from audit.studies.drawn import Draws
+from audit.studies.fit import plan as fit
+from audit.studies.grid import plan as grid
+from audit.studies.run import Plan
+from audit.studies.sensitivity import plan as sensitivity
+from audit.studies.users import plan as users
+from audit.studies.whatif import plan as whatif
+from audit.studies.whatif.compute.change import Change
+from audit.studies.workload import plan as workload
+from audit.workers import remote
+from audit.workers.crew import computed
+from audit.workers.identity import identity
+from audit.workers.parcels import Packer
+from tests.logs import line, log, write
+from tests.naive.simulation import Log as Slow
+from tests.naive.simulation import Ranking
+from tests.strategies import arrays, logs, policies, rankings
+from tests.workers.scattered import Scattered
+
+
+@given(logs(limited=True), policies(intervals=True), rankings(), st.integers(1, 5))
+def test_starts_are_the_same_from_parcels_and_in_any_parts(
+    slow: Slow, policy: Policy, ranking: Ranking, number: int
+) -> None:
+    work = arrays(slow, ranking)
+    with patch.object(parts, "PARTS", number), patch.object(parts, "OF_EACH", 0):
+        for compute in (fair_starts, forward_starts):
+            here: tuple[np.ndarray, ...] = compute(work, policy)
+            there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered())
+            assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+
+
+@pytest.mark.parametrize("width", [1, 3, 20])
+def test_who_waits_longer_beyond_chance_is_the_same(width: int) -> None:
+    random = np.random.default_rng(1)
+    days = np.arange(40)
+
+    def owner(mean: float) -> excess.Days:
+        peers = np.ones(40)
+        waits = peers + random.normal(mean, 1.0, 40)
+        return excess.Days(days, waits, peers, float(waits.sum()), 40.0, 40)
+
+    families = [{f"u{k}": owner(k / 20) for k in range(12)}]
+    alone = excess._beyond_chance(families, 40, 7, 20_000, Scattered(1))
+    assert alone == excess._beyond_chance(families, 40, 7, 20_000, Scattered(width))
+    assert set(alone[0].values()) == {True, False}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    path = tmp_path_factory.mktemp("logs") / "small.swf"
+    lines = [
+        line(
+            k,
+            submit=400 * k,
+            wait=50 * (k % 7),
+            run=600 + 370 * k % 2000,
+            allocated=1 + k % 4,
+            walltime=4000,
+            user=k % 5,
+        )
+        for k in range(1, 61)
+    ]
+    write(path, log(lines, MaxProcs=8))
+    return open_log(Asked(logs=[path], zone="UTC"), Config())
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda log, draws: grid.plan(log, draws, grid.Options(None, 60, grid.loads("0.8"), 128)),
+        users.plan(None, None),
+        sensitivity.plan(None, None, 3, None),
+        fit.plan(None, 1.0),
+        whatif.plan(Change(without=("1",)), None, Config(), Path()),
+        workload.plan(None, 2),
+    ],
+    ids=["grid", "users", "sensitivity", "fit", "whatif", "workload"],
+)
+def test_the_cells_of_every_study_can_be_sent(of: Callable[[Log, Draws], Plan], small: Log) -> None:
+    cell = of(small, Draws(1, 100)).cells[-1]
+    [(_, there)] = Scattered().each(computed, None, [cell.compute])
+    assert there.equals(cell.compute())
+
+
+def nothing(_: None) -> Callable[[int], int]:
+    return _failing
+
+
+def _failing(part: int) -> int:
+    raise UsageError(f"no load {part}")
+
+
+def test_an_error_in_a_part_is_raised_as_it_is() -> None:
+    with pytest.raises(UsageError, match="no load 2"):
+        list(Scattered().each(nothing, None, [2]))
+
+
+def test_a_worker_that_computes_with_something_else_refuses(tmp_path: Path) -> None:
+    ours = {**identity(), "kernels": "other"}
+    with pytest.raises(WorkersError, match=r"a worker on .* has kernels \w{12}, here other"):
+        remote.run(str(tmp_path), ours, b"")
+
+
+def test_a_folder_that_is_not_shared_is_told_by_its_key(tmp_path: Path) -> None:
+    with pytest.raises(WorkersError, match=r"cannot use .*gone .*compute\.folder must be a folder"):
+        remote.run(str(tmp_path / "gone"), identity(), b"")
+
+
+def counted(frame: pl.DataFrame) -> Callable[[int], int]:
+    PREPARED.append(frame.height)
+    return _plus_one
+
+
+def _plus_one(part: int) -> int:
+    return part + 1
+
+
+PREPARED: list[int] = []
+
+
+def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
+    packer = Packer(tmp_path)
+    work = packer.packed((counted, pl.DataFrame({"x": [1, 2]})))
+    (tmp_path / remote.WORK).write_bytes(work)
+    for part in (1, 2, 3):
+        remote.run(str(tmp_path), identity(), packer.packed(part))
+    assert PREPARED == [2]
+
+
+def test_a_worker_lets_go_of_older_work(tmp_path: Path) -> None:
+    for name in "abc":
+        folder = tmp_path / name
+        folder.mkdir()
+        packer = Packer(folder)
+        (folder / remote.WORK).write_bytes(packer.packed((counted, pl.DataFrame())))
+        remote.run(str(folder), identity(), packer.packed(1))
+    held = [Path(folder).name for folder in remote._at_hand]
+    assert held == ["b", "c"]
