@@ -30,6 +30,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
+    "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/test_bench.py": "bench/, which is no part of the package",
     "tests/test_docs.py": "what the documents promise",

@@ -47,6 +47,10 @@ _NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Dask opens a port for its web pages whatever it is told: then on this machine, without a page."""
 
 
+_NO_JOB: Final = "0"
+"""The number of a job that sbatch did not take."""
+
+
 class _Files(NamedTuple):
     """PEM files of TLS."""
 
@@ -74,6 +78,7 @@ class Dask:
         """Begins without anything that would have to be closed."""
         self._open = ExitStack()
         self._numbers = count(1)
+        self._refused: list[str] = []
 
     @property
     def width(self) -> int:
@@ -152,6 +157,8 @@ class Dask:
         """
         since = time.monotonic()
         while not self._threads():
+            if self._refused:
+                raise WorkersError(f"{self._where}: sbatch refuses its jobs: {self._refused[0]}")
             if time.monotonic() - since > self.asked.patience_s:
                 raise WorkersError(
                     f"{self._where}: no worker for {self.asked.patience_s} s (compute.patience_s)"
@@ -198,7 +205,8 @@ class Dask:
             WorkersError: there are no workers, or they compute with something else.
         """
         dask, distributed = self._libraries()
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "asyncio"):  # what matters is raised here
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", module=r"distributed|dask_jobqueue")
         try:
             self._open.enter_context(dask.config.set(_SETTINGS))
@@ -275,7 +283,7 @@ class Dask:
         files = asked.tls or _certificate(folder)
         security = self._security(distributed, files)
         if asked.slurm is not None:
-            cluster = _on_slurm(asked, security, folder)
+            cluster = _on_slurm(asked, security, folder, self._refused)
         else:
             assert asked.workers is not None
             cluster = distributed.LocalCluster(
@@ -330,9 +338,10 @@ class Dask:
                 )
 
 
-def _on_slurm(asked: Compute, security: Any, folder: Path) -> Any:
-    """A scheduler here, and jobs of Slurm with a worker in each."""
+def _on_slurm(asked: Compute, security: Any, folder: Path, refused: list[str]) -> Any:
+    """A scheduler here, and jobs of Slurm with a worker in each; adds what sbatch ``refused``."""
     import dask_jobqueue as jobqueue
+    from dask_jobqueue.slurm import SLURMJob
 
     slurm = asked.slurm
     assert slurm is not None
@@ -340,6 +349,7 @@ def _on_slurm(asked: Compute, security: Any, folder: Path) -> Any:
     logs.mkdir()
     library: Any = jobqueue
     cluster = library.SLURMCluster(
+        job_cls=_job(SLURMJob, refused),
         queue=slurm.partition,
         account=slurm.account,
         cores=slurm.cores,
@@ -367,6 +377,26 @@ def _on_slurm(asked: Compute, security: Any, folder: Path) -> Any:
     )
     cluster.scale(jobs=slurm.jobs)
     return cluster
+
+
+def _job(of_slurm: Any, refused: list[str]) -> Any:
+    """Jobs of Slurm that tell what sbatch says where it takes none: Dask only logs it."""
+
+    class Job(of_slurm):  # type: ignore[misc]
+        async def _submit_job(self, script_filename: str) -> Any:
+            try:
+                return await super()._submit_job(script_filename)
+            except (OSError, RuntimeError) as error:
+                lines = [line for line in str(error).splitlines() if line.strip()]
+                refused.append(lines[-1] if lines else type(error).__name__)
+                return _NO_JOB  # the caller ends all; Dask could not close what it did not begin
+
+        @classmethod
+        async def _close_job(cls, job_id: str, cancel_command: str) -> None:
+            if job_id != _NO_JOB:
+                await super()._close_job(job_id, cancel_command)
+
+    return Job
 
 
 def _certificate(folder: Path) -> _Files:

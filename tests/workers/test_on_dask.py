@@ -18,17 +18,14 @@ from dask import distributed as library
 
 from audit.config import Compute
 from audit.errors import UsageError, WorkersError
-from audit.model import Backfill, Order, Policy
-from audit.simulation.engine import replay
+from audit.model import Policy
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.forward import forward_starts
-from audit.simulation.workload import Workload
 from audit.workers import on_dask
 from audit.workers.chosen import crew
 from audit.workers.identity import identity
 from audit.workers.on_dask import Dask
-from tests.naive.simulation import Job, Log
-from tests.strategies import arrays, performed
+from tests.workers.crowded import crowded
 
 
 def tripled(by: np.ndarray[Any, Any]) -> Callable[[int], Any]:
@@ -49,20 +46,6 @@ class Tripled:
 
 BY = np.arange(5_000)
 distributed: Any = library
-
-
-def crowded(count: int) -> Workload:
-    """So many attempts of few owners in a pool that is too small for them, as ``sjf`` runs them."""
-    random = np.random.default_rng(5)
-    drawn = zip(
-        np.sort(random.integers(0, 30 * count, count)).tolist(),
-        random.integers(1, 300, count).tolist(),
-        random.integers(1, 6, count).tolist(),
-        strict=True,
-    )
-    log = Log(tuple(Job(at, lasts, 2 * lasts, (size,)) for at, lasts, size in drawn), (16,))
-    starts = replay(arrays(log), Policy(Order.sjf, Backfill.easy)).start.tolist()
-    return arrays(performed(log, dict(enumerate(starts))))
 
 
 @pytest.fixture(scope="module")
