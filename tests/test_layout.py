@@ -110,6 +110,8 @@ TESTED_IN: Final = {
     "studies/whatif/charts": "studies/whatif/test_plan",
     "studies/whatif/page": "studies/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",
+    "workers/certificate": "workers/test_on_dask",
+    "workers/on_slurm": "slurm/test_dask",
 }
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 

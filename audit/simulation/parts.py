@@ -35,11 +35,6 @@ class Labour(NamedTuple):
 
 ALONE: Final = Labour()
 
-PARTS: Final = 64
-"""Ranges that the attempts are cut into, at least."""
-OF_EACH: Final = 4
-"""Ranges for each that is worked on at one time, at least: they do not take equally long."""
-
 
 class Range(NamedTuple):
     """Indices from ``low`` up to, but not including, ``high``."""
@@ -66,7 +61,7 @@ def in_parts(
     Yields:
         Each range, and what was made of it.
     """
-    ranges = cut(subjects, max(PARTS, OF_EACH * crew.width))
+    ranges = cut(subjects, crew.parts)
     total = sum(high - low for low, high in ranges)
     done = 0
     for number, made in crew.each(prepare, shared, ranges):

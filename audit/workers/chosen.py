@@ -56,11 +56,12 @@ class WithFallback:
     @property
     def width(self) -> int:
         """See ``Crew``."""
-        try:
-            return self._now.width
-        except WorkersError as error:
-            self._give_up(error)
-            return self._now.width
+        return self._told(lambda: self._now.width)
+
+    @property
+    def parts(self) -> int:
+        """See ``Crew``."""
+        return self._told(lambda: self._now.parts)
 
     def each(
         self,
@@ -81,6 +82,13 @@ class WithFallback:
             again = self._now.each(prepare, shared, [parts[k] for k in rest], stopped)
             for number, made in again:
                 yield rest[number], made
+
+    def _told(self, ask: Callable[[], int]) -> int:
+        try:
+            return ask()
+        except WorkersError as error:
+            self._give_up(error)
+            return ask()
 
     def _give_up(self, error: WorkersError) -> None:
         """Lets the other crew take over; what fails there, fails."""

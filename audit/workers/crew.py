@@ -15,12 +15,20 @@ Stopped = Callable[[], bool]
 """Whether to begin no more; asked before each part, and about once a second while it waits."""
 
 
+PARTS: Final = 64
+"""For threads, to which a part costs next to nothing: so progress is seen, and all end together."""
+
+
 class Crew(Protocol):
     """Does parts of work; what is made depends neither on the crew nor on the parts' order."""
 
     @property
     def width(self) -> int:
         """How many parts are worked on at one time, ≥ 1."""
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts work is best cut that can be cut anywhere: each costs something."""
 
     def each(
         self,
@@ -59,6 +67,7 @@ class InTurn:
     """The caller's own thread, one part after the other, each when it is asked for."""
 
     width: Final = 1
+    parts: Final = PARTS
 
     def each(
         self,
@@ -81,6 +90,7 @@ class Threads:
     def __init__(self, width: int) -> None:
         """So many, ≥ 1."""
         self.width: Final = width
+        self.parts: Final = PARTS
 
     def each(
         self,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -25,8 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from audit.config import Compute
 from audit.errors import AuditError, WorkersError
-from audit.files import privacy
-from audit.workers import remote
+from audit.workers import certificate, on_slurm, remote
 from audit.workers.crew import Made, Part, Shared, Stopped
 from audit.workers.identity import difference, identity
 from audit.workers.parcels import Opener, Packer
@@ -35,6 +32,10 @@ Said = Callable[[str], None]
 
 AHEAD: Final = 2
 """Parts that each worker has been given: one at work, the next at hand."""
+OF_EACH: Final = 8
+"""Parts for each thread of a worker: they do not take equally long, and one may be lost."""
+LOOK_S: Final = 1.0
+"""Seconds after which it is looked again how many workers there are."""
 RESULT_S: Final = 2
 """Seconds in which a worker tells what it made: the names of some files."""
 _SETTINGS: Final[Mapping[str, object]] = {
@@ -47,16 +48,7 @@ _NO_PAGES: Final = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 """Dask opens a port for its web pages whatever it is told: then on this machine, without a page."""
 
 
-_NO_JOB: Final = "0"
-"""The number of a job that sbatch did not take."""
-
-
-class _Files(NamedTuple):
-    """PEM files of TLS."""
-
-    ca_file: str
-    cert: str
-    key: str
+_LOST: Final = "the workers were lost while they computed"
 
 
 class _Session(NamedTuple):
@@ -84,6 +76,11 @@ class Dask:
     def width(self) -> int:
         """See ``Crew``."""
         return max(sum(self._threads().values()), 1)
+
+    @property
+    def parts(self) -> int:
+        """See ``Crew``."""
+        return OF_EACH * self.width
 
     def close(self) -> None:
         """Lets the workers go, and removes what was in the shared folder."""
@@ -113,9 +110,12 @@ class Dask:
         client, ours = self._session.client, identity()
         working: dict[Any, int] = {}
         opener = Opener(folder)
+        most, look_again = 0, 0.0
         try:
             while True:
-                free = 0 if stopped() else max(AHEAD * self.width - len(working), 0)
+                if time.monotonic() > look_again:
+                    most, look_again = AHEAD * self.width, time.monotonic() + LOOK_S
+                free = 0 if stopped() else max(most - len(working), 0)
                 for number, part in islice(parts, free):
                     given = client.submit(
                         remote.run, str(folder), ours, part, pure=False, key=_key(folder, number)
@@ -143,9 +143,14 @@ class Dask:
             WorkersError: there has been no worker, or no scheduler, for too long.
         """
         _, distributed = self._libraries()
-        with suppress(TimeoutError), self._session.client.as_current():
-            found = distributed.wait(list(working), timeout=1, return_when="FIRST_COMPLETED")
+        try:
+            with self._session.client.as_current():
+                found = distributed.wait(list(working), timeout=1, return_when="FIRST_COMPLETED")
             return list(found.done)
+        except TimeoutError:
+            pass
+        except distributed.CancelledError as error:
+            raise WorkersError(_LOST) from error
         self._awaited()
         return []
 
@@ -280,10 +285,10 @@ class Dask:
         asked = self.asked
         if asked.scheduler is not None:
             return asked.scheduler
-        files = asked.tls or _certificate(folder)
+        files = asked.tls or certificate.made(folder)
         security = self._security(distributed, files)
         if asked.slurm is not None:
-            cluster = _on_slurm(asked, security, folder, self._refused)
+            cluster = on_slurm.cluster(asked, security, folder, _NO_PAGES, self._refused)
         else:
             assert asked.workers is not None
             cluster = distributed.LocalCluster(
@@ -338,93 +343,6 @@ class Dask:
                 )
 
 
-def _on_slurm(asked: Compute, security: Any, folder: Path, refused: list[str]) -> Any:
-    """A scheduler here, and jobs of Slurm with a worker in each; adds what sbatch ``refused``."""
-    import dask_jobqueue as jobqueue
-    from dask_jobqueue.slurm import SLURMJob
-
-    slurm = asked.slurm
-    assert slurm is not None
-    logs = folder / "jobs"
-    logs.mkdir()
-    library: Any = jobqueue
-    cluster = library.SLURMCluster(
-        job_cls=_job(SLURMJob, refused),
-        queue=slurm.partition,
-        account=slurm.account,
-        cores=slurm.cores,
-        processes=1,
-        memory=slurm.memory,
-        walltime=slurm.walltime,
-        job_extra_directives=list(slurm.directives),
-        job_script_prologue=[
-            *slurm.prologue,
-            "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
-            f"export POLARS_MAX_THREADS={slurm.cores}",
-        ],
-        worker_extra_args=["--no-dashboard"],
-        interface=slurm.interface,
-        python=sys.executable,
-        job_name="fairaudit",
-        protocol="tls://",
-        security=security,
-        log_directory=str(logs),
-        local_directory=str(folder),
-        shared_temp_directory=str(folder),
-        death_timeout=asked.patience_s,
-        scheduler_options=dict(_NO_PAGES),
-        silence_logs=logging.CRITICAL,
-    )
-    cluster.scale(jobs=slurm.jobs)
-    return cluster
-
-
-def _job(of_slurm: Any, refused: list[str]) -> Any:
-    """Jobs of Slurm that tell what sbatch says where it takes none: Dask only logs it."""
-
-    class Job(of_slurm):  # type: ignore[misc]
-        async def _submit_job(self, script_filename: str) -> Any:
-            try:
-                return await super()._submit_job(script_filename)
-            except (OSError, RuntimeError) as error:
-                lines = [line for line in str(error).splitlines() if line.strip()]
-                refused.append(lines[-1] if lines else type(error).__name__)
-                return _NO_JOB  # the caller ends all; Dask could not close what it did not begin
-
-        @classmethod
-        async def _close_job(cls, job_id: str, cancel_command: str) -> None:
-            if job_id != _NO_JOB:
-                await super()._close_job(job_id, cancel_command)
-
-    return Job
-
-
-def _certificate(folder: Path) -> _Files:
-    """A certificate for this run alone, which is its own authority.
-
-    Raises:
-        WorkersError: there is no openssl to make it.
-    """
-    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    try:
-        with privacy.private():
-            subprocess.run(  # noqa: S603, no word of it comes from outside
-                [*command, *curve, "-keyout", key, "-out", cert],
-                check=True,
-                capture_output=True,
-                timeout=60,
-                stdin=subprocess.DEVNULL,
-            )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise WorkersError(
-            f"openssl, which encrypts what workers are told, cannot be run ({_told(error)}): "
-            "install it, or give compute.tls"
-        ) from error
-    return _Files(cert, cert, key)
-
-
 def _packed(folder: Path, work: object, parts: Iterable[object]) -> Iterator[tuple[int, bytes]]:
     """Puts work into a new folder; gives the parcel of each part, and its number.
 
@@ -459,7 +377,7 @@ def _result(future: Any) -> bytes | None:
             "a part of the work ended one worker after the other: give them more memory"
         ) from error
     except CancelledError as error:
-        raise WorkersError("the workers were lost while they computed") from error
+        raise WorkersError(_LOST) from error
     except (ImportError, AttributeError) as error:
         raise WorkersError(f"a worker cannot load fairaudit ({_told(error)})") from error
     return parcel

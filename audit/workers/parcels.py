@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-SMALL: Final = 1024
-"""Bytes: arrays up to this size stay in the parcel."""
+SMALL: Final = 65_536
+"""Bytes: arrays up to this size stay in the parcel, as a file of its own would cost more."""
 _COLUMN: Final = "values"
 
 

@@ -13,8 +13,9 @@ from audit.workers.parcels import Opener, Packer
 class Scattered:
     """Each part is packed, done from the parcel, and packed again; the last one first."""
 
-    def __init__(self, width: int = 3) -> None:
+    def __init__(self, width: int = 3, parts: int = 3) -> None:
         self.width = width
+        self.parts = parts
 
     def each(
         self,

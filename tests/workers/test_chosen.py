@@ -19,6 +19,7 @@ class Failing:
     """Workers that are lost after so many parts."""
 
     width = 5
+    parts = 40
 
     def __init__(self, after: int) -> None:
         self.after = after
@@ -58,7 +59,7 @@ def test_what_the_workers_did_not_do_is_done_here(after: int) -> None:
     said: list[str] = []
     first = Failing(after)
     both = WithFallback(first, IN_TURN, said.append)
-    assert both.width == 5
+    assert (both.width, both.parts) == (5, 40)
     assert sorted(both.each(doubled, None, [4, 5, 6])) == [(0, 8), (1, 10), (2, 12)]
     assert said == ["warning: they are gone; this process goes on alone (compute.fallback)"]
     assert both.width == 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,6 @@ from audit.errors import UsageError, WorkersError
 from audit.metrics.attempts.peers import excess
 from audit.model import Policy
 from audit.pipeline.opening import Asked, Log, open_log
-from audit.simulation import parts
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.forward import forward_starts
 from audit.studies.drawn import Draws
@@ -43,11 +41,10 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
     slow: Slow, policy: Policy, ranking: Ranking, number: int
 ) -> None:
     work = arrays(slow, ranking)
-    with patch.object(parts, "PARTS", number), patch.object(parts, "OF_EACH", 0):
-        for compute in (fair_starts, forward_starts):
-            here: tuple[np.ndarray, ...] = compute(work, policy)
-            there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered())
-            assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
+    for compute in (fair_starts, forward_starts):
+        here: tuple[np.ndarray, ...] = compute(work, policy)
+        there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered(parts=number))
+        assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
 @pytest.mark.parametrize("width", [1, 3, 20])

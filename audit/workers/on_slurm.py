@@ -1,0 +1,89 @@
+"""Dask's workers in jobs of the site's own Slurm."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from audit.config import Compute
+
+_NO_JOB: Final = "0"
+"""The number of a job that sbatch did not take."""
+
+
+def cluster(
+    asked: Compute,
+    security: Any,
+    folder: Path,
+    no_pages: Mapping[str, object],
+    refused: list[str],
+) -> Any:
+    """A scheduler here, and jobs with a worker in each.
+
+    Args:
+        asked: with settings of Slurm.
+        security: Dask's, of the connections.
+        folder: of this run alone, shared with the nodes.
+        no_pages: the scheduler's settings that open no pages.
+        refused: gets what sbatch says where it takes no job.
+    """
+    import dask_jobqueue as jobqueue
+    from dask_jobqueue.slurm import SLURMJob
+
+    slurm = asked.slurm
+    assert slurm is not None
+    logs = folder / "jobs"
+    logs.mkdir()
+    library: Any = jobqueue
+    made = library.SLURMCluster(
+        job_cls=_job(SLURMJob, refused),
+        queue=slurm.partition,
+        account=slurm.account,
+        cores=slurm.cores,
+        processes=1,
+        memory=slurm.memory,
+        walltime=slurm.walltime,
+        job_extra_directives=list(slurm.directives),
+        job_script_prologue=[
+            *slurm.prologue,
+            "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'",
+            f"export POLARS_MAX_THREADS={slurm.cores}",
+        ],
+        worker_extra_args=["--no-dashboard"],
+        interface=slurm.interface,
+        python=sys.executable,
+        job_name="fairaudit",
+        protocol="tls://",
+        security=security,
+        log_directory=str(logs),
+        local_directory=str(folder),
+        shared_temp_directory=str(folder),
+        death_timeout=asked.patience_s,
+        scheduler_options=dict(no_pages),
+        silence_logs=logging.CRITICAL,
+    )
+    made.scale(jobs=slurm.jobs)
+    return made
+
+
+def _job(of_slurm: Any, refused: list[str]) -> Any:
+    """Jobs of Slurm that tell what sbatch says where it takes none: Dask only logs it."""
+
+    class Job(of_slurm):  # type: ignore[misc]
+        async def _submit_job(self, script_filename: str) -> Any:
+            try:
+                return await super()._submit_job(script_filename)
+            except (OSError, RuntimeError) as error:
+                lines = [line for line in str(error).splitlines() if line.strip()]
+                refused.append(lines[-1] if lines else type(error).__name__)
+                return _NO_JOB  # the caller ends all; Dask could not close what it did not begin
+
+        @classmethod
+        async def _close_job(cls, job_id: str, cancel_command: str) -> None:
+            if job_id != _NO_JOB:
+                await super()._close_job(job_id, cancel_command)
+
+    return Job
