@@ -12,11 +12,11 @@ PYTEST_FLAGS ?= -n auto --maxprocesses 4 --dist worksteal
 # Where it is set, each worker and each process that a test starts compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 # Which of them, by their marks; what takes minutes is left to targets of its own.
-TESTS ?= not slow and not slurm
+TESTS ?= not thorough and not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-slow test-slurm check bench bench-large studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-large studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -31,6 +31,9 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's 
 
 test: setup test-programs ## all that a change must pass
 	@$(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
+
+test-thorough: setup test-programs ## sweeps, fault injection, real logs, wheels
+	@$(PY) -m pytest -m "thorough and not slow and not slurm" $(PYTEST_FLAGS)
 
 test-slow: setup test-programs ## the tests that take minutes
 	@$(PY) -m pytest -m slow $(PYTEST_FLAGS)

@@ -22,8 +22,15 @@ settings.register_profile("search", deadline=None, max_examples=2_000, print_blo
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for minutes begins first; the others go by meanwhile."""
+    """What waits for minutes begins first; the others go by meanwhile.
+
+    To read a real log takes seconds: who asks for one is marked.
+    """
+    for item in items:
+        if "real_logs" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.thorough)
     items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
 
 

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import strategies as st
 
 from audit.metrics.fairshare.operators import OPERATORS
@@ -29,6 +30,21 @@ EPOCH = 1_000_000_000
 """Times start here, so that small sums of large numbers are met."""
 NOW = EPOCH + 60
 """When these logs were taken; no attempt that has ended ends later."""
+
+
+_ORDERS, _BACKFILLS = tuple(Order), tuple(Backfill)
+EVERY_POLICY = [
+    pytest.param(
+        order,
+        backfill,
+        id=f"{backfill}-{order}",
+        marks=() if (i - k) % len(_BACKFILLS) < 2 else pytest.mark.thorough,
+    )
+    for i, order in enumerate(_ORDERS)
+    for k, backfill in enumerate(_BACKFILLS)
+]
+"""Every order under every backfilling; of those that are not marked, each order meets two
+backfillings and each backfilling two orders or more."""
 
 
 @functools.lru_cache(None, typed=True)

@@ -29,7 +29,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("size", ["64k", "4m"])
+@pytest.mark.parametrize("size", ["64k", pytest.param("4m", marks=pytest.mark.thorough)])
 def test_a_full_disk_is_said_and_leaves_what_was_there(tmp_path: Path, size: str) -> None:
     log = write(tmp_path / "a.swf", busy(2_000))
     with small_disk(tmp_path / "disk", size) as disk:

@@ -76,6 +76,7 @@ def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
+@pytest.mark.thorough
 def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
     if not shutil.which("git") or not (ROOT / ".git").exists():
         pytest.skip("no git here: cannot tell what the wheel should hold")
@@ -105,10 +106,12 @@ def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
         assert any(name.startswith(f"audit/{part}") for name in expected), f"no {part}"
 
 
+@pytest.mark.thorough
 def test_an_sdist_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     assert names(built(tmp_path)) == names(wheel)
 
 
+@pytest.mark.thorough
 def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
     ask = """if True:
         import audit, audit.resources
@@ -121,6 +124,7 @@ def test_it_runs_from_the_wheel_alone(site: Path, tmp_path: Path) -> None:
     assert "audit" in run(site / "bin" / "fairaudit", "--help", cwd=tmp_path)
 
 
+@pytest.mark.thorough
 def test_it_audits_from_the_wheel_alone(audited: Path) -> None:
     page = (audited / "first" / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
@@ -139,6 +143,7 @@ exec "$@"
 """Runs a command where two folders cannot be written to, not even by root."""
 
 
+@pytest.mark.thorough
 def test_nothing_is_compiled_or_missing_in_a_read_only_container(site: Path, audited: Path) -> None:
     home = audited / "home"
     before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}

@@ -38,25 +38,34 @@ def shaped(
     """
     found = found.sort("number")
     if "code" not in found.columns:
-        found = found.with_columns(code=pl.lit(RefusalCode.VALUE.value))
+        found = found.with_columns_seq(code=pl.lit(RefusalCode.VALUE.value))
     begins = spans.starts[found["number"].to_numpy()]
     breaks = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == ord("\n"))
-    placed = found.with_columns(
+    # One after the other: side by side is slower for what takes no time.
+    placed = found.with_columns_seq(
         line=pl.Series(np.searchsorted(breaks, begins) + block.first_line, dtype=pl.Int64),
         byte_offset=pl.Series(begins + block.byte_offset, dtype=pl.Int64),
     )
-    good = placed.filter(pl.col("problem").is_null())
-    bad = placed.filter(pl.col("problem").is_not_null())
+    refusals = pl.DataFrame(schema=REFUSALS)
+    if placed["problem"].null_count() < placed.height:
+        refusals = _refusals(block, spans, placed.filter(pl.col("problem").is_not_null()))
+        placed = placed.filter(pl.col("problem").is_null())
+    records = placed.match_to_schema(RECORDS, missing_columns="insert", extra_columns="ignore")
+    return Parsed(records, refusals, steps, header)
+
+
+def _refusals(block: Block, spans: Lines, bad: pl.DataFrame) -> pl.DataFrame:
+    """The refusals of placed records that have a problem."""
     texts = [
         block.data[spans.starts[number] : spans.ends[number]]
         .rstrip(b"\r\n")
         .decode("utf-8", errors="backslashreplace")
         for number in bad["number"]
     ]
-    refused = bad.select("line", "byte_offset", "code", pl.col("problem").alias("reason"))
-    return Parsed(
-        good.match_to_schema(RECORDS, missing_columns="insert", extra_columns="ignore"),
-        refused.with_columns(text=pl.Series(texts, dtype=pl.String)).match_to_schema(REFUSALS),
-        steps,
-        header,
-    )
+    return bad.select_seq(
+        "line",
+        "byte_offset",
+        "code",
+        pl.col("problem").alias("reason"),
+        pl.Series("text", texts, dtype=pl.String),
+    ).match_to_schema(REFUSALS)

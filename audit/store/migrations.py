@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from audit import resources
 from audit.errors import StoreError
@@ -14,6 +16,7 @@ from audit.store.database import (
     Connection,
     execute,
     open_store,
+    quote_text,
     rows,
     statements,
     transaction,
@@ -54,16 +57,27 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
         yield con
 
 
+_COMMENT: Final = (
+    "SELECT comment FROM duckdb_tables() WHERE database_name = 'store' "
+    "AND table_name = 'migrations'"
+)
+
+
+def _files(folder: str) -> list[Path]:
+    return resources.files(folder, ".sql")
+
+
 def newest() -> int:
     """The number of the newest script of ``sql/schema``."""
-    return max(int(file.stem.split("_")[0]) for file in resources.files("sql/schema", ".sql"))
+    return max(int(file.stem.split("_")[0]) for file in _files("sql/schema"))
 
 
 def migrate(con: Connection) -> None:
     """Applies every script of ``sql/schema`` that the store has not seen, then renews the views.
 
     Each script runs in one transaction together with the record that it ran. Views hold no data:
-    they are made anew each time, with their comments.
+    they are made anew, with their comments, whenever a script of theirs or of a table is another
+    than when they were made, which a comment on the table ``migrations`` tells.
 
     Raises:
         StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
@@ -71,7 +85,7 @@ def migrate(con: Connection) -> None:
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
     done = {number for (number,) in rows(con, "SELECT number FROM migrations")}
     known: set[int] = set()
-    for file in resources.files("sql/schema", ".sql"):
+    for file in _files("sql/schema"):
         number = int(file.stem.split("_")[0])
         known.add(number)
         if number not in done:
@@ -83,9 +97,21 @@ def migrate(con: Connection) -> None:
             f"this database has migration {unknown[-1]}, which this fairaudit does not know: "
             "it was made by a newer version; upgrade fairaudit"
         )
+    _renew_views(con)
+
+
+def _renew_views(con: Connection) -> None:
+    """Makes the views anew, unless they are as these scripts make them."""
+    views = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/views")]
+    rest = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/schema")]
+    digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
+    comment = f"scripts that made the tables; those that made the views: {digest}"
+    if rows(con, _COMMENT) == [(comment,)]:
+        return
     with transaction(con):
-        for file in resources.files("sql/views", ".sql"):
-            _run_script(con, file.name, file.read_text(encoding="utf-8"))
+        for name, script in views:
+            _run_script(con, name, script)
+        execute(con, f"COMMENT ON TABLE migrations IS {quote_text(comment)}")
 
 
 def _run_script(con: Connection, name: str, script: str) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DECLARATION = "-- parameters:"
 
+_USED: dict[str, set[str]] = {}  # the parameters of each statement that was run
+
 
 class Query(NamedTuple):
     """One file of ``sql/queries`` or ``sql/checks``."""
@@ -104,7 +106,9 @@ def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
 def _checked(con: Connection, name: str, arguments: dict[str, object]) -> str:
     """The statement of a query that takes these arguments."""
     query = load(name)
-    used = named_parameters(con, query.sql)
+    if query.sql not in _USED:  # to be asked of DuckDB's parser takes it as long as a small query
+        _USED[query.sql] = named_parameters(con, query.sql)
+    used = _USED[query.sql]
     if used != set(query.parameters):
         raise StoreError(
             f"sql/queries/{query.name}.sql: declares {sorted(query.parameters)} "

@@ -205,14 +205,17 @@ ALL = "SELECT a.range AS x, b.range AS y FROM range(100000) AS a, range(10000) A
     ("statement", "form", "key"),
     [
         ("SELECT count(*) FROM range(1000000) AS a, range(1000000) AS b", "table", "timeout_s"),
-        (ALL, "csv", "timeout_s"),
+        pytest.param(ALL, "csv", "timeout_s", marks=pytest.mark.thorough),
         (ALL, "parquet", "memory_limit"),
-        (f"{ALL} ORDER BY x + y DESC", "json", "memory_limit"),
+        pytest.param(
+            f"{ALL} ORDER BY x + y DESC", "json", "memory_limit", marks=pytest.mark.thorough
+        ),
         ("SELECT repeat('x', 2000000000) AS x", "table", "memory_limit"),
-        (
+        pytest.param(
             "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n FROM t) FROM t",
             "csv",
             "timeout_s",
+            marks=pytest.mark.thorough,
         ),
     ],
 )

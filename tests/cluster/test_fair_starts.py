@@ -62,13 +62,14 @@ def test_two_nights_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.Monk
         config = site(folder, pools=({"name": "all", "backfill": "conservative"},))
         for first, last in parts:
             (folder / "logs" / f"{first}.swf").write_text(jobs(first, last))
-            run(config, folder, NOW)
+            run(config, folder, NOW, stages=("ingest", "compute", "publish"))
     one = results(tmp_path / "one")
     assert results(tmp_path / "two").equals(one)
     assert one["fst_strict"].null_count() == 0
     assert computed == [199, 20, 219]
 
 
+@pytest.mark.thorough
 def test_a_budget_is_made_up_for_night_by_night(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import os
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -192,15 +192,27 @@ def sample_is_whole(case: Case) -> None:
     assert case.name in case.records[0]
 
 
+def a_cut_costs_one_record(case: Case) -> None:
+    """As below: at each byte of the shortest record, and at one in six of the others."""
+    shortest = min(range(len(case.records)), key=lambda k: len(case.records[k]))
+    every = range(case.ends[shortest], case.ends[shortest + 1] + 1)
+    places = range(len(case.head), len(case.sample))
+    _cut(case, (cut for cut in places if cut in every or cut % 23 in {0, 5, 11, 17}))
+
+
 def a_cut_anywhere_costs_one_record(case: Case) -> None:
     """What is left of a record that was cut is refused once, or, where nothing tells that it was
     cut, taken in; whole records before it are in.
+    """
+    _cut(case, range(len(case.head), len(case.sample)))
 
-    As records do not depend on one another (``blocks_may_end_at_any_record``), those before the cut
-    are read again at some cuts only.
+
+def _cut(case: Case, places: Iterable[int]) -> None:
+    """As records do not depend on one another (``blocks_may_end_at_any_record``), those before the
+    cut are read again at some cuts only.
     """
     kept = [case.whole.records.filter(pl.col("byte_offset") < end).rows() for end in case.ends]
-    for cut in range(len(case.head), len(case.sample)):
+    for cut in places:
         whole = bisect_right(case.ends, cut) - 1
         rest = case.sample[case.ends[whole] : cut]
         if not rest.strip():
@@ -374,10 +386,11 @@ def nothing_is_too_odd_to_be_read(case: Case) -> None:
     check()
 
 
-CHECKS: Final[Sequence[Check]] = (
+CHECKS: Final[Sequence[Any]] = (
     is_recognised_by_itself_alone,
     sample_is_whole,
-    a_cut_anywhere_costs_one_record,
+    a_cut_costs_one_record,
+    pytest.param(a_cut_anywhere_costs_one_record, marks=pytest.mark.thorough),
     a_flipped_bit_costs_what_it_touches,
     blocks_may_end_at_any_record,
     lines_may_end_as_on_windows,

@@ -63,7 +63,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     return content(folder)
 
 
-@pytest.mark.parametrize("steps", [1, 4, 7, 10])
+@pytest.mark.parametrize(
+    "steps", [4, *(pytest.param(steps, marks=pytest.mark.thorough) for steps in (1, 7, 10))]
+)
 def test_stopped_after_any_step_the_next_run_goes_on(
     tmp_path: Path, undisturbed: dict[str, object], steps: int
 ) -> None:

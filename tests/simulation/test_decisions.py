@@ -25,6 +25,7 @@ from tests.simulation.test_engine import known, shifted, slow_pool
 from tests.simulation.test_fair_start import own
 from tests.strategies import (
     EPOCH,
+    EVERY_POLICY,
     NOW,
     POOLS,
     Rows,
@@ -56,8 +57,7 @@ def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking = Ranking
             assert made.over_capacity[k] == (k in want.over)
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=15)
     @given(

@@ -15,6 +15,7 @@ from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking, Step
 from tests.strategies import (
     EPOCH,
+    EVERY_POLICY,
     NOW,
     POOLS,
     Rows,
@@ -41,8 +42,7 @@ def known(instants: np.ndarray) -> list[int | None]:
     return [None if instant == NEVER else instant for instant in instants.tolist()]
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
     @given(logs(limited=True), policies(order, backfill, intervals=True), rankings())
@@ -99,8 +99,7 @@ def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: 
     assert made == [want.start.get(k) for k in range(len(jobs))]
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
     @given(
@@ -201,6 +200,20 @@ def test_fairshare_looks_at_usage_up_to_the_last_recalculation() -> None:
     log = Log((owned("ann", 0, 4), owned("ann", 0, 1), owned("bob", 1, 1)), (1,))
     rarely = Ranking(interval=100, depth=1, recalculation=100)
     assert starts(log, Policy(Order.fairshare, Backfill.none), ranking=rarely) == [0, 4, 5]
+
+
+@pytest.mark.parametrize(("more", "waiting"), [(1, [4, 5]), (3, [5, 4])])
+def test_priorities_closer_than_half_a_step_of_the_grid_are_equal(
+    more: int, waiting: list[int]
+) -> None:
+    # Ann and Bob use half of 2^34 each, she a little more: their priorities are ∓more/2^34. In
+    # steps of 2^−32 these are 0 and 0, and the first to come is served first; or −1 and 1.
+    half, whole = 2**33, 2**34
+    ran = owned("ann", 0, 4, half + more), owned("bob", 0, 4, half - more)
+    log = Log((*ran, owned("ann", 1, 1, whole), owned("bob", 2, 1, whole)), (whole,))
+    every_second = Ranking(interval=100, depth=1, recalculation=1)
+    policy = Policy(Order.fairshare, Backfill.none)
+    assert starts(log, policy, ranking=every_second)[2:] == waiting
 
 
 def test_old_windows_weigh_less_and_then_nothing() -> None:

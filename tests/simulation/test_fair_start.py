@@ -24,6 +24,7 @@ from tests.naive.simulation import Job, Log, Ranking
 from tests.simulation.test_engine import known, shifted, slow_pool
 from tests.strategies import (
     EPOCH,
+    EVERY_POLICY,
     NOW,
     POOLS,
     Rows,
@@ -67,8 +68,7 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 # Against the twin
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
     @given(

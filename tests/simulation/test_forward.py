@@ -26,6 +26,7 @@ from tests.simulation.test_fair_start import own
 from tests.simulation.test_fair_start import table as fair_table
 from tests.strategies import (
     EPOCH,
+    EVERY_POLICY,
     NOW,
     POOLS,
     Rows,
@@ -55,8 +56,7 @@ def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         assert known(made.without_own)[j] == slow.forward_without_own(log, as_said, j)
 
 
-@pytest.mark.parametrize("order", list(Order))
-@pytest.mark.parametrize("backfill", list(Backfill))
+@pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     @settings(max_examples=20)
     @given(

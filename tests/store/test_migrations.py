@@ -107,6 +107,27 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
         migrations.migrate(store)
 
 
+@pytest.mark.parametrize("folder", ["sql/schema", "sql/views"])
+def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
+    store: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
+) -> None:
+    execute(store, "CREATE OR REPLACE VIEW stuck AS SELECT 1 AS mine")
+    migrations.migrate(store)
+    assert fetch(store, "SELECT * FROM stuck").columns == ["mine"]
+
+    more = tmp_path / "900_more.sql"
+    more.write_text("CREATE TABLE more (a BIGINT);\n")
+
+    def files(name: str, suffix: str) -> list[Path]:
+        return resources.files(name, suffix) + [more] * (name == folder)
+
+    monkeypatch.setattr(migrations, "resources", SimpleNamespace(files=files))
+    migrations.migrate(store)
+    assert fetch(store, "SELECT * FROM stuck").columns == VIEWS["stuck"].split()
+    assert fetch(store, "SELECT * FROM more").columns == ["a"]
+    migrations.migrate(store)
+
+
 def test_a_script_that_fails_is_named_and_leaves_nothing(
     store: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
