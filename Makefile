@@ -16,7 +16,7 @@ TESTS ?= not thorough and not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-large studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-check bench-large studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -51,20 +51,23 @@ check: setup ## style, types and which module may import which
 	@$(PY) -m mypy
 	@$(BIN)/lint-imports
 
-bench: setup ## measure speed against the yardsticks
-	@$(PY) bench/run.py
+bench: setup ## measure how fast each stage is, into bench/RESULTS.md: make bench SIZES=10000,1000000 ONLY=metrics
+	@$(PY) -m bench.run $(if $(SIZES),--sizes $(SIZES)) $(if $(ONLY),--only $(ONLY))
+
+bench-check: setup ## fail where a stage got slower than bench/RESULTS.json says
+	@$(PY) -m bench.run --check $(if $(SIZES),--sizes $(SIZES)) $(if $(ONLY),--only $(ONLY))
 
 bench-large: setup ## measure how whole audits grow, up to 3 M attempts, into docs/scale.md
-	@$(PY) bench/large_audit.py
+	@$(PY) -m bench.scale.large_audit
 
 studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
-	@$(PY) bench/studies.py $(STUDIES)
+	@$(PY) -m bench.pages.studies $(STUDIES)
 
 waits: setup ## why attempts of the real logs waited, into docs/studies
-	@$(PY) bench/waits.py $(WAITS)
+	@$(PY) -m bench.pages.waits $(WAITS)
 
 metrics-page: setup ## write the tables of docs/metrics.md anew from the registry of measures
-	@$(PY) bench/metrics_page.py
+	@$(PY) -m bench.pages.metrics_page
 
 lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_FLAGS=--upgrade
 	@.ci/lock $(LOCK_FLAGS)
@@ -91,4 +94,4 @@ test-programs:
 
 var/demo.swf: | setup
 	@mkdir -p var
-	@$(PY) bench/demo_log.py $@
+	@$(PY) -m bench.logs.demo_log $@

@@ -1,279 +1,213 @@
-"""`make bench`: each goal beside what is measured, in one run. Ends with 1 where one is missed.
+"""`make bench`: how fast each stage is, beside its twin and its limit, into RESULTS.md.
 
-Ratios are of medians over rounds in which both sides take turns, after a warm-up, so that whatever
-else the machine does touches both. Absolute times hold for this machine only.
+    python -m bench.run                               # all stages; up to a million attempts
+    python -m bench.run --sizes 10000,100000,10000000
+    python -m bench.run --only metrics,ingest         # in RESULTS.json the others stay as they are
+    python -m bench.run --check                       # writes nothing; 1 where a ratio got worse
+
+Each stage runs in a process of its own, which says what it has measured, as JSON; one that fails,
+or takes longer than ``--minutes``, is left out, said, and ends the run with 1. The check compares
+ratios with those of RESULTS.json (``measure.comparing``); what seems worse is measured once more.
 """
 
+import argparse
+import json
 import os
-import platform
+import signal
+import subprocess
 import sys
-import tempfile
-from importlib.metadata import version
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-import commands
-import ingest
-import kernels
-import operators
-import policy_grid
-import reading
-import resource_equality
-import share_tree_history
-import simulation
-import usage_history
-import user_policies
-import whole_audit
+from bench.measure import page
+from bench.measure.comparing import Change, changes
+from bench.measure.figures import Figure, dumped, loaded
+from bench.measure.growth import growths
+from bench.measure.machine import whole
 
-from audit.metrics.fairshare.operators import OPERATORS
+HERE = Path(__file__).parent
+KEPT, PAGE = HERE / "RESULTS.json", HERE / "RESULTS.md"
+SIZES = (10_000, 100_000, 1_000_000)
+CHECKED = (10_000, 100_000)
+"""Sizes of a check: quick, and what got worse shows there too."""
+MINUTES = 10.0
+"""What a stage may take."""
+Made = dict[str, list[Figure]]
+"""Figures by stage."""
+STAGES = {
+    # by name: its module in bench.stages
+    "start-up": "commands",
+    "kernels": "kernels",
+    "ingest": "ingest",
+    "metrics": "metrics",
+    "fairshare": "usage",
+    "share-tree": "share_tree",
+    "simulation": "simulation",
+    "public": "public",
+    "audits": "audits",
+    "rendering": "rendering",
+}
 
 
-class Line(NamedTuple):
-    what: str
-    ours: str
-    theirs: str
-    measured: str
-    goal: str
-    holds: bool
+def child(stage: str, sizes: Sequence[int]) -> None:
+    """Measures one stage in this process; a figure to a line."""
+    for figure in import_module(f"bench.stages.{STAGES[stage]}").measure(sizes):
+        print(json.dumps(dumped("", [figure])), flush=True)
 
 
-def machine() -> str:
-    """What the figures were measured on; no names of hosts or users."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "cython"))
-    return (
-        f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}, "
-        f"Python {platform.python_version()}, {libraries}, load {os.getloadavg()[0]:.1f}"
+def measured(stage: str, sizes: Sequence[int], minutes: float) -> Iterator[Figure]:
+    """The figures of a stage, as they come.
+
+    Raises:
+        RuntimeError: it failed, or took too long; what it had measured has been given.
+    """
+    command = [sys.executable, "-m", "bench.run", "--child", stage, "--sizes", _comma(sizes)]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=HERE.parent, process_group=0
     )
+    late = threading.Timer(60 * minutes, _stopped, [running.pid])
+    late.start()
+    try:
+        assert running.stdout is not None
+        for line in running.stdout:
+            yield from loaded(json.loads(line))
+        code = running.wait()
+    finally:
+        in_time = late.is_alive()
+        late.cancel()
+        _stopped(running.pid)
+        running.wait()
+    if code != 0:
+        raise RuntimeError(f"ended with {code}" if in_time else "took too long")
 
 
-def ingest_lines() -> list[Line]:
-    return [*_stored(), *_parsed()]
+def _stopped(group: int) -> None:
+    """Ends a stage and all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
-def _parsed() -> list[Line]:
-    measured = {dialect: ingest.parsed(dialect) for dialect in ingest.SPLIT}
+def _comma(sizes: Sequence[int]) -> str:
+    return ",".join(map(str, sizes))
+
+
+def all_of(stages: Sequence[str], sizes: Sequence[int], minutes: float) -> tuple[Made, bool]:
+    """The figures of these stages, said as they come, and whether all stages came to their end."""
+    begin, made, whole_run = time.monotonic(), Made(), True
+    for stage in stages:
+        print(f"{stage} …", file=sys.stderr, flush=True)
+        made[stage] = []
+        try:
+            for figure in measured(stage, sizes, minutes):
+                made[stage].append(figure)
+                print(said(figure, time.monotonic() - begin), flush=True)
+        except (RuntimeError, KeyboardInterrupt) as error:
+            whole_run = False
+            why = "interrupted" if isinstance(error, KeyboardInterrupt) else error
+            print(f"*** NOT MEASURED, all or some of {stage}: {why} ***", flush=True)
+    return made, whole_run
+
+
+def said(figure: Figure, elapsed_s: float) -> str:
+    """One line."""
+    size = "" if figure.size is None else f"{figure.size:,}"
+    side = figure.compared
+    ratio = f"{page.number(side.ratio)} × {side.what} (± {side.noise:.0%})" if side else ""
+    missed = "  MISSED" if figure.missed else ""
+    what = f"{figure.stage}: {figure.what}"
+    return f"{elapsed_s:5.0f} s  {what:<62} {size:>10} {figure.seconds:9.3f} s  {ratio}{missed}"
+
+
+def write(figures: Sequence[Figure], elapsed_s: float) -> None:
+    """RESULTS.json, RESULTS.md and its pictures."""
+    from bench.measure.pictures import picture
+
+    machine = whole()
+    KEPT.write_text(dumped(machine, figures), encoding="utf-8")
+    grown = growths(figures)
+    names = []
+    for stage in dict.fromkeys(one.stage for one in grown):
+        names.append(f"results-{stage.lower().replace(' ', '-')}.svg")
+        of = [one for one in grown if one.stage == stage]
+        (HERE / names[-1]).write_text(picture(stage, of), encoding="utf-8")
+    took = f"{elapsed_s / 60:.0f} minutes"
+    PAGE.write_text(page.page(machine, took, figures, names), encoding="utf-8")
+
+
+def kept() -> list[Figure]:
+    """The figures of RESULTS.json; none where it is missing."""
+    return loaded(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+
+
+def together(before: Sequence[Figure], new: Sequence[Figure]) -> list[Figure]:
+    """All figures, the new ones in the place of those before."""
+    fresh = {figure.stage for figure in new}
+    order = dict.fromkeys(figure.stage for figure in (*before, *new))
     return [
-        Line(
-            f"{dialect} parsed, against a bare split of its lines, CPU",
-            f"{got['ours']:,.0f} /s",
-            f"{got['split']:,.0f} /s",
-            f"{got['ratio']:.2f} × the records/s",
-            f"≥ {ingest.SPLIT_GOAL}, or {ingest.ENOUGH:,} /s",
-            got["ratio"] >= ingest.SPLIT_GOAL or got["ours"] >= ingest.ENOUGH,
-        )
-        for dialect, got in measured.items()
+        figure
+        for stage in order
+        for figure in (new if stage in fresh else before)
+        if figure.stage == stage
     ]
 
 
-def _stored() -> list[Line]:
-    measured = {dialect: ingest.ratio(dialect) for dialect in ingest.DIALECTS}
-    return [
-        Line(
-            f"{dialect} ingest, {ingest.RECORDS:,} records, {kind}",
-            f"{got[f'{name}_ours']:.2f} s",
-            f"{got[f'{name}_csv']:.2f} s",
-            f"{got[f'ratio_{name}']:.2f} × the rows/s",
-            f"≥ {ingest.GOAL}",
-            got[f"ratio_{name}"] >= ingest.GOAL,
-        )
-        for dialect, got in measured.items()
-        for name, kind in (("wall", "wall"), ("cpu", "CPU"))
-    ]
-
-
-def reading_lines() -> list[Line]:
-    measured = {dialect: reading.measured(dialect) for dialect in reading.DIALECTS}
-    return [
-        Line(
-            f"{dialect} read, {reading.RECORDS:,} records, CPU",
-            f"{got.per_second:,.0f}/s",
-            f"{got.per_second / got.ratio:,.0f}/s",
-            f"{got.ratio:.2f} × a bare split",
-            f"≥ {reading.goal(dialect)}",
-            got.ratio >= reading.goal(dialect) or got.per_second >= reading.PER_SECOND,
-        )
-        for dialect, got in measured.items()
-    ]
-
-
-def resource_equality_lines() -> list[Line]:
-    got = resource_equality.ratio()
-    return [
-        Line(
-            f"resource equality, {resource_equality.ATTEMPTS_MEASURED:,} attempts, CPU",
-            f"{got['cpu_kernel']:.3f} s",
-            f"{got['cpu_sql']:.2f} s",
-            f"{got['ratio']:.3f} × the CPU",
-            f"≤ {resource_equality.GOAL}",
-            got["ratio"] <= resource_equality.GOAL,
-        )
-    ]
-
-
-def usage_lines() -> list[Line]:
-    got = usage_history.ratio()
-    return [
-        Line(
-            f"daily usage history, 5 years, 1 M attempts, {name}, CPU",
-            f"{got[f'cpu_{name}']:.3f} s",
-            f"{got['cpu_pass']:.3f} s",
-            f"{got[f'ratio_{name}']:.1f} × one pass",
-            f"≤ {usage_history.GOAL:g}",
-            got[f"ratio_{name}"] <= usage_history.GOAL,
-        )
-        for name in ("windows", "half_life")
-    ]
-
-
-def share_tree_lines() -> list[Line]:
-    got = share_tree_history.ratio()
-    return [
-        Line(
-            f"daily history of a tree of {share_tree_history.USERS:,} users, 5 years, {name}, CPU",
-            f"{got[f'cpu_{name}']:.3f} s",
-            f"{got['cpu_pass']:.3f} s",
-            f"{got[f'ratio_{name}']:.1f} × one pass",
-            f"≤ {share_tree_history.GOAL:g}",
-            got[f"ratio_{name}"] <= share_tree_history.GOAL,
-        )
-        for name in ("windows", "half_life")
-    ]
-
-
-def operator_lines() -> list[Line]:
-    got = operators.costs()
-    yardstick = got["subtraction"]
-    return [
-        Line(
-            f"priority operator {name}, ns per evaluation, CPU",
-            f"{got[name]:.1f}",
-            f"{yardstick:.1f}",
-            f"{got[name] / yardstick:.1f} × a subtraction",
-            f"≤ {operators.GOAL:g}",
-            got[name] <= operators.GOAL * yardstick,
-        )
-        for name in OPERATORS
-    ]
-
-
-def kernel_lines() -> list[Line]:
-    return [
-        Line(
-            figure.what,
-            f"{figure.measured_s:.2f}",
-            "",
-            f"{figure.measured_s:.2f} s of user CPU",
-            f"≤ {figure.goal_s:g}",
-            figure.measured_s <= figure.goal_s,
-        )
-        for figure in kernels.figures()
-    ]
-
-
-def simulation_lines() -> list[Line]:
-    return [
-        Line(
-            figure.what,
-            f"{figure.ours:.3f}",
-            "" if figure.theirs is None else f"{figure.theirs:.3f}",
-            f"{figure.value:.2f}" + ("" if figure.theirs is None else " ×"),
-            f"{'≥' if figure.at_least else '≤'} {figure.goal:g}",
-            figure.holds,
-        )
-        for figure in simulation.figures()
-    ]
-
-
-def audit_lines() -> list[Line]:
-    real = whole_audit.real_log()
-    with tempfile.TemporaryDirectory() as folder:
-        cost = whole_audit.cost(real or whole_audit.demo(Path(folder)))
-    name = "KTH-SP2" if real else "demo log (FAIRAUDIT_REAL_LOGS names no KTH-SP2)"
-    return [
-        Line(
-            f"whole audit with PDF, {name}, warm",
-            f"{cost.wall_s:.2f} s",
-            "",
-            f"{cost.cpu_s:.2f} s CPU, peak {cost.peak_mib:.0f} MiB",
-            f"≤ {whole_audit.GOAL:.0f} s",
-            cost.wall_s <= whole_audit.GOAL,
-        )
-    ]
-
-
-def command_lines() -> list[Line]:
-    log = "KTH-SP2" if whole_audit.real_log() else "demo log"
-    return [
-        Line(
-            f"{figure.what}, {log}, warm",
-            f"{figure.user_s:.2f} s",
-            "",
-            "user CPU",
-            f"≤ {figure.goal_s:g} s",
-            figure.user_s <= figure.goal_s,
-        )
-        for figure in commands.figures()
-    ]
-
-
-def grid_lines() -> list[Line]:
-    real = whole_audit.real_log()
-    with tempfile.TemporaryDirectory() as folder:
-        cost = policy_grid.cost(real or whole_audit.demo(Path(folder)))
-    name = "KTH-SP2" if real else "demo log (FAIRAUDIT_REAL_LOGS names no KTH-SP2)"
-    return [
-        Line(
-            f"policy grid, {cost.combinations} combinations, 5,000 attempts, {name}",
-            f"{cost.wall_s:.1f} s",
-            "",
-            f"{cost.cpu_s:.1f} s CPU, {policy_grid.THREADS} threads",
-            f"≤ {policy_grid.GOAL:.0f} s",
-            cost.wall_s <= policy_grid.GOAL,
-        )
-    ]
-
-
-def user_lines() -> list[Line]:
-    real = whole_audit.real_log()
-    with tempfile.TemporaryDirectory() as folder:
-        cost = user_policies.cost(real or whole_audit.demo(Path(folder)))
-    name = "KTH-SP2" if real else "demo log"
-    return [
-        Line(
-            f"[K]'s six policies, twice, {cost.attempts:,} attempts, {name}",
-            f"{cost.wall_s:.1f} s",
-            "",
-            f"{cost.cpu_s:.1f} s CPU, {user_policies.THREADS} threads",
-            f"≤ {user_policies.GOAL:.0f} s",
-            cost.wall_s <= user_policies.GOAL,
-        )
-    ]
+def worse(stages: Sequence[str], sizes: Sequence[int], minutes: float) -> tuple[list[Change], bool]:
+    """What got worse, measured twice, and whether all stages came to their end."""
+    then = kept()
+    made, whole_run = all_of(stages, sizes, minutes)
+    compared = {stage: changes(then, figures) for stage, figures in made.items()}
+    print(f"{sum(map(len, compared.values()))} ratios compared with those of {KEPT.name}")
+    slow = {stage: [one for one in of if one.worse] for stage, of in compared.items()}
+    doubtful = [stage for stage, of in slow.items() if of]
+    if not doubtful:
+        return [], whole_run
+    print(f"{sum(map(len, slow.values()))} seem worse: once more", flush=True)
+    again, whole_again = all_of(doubtful, sizes, minutes)
+    keys = {one.now.key for of in slow.values() for one in of}
+    both = (one for of in again.values() for one in changes(then, of) if one.now.key in keys)
+    return [one for one in both if one.worse], whole_run and whole_again
 
 
 def main() -> int:
-    print(machine(), flush=True)
-    titles = ("what", "ours", "yardstick", "measured", "goal", "")
-    row = "{:<62} {:>9} {:>10}  {:<28} {:>7}  {}"
-    print(row.format(*titles), flush=True)
-    missed = 0
-    for measure in (
-        kernel_lines,
-        ingest_lines,
-        reading_lines,
-        resource_equality_lines,
-        usage_lines,
-        share_tree_lines,
-        operator_lines,
-        audit_lines,
-        command_lines,
-        grid_lines,
-        user_lines,
-        simulation_lines,
-    ):
-        for line in measure():
-            missed += not line.holds
-            print(row.format(*line[:5], "holds" if line.holds else "MISSED"), flush=True)
-    return 1 if missed else 0
+    parser = argparse.ArgumentParser(description="how fast each stage is, into RESULTS.md")
+    parser.add_argument("--sizes", help="numbers of attempts, such as 10000,100000")
+    parser.add_argument("--only", help=f"some of {', '.join(STAGES)}")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="what a stage may take")
+    parser.add_argument("--check", action="store_true", help="compare with RESULTS.json")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    sizes = tuple(map(int, asked.sizes.split(","))) if asked.sizes else ()
+    if asked.child:
+        child(asked.child, sizes)
+        return 0
+    stages = asked.only.split(",") if asked.only else list(STAGES)
+    if unknown := set(stages) - set(STAGES):
+        parser.error(f"no stage {', '.join(sorted(unknown))}; there are {', '.join(STAGES)}")
+    begin = time.monotonic()
+    if asked.check:
+        slower, whole_run = worse(stages, sizes or CHECKED, asked.minutes)
+        for one in slower:
+            print(f"WORSE: {told(one)}")
+        print(f"{len(slower)} ratios got worse" if slower else "nothing got worse")
+        return 1 if slower or not whole_run else 0
+    made, whole_run = all_of(stages, sizes or SIZES, asked.minutes)
+    figures = [figure for of in made.values() for figure in of]
+    figures = together(kept(), figures) if asked.only else figures
+    write(figures, time.monotonic() - begin)
+    print(f"written: {PAGE.name}; {sum(figure.missed for figure in figures)} goals are missed")
+    return 0 if whole_run else 1
+
+
+def told(change: Change) -> str:
+    """What got worse, and by how much."""
+    size = "" if change.now.size is None else f", {change.now.size:,}"
+    tolerated = f"{1 + change.tolerance:.2f} times are tolerated"
+    what = f"{change.now.stage}: {change.now.what}{size}"
+    return f"{what}: {change.factor:.2f} times the ratio of {KEPT.name}, {tolerated}"
 
 
 if __name__ == "__main__":

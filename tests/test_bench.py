@@ -17,7 +17,7 @@ from audit.workloads.demo_jobs import start_of_log
 from audit.workloads.demo_log import demo_log
 from tests.places import ROOT
 
-BENCH = ROOT / "bench"
+LOGS = ROOT / "bench" / "logs"
 
 
 class Run(Protocol):
@@ -29,12 +29,11 @@ class Run(Protocol):
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Within this process: a process of its own takes two seconds to begin."""
-    monkeypatch.syspath_prepend(BENCH)
 
     def call(script: str, *arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(BENCH / script), run_name="__main__")
+            runpy.run_path(str(LOGS / script), run_name="__main__")
         code = ended.value.code
         return (code if isinstance(code, int) else 0), capfd.readouterr().err
 
@@ -67,8 +66,8 @@ def test_the_demo_log_comes_back_as_it_was_drawn(run: Run, tmp_path: Path) -> No
 
 def test_the_same_arguments_write_the_same_bytes(run: Run, tmp_path: Path) -> None:
     """In a process of its own, which remembers nothing, and here."""
-    command = [sys.executable, str(BENCH / "demo_log.py"), str(tmp_path / "a"), "--jobs", "200"]
-    subprocess.run(command, check=True)
+    command = [sys.executable, "-m", "bench.logs.demo_log", str(tmp_path / "a"), "--jobs", "200"]
+    subprocess.run(command, check=True, cwd=ROOT)
     assert run("demo_log.py", tmp_path / "b", "--jobs", "200")[0] == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
@@ -85,11 +84,11 @@ def test_wrong_use_ends_with_2_and_leaves_nothing(run: Run, tmp_path: Path) -> N
 
 def test_the_big_log_is_swf_from_end_to_end(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "scale.swf"
-    code, said = run("scale_log.py", out, "--records", "5000")
+    code, said = run("big_swf.py", out, "--records", "5000")
     assert code == 0, said
     rows = records(out.read_bytes())
     assert rows.height == 5000
-    model = model_files.from_toml((BENCH / "workload.toml").read_text(), "workload.toml")
+    model = model_files.from_toml((LOGS / "workload.toml").read_text(), "workload.toml")
     wide = sum(of.attempts * of.mean_size for of in model.classes) / model.attempts
     assert rows["cpus"].mean() == pytest.approx(wide, rel=0.1)
     never = rows.filter(pl.col("start_time").is_null())

@@ -99,7 +99,7 @@ def test_every_figure_of_a_summary_is_documented(
 def test_the_tables_of_measures_are_those_of_the_registry() -> None:
     """Where this fails: ``make metrics-page``."""
     page = document("docs/metrics.md")
-    script = runpy.run_path(str(ROOT / "bench" / "metrics_page.py"))
+    script = runpy.run_path(str(ROOT / "bench" / "pages" / "metrics_page.py"))
     assert script["filled"](page) == page
     assert page.count("<!-- measures: ") == len(script["PARTS"])
 

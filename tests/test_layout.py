@@ -32,7 +32,8 @@ BESIDE_THE_MIRROR: Final = {
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
-    "tests/test_bench.py": "bench/, which is no part of the package",
+    "tests/test_bench.py": "logs of bench/, which is no part of the package",
+    "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/test_docs.py": "what the documents promise",
     "tests/test_full_disk.py": "a circumstance",
     "tests/test_layout.py": "the house itself",
@@ -131,7 +132,7 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
     "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
     "audit.formats.pbs.writing": "for tests, and for logs to try things with",
-    "audit.workloads.demo_log": "for `make demo`, by bench/demo_log.py",
+    "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
 }
 """Modules that nothing in the package imports, and what they are for."""
 

@@ -6,14 +6,14 @@ Both simulate what runs and waits when it arrives, so the cost grows with a powe
 
 with a by backfilling, and b by that and by what the order goes by, each for fair and for forward
 starts. They were fitted, as lines through the logarithms, to what attempts cost whose snapshots
-hold up to 25,000 (``bench/deep_queues.py`` does it again; it prints how many times as much other
-orders cost where 1,000 run and wait, and the logarithm of that to the base 1,001 is by how much b
-is greater). An estimate, not a clock, decides what is computed: the same log gives the same figures
-on every machine. Of all attempts it is about right; those that an order lets wait until the log
-ends take several times as much, others less.
+hold up to 25,000 (``bench/scale/deep_queues.py`` does it again; it prints how many times as much
+other orders cost where 1,000 run and wait, and the logarithm of that to the base 1,001 is by how
+much b is greater). An estimate, not a clock, decides what is computed: the same log gives the same
+figures on every machine. Of all attempts it is about right; those that an order lets wait until the
+log ends take several times as much, others less.
 
 A replay has a few passes for each attempt, whose cost grows in the same way, with other constants
-(fitted by hand to what bench/deep_queues.py's logs cost, n from 40 to 3,000).
+(fitted by hand to what bench/scale/deep_queues.py's logs cost, n from 40 to 3,000).
 """
 
 from typing import Final, NamedTuple

@@ -1,0 +1,1 @@
+"""How it is measured, and what is made of the figures: the same for all stages."""

@@ -1,0 +1,55 @@
+"""With which power of the number of attempts a cost grows."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from bench.measure.figures import Figure
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float | None:
+    """The p of cost = c · sizeᵖ that fits best: least squares over the logarithms of both.
+
+    None with fewer than two different sizes, or where a size or a cost is not positive.
+    """
+    if any(size <= 0 or cost <= 0 for size, cost in points):
+        return None
+    logs = [(math.log(size), math.log(cost)) for size, cost in points]
+    if len({x for x, _ in logs}) < 2:
+        return None
+    mean_x = sum(x for x, _ in logs) / len(logs)
+    mean_y = sum(y for _, y in logs) / len(logs)
+    square = sum((x - mean_x) ** 2 for x, _ in logs)
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / square
+
+
+class Growth(NamedTuple):
+    """Figures of one thing at several sizes."""
+
+    stage: str
+    what: str
+    ours: tuple[tuple[float, float], ...]  # size, s
+    twin: tuple[tuple[float, float], ...]
+
+    @property
+    def powers(self) -> tuple[float | None, float | None]:
+        """The exponent of ours and of the twin."""
+        return exponent(self.ours), exponent(self.twin)
+
+
+def growths(figures: Iterable[Figure]) -> list[Growth]:
+    """What was measured at two sizes or more, in the order of the figures."""
+    series: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        if figure.size is not None:
+            series.setdefault((figure.stage, figure.what), []).append(figure)
+    return [
+        Growth(
+            stage,
+            what,
+            tuple((float(one.size or 0), one.seconds) for one in of),
+            tuple((float(one.size or 0), one.twin.seconds) for one in of if one.twin),
+        )
+        for (stage, what), of in series.items()
+        if len({one.size for one in of}) > 1
+    ]

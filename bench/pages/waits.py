@@ -1,0 +1,206 @@
+"""Why attempts of real logs waited: makes the pages ``docs/studies/*-waits.md``.
+
+What a user would run on each log of the folder that ``FAIRAUDIT_REAL_LOGS`` names: an audit, whose
+database tells the anatomy of waits and the most overtaken attempts, with and without fitted rules;
+``fit-policy``; ``explain``.
+
+    FAIRAUDIT_REAL_LOGS=… python -m bench.pages.waits [FOLDER]
+
+What was finished in FOLDER is taken from there.
+"""
+
+import csv
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from audit.report.charts.drawing import alone
+
+LOGS = {
+    "kth-sp2": "KTH-SP2-1996-2.1-cln",
+    "lanl-cm5": "LANL-CM5-1994-4.1-cln",
+    "unilu-gaia": "UniLu-Gaia-2014-1",
+}
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
+PICTURE = re.compile(r'<svg role="img" aria-label="([^"]*)".*?</svg>', re.DOTALL)
+PARTS = {
+    "room": "room",
+    "shared": "room, others first",
+    "own": "own use",
+    "earlier": "earlier arrivals",
+    "later": "later arrivals",
+    "down": "pool too small",
+}
+TITLES = {
+    "says": "element",
+    "failed": "explains",
+    "served": "against",
+    "told": "gain held out, nats",
+    "told_lower": "from",
+    "told_upper": "to",
+}
+EXPLAINED = 3
+FIDELITY = {
+    "agreement": "agreement of those that waited",
+    "waited_foreseen_share": "foreseen, of those that waited",
+    "forward_correlation": "rank correlation of forward starts",
+    "waited_forward_correlation": "of those that waited",
+    "wait_correlation": "rank correlation of a replay",
+    "unexplained_wait_share": "unexplained, of all waiting",
+}
+
+SHARES = """
+    SELECT
+        if(dimension = 'all', 'all', coalesce(dimension_value, 'unknown')) AS width,
+        attempts, metric, value
+    FROM summary
+    WHERE dimension IN ('all', 'width_class') AND starts_with(metric, 'wait_')
+        AND ends_with(metric, '_share')
+"""
+OVERTAKEN = f"""
+    SELECT job_id FROM job_fairness
+    WHERE least(overtaken_s, miss_strict_s) > 0
+        AND fst_status IN ('final', 'provisional', 'preempted_context')
+    ORDER BY least(overtaken_s, miss_strict_s) DESC, arrival_time, job_id LIMIT {EXPLAINED}
+"""
+
+
+def fairaudit(*arguments: object) -> str:
+    """What a command prints.
+
+    Raises:
+        subprocess.CalledProcessError: it fails.
+    """
+    program = Path(sys.executable).with_name("fairaudit")
+    done = subprocess.run(
+        [program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return done.stdout
+
+
+def asked(database: Path, query: str) -> list[dict[str, object]]:
+    """The rows of a query."""
+    rows: list[dict[str, object]] = json.loads(
+        fairaudit("sql", query, "--db", database, "--format", "json")
+    )
+    return rows
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A table of markdown, with an empty line behind it."""
+    lines = [header, ["---"] * len(header), *rows]
+    cells = ([str(cell).replace("|", "\\|") for cell in line] for line in lines)
+    return [*(f"| {' | '.join(line)} |" for line in cells), ""]
+
+
+def anatomy(database: Path) -> list[str]:
+    """All waiting by what stood in the way, by width class."""
+    shares: dict[object, dict[object, object]] = {}
+    for row in asked(database, SHARES):
+        of = shares.setdefault(row["width"], {"attempts": row["attempts"]})
+        of[str(row["metric"]).removeprefix("wait_").removesuffix("_share")] = row["value"]
+
+    def width(label: object) -> tuple[int, bool]:
+        """All first, then from narrow to wide."""
+        text = str(label)
+        known = text[-1].isdigit()
+        return int(text.lstrip(">").split("-")[0]) if known else 0, text.startswith(">")
+
+    rows = [
+        [label, f"{of['attempts']:,}"] + [f"{100 * float(str(of[part])):.1f} %" for part in PARTS]
+        for label, of in sorted(shares.items(), key=lambda item: width(item[0]))
+    ]
+    return table(["width", "attempts", *PARTS.values()], rows)
+
+
+def fidelity(plain: Path, fitted: Path) -> list[str]:
+    """How well each of two audits knows the site."""
+    query = "SELECT metric, value FROM fidelity"
+    before, after = (
+        {row["metric"]: float(str(row["value"])) for row in asked(database, query)}
+        for database in (plain, fitted)
+    )
+    rows = [
+        [title, f"{before[metric]:.3f}", f"{after[metric]:.3f}"]
+        for metric, title in FIDELITY.items()
+    ]
+    return table(["", "fcfs + easy", "as fitted"], rows)
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    """A CSV file, header first, numbers short."""
+
+    def shown(cell: str) -> str:
+        try:
+            return f"{float(cell):.4g}"
+        except ValueError:
+            return cell
+
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    titles = [TITLES.get(name, name.replace("_", " ")) for name in header]
+    return [titles, *([shown(cell) for cell in row] for row in rows)]
+
+
+def pictures(page: Path, title: str) -> list[str]:
+    """The pictures of a page, kept beside the documents."""
+    lines = []
+    folder = DOCS / title
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, found in enumerate(PICTURE.finditer(page.read_text(encoding="utf-8")), 1):
+        (folder / f"fit-{number}.svg").write_text(alone(found[0]) + "\n", encoding="utf-8")
+        said = html.unescape(found[1])
+        lines += [f"![{said.partition('. ')[0]}]({title}/fit-{number}.svg)", "", said, ""]
+    return lines
+
+
+def made(title: str, log: Path, folder: Path) -> str:
+    """The page of a log."""
+    database, plain = folder / "audit.duckdb", folder / "plain"
+    if not database.exists():
+        fairaudit("audit", log, "--out", folder, "--no-pdf")
+    if not (plain / "audit.duckdb").exists():
+        fairaudit("audit", log, "--out", plain, "--no-pdf", "--no-fit")
+    if not (folder / "fit-policy.html").exists():
+        fairaudit("fit-policy", log, "--out", folder)
+    name = LOGS[title]
+    lines = [f"# Why did they wait? {name}", "", "Made by `make waits`.", ""]
+    lines += ["## The waits taken apart, without a model", "", f"`fairaudit audit {log.name}`", ""]
+    lines += anatomy(database)
+    lines += ["## How the site decides", "", f"`fairaudit fit-policy {log.name}`", ""]
+    for part in ("elements", "compared", "in-week", "unexplained"):
+        header, *rows = rows_of(folder / f"fit-policy-{part}.csv")
+        lines += table(header, rows)
+    lines += pictures(folder / "fit-policy.html", title)
+    lines += ["## What an audit makes of it", ""]
+    lines += [f"`fairaudit audit --no-fit {log.name}` and `fairaudit audit {log.name}`: over the"]
+    lines += ["whole log, with those of the rules above that gain where nothing was fitted.", ""]
+    lines += fidelity(plain / "audit.duckdb", database)
+    lines += ["## The most overtaken attempts under these rules", ""]
+    for row in asked(database, OVERTAKEN):
+        told = fairaudit("explain", row["job_id"], "--db", database)
+        story, _, _ = told.partition("\n\nThe wait taken apart")
+        lines += [f"`fairaudit explain {row['job_id']}`", "", "```text", story.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Writes the pages of all logs."""
+    logs = Path(os.environ["FAIRAUDIT_REAL_LOGS"]) / "swf"
+    chosen = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="fairaudit-waits-")
+    for title, name in LOGS.items():
+        folder = Path(chosen) / title
+        folder.mkdir(parents=True, exist_ok=True)
+        text = made(title, logs / f"{name}.swf.gz", folder)
+        (DOCS / f"{title}-waits.md").write_text(text, encoding="utf-8")
+        print(title)
+
+
+if __name__ == "__main__":
+    main()

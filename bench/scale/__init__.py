@@ -1,0 +1,1 @@
+"""How times and memory grow, in docs/scale.md."""

@@ -1,0 +1,257 @@
+"""How a whole audit grows with its log: CPU and memory of each stage, in docs/scale.md.
+
+    make bench-large                                  # up to 3 M attempts; half an hour
+    python -m bench.scale.large_audit --attempts 10000000   # one size, printed
+
+KTH-SP2 repeated end to end (`repeated_log`), audited without PDF, one process for each size. CPU is
+user time of all threads; peak memory is that of the process (VmHWM). A stage's exponent is the
+power of the number of attempts with which its CPU grew from the smallest size to the largest.
+"""
+
+import argparse
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from audit.files import memory
+from bench.logs.real import real_log
+from bench.logs.repeated_log import repeated_logs
+from bench.measure.growth import exponent
+from bench.measure.machine import machine
+
+SCALE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
+TITLE = "## Whole audits"
+SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
+GOALS = {"exponent": 1.1, "cpu_s": 25.0, "peak_mib": 1_200.0}
+"""Of each stage that takes a second of the largest audit, and of the audit of 1 M attempts."""
+
+STAGES = {
+    # what is called where: in which stage its time counts, but for that of stages within
+    "audit.oneoff.audit.audit": "the rest",
+    "audit.pipeline.opening.open_logs": "reading",
+    "audit.pipeline.opening.take_in_by_name": "reading",
+    "audit.pipeline.opening.read_attempts": "attempts from the store",
+    "audit.oneoff.audit.Request.setting": "setting",
+    "audit.cluster.compute.population.describe": "describing attempts",
+    "audit.cluster.compute.charges.charged": "charging",
+    "audit.cluster.compute.charges.compare": "charging",
+    "audit.cluster.compute.decayed.histories": "history of usage",
+    "audit.cluster.compute.resource_equality": "resource equality, overtakes",
+    "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
+    "audit.cluster.compute.decision_times": "decisions",
+    "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
+    "audit.cluster.compute.waits.peer_waits": "peers",
+    "audit.cluster.compute.stuck.stuck": "who is stuck",
+    "audit.cluster.compute.fair_start_times": "fair start times",
+    "audit.cluster.compute.forward_start_times": "forward starts",
+    "audit.cluster.compute.model_fidelity": "model fidelity",
+    "audit.cluster.compute.users.by_entity": "users and accounts",
+    "audit.cluster.compute.summarise": "summary",
+    "audit.cluster.compute.advise": "advice",
+    "audit.pipeline.computing.results.replace": "joining results",
+    "audit.store.database.insert": "writing results",
+    "audit.store.queries.failed_checks": "checks",
+    "audit.report.build.build": "reading the report's figures",
+    "audit.report.build.trends": "trend",
+    "audit.report.build.pictured": "pictures of a pool",
+    "audit.pipeline.drawing.draw": "making the page",
+    "audit.oneoff.audit.compaction.free": "writing the file",
+}
+
+
+class Audit(NamedTuple):
+    """What an audit cost."""
+
+    cpu_s: dict[str, float]  # by stage
+    peak_mib: float
+
+
+class _Stopwatch:
+    """Counts CPU for the innermost stage that is at work."""
+
+    def __init__(self) -> None:
+        self.cpu_s = dict.fromkeys(STAGES.values(), 0.0)
+        self._at_work = ["the rest"]
+        self._since = 0.0
+
+    def around(self, stage: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        """``do``, whose time is counted for a stage; of a generator, that of each of its parts."""
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            with self._at(stage):
+                made = do(*arguments, **named)
+            return self._parts(stage, made) if isinstance(made, Generator) else made
+
+        return timed
+
+    def _parts(self, stage: str, made: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._at(stage):
+                try:
+                    part = next(made)
+                except StopIteration:
+                    return
+            yield part
+
+    @contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        self.count()
+        self._at_work.append(stage)
+        try:
+            yield
+        finally:
+            self.count()
+            self._at_work.pop()
+
+    def count(self) -> None:
+        """Counts what was spent since the last call."""
+        now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        self.cpu_s[self._at_work[-1]] += now - self._since
+        self._since = now
+
+
+def _measure(logs: list[Path], out: Path) -> Audit:
+    """Audits logs in this process."""
+    memory.give_back()
+    watch = _Stopwatch()
+    for place, stage in STAGES.items():
+        owner, name = _owner(place)
+        setattr(owner, name, watch.around(stage, getattr(owner, name)))
+    from audit import config
+    from audit.oneoff import audit
+
+    simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
+    chosen = config.Config(simulation=simulation)
+    audit.audit(audit.Request(logs=logs, out=out, pdf=False), chosen)
+    watch.count()
+    status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
+    return Audit(watch.cpu_s, int(status.split()[0]) / 1024)
+
+
+def _owner(place: str) -> tuple[Any, str]:
+    """The module or class that holds what is called ``place``, and its name there."""
+    parts = place.split(".")
+    owner: Any = import_module("audit")
+    for at, part in enumerate(parts[1:-1], start=2):
+        with suppress(ModuleNotFoundError):
+            import_module(".".join(parts[:at]))
+        owner = getattr(owner, part)
+    return owner, parts[-1]
+
+
+def audit(attempts: int) -> Audit:
+    """What an audit of so many attempts costs, in a process of its own.
+
+    Raises:
+        RuntimeError: FAIRAUDIT_REAL_LOGS names no KTH-SP2.
+    """
+    kth = real_log()
+    if kth is None:
+        raise RuntimeError("FAIRAUDIT_REAL_LOGS names no folder with KTH-SP2")
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+        folder = Path(name)
+        logs = repeated_logs(kth, attempts, folder)
+        child = subprocess.run(
+            [sys.executable, "-m", __spec__.name, "--child", str(folder / "out"), *map(str, logs)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    *stages, peak = child.stdout.splitlines()[-len(set(STAGES.values())) - 1 :]
+    cpu = {stage: float(seconds) for stage, seconds in (line.split("\t") for line in stages)}
+    return Audit(cpu, float(peak))
+
+
+def measured(sizes: tuple[int, ...]) -> dict[int, Audit]:
+    """Audits of these numbers of attempts, said as they end."""
+    made = {}
+    for size in sizes:
+        made[size] = audit(size)
+        said = f"{sum(made[size].cpu_s.values()):.1f} s CPU, peak {made[size].peak_mib:,.0f} MiB"
+        print(f"{size:,} attempts: {said}", flush=True)
+    return made
+
+
+def exponents(made: dict[int, Audit]) -> dict[str, float]:
+    """By stage, with which power of the number of attempts its CPU grew; NaN: not known."""
+    first, last = min(made), max(made)
+    powers = {
+        stage: exponent([(first, made[first].cpu_s[stage]), (last, spent)])
+        for stage, spent in made[last].cpu_s.items()
+    }
+    return {stage: math.nan if power is None else power for stage, power in powers.items()}
+
+
+def missed(made: dict[int, Audit]) -> list[str]:
+    """The goals that do not hold."""
+    largest = made[max(made)].cpu_s
+    wrong = [
+        f"{stage}: grows with the power {power:.2f}"
+        for stage, power in exponents(made).items()
+        if largest[stage] >= 1 and power > GOALS["exponent"]
+    ]
+    if (million := made.get(1_000_000)) is not None:
+        spent = sum(million.cpu_s.values())
+        if spent > GOALS["cpu_s"]:
+            wrong.append(f"1 M attempts: {spent:.1f} s CPU")
+        if million.peak_mib > GOALS["peak_mib"]:
+            wrong.append(f"1 M attempts: {million.peak_mib:,.0f} MiB")
+    return wrong
+
+
+def table(made: dict[int, Audit]) -> str:
+    """The stages by size, as Markdown."""
+    lines = [
+        f"| CPU s by stage | {' | '.join(f'{size:,}' for size in made)} | exponent |",
+        f"|---|{'---:|' * (len(made) + 1)}",
+    ]
+    for stage, power in exponents(made).items():
+        seconds = " | ".join(f"{one.cpu_s[stage]:,.2f}" for one in made.values())
+        lines.append(f"| {stage} | {seconds} | {'' if math.isnan(power) else f'{power:.2f}'} |")
+    sums = " | ".join(f"{sum(one.cpu_s.values()):,.1f}" for one in made.values())
+    peaks = " | ".join(f"{one.peak_mib:,.0f}" for one in made.values())
+    return "\n".join([*lines, f"| **all** | {sums} | |", f"| **peak, MiB** | {peaks} | |"])
+
+
+def _write(text: str) -> None:
+    """Puts the section into docs/scale.md, for the one that was there."""
+    before = SCALE.read_text(encoding="utf-8").partition(TITLE)[0].rstrip()
+    SCALE.write_text(f"{before}\n\n{text}\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="how a whole audit grows with its log")
+    parser.add_argument("--attempts", type=int, help="audit so many, and write nothing")
+    parser.add_argument("--child", nargs="+", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        done = _measure(arguments.child[1:], arguments.child[0])
+        for stage, seconds in done.cpu_s.items():
+            print(f"{stage}\t{seconds}")
+        print(done.peak_mib)
+        return 0
+    made = measured((arguments.attempts,) if arguments.attempts else SIZES)
+    print(table(made))
+    if not arguments.attempts:
+        _write(
+            f"{TITLE}\n\nKTH-SP2 repeated end to end, audited without PDF: user CPU of all "
+            f"threads, in seconds, by stage ({machine()}); made by "
+            f"`make bench-large`.\n\n{table(made)}\n\nGoals: 1 M attempts in "
+            f"≤ {GOALS['cpu_s']:.0f} CPU s and ≤ {GOALS['peak_mib']:,.0f} MiB, and no stage that "
+            f"grows with more than the power {GOALS['exponent']}."
+        )
+    wrong = missed(made)
+    print("\n".join(f"MISSED: {line}" for line in wrong) or "all goals hold")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

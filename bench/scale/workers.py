@@ -1,0 +1,142 @@
+"""What workers of Dask cost and save: the same work by one thread, and by one and two workers.
+
+    python -m bench.scale.workers  # some minutes; prints the table of docs/scale.md
+
+Fair and forward starts of KTH-SP2 (of FAIRAUDIT_REAL_LOGS) and of a made log, and the policy grid
+on KTH-SP2. In turn, round after round, on one machine; of each the least is told: user CPU seconds
+of this process and of all workers, seconds on the clock, and what went through the folder.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from audit.config import Compute, Config
+from audit.pipeline.opening import Asked, Log, largest_pool, open_log
+from audit.simulation.fair_start import fair_starts
+from audit.simulation.forward import forward_starts
+from audit.simulation.workload import Workload, workload
+from audit.studies import parts
+from audit.studies import run as studies
+from audit.studies.grid import compute as grid
+from audit.workers.crew import Crew, Threads
+from audit.workers.on_dask import Dask
+from audit.workers.parcels import Packer
+from bench.logs.real import real_log
+from bench.logs.workloads import EASY, scheduled, steady
+from bench.measure.machine import machine
+
+MADE = 1_000_000
+ROUNDS = 2
+
+
+class Cost(NamedTuple):
+    cpu_s: float
+    wall_s: float
+
+
+class Task(NamedTuple):
+    name: str
+    run: Callable[[Crew], Any]
+    sent_mib: float
+
+
+def starts(work: Workload) -> Callable[[Crew], Any]:
+    """All fair starts and forward starts."""
+
+    def run(crew: Crew) -> list[list[int]]:
+        fair = fair_starts(work, EASY, crew=crew)
+        forward = forward_starts(work, EASY, crew=crew, strict=fair.strict)
+        return [np.asarray(times).tolist() for times in (*fair, *forward)]
+
+    return run
+
+
+def grid_of(log: Log) -> Callable[[Crew], Any]:
+    """The cells of `experiment grid`."""
+    cells = grid.cells(parts.part(log.described, largest_pool(log)))
+
+    def run(crew: Crew) -> list[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            made = studies.run_cells(cells, Path(folder) / "cells", "bench", crew)
+        return [frame.rows() for frame in made]
+
+    return run
+
+
+def sent(thing: object) -> float:
+    """MiB of the files that a thing becomes on its way."""
+    with tempfile.TemporaryDirectory() as folder:
+        Packer(Path(folder)).packed(thing)
+        return sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
+
+
+def tasks() -> Iterator[Task]:
+    """What is measured."""
+    kth = real_log()
+    if kth is None:
+        raise SystemExit("FAIRAUDIT_REAL_LOGS names no folder with KTH-SP2")
+    log = open_log(Asked(logs=[kth]), Config())
+    pool = largest_pool(log)
+    work = workload(log.described, pool, log.setting.now)[0]
+    yield Task(
+        f"fair and forward starts, KTH-SP2 ({len(work.arrival):,})", starts(work), sent(work)
+    )
+    made = scheduled(steady(MADE), EASY)
+    yield Task(f"fair and forward starts, a made log ({MADE:,})", starts(made), sent(made))
+    yield Task("policy grid, KTH-SP2", grid_of(log), sent(log.described))
+
+
+def user_s(crew: Crew) -> float:
+    """User CPU so far, of this process and of a crew's workers."""
+    own = os.times().user
+    if isinstance(crew, Dask):
+        own += sum(each.user for each in crew._session.client.run(os.times).values())
+    return own
+
+
+def cost(task: Task, crew: Crew) -> tuple[Cost, Any]:
+    """What it takes, and what it gives."""
+    begun, wall = user_s(crew), time.perf_counter()
+    made = task.run(crew)
+    elapsed = time.perf_counter() - wall
+    return Cost(user_s(crew) - begun, elapsed), made
+
+
+def main() -> None:
+    print(machine())
+    with ExitStack() as stack:
+        crews: dict[str, Crew] = {"one thread": Threads(1)}
+        for number, name in ((1, "one worker"), (2, "two workers")):
+            dask = Dask(Compute(engine="dask", workers=number))
+            stack.callback(dask.close)
+            begun, wall = os.times().user, time.perf_counter()
+            assert dask.width == number
+            elapsed, here = time.perf_counter() - wall, os.times().user - begun
+            there = user_s(dask) - os.times().user
+            print(f"to start {name}: {elapsed:.1f} s; CPU s: {here:.1f} here, {there:.1f} there")
+            crews[name] = dask
+        head = " | ".join(f"{name}: CPU s | s" for name in crews)
+        print(f"| work | {head} | MiB sent |\n|---|{'---:|' * (2 * len(crews) + 1)}")
+        for task in tasks():
+            costs: dict[str, list[Cost]] = {name: [] for name in crews}
+            wanted = None
+            for _ in range(ROUNDS):
+                for name, crew in crews.items():
+                    found, made = cost(task, crew)
+                    assert wanted is None or made == wanted, f"{task.name}: {name} differs"
+                    wanted = made
+                    costs[name].append(found)
+            least = [[min(of) for of in zip(*each, strict=True)] for each in costs.values()]
+            told = " | ".join(f"{cpu:.1f} | {wall:.1f}" for cpu, wall in least)
+            print(f"| {task.name} | {told} | {task.sent_mib:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
