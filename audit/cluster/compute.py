@@ -167,7 +167,7 @@ def _summed_up(
     """What the attempts around a period tell of a pool, its groups, users and accounts."""
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
     held = population.in_period(around, period)
-    entities = {kind: users.by_entity(held, kind, options.tolerance_s) for kind in KINDS}
+    entities = users.by_entities(held, KINDS, options.tolerance_s)
     del held
     for of_kind in entities.values():
         yield Rows("entity_result", period, of_kind.with_columns(**observed))

@@ -32,11 +32,10 @@ class Record(NamedTuple):
 INT: Final = "int64_t"
 FLOAT: Final = "double"
 BOOL: Final = "bint"
-BYTE: Final = "uint8_t"  # of arrays of bool
-COUNT: Final = "uint16_t"
+BYTE: Final = "uint8_t"  # of arrays of bool, and of small counts
 CODE: Final = "uint32_t"
 WORD: Final = "uint64_t"
-RISING: Final = (BOOL, BYTE, COUNT, CODE, INT, WORD, FLOAT)
+RISING: Final = (BOOL, BYTE, CODE, INT, WORD, FLOAT)
 """Of two kinds of number, the one that comes later holds both."""
 
 Kind = str | Array | Record | tuple[str, ...]
@@ -49,10 +48,10 @@ ARRAYS: Final[dict[Any, Array]] = {
     arrays.IntCube: Array("IntCube", INT, 3),
     arrays.Floats: Array("Floats", FLOAT, 1),
     arrays.FloatTable: Array("FloatTable", FLOAT, 2),
-    arrays.Bools: Array("Bools", BYTE, 1),
-    arrays.BoolTable: Array("BoolTable", BYTE, 2),
-    arrays.Counts: Array("Counts", COUNT, 1),
-    arrays.CountTable: Array("CountTable", COUNT, 2),
+    arrays.Bools: Array("Bytes", BYTE, 1),
+    arrays.BoolTable: Array("ByteTable", BYTE, 2),
+    arrays.Counts: Array("Bytes", BYTE, 1),
+    arrays.CountTable: Array("ByteTable", BYTE, 2),
     arrays.Codes: Array("Codes", CODE, 1),
     arrays.Words: Array("Words", WORD, 1),
 }

@@ -113,3 +113,14 @@ def forget(user: Ints, first: int, last: int, count: Ints, total: Ints) -> None:
 def mean_of(count: Ints, total: Ints, user: int) -> float:
     """A user's mean wait in the window; 0 where it has none there."""
     return total[user] / count[user] if count[user] > 0 else 0.0
+
+
+@kernel
+def last_gone(owner: Ints, gone: Ints, latest: Ints, before: Ints) -> None:
+    """Writes when the last of those of the same owner was gone that stand before each attempt.
+
+    ``latest`` has an element per owner: what is written where none stands before.
+    """
+    for k in range(len(owner)):
+        before[k] = latest[owner[k]]
+        latest[owner[k]] = max(latest[owner[k]], gone[k])

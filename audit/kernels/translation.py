@@ -148,7 +148,7 @@ def translated(modules: Iterable[ModuleType], digest: str) -> str:
                 defined="\n".join(f"    #define {name} {large[name]}LL" for name in large),
                 names="\n".join(f"    const int64_t {name}" for name in large) or "    pass",
             ),
-            *(_array(each) for each in ARRAYS.values()),
+            *(_array(each) for each in dict.fromkeys(ARRAYS.values())),
             *(_record(each) for each in records.values()),
             *functions,
             *(_entry(each, written[each.name]) for each in kernels if each.entry),

@@ -39,8 +39,8 @@ class Resamples:
         from audit.kernels import resampling
 
         self.units = units
-        # No count is above 65,535: of so many draws, one in so many being of a unit, about one is.
-        self.by_unit = np.zeros((units, resamples), np.uint16)
+        # No count is above 255: of more draws, one in so many being of a unit, about one is.
+        self.by_unit = np.zeros((units, resamples), np.uint8)
         random = np.random.PCG64(seed)
         done, of_all = 0, units * resamples
         while done < of_all:

@@ -34,7 +34,7 @@ class Histories:
         """Appends rows: columns ``ENTITY`` and those of ``fairshare_day`` but for its number."""
         if rows.is_empty():
             return
-        told = [name for name in ENTITY if rows[name].n_unique() > 1] or ["entity"]
+        told = [name for name in ENTITY if _differs(rows[name])] or ["entity"]
         distinct = rows.unique(told).select(pl.col(ENTITY).cast(pl.String)).sort(told)
         self._name(distinct.join(self._known, on=ENTITY, how="anti", nulls_equal=True))
         numbers = distinct.join(self._known, on=ENTITY, nulls_equal=True).select(*told, "entity_id")
@@ -49,6 +49,12 @@ class Histories:
         database.insert(self._con, "fairshare_entity", numbered)
         self._next = end
         self._known = pl.concat([self._known, numbered])
+
+
+def _differs(column: pl.Series) -> bool:
+    """Whether not all values are the same: texts are compared sooner than told apart."""
+    first = column.head(1).new_from_index(0, len(column))
+    return not bool(column.eq_missing(first).all())
 
 
 def _numbered(rows: pl.DataFrame, numbers: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:

@@ -21,12 +21,12 @@ def test_draws_as_numpy_does(
 ) -> None:
     expected = naive.draws(bits, units)[: units * resamples]
     cut = data.draw(st.integers(0, len(bits)))
-    by_unit = np.zeros((units, resamples), np.uint16)
+    by_unit = np.zeros((units, resamples), np.uint8)
     done = 0
     for part in (bits[:cut], bits[cut:]):
         done = form(resampling.count_draws)(np.array(part, np.uint32), done, by_unit)
     assert done == len(expected)
-    counts = np.zeros((units, resamples), np.uint16)
+    counts = np.zeros((units, resamples), np.uint8)
     for k, unit in enumerate(expected):
         counts[unit, k // units] += 1
     assert by_unit.tolist() == counts.tolist()
@@ -36,7 +36,7 @@ def test_draws_as_numpy_does(
 @given(st.data(), st.integers(0, 9))
 def test_weighted_sums(form: Form, data: st.DataObject, terms: int) -> None:
     small = st.integers(-3, 3)
-    by_unit = np.array([[2, 0], [0, 3], [1, 0]], np.uint16)
+    by_unit = np.array([[2, 0], [0, 3], [1, 0]], np.uint8)
     values = np.array(
         [[data.draw(small) for _ in range(2)] for _ in range(terms)], np.float64
     ).reshape(terms, 2)

@@ -57,3 +57,11 @@ def mean_wait(peers: Sequence[Record]) -> Fraction:
         waits.setdefault(one["user"], []).append(one["wait"])
     means = [Fraction(sum(of_user), len(of_user)) for of_user in waits.values()]
     return sum(means, Fraction()) / len(means)
+
+
+def last_gone(lives: list[tuple[int, int]], none: int) -> list[int]:
+    """Of lives in order, of an owner each and gone at an instant, when the last before was gone."""
+    return [
+        max([none, *(gone for other, gone in lives[:k] if other == owner)])
+        for k, (owner, _) in enumerate(lives)
+    ]

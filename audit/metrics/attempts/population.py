@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from audit.metrics.attempts.width import TOP, width_class
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
@@ -92,6 +93,13 @@ def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
     return frame if holds.all() else frame.filter(holds)
 
 
+def numbered(names: pl.Series) -> pl.Series:
+    """Names as an enumeration, which ascends as they do: groups of numbers are found sooner."""
+    if isinstance(names.dtype, pl.Enum):
+        return names
+    return names.cast(pl.Enum(names.unique().drop_nulls().sort()))
+
+
 _AT_ONCE: Final = 1 << 17
 """Rows that are looked at together: whether a large frame is in order takes next to no memory."""
 
@@ -105,15 +113,21 @@ def _in_order(frame: pl.DataFrame, by: Sequence[str]) -> bool:
 
 def _piece_in_order(frame: pl.DataFrame, by: Sequence[str]) -> bool:
     """The same of a few rows."""
-    tied = np.arange(max(frame.height - 1, 0))
+    tied: NDArray[np.int64] | None = None  # None: all
     for name in by:
-        if not len(tied):
+        column = frame[name]
+        if tied is None:
+            one, next_ = column[:-1], column[1:]
+        elif len(tied):
+            one, next_ = column.gather(tied), column.gather(tied + 1)
+        else:
             return True
-        one, next_ = frame[name].gather(tied), frame[name].gather(tied + 1)
         same = one.eq_missing(next_)
-        if not (same | one.is_null() | (one < next_).fill_null(False)).all():
-            return False
-        tied = tied[same.to_numpy()]
+        if not same.all():
+            if not (same | one.is_null() | (one < next_).fill_null(False)).all():
+                return False
+            places = same.arg_true().to_numpy()
+            tied = places if tied is None else tied[places]
     return True
 
 

@@ -21,7 +21,13 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.peers.excess import NAMING, of_peers
 from audit.metrics.attempts.performance import Activity
-from audit.metrics.attempts.population import ended, gave_up_total, in_period, occupied
+from audit.metrics.attempts.population import (
+    ended,
+    gave_up_total,
+    in_period,
+    numbered,
+    occupied,
+)
 from audit.metrics.attempts.resource_equality import conservation
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -116,8 +122,8 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = in_period(described, period)
-    numbered = number_users(ended(held.select(cs.by_name(*figures.READ, require_all=False))))
-    resamples = Resamples(numbered["unit"].n_unique(), seed, options.resamples)
+    subjects = number_users(ended(held.select(cs.by_name(*figures.READ, require_all=False))))
+    resamples = Resamples(subjects["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
     span = options.covered or (period.from_time, period.to_time)
@@ -125,7 +131,7 @@ def summarise(
     if len(pool.amounts) > 1:
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
-    attempts = coded(numbered, zone)
+    attempts = coded(subjects, zone)
     rows += figures.of_parts(attempts, resamples)
     rows += figures.of_anatomy(attempts, resamples)
     rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
@@ -154,10 +160,12 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
     subject = standing(Standing.ENDED)
     never, undated = standing(Standing.NEVER_STARTED), standing(Standing.ARRIVAL_UNKNOWN)
+    first = (held["attempt"] == 1).all()
     belonging = held.select("user", "standing").filter(subject | never | undated)
     numbers = held.select(
         attempts=subject.sum(),
-        jobs=pl.col("job_id").filter(subject).n_unique(),
+        # a job has one first attempt
+        jobs=subject.sum() if first else pl.col("job_id").filter(subject).n_unique(),
         running=standing(Standing.RUNNING).sum(),
         pending=standing(Standing.PENDING).sum(),
         start_unknown=standing(Standing.START_UNKNOWN).sum(),
@@ -175,14 +183,23 @@ def _counts(held: pl.DataFrame, pool: Pool) -> list[Row]:
 
 def _gave_up(held: pl.DataFrame) -> list[Row]:
     """Attempts that never started, which stand beside every wait; in all and by account."""
-    numbers = [
-        (pl.col("standing") == Standing.NEVER_STARTED).sum().alias("never_started"),
-        gave_up_total().alias("gave_up_wait_s"),
-    ]
-    by_account = held.group_by("account").agg(numbers).sort("account")
+    left = held.filter(pl.col("standing") == Standing.NEVER_STARTED)
+    numbers = [pl.len().cast(pl.Int64).alias("never_started"), gave_up_total().alias("waited")]
+    accounts = held.select(numbered(held["account"])).unique().cast(pl.String)
+    by_account = (
+        accounts.join(
+            left.group_by("account").agg(numbers), on="account", nulls_equal=True, how="left"
+        )
+        .select(
+            "account",
+            pl.col("never_started").fill_null(0),
+            pl.when(pl.col("never_started").is_null()).then(0).otherwise("waited"),
+        )
+        .sort("account")
+    )
     rows = []
     for dimension, (value, number, waited) in [
-        ("all", (None, *held.select(numbers).row(0))),
+        ("all", (None, *left.select(numbers).row(0))),
         *(("account", of_account) for of_account in by_account.rows()),
     ]:
         rows += [

@@ -18,15 +18,17 @@ Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Par
 """
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
 from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
-from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, weighted
-from audit.metrics.attempts.population import gave_up_total, only
+from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
+from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
     MEDIAN,
@@ -36,6 +38,9 @@ from audit.metrics.quantiles import (
     nearest_rank,
 )
 from audit.model import Standing
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account"]
 
@@ -73,7 +78,7 @@ ENTITY_SCHEMA = pl.Schema(
 
 _FORWARD: Final = ("overtaken_s", "unmodelled_s")
 _READ: Final = (
-    *("standing", "job_id", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
+    *("standing", "job_id", "attempt", "arrival_time", "end_time", "size", "runtime_s", "wait_s"),
     *(
         "re_unfairness",
         *("fst_status", WEIGHT),
@@ -130,130 +135,182 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         have peers, likewise; the ratio is also null where the peers did not wait. ``overtaken_s``
         and ``unmodelled_s`` are sums over those with misses that have a forward start, likewise.
     """
+    return by_entities(with_re, (kind,), tolerance_s)[kind]
+
+
+def by_entities(
+    with_re: pl.DataFrame, kinds: Sequence[Kind], tolerance_s: int = TOLERANCE_S
+) -> dict[Kind, pl.DataFrame]:
+    """``by_entity`` of several kinds: what is summed is worked out once for all of them."""
     subject = pl.col("standing") == Standing.ENDED
     gave_up = pl.col("standing") == Standing.NEVER_STARTED
-    read = with_re.select(cs.by_name(*_READ, require_all=False), entity=pl.col(kind))
-    held = only(read, subject | gave_up)
-    size = pl.col("size").fill_null(0)
-    tusa = (pl.col("runtime_s") * size).filter(subject).sum()
-    entities = (
-        held.group_by("entity")
-        .agg(
-            jobs=pl.col("job_id").filter(subject).n_unique().cast(pl.Int64),
-            attempts=subject.sum().cast(pl.Int64),
-            never_started=gave_up.sum().cast(pl.Int64),
-            gave_up_wait_s=gave_up_total().cast(pl.Int64),
-            tuwt_s=pl.col("wait_s").filter(subject).sum(),
-            tusa=tusa,  # a sum of whole numbers: exact, whatever the threads
-            **_missed(held, tolerance_s),
-            **_forward(held),
-            taken_apart=_taken_apart(held).sum(),
-        )
-        .sort("entity")
-        .with_row_index("code")
+    marked = {fst: in_totals(fst) for fst in FSTS if _has_fst(with_re, fst)}
+    read = with_re.select(
+        cs.by_name(*_READ, require_all=False),
+        *(numbered(with_re[kind]) for kind in kinds),
+        **marked,
     )
-    return entities.with_columns(
-        *_unfairness(held, entities),
-        *_wait_parts(held, entities),
-        *_beside_peers(held, entities),
-        entity_kind=pl.lit(kind),
-        tusa=pl.col("tusa").cast(pl.Float64),
-        nuwt=pl.when(pl.col("tusa") > 0).then(pl.col("tuwt_s") / pl.col("tusa")),
+    held = only(read, subject | gave_up)
+    del read
+    groups = _Groups(held, kinds)
+    groups.count_jobs(subject)
+    groups.add(_terms(held, tolerance_s))
+    sized = subject & pl.col("size").is_not_null()
+    groups.add_exactly("known", sized, re_unfairness_net=pl.col("re_unfairness"))
+    groups.add_exactly("known", sized, re_unfairness_positive=pl.col("re_unfairness").clip(0))
+    if set(WAIT_PARTS) <= set(held.columns):
+        taken_apart = subject & pl.col(WAIT_PARTS[0]).is_not_null()
+        parts = {name: pl.col(name) for name in WAIT_PARTS}
+        groups.add_rounded("taken_apart", taken_apart, **parts)
+    if "peer_wait_s" in held.columns:
+        has_peers = subject & pl.col("peer_wait_s").is_not_null()
+        waits = {"waited": pl.col("wait_s"), "peers_waited": pl.col("peer_wait_s")}
+        groups.add_rounded("compared", has_peers, **waits)
+    return {kind: _entities(kind, groups.table(kind)) for kind in kinds}
+
+
+def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a kind that sums make; null where nothing is known."""
+    of = pl.col("never_started")
+    waits_known = (of == 0) | (of > pl.col("unknown_waits"))
+    missing = {name: pl.lit(None) for name in ENTITY_SCHEMA if name not in sums.columns}
+    known = {
+        "gave_up_wait_s": waits_known,
+        **dict.fromkeys(
+            ("re_unfairness_positive", "re_unfairness_net"),
+            (pl.col("attempts") == 0) | (pl.col("known") > 0),
+        ),
+        **{
+            name: pl.col(f"some_{fst}") > 0
+            for fst in FSTS
+            for name in (f"miss_{fst}_s", f"missed_{fst}")
+        },
+        **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
+        **dict.fromkeys(WAIT_PARTS, pl.col("taken_apart") > 0),
+    }
+    made: dict[str, pl.Expr] = {}
+    if "compared" in sums.columns:
+        wait, peers = pl.col("waited"), pl.col("peers_waited")
+        made = {
+            "peer_ratio": pl.when(peers != 0).then(wait / peers),
+            "excess_wait_s": pl.when(pl.col("compared") > 0).then(wait - peers),
+        }
+    tusa = pl.col("tusa")
+    made |= {
+        "entity_kind": pl.lit(kind),
+        "tusa": tusa.cast(pl.Float64),
+        "nuwt": pl.when(tusa > 0).then(pl.col("tuwt_s") / tusa.cast(pl.Float64)),
+    }
+    given = {name: pl.when(of).then(name) for name, of in known.items() if name in sums.columns}
+    return sums.with_columns(
+        **missing | given | made,
     ).select(pl.col(name).cast(dtype) for name, dtype in ENTITY_SCHEMA.items())
 
 
-def _unfairness(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
-    """An entity's sums of unfairness; null where it has attempts, and the size of none is known."""
-    sized = (pl.col("standing") == Standing.ENDED) & pl.col("size").is_not_null()
-    shares = _coded(_of(held, sized, "re_unfairness"), entities)
-    codes = shares["code"].cast(pl.Int64).to_numpy()
-    unfairness = shares["re_unfairness"].to_numpy()
-    known = np.bincount(codes, minlength=entities.height)
-    unsized = (entities["attempts"] > 0) & pl.Series(known == 0)
-    return [
-        pl.Series(name, grouped_sums(codes, values, entities.height), pl.Float64).set(unsized, None)
-        for name, values in (
-            ("re_unfairness_positive", np.maximum(unfairness, 0.0)),
-            ("re_unfairness_net", unfairness),
-        )
-    ]
-
-
-def _missed(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
-    """An entity's sums of misses, and how many of them are beyond the tolerance."""
-    sums: dict[str, pl.Expr] = {}
-    for fst in FSTS:
-        sums |= dict.fromkeys((f"miss_{fst}_s", f"missed_{fst}"), pl.lit(None, pl.Int64))
-        if {f"miss_{fst}_s", "fst_status"} <= set(held.columns):
-            miss, counts = pl.col(f"miss_{fst}_s"), in_totals(fst)
-            missed = (miss > tolerance_s).cast(pl.Int64)
-            some = counts.sum() > 0
-            for name, amounts in ((f"miss_{fst}_s", miss), (f"missed_{fst}", missed)):
-                total = weighted(amounts, held.columns).filter(counts).sum()
-                sums[name] = pl.when(some).then(total)
-    return sums
-
-
-def _forward(held: pl.DataFrame) -> dict[str, pl.Expr]:
-    """An entity's sums of what follows from forward starts; null where there is none."""
-    if not {*_FORWARD, "fst_status", "miss_strict_s"} <= set(held.columns):
-        return dict.fromkeys(_FORWARD, pl.lit(None, pl.Int64))
-    values = {
-        name: weighted(pl.col(name), held.columns).filter(in_totals("strict")).drop_nulls()
-        for name in _FORWARD
+def _terms(held: pl.DataFrame, tolerance_s: int) -> dict[str, pl.Expr]:
+    """Whole numbers that are summed; what is not to be summed is null."""
+    columns = held.columns
+    subject = pl.col("standing") == Standing.ENDED
+    gave_up = pl.col("standing") == Standing.NEVER_STARTED
+    terms = {
+        "attempts": subject,
+        "never_started": gave_up,
+        "gave_up_wait_s": gave_up_wait(),
+        "unknown_waits": gave_up & gave_up_wait().is_null(),
+        "tuwt_s": pl.when(subject).then("wait_s"),
+        "tusa": pl.when(subject).then(pl.col("runtime_s") * pl.col("size").fill_null(0)),
     }
-    return {name: pl.when(of.len() > 0).then(of.sum()) for name, of in values.items()}
+    for fst in FSTS:
+        if _has_fst(held, fst):
+            miss, counts = pl.col(f"miss_{fst}_s"), pl.col(fst)
+            missed = (miss > tolerance_s).cast(pl.Int64)
+            terms[f"some_{fst}"] = counts
+            terms[f"miss_{fst}_s"] = pl.when(counts).then(weighted(miss, columns))
+            terms[f"missed_{fst}"] = pl.when(counts).then(weighted(missed, columns))
+    if {*_FORWARD, "strict"} <= set(columns):
+        for name in _FORWARD:
+            terms[f"some_{name}"] = pl.col("strict") & pl.col(name).is_not_null()
+            terms[name] = pl.when("strict").then(weighted(pl.col(name), columns))
+    return terms
 
 
-def _of(held: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:
-    """These columns, and the entity, of the attempts of which a condition holds."""
-    return held.lazy().filter(condition).select("entity", *columns).collect()
+def _has_fst(attempts: pl.DataFrame, fst: Fst) -> bool:
+    return {f"miss_{fst}_s", "fst_status"} <= set(attempts.columns)
 
 
-def _coded(held: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
-    """Adds ``code``, the number of each attempt's entity."""
-    codes = entities.select("entity", "code")
-    return held.join(codes, on="entity", nulls_equal=True, maintain_order="left")
+class _Groups:
+    """Sums over the attempts of each user, of each account: entities are numbered by name."""
 
+    def __init__(self, held: pl.DataFrame, kinds: Sequence[Kind]) -> None:
+        """Of attempts whose columns ``kinds`` are ``numbered``."""
+        self._held = held
+        self._codes: dict[Kind, Ints] = {}
+        self._sums: dict[Kind, dict[str, pl.Series]] = {}
+        for kind in kinds:
+            names = held[kind].dtype
+            assert isinstance(names, pl.Enum)
+            number = (held[kind].to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+            found = np.flatnonzero(np.bincount(number, minlength=len(names.categories) + 1))
+            place = np.zeros(len(names.categories) + 1, np.int64)
+            place[found] = np.arange(len(found))
+            known = pl.concat([pl.Series([None], dtype=pl.String), names.categories])
+            self._codes[kind] = place[number]
+            self._sums[kind] = {"entity": known.gather(found)}
 
-def _taken_apart(held: pl.DataFrame) -> pl.Expr:
-    """Whether a wait was that of an attempt that ended, and was taken apart."""
-    if not set(WAIT_PARTS) <= set(held.columns):
-        return pl.lit(False)
-    return (pl.col("standing") == Standing.ENDED) & pl.col(WAIT_PARTS[0]).is_not_null()
+    def table(self, kind: Kind) -> pl.DataFrame:
+        """What was summed of each entity of a kind, in the order of their names, none first."""
+        return pl.DataFrame(self._sums[kind])
 
+    def add(self, terms: Mapping[str, pl.Expr]) -> None:
+        """Sums of whole numbers, by name; null adds nothing."""
+        from audit.kernels import sums
 
-def _wait_parts(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
-    """The sum of each part of an entity's waits; parts of seconds are added one by one, in order.
+        for name, expression in terms.items():
+            amounts = self._held.select(expression.cast(pl.Int64).fill_null(0)).to_series()
+            for kind, codes in self._codes.items():
+                out = np.zeros(self._count(kind), np.int64)
+                sums.add_ints(codes, amounts.to_numpy(), out)
+                self._sums[kind][name] = pl.Series(out)
 
-    Null where no wait was taken apart.
-    """
-    if not set(WAIT_PARTS) <= set(held.columns):
-        return [pl.Series(name, [None] * entities.height, pl.Float64) for name in WAIT_PARTS]
-    parts = _coded(_of(held, _taken_apart(held), *WAIT_PARTS), entities)
-    codes = parts["code"].cast(pl.Int64).to_numpy()
-    none = entities["taken_apart"] == 0
-    sums = []
-    for name in WAIT_PARTS:
-        total = np.bincount(codes, parts[name].to_numpy(), minlength=entities.height)
-        sums.append(pl.Series(name, total).set(none, None))
-    return sums
+    def add_exactly(self, number: str, condition: pl.Expr, **terms: pl.Expr) -> None:
+        """Sums, rounded once, over attempts of which a condition holds; and their ``number``."""
+        for kind, codes, amounts in self._of(number, condition, terms):
+            for name, values in amounts.items():
+                sums = grouped_sums(codes, values, self._count(kind))
+                self._sums[kind][name] = pl.Series(sums, dtype=pl.Float64)
 
+    def add_rounded(self, number: str, condition: pl.Expr, **terms: pl.Expr) -> None:
+        """As ``add_exactly``, but each addition is rounded, in the order of attempts."""
+        for kind, codes, amounts in self._of(number, condition, terms):
+            for name, values in amounts.items():
+                sums = np.bincount(codes, values, self._count(kind)).astype(np.float64)
+                self._sums[kind][name] = pl.Series(sums)
 
-def _beside_peers(held: pl.DataFrame, entities: pl.DataFrame) -> list[pl.Series]:
-    """Σ wait / Σ peer_wait and Σ (wait − peer_wait) of each entity; see ``excess``."""
-    if "peer_wait_s" not in held.columns:
-        nothing = [None] * entities.height
-        return [pl.Series(name, nothing, pl.Float64) for name in ("peer_ratio", "excess_wait_s")]
-    has_peers = (pl.col("standing") == Standing.ENDED) & pl.col("peer_wait_s").is_not_null()
-    compared = _coded(_of(held, has_peers, "wait_s", "peer_wait_s"), entities)
-    codes = compared["code"].cast(pl.Int64).to_numpy()
-    wait, peers, number = (
-        pl.Series(np.bincount(codes, weights, entities.height).astype(np.float64))
-        for weights in (compared["wait_s"].to_numpy(), compared["peer_wait_s"].to_numpy(), None)
-    )
-    ratio = (wait / peers).set(peers == 0, None).alias("peer_ratio")
-    return [ratio, (wait - peers).set(number == 0, None).alias("excess_wait_s")]
+    def count_jobs(self, subject: pl.Expr) -> None:
+        """How many jobs there are of the attempts of which ``subject`` holds."""
+        held = self._held
+        if "attempt" in held.columns and (held["attempt"] == 1).all():
+            self.add({"jobs": subject})  # a job has one first attempt
+            return
+        for kind, codes in self._codes.items():
+            named = held.select("job_id", code=pl.Series(codes), holds=subject)
+            jobs = named.filter("holds").unique()["code"].to_numpy()
+            self._sums[kind]["jobs"] = pl.Series(np.bincount(jobs, minlength=self._count(kind)))
+
+    def _of(
+        self, number: str, condition: pl.Expr, terms: Mapping[str, pl.Expr]
+    ) -> Iterator[tuple[Kind, Ints, dict[str, Floats]]]:
+        """Whose each attempt is of which a condition holds, and its terms; notes their number."""
+        read = self._held.select(holds=condition, **terms)
+        rows = read["holds"].arg_true().to_numpy()
+        amounts = {name: read[name].to_numpy()[rows] for name in terms}
+        for kind, codes in self._codes.items():
+            of = codes[rows]
+            self._sums[kind][number] = pl.Series(np.bincount(of, minlength=self._count(kind)))
+            yield kind, of, amounts
+
+    def _count(self, kind: Kind) -> int:
+        return len(self._sums[kind]["entity"])
 
 
 def counted(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:

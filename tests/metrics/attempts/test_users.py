@@ -14,6 +14,7 @@ from audit.metrics.attempts.users import (
     ENTITY_SCHEMA,
     Dispersion,
     Kind,
+    by_entities,
     by_entity,
     cdf,
     counted,
@@ -31,6 +32,14 @@ POOL = Pool("main", Resource.cpus, 4)
 
 def owners(attempts: pl.DataFrame, kind: Kind = "user") -> pl.DataFrame:
     return by_entity(resource_equality(describe(attempts, [POOL]), NOW), kind)
+
+
+@given(workloads(most=25))
+def test_kinds_are_summed_up_together_as_each_alone(attempts: pl.DataFrame) -> None:
+    held = resource_equality(describe(attempts, [POOL]), NOW)
+    together = by_entities(held, ("user", "account"))
+    assert list(together) == ["user", "account"]
+    assert all(of.equals(by_entity(held, kind)) for kind, of in together.items())
 
 
 @given(workloads(most=25), st.sampled_from(["user", "account"]))

@@ -25,6 +25,7 @@ under Dependency, Annals of Statistics 29 (2001), theorem 1.3.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -33,7 +34,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
-from audit.metrics.attempts.population import ended, in_period, only, ordered
+from audit.metrics.attempts.population import ended, in_period, numbered, only, ordered
 from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
 from audit.model import SEQUENCE, Period, Standing
 from audit.workers.crew import IN_TURN, Crew
@@ -50,6 +51,8 @@ LEVEL: Final = 0.05
 _CHUNK: Final = 1_000
 """Resamples held at one time."""
 _SURE: Final = 1e-6
+_ROOMY: Final = 8
+"""Keys are counted, not sorted, while there are at most so many times as many as could be."""
 
 
 class Days(NamedTuple):
@@ -100,11 +103,15 @@ def of_peers(
     """
     if "peer_wait_s" not in with_peers.columns:
         return []
-    compared = {kind: _subjects(with_peers, kind, period, zone) for kind in KINDS}
-    days = 1 + max(int(each["day"].max() or 0) for each in compared.values())  # type: ignore[arg-type]
-    everyone = {kind: dict(_by_owner(each, kind)) for kind, each in compared.items()}
-    alone = {kind: dict(_by_owner(each.filter("alone"), kind)) for kind, each in compared.items()}
-    del compared  # before anything is drawn
+    compared = _subjects(with_peers, period, zone)
+    owned = compared.filter(pl.any_horizontal(pl.col(KINDS).is_not_null()))
+    days = 1 + int(owned["day"].max() or 0)  # type: ignore[arg-type]
+    everyone = {kind: dict(_by_owner(only(compared, _owned(kind)), kind)) for kind in KINDS}
+    alone = {
+        kind: dict(_by_owner(compared.filter(_owned(kind), f"alone_{kind}"), kind))
+        for kind in KINDS
+    }
+    del compared, owned  # before anything is drawn
     rows = []
     drawn = Resamples(days, seed, resamples)
     for kind in KINDS:
@@ -140,8 +147,15 @@ def by_yekutieli(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     return [bool(passing) and one <= ascending[passing[-1] - 1] for one in p]
 
 
-def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInfo) -> pl.DataFrame:
-    """Those that ended in the period and have peers: their waits, ``day`` and ``alone``."""
+def _owned(kind: str) -> pl.Expr:
+    return pl.col(kind).is_not_null()
+
+
+def _subjects(with_peers: pl.DataFrame, period: Period, zone: ZoneInfo) -> pl.DataFrame:
+    """Those that ended in the period and have peers: owners, waits and day.
+
+    ``alone_user`` and ``alone_account``: whether the owner had nothing active when it arrived.
+    """
     gone = (
         pl.when(pl.col("standing").is_in([Standing.RUNNING.value, Standing.PENDING.value]))
         .then(pl.lit(np.iinfo(np.int64).max))
@@ -149,35 +163,50 @@ def _subjects(with_peers: pl.DataFrame, kind: str, period: Period, zone: ZoneInf
     )
     read = with_peers.select(
         *("standing", "arrival_time", "start_time", "submit_time", "end_time", "wait_s"),
-        *("peer_wait_s", kind, *SEQUENCE),
+        *("peer_wait_s", *SEQUENCE, *(numbered(with_peers[kind]) for kind in KINDS)),
     )
     came = pl.coalesce("arrival_time", "start_time")
-    owned = only(read, pl.col(kind).is_not_null() & came.is_not_null())
-    marked = (
-        owned.with_columns(arrival_time=came, gone=gone)
-        .pipe(ordered, "arrival_time", "submit_time", *SEQUENCE)
-        .with_columns(before=pl.col("gone").cum_max().shift(1).over(kind))
-        .with_columns(alone=(pl.col("before") <= pl.col("arrival_time")).fill_null(True))
-    )
-    local = (
+    known = only(read, came.is_not_null()).with_columns(arrival_time=came, gone=gone)
+    marked = ordered(known, "arrival_time", "submit_time", *SEQUENCE)
+    del read, known
+    marked = marked.with_columns(_alone(marked, kind).alias(f"alone_{kind}") for kind in KINDS)
+    held = only(ended(in_period(marked, period)), pl.col("peer_wait_s").is_not_null())
+    day = (
         pl.from_epoch("arrival_time", time_unit="s")
         .dt.replace_time_zone("UTC")
         .dt.convert_time_zone(zone.key)
         .dt.date()
         .cast(pl.Int64)
     )
-    held = only(ended(in_period(marked, period)), pl.col("peer_wait_s").is_not_null())
-    origin = in_period(with_peers, period).select(local.min()).item()
-    return held.select(kind, "wait_s", "peer_wait_s", "alone", day=local - origin)
+    first = in_period(with_peers, period).select(pl.col("arrival_time").min())
+    origin = first.select(day).item()
+    return held.select(
+        *("wait_s", "peer_wait_s", *KINDS, *(f"alone_{kind}" for kind in KINDS)), day=day - origin
+    )
+
+
+def _alone(arrivals: pl.DataFrame, kind: str) -> pl.Series:
+    """Whether each, in order, arrived when those of its owner that had come before were gone."""
+    from audit.kernels import peers
+
+    owner = (arrivals[kind].to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
+    latest = np.full(int(owner.max(initial=0)) + 1, np.iinfo(np.int64).min)
+    before = np.empty(len(owner), np.int64)
+    peers.last_gone(owner, arrivals["gone"].to_numpy(), latest, before)
+    return pl.Series(before) <= arrivals["arrival_time"]
 
 
 def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
     """What each owner's attempts waited, by day; owners in the order of their names."""
-    owners = subjects[kind].unique().sort()
-    number = subjects[kind].cast(pl.Enum(owners)).to_physical().cast(pl.Int64).to_numpy()
+    number = subjects[kind].to_physical().cast(pl.Int64).to_numpy()
+    found = np.flatnonzero(np.bincount(number))
+    owners = subjects[kind].dtype.categories.gather(found)  # type: ignore[attr-defined]
+    place = np.zeros(int(found.max(initial=-1)) + 1, np.int64)
+    place[found] = np.arange(len(found))
+    number = place[number]
     day = subjects["day"].to_numpy()
     days = int(day.max(initial=0)) + 1
-    cells, place = np.unique(number * days + day, return_inverse=True)
+    cells, place = _cells(number * days + day, len(owners) * days)
     waits = [subjects[name].to_numpy().astype(np.float64) for name in ("wait_s", "peer_wait_s")]
     by_day = [np.bincount(place, each).astype(np.float64) for each in waits]
     in_all = [np.bincount(number, each) for each in (*waits, None)]
@@ -199,6 +228,16 @@ def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
         begin = end
 
 
+def _cells(keys: Ints, room: int) -> tuple[Ints, Ints]:
+    """The keys that there are, all below ``room``, ascending; and which of these each one is."""
+    if room > _ROOMY * len(keys):
+        return np.unique(keys, return_inverse=True)
+    found = np.flatnonzero(np.bincount(keys, minlength=room))
+    place = np.zeros(room, np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[keys]
+
+
 def _intervals(of_owner: Days, drawn: Resamples) -> tuple[Interval, Interval]:
     """Of the ratio and the excess."""
     if len(of_owner.day) < LEAST_DAYS:
@@ -217,6 +256,8 @@ class _Trial(NamedTuple):
     difference: Floats  # wait − peer_wait of each day
     most: float
     """Resamples that may be at most 0 where it is still to be significant."""
+    alike: bytes
+    """The same of all with the same days: of an account of one user, of who is always alone."""
 
 
 def _beyond_chance(
@@ -236,14 +277,17 @@ def _beyond_chance(
             difference = one.wait - one.peer_wait
             if not surely_above(difference, days, naming):
                 most = (1 + naming) * LEVEL / harmonic - 1  # no greater p is ever rejected
-                hopeful.append(_Trial(number, owner, one.day, difference, most))
+                alike = sha256(one.day.tobytes() + difference.tobytes()).digest()
+                hopeful.append(_Trial(number, owner, one.day, difference, most, alike))
     seeds = [seed + chunk for chunk in range(naming // _CHUNK)]
     while seeds and hopeful:
         at_once, seeds = seeds[: crew.width], seeds[crew.width :]
-        drawn = _Drawn(days, [(trial.day, trial.difference) for trial in hopeful])
+        trials = {trial.alike: (trial.day, trial.difference) for trial in hopeful}
+        drawn = _Drawn(days, list(trials.values()))
         for _, not_above in crew.each(_not_above, drawn, at_once):
-            for trial, number in zip(hopeful, not_above, strict=True):
-                below[trial.family][trial.owner] += number
+            counted = dict(zip(trials, not_above, strict=True))
+            for trial in hopeful:
+                below[trial.family][trial.owner] += counted[trial.alike]
         hopeful = [one for one in hopeful if below[one.family][one.owner] <= one.most]
     return [
         dict(zip(of, by_yekutieli([(1 + n) / (1 + naming) for n in of.values()]), strict=True))

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.kernels import peers as kernels
 from audit.metrics.attempts.peers.excess import by_yekutieli, of_peers, surely_above
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period, Pool, Resource
+from tests.kernels.forms import BOTH, Form
+from tests.naive import peers as naive
 from tests.strategies import ended, frame
 
 DAY = 86_400
@@ -257,3 +260,13 @@ def test_short_ways_decide_as_all_resamples_do(owners: list[list[int]]) -> None:
             below += int((drawn.sums(np.arange(len(values)), values)[0] <= 0).sum())
         p.append((1 + below) / 2_001)
     assert [got["peer_named", f"u{k}"][0] for k in range(len(owners))] == by_yekutieli(p)
+
+
+@BOTH
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 20)), max_size=12))
+def test_who_was_gone_last(form: Form, lives: list[tuple[int, int]]) -> None:
+    owner = np.array([of for of, _ in lives], np.int64)
+    gone = np.array([at for _, at in lives], np.int64)
+    before = np.zeros(len(lives), np.int64)
+    form(kernels.last_gone)(owner, gone, np.full(4, -9), before)
+    assert before.tolist() == naive.last_gone(lives, -9)
