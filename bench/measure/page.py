@@ -20,6 +20,8 @@ def page(machine: str, took: str, figures: Sequence[Figure], pictures: Sequence[
     ]
     for stage in dict.fromkeys(figure.stage for figure in figures):
         of = [figure for figure in figures if figure.stage == stage]
+        order = list(dict.fromkeys(figure.what for figure in of))
+        of.sort(key=lambda figure: order.index(figure.what))
         parts += [f"## {stage}", table(of)]
     parts += ["## Growth", _GROWTH, growth_table(growths(figures))]
     parts += [f"![CPU by the number of attempts]({name})" for name in pictures]

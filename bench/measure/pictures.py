@@ -7,7 +7,7 @@ from audit.report.charts.marks import lines, scales
 from audit.report.charts.style import SERIES, Chart
 from bench.measure.growth import Growth
 
-ABREAST = 3
+ABREAST = 2
 
 
 def picture(stage: str, grown: Sequence[Growth]) -> str:

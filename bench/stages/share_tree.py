@@ -95,7 +95,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
     check(frame, tree)
     for name, method in METHODS.items():
         yield measured(
-            "Fairshare",
+            "Share trees",
             f"tree of {USERS:,} users on {DAYS:,} days, {name}",
             ATTEMPTS_MEASURED,
             partial(daily, frame, tree, method),
@@ -106,7 +106,7 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
     out = np.empty(EVALUATIONS)
     for name in OPERATORS:
         yield measured(
-            "Fairshare",
+            "Share trees",
             f"priority operator {name}",
             EVALUATIONS,
             partial(kernels.priorities, code(name), targets, states, out),
