@@ -1,8 +1,14 @@
 """What kernels are made of, compiled and as Python; and what they may not be made of."""
 
+import hashlib
 import importlib.util
+import os
+import platform
 import re
+import shutil
+import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,10 +35,23 @@ def imported(name: str, path: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    build = imported("build", ROOT / ".ci" / "build_kernels.py")
-    folder = tmp_path_factory.mktemp("samples")
-    return imported("machine", build.compiled(folder, translated([samples], "of samples")))
+def machine(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> ModuleType:
+    """The samples as machine code, kept from run to run until what it is made by changes."""
+    script = ROOT / ".ci" / "build_kernels.py"
+    build = imported("build", script)
+    text = translated([samples], "of samples")
+    made_by = (script.read_bytes(), text, sys.version, metadata.version("cython"), platform.uname())
+    key = hashlib.sha256(repr(made_by).encode()).hexdigest()[:16]
+    kept = pytestconfig.cache.mkdir("kernels") if pytestconfig.cache else None
+    made = kept / f"{key}-{build.NAME}" if kept else None
+    if made is None or not made.exists():
+        fresh = build.compiled(tmp_path_factory.mktemp("samples"), text)
+        if made is None:
+            return imported("machine", fresh)
+        draft = made.with_name(f"{made.name}.{os.getpid()}")
+        shutil.copy(fresh, draft)
+        draft.replace(made)
+    return imported("machine", made)
 
 
 @pytest.fixture(scope="module")
