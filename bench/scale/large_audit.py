@@ -53,7 +53,7 @@ STAGES = {
     "audit.cluster.compute.fair_start_times": "fair start times",
     "audit.cluster.compute.forward_start_times": "forward starts",
     "audit.cluster.compute.model_fidelity": "model fidelity",
-    "audit.cluster.compute.users.by_entity": "users and accounts",
+    "audit.cluster.compute.users.by_entities": "users and accounts",
     "audit.cluster.compute.summarise": "summary",
     "audit.cluster.compute.advise": "advice",
     "audit.pipeline.computing.results.replace": "joining results",
