@@ -303,6 +303,7 @@ class Dask:
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
                 local_directory=str(folder),
+                preload=[remote.__name__],
                 env={"POLARS_MAX_THREADS": "1"},
             )
         return self._open.enter_context(cluster)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
@@ -38,6 +39,11 @@ class _Prepared:
 
 _at_hand: Final[dict[str, _Prepared]] = {}
 _lock: Final = Lock()
+
+
+def dask_setup(_worker: object) -> None:
+    """Called by Dask where a worker of this machine begins: Ctrl-C is for whom it works for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def computes_with() -> dict[str, str]:

@@ -32,7 +32,7 @@ from bench.logs.real import real_log
 from bench.logs.workloads import EASY, scheduled, steady
 from bench.measure.machine import machine
 
-MADE = 1_000_000
+MADE = 300_000
 ROUNDS = 2
 
 

@@ -88,6 +88,12 @@ def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
 
 
+def test_an_interrupt_is_not_for_workers(two: Dask) -> None:
+    """A terminal sends it to all processes at once, and cells that are under way are finished."""
+    found = two._session.client.run(signal.getsignal, signal.SIGINT)
+    assert set(found.values()) == {signal.SIG_IGN}
+
+
 def test_nothing_is_left_in_the_folder_after_an_error(two: Dask) -> None:
     with pytest.raises(UsageError, match="a part below zero"):
         list(two.each(tripled, BY, [1, 2, -1, 3]))

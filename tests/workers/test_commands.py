@@ -1,0 +1,102 @@
+"""Every command that has such work gives it to whom config.toml names, and makes the same of it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from audit.workers import chosen
+from audit.workers.crew import Made, Part, Shared, Stopped
+from tests.logs import line, log, write
+from tests.studies.commands import run
+from tests.workers.scattered import Scattered
+
+SITE = """\
+[report]
+pdf = false
+[uncertainty]
+resamples = 100
+[[clusters]]
+name = "c"
+zone = "UTC"
+[[clusters.sources]]
+files = "small.swf"
+[compute]
+"""
+ELSEWHERE = 'engine = "dask"\nworkers = 1\n'
+
+COMMANDS = {
+    "audit": ("audit", "small.swf", "--no-pdf", "--out", "out", "--config", "config.toml"),
+    "run": ("run", "--config", "config.toml"),
+    "grid": (
+        *("experiment", "grid", "small.swf", "--loads", "0.8", "--attempts", "60"),
+        *("--out", "out", "--config", "config.toml"),
+    ),
+    "fit-policy": (
+        *("fit-policy", "small.swf", "--budget", "1", "--out", "out"),
+        *("--config", "config.toml"),
+    ),
+}
+
+
+class Elsewhere(Scattered):
+    """Notes what it was given."""
+
+    given: list[str]
+
+    def each(
+        self,
+        prepare: Callable[[Shared], Callable[[Part], Made]],
+        shared: Shared,
+        parts: Sequence[Part],
+        stopped: Stopped = lambda: False,
+    ) -> Iterator[tuple[int, Made]]:
+        self.given.append(f"{prepare.__module__.rpartition('.')[2]}")
+        yield from super().each(prepare, shared, parts, stopped)
+
+    def close(self) -> None:
+        self.given.append("closed")
+
+
+def made(folder: Path, compute: str, command: Sequence[str], patch: pytest.MonkeyPatch) -> object:
+    """What a command makes, by name: pages and tables."""
+    folder.mkdir()
+    (folder / "config.toml").write_text(SITE + compute)
+    lines = [
+        line(
+            k,
+            submit=400 * k,
+            wait=50 * (k % 7),
+            run=600 + 370 * k % 2000,
+            allocated=1 + k % 4,
+            walltime=4000,
+            user=k % 5,
+        )
+        for k in range(1, 61)
+    ]
+    write(folder / "small.swf", log(lines, MaxProcs=8))
+    patch.chdir(folder)
+    assert run(*command) == 0
+    kinds = (".html", ".csv")
+    found = {path for path in folder.rglob("*") if path.suffix in kinds and path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(found)}
+
+
+# `audit` computes as `run` does, `grid` as `fit-policy`.
+SLOW = [pytest.param(command, marks=pytest.mark.thorough) for command in ("audit", "grid")]
+
+
+@pytest.mark.parametrize("command", ["run", "fit-policy", *SLOW])
+def test_who_is_named_does_the_work_and_it_is_the_same(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = made(tmp_path / "here", "", COMMANDS[command], monkeypatch)
+    elsewhere = Elsewhere()
+    elsewhere.given = []
+    monkeypatch.setattr(chosen, "Dask", lambda asked, said: elsewhere)
+    there = made(tmp_path / "there", ELSEWHERE, COMMANDS[command], monkeypatch)
+    starts = command in ("audit", "run")
+    assert elsewhere.given[0] == ("fair_start" if starts else "crew")
+    assert elsewhere.given[-1] == "closed"
+    assert there == here
+    assert here
