@@ -35,7 +35,6 @@ BESIDE_THE_MIRROR: Final = {
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
-    "tests/test_bench.py": "bench/, which is no part of the package",
     "tests/test_docs.py": "what the documents promise",
     "tests/test_full_disk.py": "a circumstance",
     "tests/test_layout.py": "the house itself",

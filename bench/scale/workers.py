@@ -8,6 +8,7 @@ of this process and of all workers, seconds on the clock, and what went through 
 """
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -109,7 +110,7 @@ def cost(task: Task, crew: Crew) -> tuple[Cost, Any]:
     return Cost(user_s(crew) - begun, elapsed), made
 
 
-def main() -> None:
+def main(rounds: int = ROUNDS) -> None:
     print(machine())
     with ExitStack() as stack:
         crews: dict[str, Crew] = {"one thread": Threads(1)}
@@ -127,7 +128,7 @@ def main() -> None:
         for task in tasks():
             costs: dict[str, list[Cost]] = {name: [] for name in crews}
             wanted = None
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 for name, crew in crews.items():
                     found, made = cost(task, crew)
                     assert wanted is None or made == wanted, f"{task.name}: {name} differs"
@@ -139,4 +140,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))
