@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from audit.store import database, migrations
+from audit.store import archive, database, migrations
 from audit.store.appending import Appending
 from audit.store.database import Connection
 from audit.store.histories import ENTITY, Histories
@@ -38,15 +38,20 @@ def new(path: Path) -> Connection:
 
 @contextmanager
 def migrated(
-    path: Path, memory_limit: str = "512MB", seed: Path | None = None
+    path: Path,
+    memory_limit: str = "512MB",
+    seed: Path | None = None,
+    base: Path | None = None,
 ) -> Iterator[Connection]:
     """``migrations.migrated``, which begins a new store as ``new`` does."""
     if seed is None and not path.exists():
         _begin(path)
         with closing(database.open_store(path, memory_limit)) as con:
+            if base is not None:
+                archive.reach(con, base)
             yield con
     else:
-        with really_migrated(path, memory_limit, seed) as con:
+        with really_migrated(path, memory_limit, seed, base) as con:
             yield con
 
 

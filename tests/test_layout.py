@@ -81,7 +81,7 @@ TESTED_IN: Final = {
     "mail/ledger": "mail/test_delivery",
     "metrics/attempts/contention": "simulation/test_workload",
     "nightly/setting_aside": "nightly/test_run",
-    "nightly/due": "nightly/test_run",
+    "nightly/reports": "nightly/test_run",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
     "report/render/index": "nightly/test_index",

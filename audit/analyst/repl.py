@@ -51,7 +51,8 @@ A statement ends with a semicolon and may have several lines; Tab completes, Ctr
 _COMMANDS: Final = ("\\?", "\\d", "\\f", "\\q", "\\r", "\\s")
 _DELIMITERS: Final = " \t\n,()=<>;+-*/"
 _SHOWN: Final = (
-    "SELECT view_name AS view, comment FROM duckdb_views() WHERE NOT internal ORDER BY 1"
+    "SELECT view_name AS view, comment FROM duckdb_views() "
+    "WHERE NOT internal AND comment IS NOT NULL ORDER BY 1"
 )
 _DESCRIBED: Final = (
     'SELECT column_name AS "column", data_type AS type, comment FROM duckdb_columns() '
@@ -81,7 +82,8 @@ class Words:
             con,
             "SELECT view_name, list(column_name ORDER BY column_index) AS columns "
             "FROM duckdb_views() AS view JOIN duckdb_columns() AS part "
-            "ON part.table_name = view.view_name WHERE NOT view.internal GROUP BY ALL ORDER BY ALL",
+            "ON part.table_name = view.view_name "
+            "WHERE NOT view.internal AND view.comment IS NOT NULL GROUP BY ALL ORDER BY ALL",
         )
         quoted = {*reserved, "user"}  # without quotes it is the name of who is connected
         views = {

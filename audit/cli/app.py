@@ -37,6 +37,7 @@ for command in (
     nightly.service,
     nightly.status,
     nightly.deliver,
+    nightly.archive,
     nightly.backup,
     nightly.restore,
     setup.init,

@@ -165,6 +165,32 @@ def restore(
     show(f"restored {sum(back.rows.values()):,} rows, as saved {back.made_at}")
 
 
+def archive(
+    cluster: ClusterName = None,
+    back: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="Put what ended on this day or later back, for the run."),
+    ] = None,
+    config: SiteConfig = SITE,
+) -> None:
+    """List the months that lie beside the database (retention.archive_months); --back undoes it."""
+    from audit.nightly.keeping import archiving
+    from audit.periods import parse_day
+
+    settings = configuration(config)
+    if back is None:
+        for line in archiving.listed(settings, config.parent, cluster) or ["nothing is archived"]:
+            show(line)
+        return
+    if cluster is None:
+        if len(settings.clusters) != 1:
+            raise UsageError("--back: say of which cluster (--cluster)")
+        cluster = settings.clusters[0].name
+    months = archiving.bring_back(settings, config.parent, cluster, parse_day(back))
+    records = sum(month.records for month in months)
+    show(f"{records:,} records of {len(months):,} months came back; 'fairaudit run' computes them")
+
+
 def deliver(
     config: SiteConfig = SITE,
     failed: Annotated[

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
 from audit import config
-from audit.cluster import charges, decayed, ranking, spans
+from audit.cluster import charges, coverage, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
+from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts import anatomy, performance, population, users
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.peers import stuck, waits
@@ -42,6 +42,17 @@ HISTORY: Final = "fairshare_history"
 """Rows that the store keeps in two tables (``store.histories``)."""
 
 
+class Wanted(NamedTuple):
+    """What is to be computed."""
+
+    seeds: Mapping[Period, int]
+    """The periods to report, each with the seed of its bootstrap."""
+    kept: Collection[Period] = ()
+    """The other current periods, whose figures stay."""
+    window: Window = WHOLE
+    """Of which attempts and days rows are made; those of others stay as they are."""
+
+
 class Rows(NamedTuple):
     """Rows of one of the result tables, without ``run_id``."""
 
@@ -54,23 +65,21 @@ class Rows(NamedTuple):
 def compute(
     attempts: pl.DataFrame,
     setting: Setting,
-    seeds: Mapping[Period, int],
+    wanted: Wanted,
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    kept: Collection[Period] = (),
     labour: Labour = ALONE,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
     Args:
-        attempts: all its attempts, columns of ``model.ATTEMPTS``.
+        attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
         setting: its pools, zone and instant.
-        seeds: the periods to report, each with the seed of its bootstrap.
+        wanted: the periods to report, and of which attempts rows are made.
         chosen: the configuration in force.
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
-        kept: the other current periods, whose figures stay.
         labour: who works on it, and who is told of how many attempts the fair start times are
             computed.
 
@@ -79,7 +88,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, seeds, chosen, fairshare, known, kept, labour)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, labour)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -90,20 +99,20 @@ def compute(
 def _tables(
     attempts: pl.DataFrame,
     setting: Setting,
-    seeds: Mapping[Period, int],
+    wanted: Wanted,
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    kept: Collection[Period],
     labour: Labour,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
+    seeds, kept, window = wanted
     described = population.describe(
         attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
-    yield Rows("coverage_result", None, _coverage(described, setting.zone))
+    yield Rows("coverage_result", None, coverage.of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
-    log = spans.whole_log(attempts, setting.now)
+    log = window.log or spans.whole_log(attempts, setting.now)
     del attempts, described
     for period in seeds:
         for part in decayed.histories(charged, setting, period, fairshare):
@@ -116,12 +125,16 @@ def _tables(
         of_pool = population.only(charged, pl.col("pool") == pool.name)
         if pool == setting.pools[-1]:
             del charged
-        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, labour)
+        of_pool = window.needed(of_pool, pool)
+        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, labour, window)
         jobs = waits.peer_waits(jobs, [*seeds, *kept])
         beyond = stuck.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
-        yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
         del of_pool
-        yield Rows("job_result", None, jobs.drop(_UNUSED))
+        own = window.own(jobs)
+        beyond = beyond.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")
+        yield Rows("stuck_result", None, beyond.with_columns(pool=pl.lit(pool.name)))
+        yield Rows("job_result", None, own.drop(_UNUSED))
+        del own
         jobs = jobs.drop(_WRITTEN)
         yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
 
@@ -225,9 +238,11 @@ def _completed(
     ranked: ownership.Fairshare,
     known: pl.DataFrame | None,
     labour: Labour,
+    window: Window,
 ) -> pl.DataFrame:
     """The attempts of a pool with all figures of their own."""
     metrics = chosen.metrics
+    wanted = None if window.whole else window.holds()
     shares = resource_equality(
         of_pool, now, metrics.resource_equality_weights, metrics.count_never_started
     )
@@ -244,40 +259,11 @@ def _completed(
         pool,
         now,
         known=known,
-        effort=Effort(labour.crew, chosen.simulation.budget_s),
+        effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
         tau_s=metrics.tau_s,
         told=labour.told,
         fairshare=ranked,
     )
     return forward_start_times(
         fair, pool, now, known=known, crew=labour.crew, told=labour.told, fairshare=ranked
-    )
-
-
-def _coverage(described: pl.DataFrame, zone: ZoneInfo) -> pl.DataFrame:
-    """Records by the day on which they ended, the days without any in between included."""
-    instant = pl.coalesce("end_time", "arrival_time", "start_time")
-    day = (
-        pl.from_epoch(instant, time_unit="s")
-        .dt.replace_time_zone("UTC")
-        .dt.convert_time_zone(zone.key)
-        .dt.date()
-    )
-    counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
-    known = counts.drop_nulls("day")
-    if known.is_empty():
-        days = pl.DataFrame(schema={"day": pl.Date})
-    else:
-        first, last = known["day"].min(), known["day"].max()
-        days = pl.select(day=pl.date_range(first, last))  # type: ignore[arg-type]
-    return (
-        days.join(counts, on="day", how="left")
-        .sort("day")
-        .with_columns(
-            records=pl.col("records").fill_null(0),
-            refused=pl.lit(0, pl.Int64),
-            state=pl.when(pl.col("records").is_null())
-            .then(pl.lit("empty"))
-            .otherwise(pl.lit("full")),
-        )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -47,6 +48,25 @@ def method(fairshare: Fairshare, setting: Setting) -> Method:
         )
     except ValueError as error:
         raise ConfigError(f"clusters.usage of cluster {setting.cluster!r}: {error}") from error
+
+
+_FORGOTTEN: Final = 30
+"""After so many half-lives a second of use counts a thousand-millionth of what it did."""
+
+_LONGEST_RESET_S: Final = 366 * DAY_S
+
+
+def lead_s(fairshare: Fairshare, setting: Setting) -> int:
+    """For how long use is remembered, s: what ended longer before an instant does not matter to it.
+
+    Of a half-life, ``_FORGOTTEN`` of them, which leaves less than 1e-9 of the use out.
+    """
+    decay = method(fairshare, setting)
+    if isinstance(decay, Windows):
+        return (decay.depth + 1) * decay.interval_s
+    if isinstance(decay, HalfLife | SlurmUsage) and decay.half_life_s:
+        return math.ceil(_FORGOTTEN * decay.half_life_s)
+    return _LONGEST_RESET_S
 
 
 def label(fairshare: Fairshare) -> str:

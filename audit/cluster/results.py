@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.cluster import restating
+from audit.cluster import coverage, restating
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import Identity
 from audit.cluster.restating import FIGURE
 from audit.cluster.setting import Setting
+from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
 from audit.model import Period
 from audit.store import database, histories, queries
@@ -27,7 +28,7 @@ BY_PERIOD: Final = (
     *("advice_result", "advice_part"),
     *("run_note", "run_input", "run"),
 )
-WHOLE: Final = ("clusters", "pools", "job_result", "stuck_result", "coverage_result")
+DESCRIBING: Final = ("clusters", "pools")
 
 
 def replace(
@@ -37,6 +38,7 @@ def replace(
     computed: Sequence[Identity],
     kept: Mapping[Period, str],
     now: int | None = None,
+    window: Window = WHOLE,
 ) -> None:
     """Replaces the results of a cluster, in one transaction, which making them is part of.
 
@@ -48,16 +50,18 @@ def replace(
         kept: the other current periods and their run, whose figures stay as they are. What the
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.
+        window: of which attempts and days the results are; those of others stay as they are.
 
     Raises:
-        StoreError: the results contradict one another, which is a defect.
+        StoreError: the results cannot be stored.
     """
     cluster = setting.cluster
     runs = {**kept, **{identity.period: identity.run_id for identity in computed}}
     with database.transaction(con):
         old = restating.before(con, cluster)
-        for table in WHOLE:
+        for table in DESCRIBING:
             database.delete(con, table, cluster=cluster)
+        _clear(con, setting, window)
         for table in BY_PERIOD:
             database.delete(con, table, cluster=cluster, keep=[period.name for period in kept])
         histories.delete(con, cluster=cluster, keep=[period.name for period in kept])
@@ -71,9 +75,58 @@ def replace(
         if after:
             changed = restating.restated(con, old, pl.concat(after), computed)
             database.insert(con, "restatement", changed)
+
+
+def check(con: Connection) -> None:
+    """Checks that what the store holds goes together.
+
+    Raises:
+        StoreError: it does not, which is a defect.
+    """
     if failed := queries.failed_checks(con):
         name, broken = next(iter(failed.items()))
         raise StoreError(f"sql/checks/{name}.sql found {len(broken)} rows: a defect of fairaudit")
+
+
+def _clear(con: Connection, setting: Setting, window: Window) -> None:
+    """Removes the rows of a window's attempts and days, also of those that were open before."""
+    cluster = setting.cluster
+    if window.whole:
+        for table in ("job_result", "stuck_result", "coverage_result"):
+            database.delete(con, table, cluster=cluster)
+        return
+    of = [cluster, window.from_time, window.to_time]
+    database.execute(con, _CLEAR_JOBS, of)
+    database.execute(con, _CLEAR_STUCK, [cluster])
+    database.execute(con, _CLEAR_DAYS, [cluster, *coverage.edges_of(window, setting)])
+
+
+_CLEAR_JOBS: Final = """
+    DELETE FROM job_result
+    WHERE cluster = $1 AND CASE
+        WHEN end_time IS NOT NULL
+            THEN coalesce(end_time >= $2::BIGINT, true) AND coalesce(end_time < $3::BIGINT, true)
+        ELSE $3::BIGINT IS NULL OR (job_id, attempt) IN (
+            SELECT (job_id, attempt) FROM records
+            WHERE cluster = $1 AND NOT superseded
+                AND end_time < $3::BIGINT AND coalesce(end_time >= $2::BIGINT, true)
+        )
+    END
+"""
+_CLEAR_STUCK: Final = """
+    DELETE FROM stuck_result AS stuck
+    WHERE cluster = $1 AND NOT EXISTS (
+        SELECT 1 FROM job_result AS job
+        WHERE job.cluster = stuck.cluster AND job.pool = stuck.pool
+            AND job.job_id = stuck.job_id AND job.attempt = stuck.attempt
+    )
+"""
+_CLEAR_DAYS: Final = """
+    DELETE FROM coverage_result
+    WHERE cluster = $1 AND (
+        day IS NULL OR coalesce(day >= $2::DATE, true) AND coalesce(day < $3::DATE, true)
+    )
+"""
 
 
 def _describe(con: Connection, setting: Setting, runs: Sequence[Identity]) -> None:

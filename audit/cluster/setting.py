@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -70,23 +71,45 @@ def one_off(
     )
 
 
+class Told(NamedTuple):
+    """What attempts tell of their cluster, where not all of them are at hand."""
+
+    partitions: Sequence[str | None]
+    """Those that they name."""
+    now: int
+    """The last thing that they know of, epoch s."""
+
+
+def told_by(attempts: pl.DataFrame) -> Told:
+    """The same of all attempts of a cluster."""
+    partitions = attempts["partition"].unique().sort().to_list()
+    return Told(partitions, spans.latest_instant(attempts) or 0)
+
+
 def configured(
-    cluster: config.Cluster, attempts: pl.DataFrame, headers: Mapping[str, Header]
+    cluster: config.Cluster,
+    attempts: pl.DataFrame,
+    headers: Mapping[str, Header],
+    told: Told | None = None,
 ) -> Setting:
     """A cluster as config.toml describes it; what it leaves out is inferred.
 
     A partition that no pool names belongs to the pool that names none. Where there is none, such
     partitions make a pool of their own, which is said.
+
+    Args:
+        cluster: as configured.
+        attempts: all of them; those of pools whose capacity is configured may be left out where
+            ``told`` is given.
+        headers: of the logs.
+        told: what all attempts tell; None: those at hand are all.
     """
     zone = periods.zone(cluster.zone)
-    now = spans.latest_instant(attempts) or 0
+    partitions, now = told or told_by(attempts)
     asked = cluster.pools or (config.Pool(name=inference.POOL),)
     rest = next((pool.name for pool in asked if not pool.partitions), OTHERS)
     owner = {partition: pool.name for pool in asked for partition in pool.partitions}
-    partition_pool = {
-        partition: _owner(partition, owner, rest)
-        for partition in attempts["partition"].unique().sort().to_list()
-    }
+    partition_pool = {partition: _owner(partition, owner, rest) for partition in partitions}
     strays = [name for name, pool in partition_pool.items() if pool == OTHERS]
     facts = _people(cluster)
     pools: list[Pool] = []

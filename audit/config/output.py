@@ -40,4 +40,5 @@ class Output(Section):
     state: str = "fairaudit-state"
     reports: str = "fairaudit-reports"
     database: str = "fairaudit.duckdb"
+    archive: str = "fairaudit-archive"
     shared_with_group: bool = False

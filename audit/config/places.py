@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,17 @@ _LONGEST: Final = 80
 def of_report(config: Config, folder: Path, cluster: str, period: str) -> Path:
     """The folder of one report: CLUSTER/PERIOD below ``output.reports``."""
     return folder / config.output.reports / file_name(cluster) / period
+
+
+def published_folder(config: Config, folder: Path) -> Path:
+    """The folder of the published database; names of files in the archive are relative to it."""
+    return (folder / config.output.database).parent
+
+
+def of_archive(config: Config, folder: Path, cluster: str) -> str:
+    """The folder of a cluster's archive, relative to that of the published database."""
+    place = folder / config.output.archive / file_name(cluster)
+    return os.path.relpath(place, published_folder(config, folder))
 
 
 def file_name(name: str) -> str:

@@ -15,7 +15,7 @@ from audit.formats.dialects import Parsed
 from audit.ingest import files, people
 from audit.ingest.logs import Opened, Unread, clusters, parsed_blocks
 from audit.ingest.naming import Named, Names, Naming, RenamedError
-from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_dates
+from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_ages, weigh_dates
 from audit.ingest.settling import settle_new
 from audit.model import REFUSALS, RefusalCode
 from audit.store import queries
@@ -130,7 +130,7 @@ def take_in_by_name(
                 named = names.now()
                 _refuse_beyond(con, named.cluster, left, taken, limit)
                 people.check(con, named.cluster)
-                weigh_dates(con, named.cluster, _paths(named, left), now)
+                _weigh(con, named, left, taken, now)
                 return Intake(named, taken, kept_out)
         except RenamedError:
             names.used = False
@@ -142,6 +142,17 @@ def take_in_by_name(
             if not left:
                 raise kept_out[0].error from None
             names = Names(left, naming)
+
+
+def _weigh(
+    con: Connection, named: Named, logs: Sequence[Opened], taken: Sequence[Taken], now: int | None
+) -> None:
+    """Sets aside what came too late, or of doubtful dates."""
+    paths = _paths(named, logs)
+    both = zip(logs, taken, strict=True)
+    new = [identify(named.cluster, log) for log, of in both if not of.known]
+    weigh_ages(con, named.cluster, new, paths, now)
+    weigh_dates(con, named.cluster, paths, now)
 
 
 def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:

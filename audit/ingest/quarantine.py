@@ -19,6 +19,7 @@ from audit.ingest.doubtful import APART_DAYS, Doubt, doubts
 from audit.ingest.settling import settle
 from audit.model import RECORDS
 from audit.store import queries
+from audit.store.archive import archived_until
 from audit.store.database import Connection, execute, insert
 
 EXAMPLES: Final = 5
@@ -89,6 +90,47 @@ def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: in
         _move(con, cluster, aside, back.select("cluster", *_KEPT, "input_id"))
 
 
+def weigh_ages(
+    con: Connection, cluster: str, inputs: Sequence[str], read: Mapping[str, Path], now: int | None
+) -> None:
+    """Sets aside new records of months that are archived; what the archive has counts as known.
+
+    They wait until the months are brought back (``store.archive.bring_back``).
+
+    Args:
+        con: an open store, in a transaction.
+        cluster: whose records.
+        inputs: what the store calls the logs that are new.
+        read, now: as ``weigh_dates``.
+    """
+    until = archived_until(con, cluster)
+    if until is None or not inputs:
+        return
+    late = queries.run(con, "late_records", cluster=cluster, inputs=list(inputs), until=until)
+    if late.is_empty():
+        return
+    known = late.filter("known")
+    new = late.filter(~pl.col("known")).drop("known")
+    nearest = _date((until + _DAY_S // 2) // _DAY_S)  # midnight of some zone
+    aside = new.with_columns(
+        doubt=pl.lit(
+            f"ended before {nearest.isoformat()}, up to which its cluster is "
+            "archived ('fairaudit archive --back' brings months back)"
+        ),
+        text=_texts(new, read),
+        refused_at=pl.lit(now, pl.Int64),
+    )
+    _remove(con, "records", known)
+    for input_id, duplicates in known.group_by("input_id").len().iter_rows():
+        execute(
+            con,
+            "UPDATE inputs SET duplicates = duplicates + ? WHERE input_id = ?",
+            [duplicates, input_id],
+        )
+    if not aside.is_empty():
+        _move(con, cluster, aside, aside.clear().select("cluster", *_KEPT, "input_id"))
+
+
 def _texts(records: pl.DataFrame, read: Mapping[str, Path]) -> pl.Series:
     """The text of each record as it stands in its log; null where that is not there."""
     texts = {
@@ -110,19 +152,23 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
     if aside.is_empty() and back.is_empty():
         return
     for table, gone in (("records", aside), ("doubtful", back)):
-        if gone.is_empty():
-            continue
-        execute(
-            con,
-            f"DELETE FROM {table} WHERE (input_id, byte_offset) IN "  # noqa: S608
-            "(SELECT unnest(?), unnest(?))",
-            [gone["input_id"].to_list(), gone["byte_offset"].to_list()],
-        )
+        _remove(con, table, gone)
     insert(con, "doubtful", aside)
     insert(con, "records", back)
     count_refused(con, sorted({*aside["input_id"], *back["input_id"]}))
     jobs = sorted({*aside["job_id"], *back["job_id"]})
     settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+
+
+def _remove(con: Connection, table: str, gone: pl.DataFrame) -> None:
+    if gone.is_empty():
+        return
+    execute(
+        con,
+        f"DELETE FROM {table} WHERE (input_id, byte_offset) IN "  # noqa: S608
+        "(SELECT unnest(?), unnest(?))",
+        [gone["input_id"].to_list(), gone["byte_offset"].to_list()],
+    )
 
 
 def count_refused(con: Connection, inputs: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from audit.formats.dialects import Header
 from audit.formats.lines import Block
 from audit.ingest import people
 from audit.ingest.people import Door
-from audit.ingest.quarantine import count_refused, weigh_dates
+from audit.ingest.quarantine import count_refused, weigh_ages, weigh_dates
 from audit.ingest.settling import settle
 from audit.model import RECORDS, RefusalCode
 from audit.store import queries
@@ -137,4 +137,5 @@ def _take_in(con: Connection, cluster: str, records: pl.DataFrame, now: int) -> 
     count_refused(con, records["input_id"].unique().to_list())
     jobs = records["job_id"].unique().to_list()
     settle(con, cluster, queries.run(con, "records_of_jobs", cluster=cluster, jobs=jobs))
+    weigh_ages(con, cluster, records["input_id"].unique().to_list(), {}, now)
     weigh_dates(con, cluster, {}, now)

@@ -40,9 +40,16 @@ def _resolve(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:
     execute(
         con,
         """
-        UPDATE inputs SET duplicates = records - refused - steps - elsewhere - (
-            SELECT count(*) FROM records AS kept WHERE kept.input_id = inputs.input_id
-        ) WHERE cluster = ?
+        WITH kept AS (
+            SELECT input_id, count(*) AS n FROM records WHERE cluster = $1 GROUP BY input_id
+        ),
+        archived AS (
+            SELECT input_id, sum(records) AS n FROM archived_input WHERE cluster = $1 GROUP BY ALL
+        )
+        UPDATE inputs SET duplicates = records - refused - steps - elsewhere
+            - coalesce((SELECT n FROM kept WHERE kept.input_id = inputs.input_id), 0)
+            - coalesce((SELECT n FROM archived WHERE archived.input_id = inputs.input_id), 0)
+        WHERE cluster = $1
         """,
         [cluster],
     )

@@ -156,9 +156,10 @@ def by_hand(
     store = folder / config.output.state / "store.duckdb"
     if not store.exists():
         raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
+    base = places.published_folder(config, folder)
     with (
         lock.held(store, "fairaudit deliver"),
-        migrations.migrated(store, config.store.memory_limit) as con,
+        migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         done = deliver(
             con,

@@ -1,39 +1,55 @@
-"""The stages ``compute`` and ``report``: the figures and reports of a cluster that are due.
+"""The stage ``compute``: the figures of a cluster that are due.
 
 Figures of a period are due where what they rest on is not what those in the store were made of, or
-where fair start times were left for the next night; a report is, where the run that made its
-period's figures has made none.
+where fair start times were left for the next night. Of a cluster whose old months are archived
+only as much is read as the due periods need, a few periods at a time; of others, all of it.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from audit import periods
-from audit.cluster import fairshare
+from audit.cluster import decayed, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
-from audit.cluster.setting import Setting, configured
-from audit.config import Cluster, Config, Threshold, places
+from audit.cluster.setting import Setting, Told, configured
+from audit.cluster.windows import LEAD_S, Stretch, Window, stretches
+from audit.config import Cluster, Config, Threshold
 from audit.errors import UsageError
-from audit.files import privacy
-from audit.model import Period
+from audit.model import ATTEMPTS, Period
 from audit.nightly import setting_aside
-from audit.nightly.stages import Night, Work
-from audit.pipeline import drawing, owners, published
+from audit.nightly.keeping import archiving
+from audit.nightly.stages import Work
+from audit.pipeline import published
 from audit.pipeline.computing import Task, compute_and_keep
-from audit.report import verdicts
-from audit.report.contents import Contents
-from audit.report.owner.who import Who
-from audit.report.text.notices import notices
-from audit.store import database, queries
+from audit.store import archive, queries
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
+
+AT_ONCE = 2_000_000
+"""About so many attempts are computed together, where not all are read."""
+
+AFTER_S = 35 * 86_400
+"""So much of what came after some periods is read with them, at first, s."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What the store holds of a cluster."""
+
+    setting: Setting
+    periods: Mapping[Period, int]
+    """The current ones, in order, and how many attempts are in each."""
+    attempts: pl.DataFrame | None
+    """All of them; None: to be read as they are needed."""
+    log: Period | None
+    """From when to when its log speaks; None: as all its attempts do."""
 
 
 def compute(work: Work, cluster: Cluster) -> bool:
@@ -43,21 +59,17 @@ def compute(work: Work, cluster: Cluster) -> bool:
         Whether there was anything to compute of, and no fair start time is left for the next night.
 
     Raises:
-        UsageError: there is no such period as the one that was asked for.
+        UsageError: there is no such period as the one that was asked for, or its pools are not
+            known well enough to archive it.
         ConfigError: files that the configuration names are wrong.
     """
     con, config, only, night = work.con, work.config, work.only, work.night
-    attempts = read_attempts(con, cluster.name)
-    if attempts.is_empty():
+    held = _held(work, cluster)
+    if held is None:
         night.warnings.append(f"cluster {cluster.name!r}: no records yet, so nothing to report")
         return False
-    setting = configured(cluster, attempts, published.headers(con, cluster.name))
-    current = dict.fromkeys(_periods(attempts, cluster, setting))
-    if only is not None and only not in {period.name for period in current}:
-        names = [period.name for period in current]
-        raise UsageError(
-            f"--period {only!r}: cluster {cluster.name!r} has {names[0]} to {names[-1]}"
-        )
+    setting, current = held.setting, held.periods
+    _check_period(work, cluster, list(current))
     computed = {
         Period(name, start, end): run_id
         for name, start, end, run_id in queries.run(
@@ -65,30 +77,31 @@ def compute(work: Work, cluster: Cluster) -> bool:
         ).iter_rows()
     }
     settings = fairshare.read(cluster.usage, work.folder, cluster.name)
-    in_force = _in_force(config, cluster, setting, settings)
-    lost = setting_aside.by_period(con, cluster.name, list(current))
-    identities = [
-        Identity.of(con, cluster.name, period, _as_json({**in_force, **lost.get(period, {})}))
-        for period in current
-    ]
+    identities = _identities(work, cluster, held, settings)
     named = [each for each in identities if only in (None, each.period.name)]
     stale = {each.run_id for each in named if computed.get(each.period) != each.run_id}
     due = [each for each in identities if each.run_id in stale | _unfinished(con, cluster)]
-    kept = {
+    archived = archive.archived_until(con, cluster.name)
+    stays = {
         period: run_id
         for period, run_id in computed.items()
-        if period in current and period not in {identity.period for identity in due}
+        if period in current or (archived is not None and period.to_time <= archived)
     }
-    if not due and len(kept) == len(computed):
+    if not due and len(stays) == len(computed):
+        archiving.put_away(work, cluster, setting, list(current))
         return True
     work.prepare()
-    compute_and_keep(
-        con,
-        Task(attempts, setting, settings, due, kept),
-        config,
-        work.now,
-        lambda what, done, of: work.progress(f"{cluster.name}: {what}", done, of),
-    )
+    of_period = {each.period: each for each in due}
+    most = None if held.attempts is not None else AT_ONCE
+    for stretch in stretches(current, list(of_period), most):
+        part = [of_period[period] for period in stretch.periods if period in of_period]
+        _compute_part(work, cluster, held, settings, stretch, part, stays)
+        stays |= {each.period: each.run_id for each in part}
+        if held.attempts is None:
+            done = [period for period in current if period in stays]
+            archiving.put_away(work, cluster, setting, done)
+    results.check(con)
+    archiving.put_away(work, cluster, setting, list(current))
     night.warnings += [f"cluster {cluster.name!r}: {warning}" for warning in setting.warnings]
     night.computed += [f"{cluster.name} {identity.period.name}" for identity in due]
     for threshold in config.thresholds:
@@ -97,41 +110,108 @@ def compute(work: Work, cluster: Cluster) -> bool:
     return not _unfinished(con, cluster)
 
 
-def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]]) -> None:
-    """Makes the reports that are missing; they replace what was there in one step each.
-
-    Args:
-        work: what a run is told.
-        cluster: whose reports.
-        due: name, start and end (epoch s) of each period, and the run that computed it.
-    """
-    con, config, night = work.con, work.config, work.night
-    what = f"reports of {cluster.name}"
-    names = owners.names(con, cluster.name)
-    asked = [
-        who
-        for recipient in config.recipients
-        if recipient.gets(cluster.name, cluster.period)
-        for who in itertools.starmap(Who, recipient.owners)
-        if who in names
+def _identities(work: Work, cluster: Cluster, held: _Held, settings: Fairshare) -> list[Identity]:
+    """What each current period's figures are to be made of."""
+    in_force = _in_force(work.config, cluster, held.setting, settings)
+    lost = setting_aside.by_period(work.con, cluster.name, list(held.periods))
+    return [
+        Identity.of(work.con, cluster.name, period, _as_json({**in_force, **lost.get(period, {})}))
+        for period in held.periods
     ]
-    for number, (name, start, end, run_id) in enumerate(due):
-        work.progress(what, number, len(due))
-        folder = places.of_report(config, work.folder, cluster.name, name)
-        privacy.shared_folder(folder, with_group=config.output.shared_with_group)
-        period = Period(name, start, end)
-        report_made = drawing.draw(
-            con, config, cluster.name, period, folder, pdf=config.report.pdf, asked=asked
+
+
+def _check_period(work: Work, cluster: Cluster, current: Sequence[Period]) -> None:
+    names = [period.name for period in current]
+    if work.only is None or work.only in names:
+        return
+    archived = archive.archived_until(work.con, cluster.name)
+    raise UsageError(
+        f"--period {work.only!r}: cluster {cluster.name!r} has {names[0]} to {names[-1]}"
+        + ("" if archived is None else " that are not archived ('fairaudit archive' lists those)")
+    )
+
+
+def _held(work: Work, cluster: Cluster) -> _Held | None:
+    """What the store holds of a cluster; None where that is nothing."""
+    con, name = work.con, cluster.name
+    hours = queries.run(con, "instants", cluster=name)
+    if hours.is_empty():
+        return None
+    headers = published.headers(con, name)
+    months = archive.months(con, name)
+    if not months and not work.config.retention.archive_months:
+        attempts = read_attempts(con, name)
+        setting = configured(cluster, attempts, headers)
+        return _Held(setting, _periods(hours, cluster, setting, None), attempts, None)
+    ((latest,),) = queries.rows(con, "latest_instant", cluster=name)
+    told = Told([row for (row,) in queries.rows(con, "partitions", cluster=name)], latest)
+    archiving.check_pools(cluster, told)
+    setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, told)
+    until = months[-1].to_time if months else None
+    ((first,),) = queries.rows(con, "first_arrival", cluster=name, from_time=until, to_time=None)
+    begins = [month.first_arrival for month in months if month.first_arrival is not None]
+    log = Period("all", min([*begins, *([] if first is None else [first])], default=latest), latest)
+    return _Held(setting, _periods(hours, cluster, setting, until), None, log)
+
+
+def _compute_part(
+    work: Work,
+    cluster: Cluster,
+    held: _Held,
+    settings: Fairshare,
+    stretch: Stretch,
+    part: Sequence[Identity],
+    stays: Mapping[Period, str],
+) -> None:
+    """Computes some periods; what is read grows until no forward start lies beyond it."""
+    con, setting = work.con, held.setting
+    first_hot = archive.archived_until(con, cluster.name)
+    window = stretch.window._replace(log=held.log)
+    if window.from_time is None:
+        window = window._replace(from_time=first_hot)
+    mine = {each.period for each in part}
+    kept = {period: run_id for period, run_id in stays.items() if period not in mine}
+    after = AFTER_S
+    while True:
+        until = None if window.to_time is None else window.to_time + after
+        attempts = held.attempts
+        if attempts is None:
+            since = _needed_since(con, cluster.name, window, decayed.lead_s(settings, setting))
+            attempts = read_attempts(con, cluster.name, since, until)
+        compute_and_keep(
+            con,
+            Task(attempts, setting, settings, part, kept, window),
+            work.config,
+            work.now,
+            lambda what, done, of: work.progress(f"{cluster.name}: {what}", done, of),
         )
-        if report_made.failure is not None:
-            night.failures.append(report_made.failure)
-            continue
-        verdicts.keep(con, report_made.contents)
-        _note_report(con, cluster.name, name, run_id, work.now)
-        night.reports.append(report_made.html)
-        _warn(night, f"{cluster.name} {name}", report_made.contents)
-    if due:
-        work.progress(what, len(due), len(due))
+        if held.attempts is not None or until is None or until > setting.now:
+            return
+        ((latest,),) = queries.rows(
+            con,
+            "latest_modelled",
+            cluster=cluster.name,
+            from_time=window.from_time,
+            to_time=window.to_time,
+        )
+        if latest is None or latest < until:
+            return
+        after *= 2
+
+
+def _needed_since(con: Connection, cluster: str, window: Window, usage_s: int) -> int | None:
+    """Since when attempts must have ended to matter to a window: use, and peers."""
+    if window.from_time is None:
+        return None
+    ((first,),) = queries.rows(
+        con,
+        "first_arrival",
+        cluster=cluster,
+        from_time=window.from_time,
+        to_time=window.to_time,
+    )
+    since = window.from_time if first is None else min(int(first), window.from_time)
+    return min(since - LEAD_S, window.from_time - usage_s)
 
 
 def _in_force(
@@ -173,39 +253,32 @@ def _exceeded(con: Connection, identity: Identity, limit: Threshold) -> list[str
     ]
 
 
-def _warn(night: Night, report: str, contents: Contents) -> None:
-    """Says of a report that was made what its reader should know before reading."""
-    if contents.empty:
-        night.warnings.append(f"{report}: no attempt ended in this period")
-    night.warnings += [f"{report}: {notice.text}" for notice in notices(contents) if notice.grave]
-
-
-def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: int) -> None:
-    with database.transaction(con):
-        database.execute(
-            con,
-            "DELETE FROM run WHERE cluster = ? AND period = ? AND stage = 'report'",
-            [cluster, period],
-        )
-        database.execute(
-            con,
-            "INSERT INTO run SELECT * REPLACE ('report' AS stage, ? AS ended_at) FROM run "
-            "WHERE cluster = ? AND period = ? AND stage = 'compute' AND run_id = ?",
-            [now, cluster, period, run_id],
-        )
-
-
-def _periods(attempts: pl.DataFrame, cluster: Cluster, setting: Setting) -> list[Period]:
+def _periods(
+    hours: pl.DataFrame, cluster: Cluster, setting: Setting, archived: int | None
+) -> dict[Period, int]:
     """The periods in which an attempt ended or left the queue, or is known last of.
 
     Where nothing did, there is nothing to compute, draw or mail: one wrong date decades away would
     otherwise make thousands of empty days.
+
+    Args:
+        hours: what the query ``instants`` gives.
+        cluster: whose; says how long a period is.
+        setting: its zone.
+        archived: epoch s; periods that begin before it are not current. None: all are.
+
+    Returns:
+        Each with about how many attempts it has.
     """
-    instant = pl.coalesce("end_time", "start_time", "eligible_time", "submit_time").alias("at")
-    instants = attempts.select(instant)["at"].drop_nulls().sort().to_numpy()
-    if not len(instants):
-        return []
-    every = periods.covering(cluster.period, int(instants[0]), int(instants[-1]), setting.zone)
-    begins = np.searchsorted(instants, [period.from_time for period in every])
-    ends = np.searchsorted(instants, [period.to_time for period in every])
-    return [period for period, begin, end in zip(every, begins, ends, strict=True) if begin < end]
+    known = sorted({*hours["first"].to_list(), *hours["last"].to_list()})
+    every = periods.covering(cluster.period, known[0], known[-1], setting.zone)
+    from_times = [period.from_time for period in every]
+    begins = np.searchsorted(known, from_times)
+    ends = np.searchsorted(known, [period.to_time for period in every])
+    place = np.searchsorted(from_times, hours["first"].to_numpy(), side="right") - 1
+    counts = np.bincount(place, hours["attempts"].to_numpy(), len(every)).astype(int)
+    return {
+        period: int(count)
+        for period, begin, end, count in zip(every, begins, ends, counts, strict=True)
+        if begin < end and (archived is None or period.from_time >= archived)
+    }

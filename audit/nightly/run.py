@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audit.config import Cluster, Config
+from audit.config import Cluster, Config, places
 from audit.errors import AuditError, UsageError
 from audit.files import lock, privacy
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
 from audit.nightly.keeping import retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
-from audit.store import compaction, database, migrations, publish, queries
+from audit.store import archive, compaction, database, migrations, publish, queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run(
         past.noted(what, cluster, only, night.failures) as number,
     ):
         begins()
-        with migrations.migrated(store, config.store.memory_limit) as con:
+        with _opened(store, config, folder) as con:
             work = Work(
                 con, config, folder, now, only, night, watched, stages, past, number, stopping
             )
@@ -92,6 +92,12 @@ def run(
         if crowded:
             _compact(store, config, night)
     return night
+
+
+def _opened(store: Path, config: Config, folder: Path) -> AbstractContextManager[Connection]:
+    """The store, while the block runs."""
+    base = places.published_folder(config, folder)
+    return migrations.migrated(store, config.store.memory_limit, base=base)
 
 
 def _clock(now: int) -> Callable[[], int]:
@@ -142,9 +148,9 @@ def _compute(work: Work, cluster: Cluster) -> None:
 def _report(work: Work, cluster: Cluster) -> None:
     """Makes the reports that are missing, if any are."""
     if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
-        from audit.nightly import due, index
+        from audit.nightly import index, reports
 
-        due.report(work, cluster, missing)
+        reports.report(work, cluster, missing)
         index.write(work.con, work.config, work.folder)
 
 
@@ -153,6 +159,10 @@ def _publish(work: Work) -> None:
     retention.remove_drafts(work.folder / work.config.output.database)
     work.past.copy(work.con)
     work.night.published = _renew(work)
+    if archive.months(work.con):
+        for cluster in work.config.clusters:
+            base = places.published_folder(work.config, work.folder)
+            archive.tidy(work.con, base, places.of_archive(work.config, work.folder, cluster.name))
 
 
 def _deliver(work: Work) -> None:

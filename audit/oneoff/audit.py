@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from audit.cluster import fairshare, fitted, spans
+from audit.cluster import fairshare, fitted, results, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
@@ -276,6 +276,7 @@ def _compute(
         inferred(fact)
     identity = _identity(con, asked)
     compute_and_keep(con, replace(asked.task, due=[identity]), config, progress=progress)
+    results.check(con)
     for stage in ("ingest", "report", "publish"):  # done all together or not at all
         identity.note(con, stage)
     return asked.period

@@ -11,6 +11,7 @@ from audit.cluster import compute, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting
+from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
@@ -25,13 +26,16 @@ class Task:
     """What is to be computed of a cluster."""
 
     attempts: pl.DataFrame
-    """All that the store has of it; columns of ``model.ATTEMPTS``."""
+    """All that the store has of it, or as many as the window needs; columns of
+    ``model.ATTEMPTS``."""
     setting: Setting
     fairshare: Fairshare
     due: Sequence[Identity]
     """The runs, one for each period."""
     kept: Mapping[Period, str] = field(default_factory=dict)
     """Other current periods and their run, whose figures stay; those of all others go."""
+    window: Window = WHOLE
+    """The attempts and days of which rows are made: those of the periods that are due."""
 
 
 def compute_and_keep(
@@ -52,7 +56,7 @@ def compute_and_keep(
 
     Raises:
         WorkersError: the workers that the configuration names cannot be used.
-        StoreError: the results cannot be stored, or contradict one another.
+        StoreError: the results cannot be stored.
     """
     setting = task.setting
     progress("computing", 0, 1)
@@ -60,12 +64,15 @@ def compute_and_keep(
         computed = compute.compute(
             task.attempts,
             setting,
-            {identity.period: identity.seed for identity in task.due},
+            compute.Wanted(
+                {identity.period: identity.seed for identity in task.due},
+                task.kept.keys(),
+                task.window,
+            ),
             config,
             task.fairshare,
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
-            task.kept.keys(),
             Labour(crew, lambda done, of: progress("fair start times", done, of)),
         )
-        results.replace(con, setting, computed, task.due, task.kept, now)
+        results.replace(con, setting, computed, task.due, task.kept, now, task.window)
     progress("computing", 1, 1)

@@ -203,7 +203,7 @@ def _published(path: Path) -> str:
         failed = queries.failed_checks(con)
         if failed:
             raise AuditError(f"fails: {', '.join(failed)}")
-        attempts = database.fetch(con, "SELECT count(*) FROM job_result").item()
+        attempts = database.fetch(con, "SELECT count(*) FROM all_results").item()
     finally:
         con.close()
     return f"{attempts:,} attempts, every check passes"

@@ -226,7 +226,9 @@ def fair_start_times(
     Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
     """
     work, rows = workload_of_rows(described, pool, now, fairshare)
-    subject = (described["standing"] == Standing.ENDED.value).to_numpy()[rows]
+    ended = pl.col("standing") == Standing.ENDED.value
+    wanted = ended if effort.wanted is None else ended & effort.wanted
+    subject = described.select(wanted=wanted)["wanted"].to_numpy()[rows]
     status = _statuses(work)
     bases = Bases(work, rows, described, pool.policy, pool.fair_order)
     times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
+import polars as pl
+
 from audit.simulation.workload import Ints
 from audit.workers.crew import IN_TURN, Crew
 
@@ -21,6 +23,9 @@ class Effort(NamedTuple):
     budget_s: float | None = None
     """CPU seconds, as ``budget.cost`` estimates them, forward starts included; where all would take
     more, a sample is computed. None: no bound."""
+    wanted: pl.Expr | None = None
+    """Of whom figures are asked for, the others have none; of columns of ``model.DESCRIBED``. None:
+    of all."""
 
 
 ALL: Final = Effort()

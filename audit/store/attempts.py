@@ -11,19 +11,28 @@ from audit.store import queries
 from audit.store.database import Connection
 
 
-def read_attempts(con: Connection, cluster: str) -> pl.DataFrame:
-    """All attempts that the store holds of a cluster, by arrival.
+def read_attempts(
+    con: Connection, cluster: str, since: int | None = None, until: int | None = None
+) -> pl.DataFrame:
+    """The attempts that the store holds of a cluster, archived ones included, by arrival.
 
     What no attempt of a log has, or all have alike, is most of its columns: these are not read, and
     hold one value however many rows there are.
 
+    Args:
+        con: an open store, or a published database.
+        cluster: whose.
+        since: epoch s; only those that ended then or later, or not at all. None: no bound.
+        until: epoch s; only those that arrived before, or nobody knows when. None: no bound.
+
     Returns:
         Columns of ``model.ATTEMPTS``, in the order that ``population.describe`` gives them.
     """
-    values = queries.run(con, "attempt_values", cluster=cluster).row(0, named=True)
+    of = {"cluster": cluster, "since": since, "until": until}
+    values = queries.run(con, "attempt_values", **of).row(0, named=True)
     alike = {name: values[f"least {name}"] for name in ATTEMPTS if _is_alike(name, values)}
     read = [name for name in ATTEMPTS if name not in alike]
-    attempts = queries.run_for(con, "attempts", read, cluster=cluster)
+    attempts = queries.run_for(con, "attempts", read, **of)
     attempts = attempts.rechunk()  # spares whoever wants an array a copy of its own
     return attempts.select(
         pl.lit(alike[name], dtype).alias(name) if name in alike else pl.col(name)

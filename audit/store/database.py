@@ -115,11 +115,25 @@ def open_snapshot(
         raise _opening_error(path, error) from error
     con.execute("SET TimeZone = 'UTC'")
     con.execute("SET temp_directory = ''")
+    _reach_archive(con, path.parent)
     if timeout_s is not None:
         con.execute(f"SET max_execution_time = {int(timeout_s) * 1000}")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
     return con
+
+
+def _reach_archive(con: Connection, folder: Path) -> None:
+    """Lets a reader see the files that the table ``archived`` names, and no others."""
+    try:
+        named = con.execute("SELECT records_file, results_file FROM archived").fetchall()
+    except duckdb.Error:  # of an older version, or no database of fairaudit: who asks will say so
+        return
+    if files := [file for pair in named for file in pair]:
+        base = folder.resolve()
+        allowed = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
+        con.execute(f"SET file_search_path = {quote_text(str(base))}")
+        con.execute(f"SET allowed_paths = [{allowed}]")
 
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:

@@ -11,7 +11,7 @@ from typing import Final
 
 from audit import resources
 from audit.errors import StoreError
-from audit.store import publish
+from audit.store import archive, publish
 from audit.store.database import (
     Connection,
     execute,
@@ -25,7 +25,10 @@ from audit.store.database import (
 
 @contextmanager
 def migrated(
-    path: Path, memory_limit: str = "512MB", seed: Path | None = None
+    path: Path,
+    memory_limit: str = "512MB",
+    seed: Path | None = None,
+    base: Path | None = None,
 ) -> Iterator[Connection]:
     """The store at ``path``, made where there is none, up to date, and open while the block runs.
 
@@ -33,13 +36,17 @@ def migrated(
         path: the file; its folder must exist.
         memory_limit: as in ``database.open_store``.
         seed: a published database, with whose content a new store begins.
+        base: the folder of the published database, to which names in its archive are relative.
 
     Raises:
         LockedError, StoreError: as ``database.open_store``, ``publish.seed`` and ``migrate``.
     """
     con = open_store(path, memory_limit)
     try:
+        if base is not None:
+            archive.reach(con, base)
         if seed is not None:
+            archive.reach(con, seed.parent)
             publish.seed(con, seed)
         migrate(con)
         yield con
@@ -109,6 +116,8 @@ def _renew_views(con: Connection) -> None:
     if rows(con, _COMMENT) == [(comment,)]:
         return
     with transaction(con):
+        if any(name == archive.SCHEMA for name, _ in rest):
+            archive.renew_views(con)
         for name, script in views:
             _run_script(con, name, script)
         execute(con, f"COMMENT ON TABLE migrations IS {quote_text(comment)}")

@@ -1,9 +1,15 @@
--- The attempts of a cluster, as the log recorded them, in the order in which they arrived; ties in
+-- The attempts of a cluster, as the log recorded them: all, or those that ended at an instant or
+-- later, or never, and arrived before another (epoch s; NULL: no bound); in the order in which they arrived; ties in
 -- that of SPEC §1 (sequence).
--- parameters: cluster VARCHAR
+-- parameters: cluster VARCHAR, since BIGINT, until BIGINT
 SELECT * EXCLUDE (superseded, input_id)
-FROM records
+FROM all_records
 WHERE cluster = $cluster AND NOT superseded
+    AND ($since IS NULL OR end_time IS NULL OR end_time >= $since)
+    AND (
+        $until IS NULL
+        OR coalesce(least(coalesce(eligible_time, submit_time), start_time) < $until, true)
+    )
 ORDER BY
     CASE
         WHEN eligible_time IS NOT NULL OR submit_time IS NOT NULL

@@ -1,4 +1,5 @@
--- The doubtful records of a source, and whether somebody called their dates right.
+-- The doubtful records of a source, and whether somebody called their dates right; without those
+-- that wait because their month is archived.
 -- parameters: cluster VARCHAR, source VARCHAR
 SELECT
     doubtful.*,
@@ -9,4 +10,8 @@ SELECT
     ) AS accepted
 FROM doubtful JOIN inputs USING (input_id)
 WHERE doubtful.cluster = $cluster AND source = $source
+    AND NOT EXISTS (
+        SELECT 1 FROM archived
+        WHERE archived.cluster = doubtful.cluster AND doubtful.end_time < archived.to_time
+    )
 ORDER BY input_id, byte_offset

@@ -1,24 +1,22 @@
 -- The inputs that figures of a span rest on: those with a record of an attempt that was there
 -- while an attempt that belongs to the span was.
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
-WITH lives AS (
-    SELECT
-        input_id,
-        coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) AS arrived,
-        coalesce(end_time, $to_time) AS gone,
-        end_time
-    FROM records
-    WHERE cluster = $cluster AND NOT superseded
+WITH own AS (
+    SELECT coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) AS arrived, end_time
+    FROM all_records
+    WHERE cluster = $cluster AND NOT superseded AND (end_time IS NULL OR end_time >= $from_time)
 ),
 span AS (
     SELECT least($from_time, min(arrived)) AS first
-    FROM lives
+    FROM own
     WHERE coalesce(end_time, arrived) >= $from_time AND coalesce(end_time, arrived) < $to_time
 ),
 present AS (
     SELECT DISTINCT input_id
-    FROM lives, span
-    WHERE arrived < $to_time AND gone >= coalesce(span.first, $from_time)
+    FROM all_records
+    WHERE cluster = $cluster AND NOT superseded
+        AND coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) < $to_time
+        AND coalesce(end_time, $to_time) >= coalesce((SELECT first FROM span), $from_time)
 )
 SELECT
     input_id,

@@ -12,7 +12,7 @@ SELECT
             AND list_contains($counted::VARCHAR[], fst_status)
         THEN coalesce(fst_weight, 1)
     END AS weight
-FROM job_result
+FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
     AND ($until IS NULL OR arrival_time < $until)
 ORDER BY pool, arrival_time, job_id, attempt

@@ -11,4 +11,6 @@ SELECT 'mail', cluster, report || ' ' || recipient, state || ' ' || attempts || 
 UNION ALL
 SELECT 'left', cluster, pool, count(*)::VARCHAR FROM job_result
 WHERE fst_status = 'not_sampled' GROUP BY cluster, pool
+UNION ALL
+SELECT 'archived', cluster, records_file, results_file FROM archived
 ORDER BY ALL

@@ -1,7 +1,7 @@
 -- How many records of some inputs ended in a span, by log.
 -- parameters: cluster VARCHAR, inputs VARCHAR[], from_time BIGINT, to_time BIGINT
 SELECT file, count(records.input_id) AS records
-FROM inputs LEFT JOIN records
+FROM inputs LEFT JOIN all_records AS records
     ON records.input_id = inputs.input_id
     AND coalesce(end_time, start_time, eligible_time, submit_time) >= $from_time
     AND coalesce(end_time, start_time, eligible_time, submit_time) < $to_time

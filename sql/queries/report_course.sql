@@ -14,7 +14,7 @@ judged AS (
                 AND list_contains($counted::VARCHAR[], fst_status)
             THEN coalesce(fst_weight, 1)
         END AS weight
-    FROM job_result
+    FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND wait_s IS NOT NULL
 )
 SELECT

@@ -18,7 +18,7 @@ known AS (
         CASE WHEN $whole THEN start_time ELSE greatest(start_time, $from_time) END AS first,
         CASE WHEN $whole THEN end_time ELSE least(coalesce(end_time, $to_time), $to_time) END AS last,
         coalesce(runtime_s, occupancy_s) AS runtime_s, occupancy_s
-    FROM job_result
+    FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND start_time IS NOT NULL
         AND ($whole OR start_time < $to_time AND (end_time IS NULL OR end_time >= $from_time))
 )

@@ -8,7 +8,7 @@ WITH spans AS (
 SELECT
     pool, first, "user", count(*) AS attempts,
     sum(size::HUGEINT * occupancy_s)::DOUBLE / any_value(capacity) AS work_s
-FROM job_result
+FROM all_results
 JOIN pools USING (cluster, pool)
 ASOF JOIN spans ON arrival_time >= first
 WHERE arrival_time < last AND cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND "user" IS NOT NULL

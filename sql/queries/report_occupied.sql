@@ -14,7 +14,7 @@ held AS (
         CASE $kind WHEN 'user' THEN "user" ELSE account END AS entity,
         start_time, least(coalesce(end_time, now), now) AS end_time,
         cpus, mem_bytes, gpus, nodes
-    FROM job_result, instants
+    FROM all_results, instants
     WHERE cluster = $cluster AND schedule = $schedule AND start_time IS NOT NULL
         AND start_time < $edges[-1] AND coalesce(end_time, now) > $edges[1]
 ),

@@ -2,6 +2,6 @@
 -- they sum up, earlier versions to later ones.
 -- parameters: cluster VARCHAR, whole BOOLEAN, inputs VARCHAR[]
 SELECT count(*) AS superseded
-FROM records
+FROM all_records
 WHERE cluster = $cluster AND superseded
     AND ($whole OR list_contains($inputs::VARCHAR[], input_id))

@@ -11,7 +11,7 @@ queued AS (
     SELECT
         pool, greatest(arrival_time, $edges[1]) AS arrival_time, start_time,
         size::HUGEINT * occupancy_s AS work
-    FROM job_result
+    FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND start_time > arrival_time AND size * occupancy_s > 0
         AND arrival_time < $edges[-1] AND start_time > $edges[1]

@@ -3,7 +3,7 @@
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
 WITH ended AS (
     SELECT pool, coalesce(runtime_s, occupancy_s) AS used, walltime_s
-    FROM job_result
+    FROM all_results
     WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended'
         AND walltime_s > 0 AND coalesce(runtime_s, occupancy_s) IS NOT NULL
         AND ($whole OR end_time >= $from_time AND end_time < $to_time)

@@ -59,7 +59,7 @@ SELECT
     miss_strict_s,
     miss_relaxed_s,
     run_id
-FROM job_result;
+FROM all_results;
 
 COMMENT ON VIEW job_fairness IS 'One row per attempt of a job and schedule. Start and end known: a subject of every metric; start NULL: never started, pending, or start unknown.';
 COMMENT ON COLUMN job_fairness.cluster IS 'name of the cluster';

@@ -22,7 +22,7 @@ SELECT
     cause,
     run_id
 FROM stuck_result AS stuck
-JOIN job_result AS job
+JOIN all_results AS job
     ON job.cluster = stuck.cluster AND job.pool = stuck.pool AND job.schedule = 'observed'
     AND job.job_id = stuck.job_id AND job.attempt = stuck.attempt;
 

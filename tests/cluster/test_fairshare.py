@@ -139,7 +139,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Setting
     done = run(settings, folder, NOW, stages=("ingest", "compute", "publish"))
     assert done.failures == []
     con = database.open_snapshot(folder / "fairaudit.duckdb")
-    attempts = queries.run(con, "attempts", cluster="lab")
+    attempts = queries.run(con, "attempts", cluster="lab", since=None, until=None)
     con.close()
     setting = configured(settings.clusters[0], attempts, {})
     described = population.describe(attempts, setting.pools, setting.partition_pool)

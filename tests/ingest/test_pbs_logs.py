@@ -61,7 +61,9 @@ def files(folder: Path) -> list[Path]:
 
 
 def attempts(con: Connection) -> list[tuple[object, ...]]:
-    found = queries.run(con, "attempts", cluster="c").sort("job_number", "job_id", "attempt")
+    found = queries.run(con, "attempts", cluster="c", since=None, until=None).sort(
+        "job_number", "job_id", "attempt"
+    )
     return found.select("job_id", "attempt", "state", "start_time", "end_time").rows()
 
 
@@ -98,7 +100,7 @@ def test_a_file_that_has_grown_counts_once(tmp_path: Path) -> None:
     for much in (3, len(lines)):
         path.write_text("".join(lines[:much]), encoding="utf-8")
         take_in(con, "c", open_logs([path]))
-    found = queries.run(con, "attempts", cluster="c")
+    found = queries.run(con, "attempts", cluster="c", since=None, until=None)
     assert found.filter(pl.col("job_id") == "8.srv").height == 1
     assert queries.failed_checks(con) == {}
     con.close()

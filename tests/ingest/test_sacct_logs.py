@@ -31,7 +31,7 @@ def row(job: str, times: str, state: str = "COMPLETED", cluster: str = "one") ->
 
 
 def attempts(con: Connection, cluster: str = "c") -> pl.DataFrame:
-    return queries.run(con, "attempts", cluster=cluster)
+    return queries.run(con, "attempts", cluster=cluster, since=None, until=None)
 
 
 def test_steps_are_records_but_no_attempts(tmp_path: Path) -> None:

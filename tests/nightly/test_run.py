@@ -143,7 +143,7 @@ STAGES = {
     "noting the run": "audit.cluster.identity.Identity.note",
     "drawing": "audit.report.render.page.draw",
     "writing a page": "audit.pipeline.drawing.drafting",
-    "noting the report": "audit.nightly.due._note_report",
+    "noting the report": "audit.nightly.reports._note_report",
     "publishing": "audit.store.publish.attach",
 }
 

@@ -56,7 +56,11 @@ def test_comments_and_views_are_published(store: Connection, tmp_path: Path) -> 
     path = tmp_path / "snapshot.duckdb"
     publish.publish(store, path)
     con = database.open_snapshot(path)
-    views = fetch(con, "SELECT comment FROM duckdb_views() WHERE NOT internal")
+    views = fetch(
+        con,
+        "SELECT comment FROM duckdb_views() "
+        "WHERE NOT internal AND view_name NOT IN ('all_records', 'all_results')",
+    )
     assert views.height > 0
     assert views["comment"].null_count() == 0
     con.close()

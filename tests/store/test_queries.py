@@ -38,8 +38,8 @@ def test_every_query_is_asked_for() -> None:
 
 
 def test_arguments_must_be_those_declared(store: Connection) -> None:
-    with pytest.raises(StoreError, match=r"attempts\.sql: takes \['cluster'\], was given \[\]"):
-        queries.run(store, "attempts")
+    with pytest.raises(StoreError, match=r"input\.sql: takes \['input_id'\], was given \[\]"):
+        queries.run(store, "input")
 
 
 def test_a_wrong_declaration_is_found(

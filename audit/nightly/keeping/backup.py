@@ -16,22 +16,24 @@ import shutil
 import sqlite3
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
 from audit import __version__
-from audit.config import Config
+from audit.config import Config, places
 from audit.errors import AuditError, StoreError, UsageError
 from audit.files import lock, privacy, replace
 from audit.nightly import history
 from audit.nightly.stages import own_state
-from audit.store import database, migrations, queries
+from audit.store import archive, database, migrations, queries
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""1 had no files of the archive."""
+
 _MANIFEST: Final = "manifest.json"
 _STORE: Final = "store.duckdb"
 _HISTORY: Final = "history.sqlite"
@@ -56,6 +58,8 @@ class Backup:
     """Names of the checks of sql/checks that the store does not pass; it is saved nevertheless."""
     sha256: dict[str, str]
     """Of each file."""
+    archive: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of each file of the archive, by its name relative to the published database."""
 
 
 @privacy.private()
@@ -89,6 +93,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
         shutil.copyfile(published, files[0])  # the open file stays, whoever replaces it meanwhile
         _copy_history(history.path_in(folder / config.output.state), files[1])
         migration, rows, failing = _examined(files[0])
+        archived = _archived(files[0])
         of = Backup(
             FORMAT,
             __version__,
@@ -97,8 +102,11 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
             rows,
             failing,
             {file.name: _sha256(file) for file in files},
+            archived,
         )
-        _write(draft, of, files, now)
+        members = {file.name: file for file in files}
+        members |= {_member_of(sha): published.parent / name for name, sha in archived.items()}
+        _write(draft, of, members, now)
         with _opened(draft, target):
             pass
     return target, of
@@ -132,11 +140,33 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
             raise UsageError(
                 f"{known[0]}: is there already; --force replaces it by what the backup holds"
             )
+        _put_back_archive(config, folder, of, place)
         for name in (_STORE, _HISTORY):
             for ending in (".wal", "-wal", "-journal", "-shm"):  # of what is replaced
                 (state / f"{name}{ending}").unlink(missing_ok=True)
             (place / name).replace(state / name)
     return of
+
+
+def _put_back_archive(config: Config, folder: Path, of: Backup, place: Path) -> None:
+    """Puts the files of the archive where the store looks for them.
+
+    Raises:
+        UsageError: that is not where config.toml says that the archive is.
+    """
+    base = places.published_folder(config, folder)
+    root = (folder / config.output.archive).resolve()
+    targets = {name: (base / name).resolve() for name in of.archive}
+    for name, target in targets.items():
+        if not target.is_relative_to(root):
+            raise UsageError(
+                f"the backup's archive lies in {Path(name).parent.parent}, config.toml's in "
+                f"{config.output.archive} (output.archive): let it be as it was"
+            )
+    for name, sha256 in of.archive.items():
+        privacy.shared_folder(targets[name].parent, with_group=config.output.shared_with_group)
+        shutil.copyfile(place / _member_of(sha256), targets[name])
+        privacy.share(targets[name], with_group=config.output.shared_with_group)
 
 
 def _copy_history(path: Path, to: Path) -> None:
@@ -186,14 +216,29 @@ def _examined(path: Path) -> tuple[int, dict[str, int], list[str]]:
     return newest, rows, failing
 
 
-def _write(path: Path, of: Backup, files: list[Path], now: int) -> None:
+def _archived(store: Path) -> dict[str, str]:
+    """SHA-256 of each file of the archive that a store names."""
+    with closing(database.open_snapshot(store)) as con:
+        return {
+            name: sha256
+            for month in archive.months(con)
+            for name, sha256 in zip(month.files, month.sha256, strict=True)
+        }
+
+
+def _member_of(sha256: str) -> str:
+    """What a file of the archive is called in a backup."""
+    return f"archive-{sha256}.parquet"
+
+
+def _write(path: Path, of: Backup, files: Mapping[str, Path], now: int) -> None:
     manifest = json.dumps(asdict(of), indent=2, sort_keys=True).encode()
     with path.open("wb") as out:
         with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.addfile(_member(_MANIFEST, len(manifest), now), io.BytesIO(manifest))
-            for file in files:
+            for name, file in files.items():
                 with file.open("rb") as content:
-                    tar.addfile(_member(file.name, file.stat().st_size, now), content)
+                    tar.addfile(_member(name, file.stat().st_size, now), content)
         out.flush()
         os.fsync(out.fileno())
 
@@ -221,10 +266,12 @@ def _opened(file: Path, named: Path, beside: Path | None = None) -> Iterator[tup
         try:
             with tarfile.open(file, "r:") as tar:
                 of = _manifest(tar, named)
-                for name in (_STORE, _HISTORY):
+                archived = {_member_of(sha256): sha256 for sha256 in of.archive.values()}
+                for name in (_STORE, _HISTORY, *archived):
                     member = tar.getmember(name)
                     content = tar.extractfile(member) if member.isreg() else None
-                    if content is None or _unpack(content, place / name) != of.sha256.get(name):
+                    expected = of.sha256.get(name, archived.get(name))
+                    if content is None or _unpack(content, place / name) != expected:
                         raise StoreError(f"{named}: is damaged: {name} is not as it was saved")
         except (tarfile.TarError, KeyError, EOFError) as error:
             raise StoreError(f"{named}: is damaged, or no backup of fairaudit: {error}") from error

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audit.config import Config
+from audit.config import Config, places
 from audit.errors import UsageError
 from audit.files import lock
 from audit.nightly.stages import own_state
@@ -78,9 +78,10 @@ def _opened(config: Config, folder: Path, what: str) -> Iterator[Connection]:
     store = own_state(config, folder) / "store.duckdb"
     if not store.exists():
         raise UsageError(f"{store}: there is no store yet; 'fairaudit run' makes it")
+    base = places.published_folder(config, folder)
     with (
         lock.held(store, f"fairaudit {what}"),
-        migrations.migrated(store, config.store.memory_limit) as con,
+        migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         yield con
 

@@ -142,7 +142,7 @@ def drop(name: str) -> Callable[[dict[str, bytes]], None]:
         (drop("history.sqlite"), StoreError, "is damaged, or no backup of fairaudit"),
         (drop("manifest.json"), StoreError, "is damaged, or no backup of fairaudit"),
         (say(rows={"records": 8}), StoreError, "its tables are not as long as they were"),
-        (say(format=2, version="9.9.9"), UsageError, r"made by a newer fairaudit \(9.9.9\)"),
+        (say(format=9, version="9.9.9"), UsageError, r"made by a newer fairaudit \(9.9.9\)"),
         (say(more=1), StoreError, "no backup of fairaudit"),
     ],
 )

@@ -1,0 +1,311 @@
+"""Attempts that ended long ago: in Parquet files beside the database, by cluster and month.
+
+A store holds what is still worked on, and readers of its views see both: ``all_records`` and
+``all_results`` are the tables and the files. Files are written once and never changed; the table
+``archived`` names them, and a file that it does not name is a leftover of a run that was killed.
+Their names are relative to the folder of the published database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from audit.errors import StoreError
+from audit.files import privacy
+from audit.store.database import (
+    Connection,
+    execute,
+    quote_text,
+    rows,
+    transaction,
+)
+
+SCHEMA: Final = "021_archive.sql"
+"""The script of ``sql/schema`` that makes its tables."""
+
+VIEWS: Final = {
+    "all_records": ("records", "records_file"),
+    "all_results": ("job_result", "results_file"),
+}
+"""The table of what is not archived, and the column of ``archived`` that names the files."""
+
+
+_HALF_A_DAY_S: Final = 43_200
+
+
+class Month(NamedTuple):
+    """What was archived together: the jobs that ended for good within a month."""
+
+    cluster: str
+    from_time: int
+    to_time: int
+    """Epoch s."""
+    first_arrival: int | None
+    """Of its attempts, epoch s."""
+    records: int
+    results: int
+    files: tuple[str, str]
+    """Records and results; relative to the folder of the published database."""
+    sha256: tuple[str, str]
+    """Of the files."""
+
+
+def months(con: Connection, cluster: str | None = None) -> list[Month]:
+    """What is archived of a cluster, or of all; by cluster and time."""
+    found = rows(
+        con,
+        "SELECT cluster, from_time, to_time, first_arrival, records, results, records_file, "
+        "results_file, records_sha256, results_sha256 FROM archived "
+        "WHERE $cluster IS NULL OR cluster = $cluster ORDER BY cluster, to_time",
+        {"cluster": cluster},
+    )
+    return [
+        Month(row[0], row[1], row[2], row[3], row[4], row[5], (row[6], row[7]), (row[8], row[9]))
+        for row in found
+    ]
+
+
+def archived_until(con: Connection, cluster: str) -> int | None:
+    """Up to when a cluster is archived, epoch s; None where nothing is."""
+    ((until,),) = rows(
+        con,
+        "SELECT max(to_time) FROM archived WHERE cluster = $cluster",
+        {"cluster": cluster},
+    )
+    return None if until is None else int(until)
+
+
+def reach(con: Connection, folder: Path) -> None:
+    """Lets a store find its files, in the folder of the published database."""
+    execute(con, f"SET file_search_path = {quote_text(str(folder.resolve()))}")
+
+
+def renew_views(con: Connection) -> None:
+    """Makes the views over tables and files as ``archived`` says.
+
+    Raises:
+        StoreError: a file is missing.
+    """
+    of = months(con)
+    for position, (view, (table, _)) in enumerate(VIEWS.items()):
+        files = ", ".join(quote_text(month.files[position]) for month in of)
+        parts = f"SELECT * FROM {table}"  # noqa: S608
+        if files:
+            parts += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}])"  # noqa: S608
+        try:
+            execute(con, f"CREATE OR REPLACE VIEW {view} AS {parts}")
+        except StoreError as error:
+            raise StoreError(
+                f"a file of the archive cannot be read (output.archive): {error}"
+            ) from error
+
+
+def move(
+    con: Connection,
+    cluster: str,
+    edges: Sequence[int],
+    base: Path,
+    place: str,
+    *,
+    with_group: bool = False,
+) -> list[Month]:
+    """Moves the jobs that ended for good before the last of ``edges`` from the tables to files.
+
+    A job goes whole: one of which an attempt ended later, or is open, stays. Killed on the way,
+    either the tables hold its rows or the files do.
+
+    Args:
+        con: an open store that ``reach`` was called for.
+        cluster: whose jobs.
+        edges: epoch s, ascending: files are cut there. What ended before the first goes with the
+            first file.
+        base: the folder of the published database.
+        place: the folder of the cluster's files, relative to that.
+        with_group: whether the group may read them.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
+    moved = []
+    with _going(con, cluster, edges[-1]):
+        for first, last in pairwise(edges):
+            until = f"gone < {int(last)}"
+            after = f"gone >= {int(first)}" if first > edges[0] else "true"
+            if month := _move_month(
+                con, (cluster, first, last), f"{after} AND {until}", base / place, place, with_group
+            ):
+                moved.append(month)
+    if moved:
+        renew_views(con)
+    return moved
+
+
+@contextmanager
+def _going(con: Connection, cluster: str, until: int) -> Iterator[None]:
+    """The jobs that go, and when each was ended for good, as the table ``going``."""
+    execute(
+        con,
+        """
+        CREATE OR REPLACE TEMP TABLE going AS
+        WITH ended AS (
+            SELECT job_id, max(end_time) AS gone
+            FROM records
+            WHERE cluster = $1 AND NOT superseded AND end_time < $2
+            GROUP BY job_id
+        ),
+        stays AS (
+            SELECT DISTINCT job_id
+            FROM records
+            WHERE cluster = $1 AND NOT superseded AND (end_time IS NULL OR end_time >= $2)
+                AND job_id IN (SELECT job_id FROM ended)
+        )
+        SELECT job_id, gone FROM ended WHERE job_id NOT IN (FROM stays)
+        """,
+        [cluster, until],
+    )
+    try:
+        yield
+    finally:
+        execute(con, "DROP TABLE IF EXISTS going")
+
+
+def _move_month(
+    con: Connection,
+    of: tuple[str, int, int],
+    which: str,
+    folder: Path,
+    place: str,
+    with_group: bool,
+) -> Month | None:
+    """Moves the jobs of ``going`` of which ``which`` holds; None where there are none."""
+    cluster, first, last = of
+    chosen = (
+        f"cluster = {quote_text(cluster)} AND job_id IN (SELECT job_id FROM going WHERE {which})"  # noqa: S608
+    )
+    ((count, first_arrival),) = rows(
+        con,
+        "SELECT count(*), min(least(coalesce(eligible_time, submit_time), start_time)) "  # noqa: S608
+        f"FROM records WHERE {chosen}",
+    )
+    if not count:
+        return None
+    privacy.shared_folder(folder, with_group=with_group)
+    written = [
+        _write(
+            con,
+            f"SELECT * FROM {table} WHERE {chosen} ORDER BY {order}",  # noqa: S608
+            folder,
+            last,
+            kind,
+            with_group,
+        )
+        for table, kind, order in (
+            ("records", "records", "end_time, job_id, attempt, input_id, line"),
+            ("job_result", "results", "pool, end_time, job_id, attempt"),
+        )
+    ]
+    month = Month(
+        cluster,
+        first,
+        last,
+        first_arrival,
+        count,
+        written[1][1],
+        (f"{place}/{written[0][0]}", f"{place}/{written[1][0]}"),
+        (written[0][2], written[1][2]),
+    )
+    with transaction(con):
+        execute(
+            con,
+            "INSERT INTO archived_input SELECT cluster, ?, input_id, count(*) "  # noqa: S608
+            f"FROM records WHERE {chosen} GROUP BY ALL",
+            [last],
+        )
+        for table in ("records", "job_result"):
+            execute(con, f"DELETE FROM {table} WHERE {chosen}")  # noqa: S608
+        execute(
+            con,
+            "INSERT INTO archived VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [*month[:6], *month.files, *month.sha256],
+        )
+    return month
+
+
+def _write(
+    con: Connection, sql: str, folder: Path, last: int, kind: str, with_group: bool
+) -> tuple[str, int, str]:
+    """Writes rows to a file of the archive: its name, how many there are, and its SHA-256."""
+    draft = folder / f".{kind}.draft"  # the store's lock is held, so that nobody else writes here
+    try:
+        ((count,),) = rows(
+            con,
+            f"COPY ({sql}) TO {quote_text(str(draft))} "
+            "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)",
+        )
+        with draft.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+        name = f"{_month(last)}-{kind}-{digest[:12]}.parquet"
+        privacy.share(draft, with_group=with_group)
+        draft.replace(folder / name)
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: cannot be written: {error.strerror} (output.archive)"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return name, int(count), digest
+
+
+def _month(to_time: int) -> str:
+    """The month that ends at an instant, whatever the zone."""
+    return f"{datetime.fromtimestamp(to_time - _HALF_A_DAY_S, UTC):%Y-%m}"
+
+
+def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
+    """Puts what ended from an instant on back into the tables; gives what came back.
+
+    The files stay: databases that were published name them (``tidy``).
+
+    Args:
+        con: an open store that ``reach`` was called for, in a transaction.
+        cluster: whose.
+        since: epoch s; months that end later come back whole.
+    """
+    back = [month for month in months(con, cluster) if month.to_time > since]
+    if not back:
+        return []
+    for position, (table, _) in enumerate(VIEWS.values()):
+        for month in back:
+            execute(
+                con,
+                f"INSERT INTO {table} BY NAME SELECT * FROM "  # noqa: S608
+                f"read_parquet({quote_text(month.files[position])})",
+            )
+    for table in ("archived", "archived_input"):
+        execute(
+            con,
+            f"DELETE FROM {table} WHERE cluster = ? AND to_time > ?",  # noqa: S608
+            [cluster, since],
+        )
+    renew_views(con)
+    return back
+
+
+def tidy(con: Connection, base: Path, place: str) -> list[Path]:
+    """Removes the files of a cluster's folder that ``archived`` does not name; gives them.
+
+    For after a publication, when no database that new readers open names them.
+    """
+    named = {base / file for month in months(con) for file in month.files}
+    gone = sorted(file for file in (base / place).glob("*.parquet") if file not in named)
+    for file in gone:
+        file.unlink(missing_ok=True)
+    return gone

@@ -1,0 +1,233 @@
+"""Ten years of a big site: 10^8 attempts, a night for each month, with old months archived.
+
+    python -m bench.scale.ten_years --months 120 --clusters 10 --attempts 100000000
+
+Each cluster's log is drawn from the workload model of bench/ and scheduled by EASY, month by month
+(what runs or waits when a month ends goes on in the next). Each night is a process of its own that
+does what `fairaudit run` does. Told of each: wall and CPU of its stages, its peak memory, and how
+large database and archive are. `--budget` bounds the CPU of the fair start times of a pool.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.workloads import model_files, synthetic
+from audit.workloads.easy import easy
+from bench.logs.big_workload import MODEL
+
+Ints = NDArray[np.int64]
+FIRST_YEAR = 2016
+ROOM = 1.2
+"""How much larger a pool is than the model has it: queues are then of hours, not of days."""
+
+NIGHT = """
+import json, resource, sys, time
+from pathlib import Path
+from audit.config.file import load
+from audit.nightly.run import run
+folder, now = Path(sys.argv[1]), int(sys.argv[2])
+settings = load(folder / "config.toml")
+stages = {}
+from audit.nightly.stages import Work
+really = Work.stage
+def stage(self, name, cluster, do):
+    wall, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    try:
+        return really(self, name, cluster, do)
+    finally:
+        now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        of = stages.setdefault(name, [0.0, 0.0])
+        of[0] += time.perf_counter() - wall
+        of[1] += now - cpu
+Work.stage = stage
+night = run(settings, folder, now)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+told = {"stages": stages, "peak_mib": int(peak.split()[1]) >> 10, "computed": night.computed}
+print(json.dumps({**told, "failures": [str(one)[:300] for one in night.failures]}))
+"""
+
+
+def month_start(number: int) -> int:
+    year, month = divmod(FIRST_YEAR * 12 + number, 12)
+    return int(datetime(year, month + 1, 1, tzinfo=UTC).timestamp())
+
+
+class Cluster:
+    """Draws one cluster's months, one after the other."""
+
+    def __init__(self, number: int, per_month: int) -> None:
+        self.model = model_files.from_toml(MODEL.read_text(encoding="utf-8"), MODEL.name)
+        drawn = synthetic.draw(self.model, 0, 28, 1.0).height
+        self.intensity = per_month / drawn * 28 / 30.4
+        self.capacity = round(self.model.capacity * self.intensity * ROOM)
+        self.number = number
+        self.jobs = 0
+        self.left = _empty()
+
+    def month(self, number: int) -> bytes:
+        """The records of what ends in a month, as SWF."""
+        begin, end = month_start(number), month_start(number + 1)
+        days = (end - begin) // 86_400
+        drawn = synthetic.draw(self.model, 1000 * number + self.number, days, self.intensity)
+        arrival = drawn["arrival_time"].to_numpy() - int(drawn["arrival_time"][0]) + begin
+        new = {
+            "job": np.arange(self.jobs, self.jobs + drawn.height) + 1,
+            "arrival": arrival,
+            "start": np.full(drawn.height, -1),
+            "occupancy": drawn["occupancy_s"].to_numpy(),
+            "walltime": drawn["walltime_s"].fill_null(86_400).to_numpy(),
+            "size": np.minimum(drawn["size"].to_numpy(), self.capacity),
+            "user": drawn["user"].to_numpy(),
+            "group": drawn["label"].cast(pl.Int64).to_numpy(),
+        }
+        self.jobs += drawn.height
+        every = {name: np.concatenate([self.left[name], new[name]]) for name in new}
+        running = every["start"] >= 0
+        order = np.lexsort((every["job"], np.maximum(every["arrival"], begin), ~running))
+        every = {name: values[order] for name, values in every.items()}
+        running = every["start"] >= 0
+        gone_on = np.where(running, begin - every["start"], 0)
+        start = easy(
+            np.maximum(every["arrival"], begin).astype(np.int64),
+            every["size"].astype(np.int64),
+            (every["occupancy"] - gone_on).astype(np.int64),
+            np.maximum(every["walltime"] - gone_on, 1).astype(np.int64),
+            self.capacity,
+        )
+        every["start"] = np.where(running, every["start"], start)
+        stop = every["start"] + every["occupancy"]
+        held = stop < end
+        self.left = {name: values[~held].copy() for name, values in every.items()}
+        waits = self.left["start"] >= end
+        self.left["start"][waits] = -1
+        return _swf({name: values[held] for name, values in every.items()}, begin, self.capacity)
+
+
+def _empty() -> dict[str, Ints]:
+    names = ("job", "arrival", "start", "occupancy", "walltime", "size", "user", "group")
+    return {name: np.zeros(0, np.int64) for name in names}
+
+
+def _swf(jobs: dict[str, Ints], begin: int, capacity: int) -> bytes:
+    unknown = np.full(len(jobs["job"]), -1)
+    first = min(begin, int(jobs["arrival"].min()))
+    table = pl.DataFrame(
+        {
+            "job": jobs["job"],
+            "submit": jobs["arrival"] - first,
+            "wait": jobs["start"] - jobs["arrival"],
+            "run": jobs["occupancy"],
+            "allocated": jobs["size"],
+            "cpu": unknown,
+            "used": unknown,
+            "requested": jobs["size"],
+            "walltime": np.maximum(jobs["walltime"], jobs["occupancy"]),
+            "memory": unknown,
+            "status": np.ones(len(unknown), np.int64),
+            "user": jobs["user"],
+            "group": jobs["group"],
+            "executable": unknown,
+            "queue": np.ones(len(unknown), np.int64),
+            "partition": unknown,
+            "preceding": unknown,
+            "think": unknown,
+        }
+    )
+    header = (
+        f"; Version: 2.2\n; UnixStartTime: {first}\n; TimeZoneString: UTC\n; MaxProcs: {capacity}\n"
+    )
+    lines = table.write_csv(separator=" ", include_header=False)
+    return header.encode() + lines.encode()
+
+
+def settings(clusters: list[Cluster], months: int, budget: int, advice: int) -> str:
+    """config.toml of the site."""
+    parts = [
+        f"[retention]\narchive_months = {months}\n",
+        "[report]\npdf = false\n",
+        '[mail]\nvia = "none"\n',
+    ]
+    parts.append(f"[simulation]\nbudget_s = {budget}\nadvice_budget_s = {advice}\n")
+    for cluster in clusters:
+        parts.append(
+            f'[[clusters]]\nname = "c{cluster.number}"\nzone = "UTC"\n'
+            f'[[clusters.sources]]\nfiles = "logs/c{cluster.number}-*.swf"\n'
+            f'[[clusters.pools]]\nname = "all"\ncapacity = {{ cpus = {cluster.capacity} }}\n'
+        )
+    return "\n".join(parts)
+
+
+def nights(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    each = round(arguments.attempts / arguments.clusters / arguments.months)
+    clusters = [Cluster(number, each) for number in range(arguments.clusters)]
+    (folder / "logs").mkdir()
+    (folder / "config.toml").write_text(
+        settings(clusters, arguments.archive, arguments.budget, arguments.advice), encoding="utf-8"
+    )
+    for number in range(arguments.months):
+        begun = time.perf_counter()
+        logs = []
+        for cluster in clusters:
+            file = folder / "logs" / f"c{cluster.number}-{number:03}.swf"
+            file.write_bytes(cluster.month(number))
+            logs.append(file)
+        drawn = time.perf_counter() - begun
+        done = subprocess.run(
+            [sys.executable, "-c", NIGHT, str(folder), str(month_start(number + 1))],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        told = json.loads(done.stdout.splitlines()[-1])
+        for file in logs:
+            file.unlink()  # as logrotate does in the end: what was read is in the store
+        sizes = {
+            "store_mib": (folder / "fairaudit-state" / "store.duckdb").stat().st_size >> 20,
+            "archive_mib": sum(file.stat().st_size for file in folder.glob("fairaudit-archive/*/*"))
+            >> 20,
+        }
+        yield {
+            "month": number + 1,
+            "drawing_s": round(drawn, 1),
+            "night_s": round(time.perf_counter() - begun - drawn, 1),
+            "attempts": sum(cluster.jobs for cluster in clusters),
+            **sizes,
+            **told,
+        }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="ten years of a big site")
+    parser.add_argument("--months", type=int, default=120)
+    parser.add_argument("--clusters", type=int, default=10)
+    parser.add_argument("--attempts", type=int, default=100_000_000)
+    parser.add_argument("--archive", type=int, default=1, help="retention.archive_months")
+    parser.add_argument("--budget", type=int, default=300, help="simulation.budget_s")
+    parser.add_argument("--advice", type=int, default=2, help="simulation.advice_budget_s")
+    parser.add_argument("--out", type=Path, help="where each night is told, a line of JSON")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ten-years-") as folder:
+        for night in nights(arguments, Path(folder)):
+            print(json.dumps(night), flush=True)
+            if arguments.out is not None:
+                with arguments.out.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(night) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,12 @@
+-- When attempts of the tables ended or left the queue, or are known last of, hour by hour: the first
+-- and the last instant (epoch s), and how many.
+-- parameters: cluster VARCHAR
+SELECT min(instant) AS first, max(instant) AS last, count(*) AS attempts
+FROM (
+    SELECT coalesce(end_time, start_time, eligible_time, submit_time) AS instant
+    FROM records
+    WHERE cluster = $cluster AND NOT superseded
+)
+WHERE instant IS NOT NULL
+GROUP BY instant // 3600
+ORDER BY first

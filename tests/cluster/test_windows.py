@@ -1,0 +1,91 @@
+"""What a computation of some periods makes, and what it needs for that."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.cluster.windows import LEAD_S, WHOLE, Window, stretches
+from audit.model import Order, Period, Policy, Pool, Resource
+from audit.words import Backfill
+
+POOL = Pool("all", Resource.cpus, 4)
+SCHEMA = dict.fromkeys(("job", "arrival_time", "start_time", "end_time"), pl.Int64)
+
+
+def jobs(*rows: tuple[int, int | None, int | None, int | None]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def named(frame: pl.DataFrame) -> list[int]:
+    return frame["job"].to_list()
+
+
+def test_a_window_owns_what_ended_in_it_and_the_last_one_what_is_open() -> None:
+    log = jobs((1, 0, 1, 9), (2, 0, 5, 10), (3, 0, 5, 19), (4, 0, 6, 20), (5, 0, 7, None))
+    assert named(Window(None, 10).own(log)) == [1]
+    assert named(Window(10, 20).own(log)) == [2, 3]
+    assert named(Window(10, None).own(log)) == [2, 3, 4, 5]
+    assert named(WHOLE.own(log)) == [1, 2, 3, 4, 5]
+
+
+def test_it_needs_who_was_there_with_its_own_and_who_came_a_month_before() -> None:
+    log = jobs(
+        (1, 0, 1, 50 - 1),  # gone before the own one arrived, and came long before
+        (2, 0, 1, 50),  # still there when that arrived
+        (3, 50, 120, 130),  # the window's own
+        (4, 300, 301, 302),  # came later
+    )
+    early = log.with_columns(pl.col("arrival_time") - pl.when(job=1).then(LEAD_S).otherwise(0))
+    assert named(Window(100, 200).needed(early, POOL)) == [2, 3, 4]
+    assert named(Window(100, 200).needed(log, POOL)) == [1, 2, 3, 4]
+    assert named(Window(None, 200).needed(early, POOL)) == [1, 2, 3, 4]
+
+
+def test_where_turns_go_by_usage_or_passes_are_counted_it_needs_all() -> None:
+    log = jobs((1, -LEAD_S, 1, 2), (2, 50, 120, 130))
+    by_usage = POOL._replace(policy=Policy(Order.fairshare, Backfill.easy))
+    counted = POOL._replace(policy=Policy(interval_s=30))
+    assert named(Window(100, None).needed(log, POOL)) == [2]
+    for pool in (by_usage, counted, POOL._replace(fair_order=Order.nuwt)):
+        assert named(Window(100, None).needed(log, pool)) == [1, 2]
+
+
+def months(*attempts: int) -> dict[Period, int]:
+    return {
+        Period(str(number), number * 100, number * 100 + 90): count
+        for number, count in enumerate(attempts)
+    }
+
+
+def test_what_is_due_is_cut_where_it_is_too_much_or_not_adjacent() -> None:
+    current = months(5, 5, 5, 5, 5)
+    every = list(current)
+    due = [every[0], every[1], every[2], every[4]]
+    cut = stretches(current, due, 10)
+    assert [part.periods for part in cut] == [tuple(every[:2]), (every[2],), (every[4],)]
+    # the days between two periods are of the later one
+    assert [part.window for part in cut] == [
+        Window(None, 190),
+        Window(190, 290),
+        Window(390, None),
+    ]
+    (whole,) = stretches(current, due, None)
+    assert whole.periods == tuple(every)
+    assert whole.window == WHOLE
+    assert stretches(current, [], 10) == []
+
+
+@given(
+    counts=st.lists(st.integers(1, 9), min_size=1, max_size=8),
+    most=st.integers(1, 20),
+    data=st.data(),
+)
+def test_every_due_period_is_in_one_stretch(
+    counts: list[int], most: int, data: st.DataObject
+) -> None:
+    current = months(*counts)
+    due = data.draw(st.lists(st.sampled_from(list(current)), unique=True))
+    cut = stretches(current, due, most)
+    assert [period for part in cut for period in part.periods] == sorted(due)
+    for part in cut:
+        assert len(part.periods) == 1 or sum(current[period] for period in part.periods) <= most

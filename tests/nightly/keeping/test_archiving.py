@@ -1,0 +1,221 @@
+"""Old months in files: the figures are those of a site that keeps all in its database."""
+
+import shutil
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit import config
+from audit.errors import UsageError
+from audit.nightly import due
+from audit.nightly.keeping import archiving, backup
+from audit.nightly.run import run
+from audit.store import archive, database
+from tests.nightly.months import CAPACITY, write_months
+
+NOW = 2_000_000_000
+VIEWS = (
+    *("job_fairness", "user_fairness", "account_fairness", "summary", "coverage"),
+    *("fairshare_history", "fidelity", "stuck"),
+)
+
+
+def site(folder: Path, months: int = 1, **pool: object) -> config.Config:
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    cluster = {
+        "name": "c",
+        "zone": "Europe/Berlin",
+        "sources": ({"files": "logs/*.swf"},),
+        "pools": ({"name": "all", "capacity": {"cpus": CAPACITY}, **pool},),
+    }
+    content = {
+        "uncertainty": {"resamples": 100},
+        "report": {"pdf": False, "owner_pages": "asked"},
+        "simulation": {"advice_budget_s": 0},
+        "retention": {"archive_months": months},
+        "clusters": (cluster,),
+    }
+    return config.Config.model_validate(content)
+
+
+def night(folder: Path, logs: list[Path], **changes: object) -> list[str]:
+    """Brings logs and does what the night does; gives what was computed."""
+    settings = site(folder, **changes)  # type: ignore[arg-type]
+    for log in logs:
+        shutil.copy(log, folder / "logs")
+    done = run(settings, folder, NOW)
+    assert done.failures == []
+    return done.computed
+
+
+def content(folder: Path) -> dict[str, pl.DataFrame]:
+    """All figures, but how exactly those of all attempts at hand cancel out."""
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        found = {view: database.fetch(con, f"SELECT * FROM {view}") for view in VIEWS}
+    found["summary"] = found["summary"].filter(pl.col("metric") != "re_conservation")
+    return {
+        view: frame.drop("run_id", strict=False).sort(pl.all()) for view, frame in found.items()
+    }
+
+
+def archived(folder: Path) -> list[archive.Month]:
+    with closing(database.open_snapshot(folder / "fairaudit.duckdb")) as con:
+        return archive.months(con)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_months(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.fixture(scope="module")
+def kept(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
+    """The figures of a site that archives nothing."""
+    folder = tmp_path_factory.mktemp("kept")
+    assert len(night(folder, logs, months=0)) == 4
+    assert archived(folder) == []
+    return content(folder)
+
+
+@pytest.fixture(scope="module")
+def by_nights(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site that takes a log each night and archives what is a month old."""
+    folder = tmp_path_factory.mktemp("nights")
+    months = [f"c 2026-0{number}" for number in range(1, 5)]
+    for number, log in enumerate(logs):
+        assert night(folder, [log]) == months[max(number - 1, 0) : number + 1]
+    return folder
+
+
+@pytest.fixture
+def nights(by_nights: Path, tmp_path: Path) -> Path:
+    """The same, to be changed."""
+    folder = tmp_path / "site"
+    shutil.copytree(by_nights, folder)
+    return folder
+
+
+def assert_same(found: dict[str, pl.DataFrame], expected: dict[str, pl.DataFrame]) -> None:
+    for view, frame in expected.items():
+        assert found[view].equals(frame), view
+
+
+def test_nights_that_archive_have_the_figures_of_one_that_does_not(
+    by_nights: Path, kept: dict[str, pl.DataFrame]
+) -> None:
+    assert [month.files[0][:29] for month in archived(by_nights)] == [
+        "fairaudit-archive/c/2026-01-r",
+        "fairaudit-archive/c/2026-02-r",
+    ]
+    assert_same(content(by_nights), kept)
+
+
+def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(
+    logs: list[Path],
+    kept: dict[str, pl.DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(due, "AT_ONCE", 100)
+    monkeypatch.setattr(due, "AFTER_S", 3600)  # forward starts reach further, so more is read
+    assert len(night(tmp_path, logs)) == 4
+    assert len(archived(tmp_path)) == 2
+    assert_same(content(tmp_path), kept)
+
+
+def test_an_idle_night_leaves_the_archive_as_it_is(nights: Path) -> None:
+    before = archived(nights)
+    assert night(nights, []) == []
+    assert archived(nights) == before
+
+
+def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFrame]) -> None:
+    settings = site(nights, months=3)
+    before = archived(nights)
+    assert archiving.bring_back(settings, nights, "c", date(2026, 2, 3)) == before[1:]
+    night(nights, [], months=3)
+    assert archived(nights) == before[:1]
+    assert_same(content(nights), kept)
+    assert archiving.listed(settings, nights, None) == [
+        f"c  before 2026-02-01  {before[0].records:>12,} records         0 MiB"
+    ]
+    files = list((nights / "fairaudit-archive").rglob("*.parquet"))
+    assert sorted(files) == sorted(nights / file for file in before[0].files)
+    night(nights, [], months=1)
+    assert archived(nights)[0] == before[0]
+    assert_same(content(nights), kept)
+    with pytest.raises(UsageError, match=r"--cluster 'd': config\.toml has: c"):
+        archiving.bring_back(settings, nights, "d", date(2026, 2, 3))
+
+
+def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
+    nights: Path, logs: list[Path], kept: dict[str, pl.DataFrame]
+) -> None:
+    lines = logs[0].read_text().splitlines(keepends=True)
+    again = nights / "logs" / "9.swf"
+    late = lines[-1].split()
+    late[0] = "90001"
+    again.write_text("".join([*lines[:-1], " ".join(late) + "\n"]))
+    assert night(nights, []) == []
+    with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+        ((records, refused, duplicates),) = database.rows(
+            con, "SELECT records, refused, duplicates FROM inputs WHERE file = '9.swf'"
+        )
+        reasons = database.rows(con, "SELECT reason, text FROM refused_records")
+    assert (refused, duplicates) == (1, records - 1)
+    ((reason, text),) = reasons
+    assert reason == (
+        "ended before 2026-03-01, up to which its cluster is archived "
+        "('fairaudit archive --back' brings months back)"
+    )
+    assert text == " ".join(late)
+    assert content(nights)["job_fairness"].equals(kept["job_fairness"])
+    archiving.bring_back(site(nights), nights, "c", date(2026, 1, 1))
+    assert night(nights, [], months=9)[0] == "c 2026-01"
+    found = content(nights)["job_fairness"]
+    assert found.height == kept["job_fairness"].height + 1
+    assert "90001" in found["job_id"]
+
+
+def test_the_archive_is_saved_and_comes_back(nights: Path, tmp_path: Path) -> None:
+    settings = site(nights)
+    before = content(nights)
+    saved, told = backup.save(settings, nights, tmp_path / "saved.tar", NOW)
+    assert len(told.archive) == 4
+    there = tmp_path / "there"
+    backup.restore(site(there), there, saved, force=False)
+    shutil.copytree(nights / "logs", there / "logs", dirs_exist_ok=True)
+    assert run(site(there), there, NOW).failures == []
+    assert_same(content(there), before)
+    elsewhere = tmp_path / "elsewhere"
+    other = site(elsewhere).model_copy(
+        update={"output": settings.output.model_copy(update={"archive": "old"})}
+    )
+    with pytest.raises(UsageError, match=r"output\.archive"):
+        backup.restore(other, elsewhere, saved, force=False)
+
+
+@pytest.mark.parametrize(
+    ("pool", "says"),
+    [
+        ({"capacity": {}}, r"capacity of pool 'all' must be configured .*capacity\.cpus"),
+        ({"partitions": ("gone",)}, r"there is none for: \(none\)"),
+    ],
+)
+def test_pools_must_be_known_without_all_attempts(
+    tmp_path: Path, logs: list[Path], pool: dict[str, object], says: str
+) -> None:
+    settings = site(tmp_path, 1, **pool)
+    shutil.copy(logs[0], tmp_path / "logs")
+    (failure,) = run(settings, tmp_path, NOW).failures
+    assert isinstance(failure, UsageError)
+    with pytest.raises(UsageError, match=says):
+        raise failure
+
+
+def test_a_period_that_is_archived_is_not_computed(nights: Path) -> None:
+    (failure,) = run(site(nights), nights, NOW, "2026-01").failures
+    assert "has 2026-03 to 2026-04 that are not archived" in str(failure)

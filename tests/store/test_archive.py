@@ -1,0 +1,152 @@
+"""Jobs move to files and back, whole; readers see both, and nothing else of the machine."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from audit.errors import StoreError
+from audit.store import archive, database, migrations, publish
+from audit.store.database import Connection, fetch, insert, rows, transaction
+
+HOSTILE = "x'); DROP TABLE records; --"
+
+
+def record(job: str, end: int | None, **more: object) -> dict[str, object]:
+    given = {"cluster": "c", "kind": "job", "line": 1, "byte_offset": 0, "attempt": 1}
+    times = {"submit_time": 0 if end is None else end - 9, "start_time": end and end - 5}
+    return {
+        **given,
+        "superseded": False,
+        "input_id": "i",
+        "job_id": job,
+        "end_time": end,
+        **times,
+        **more,
+    }
+
+
+def fill(con: Connection, *records: dict[str, object]) -> None:
+    frame = pl.DataFrame(records, infer_schema_length=None)
+    insert(con, "records", frame)
+    results = frame.filter(~pl.col("superseded")).select("cluster", "job_id", "attempt", "end_time")
+    named = {"pool": "all", "schedule": "observed", "standing": "ended", "run_id": "r"}
+    insert(con, "job_result", results, named)
+
+
+def jobs(con: Connection, table: str) -> list[tuple[str, int]]:
+    return rows(con, f"SELECT job_id, attempt FROM {table} ORDER BY ALL")
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> Iterator[Connection]:
+    with migrations.migrated(tmp_path / "store.duckdb", base=tmp_path) as con:
+        fill(
+            con,
+            record("old", 50),
+            record("older", 20),
+            record("again", 30),
+            record("again", 130, attempt=2),
+            record("open", 40),
+            record("open", None, attempt=2),
+            record("told twice", 60),
+            record("told twice", None, attempt=0, superseded=True),
+            record("young", 100),
+            record("old", 50, cluster="other"),
+        )
+        yield con
+
+
+def move(
+    con: Connection, folder: Path, *edges: int, place: str = "archive/c"
+) -> list[archive.Month]:
+    return archive.move(con, "c", edges, folder, place)
+
+
+def test_a_job_goes_whole_or_stays(con: Connection, tmp_path: Path) -> None:
+    before = {
+        table: fetch(con, f"FROM {table} ORDER BY ALL") for table in ("records", "job_result")
+    }
+    first, second = move(con, tmp_path, 10, 50, 100)
+    assert (first.records, second.records) == (1, 3)
+    assert first.first_arrival == 11
+    left = [("again", 1), ("again", 2), ("old", 1), ("open", 1), ("open", 2), ("young", 1)]
+    assert jobs(con, "records") == left
+    assert jobs(con, "job_result") == left
+    assert archive.archived_until(con, "c") == 100
+    assert archive.archived_until(con, "other") is None
+    for view, table in (("all_records", "records"), ("all_results", "job_result")):
+        assert fetch(con, f"FROM {view} ORDER BY ALL").equals(before[table])
+    counted = rows(con, "SELECT to_time, input_id, records FROM archived_input ORDER BY ALL")
+    assert counted == [(50, "i", 1), (100, "i", 3)]
+    with transaction(con):
+        assert archive.bring_back(con, "c", 60) == [second]
+    with transaction(con):
+        assert archive.bring_back(con, "c", 0) == [first]
+    for table, content in before.items():
+        assert fetch(con, f"FROM {table} ORDER BY ALL").equals(content)
+    assert rows(con, "FROM archived_input") == []
+
+
+def test_nothing_to_move_makes_no_file(con: Connection, tmp_path: Path) -> None:
+    assert move(con, tmp_path, 0, 10) == []
+    assert not (tmp_path / "archive").exists()
+
+
+def test_the_same_jobs_make_the_same_file(con: Connection, tmp_path: Path) -> None:
+    (month,) = move(con, tmp_path, 10, 100)
+    with transaction(con):
+        archive.bring_back(con, "c", 0)
+    (again,) = move(con, tmp_path, 10, 100)
+    assert again == month
+
+
+def test_files_that_no_month_names_go(con: Connection, tmp_path: Path) -> None:
+    months = move(con, tmp_path, 10, 50, 100)
+    left_over = tmp_path / "archive" / "c" / "1999-01-records-abc.parquet"
+    left_over.write_bytes(b"half")
+    assert archive.tidy(con, tmp_path, "archive/c") == [left_over]
+    assert sorted(file.name for file in (tmp_path / "archive" / "c").iterdir()) == sorted(
+        Path(file).name for month in months for file in month.files
+    )
+
+
+def test_a_file_that_is_gone_is_named(con: Connection, tmp_path: Path) -> None:
+    (month,) = move(con, tmp_path, 10, 100)
+    (tmp_path / month.files[1]).unlink()
+    with pytest.raises(StoreError, match=r"output\.archive.*results"):
+        archive.renew_views(con)
+
+
+@pytest.mark.parametrize("folder", ['it\'s "here"', "ünï codé"])
+def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, folder: str) -> None:
+    secret = tmp_path / "archive" / "secret.parquet"
+    move(con, tmp_path, 10, 100, place=f"archive/{folder}")
+    database.execute(con, f"COPY (SELECT 1) TO '{secret}' (FORMAT parquet)")
+    publish.publish(con, tmp_path / "audit.duckdb")
+    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as reader:
+        assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
+        for file in ("secret.parquet", "../store.duckdb"):
+            for path in (tmp_path / "archive" / file, f"archive/{file}"):
+                with pytest.raises(StoreError, match="disabled by configuration"):
+                    rows(reader, f"SELECT * FROM read_blob('{path}')")
+
+
+def test_a_published_database_moves_with_its_archive(con: Connection, tmp_path: Path) -> None:
+    move(con, tmp_path, 10, 100)
+    (tmp_path / "there").mkdir()
+    publish.publish(con, tmp_path / "there" / "audit.duckdb")
+    (tmp_path / "archive").rename(tmp_path / "there" / "archive")
+    with closing(database.open_snapshot(tmp_path / "there" / "audit.duckdb")) as reader:
+        assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
+
+
+def test_names_are_no_statements(con: Connection, tmp_path: Path) -> None:
+    fill(con, record(HOSTILE, 20, cluster=HOSTILE, user=HOSTILE))
+    (month,) = archive.move(con, HOSTILE, (0, 50), tmp_path, "archive/h")
+    assert month.cluster == HOSTILE
+    found = fetch(con, "SELECT job_id FROM all_records WHERE cluster = $name", {"name": HOSTILE})
+    assert found["job_id"].to_list() == [HOSTILE]
+    assert jobs(con, "records")
