@@ -89,6 +89,20 @@ def test_the_shadow_comes_from_estimates_and_moves_with_early_ends() -> None:
     assert starts([a, b, c], 3) == [0, 100, 10]
 
 
+def test_who_could_not_start_is_looked_at_again_once_something_has_ended() -> None:
+    # c (3) does not fit beside a and b while d comes and waits; when a ends early c is short enough
+    # to start before the head, and d, which would hold that up, is not.
+    a, b, head = (0, 3, 20, 40), (0, 3, 60, 60), (1, 6, 10, 10)
+    assert starts([a, b, head, (2, 3, 30, 30), (3, 3, 50, 50)], 6) == [0, 0, 60, 20, 70]
+
+
+def test_who_comes_while_nothing_ends_meets_the_same_shadow_and_what_is_left_of_extra() -> None:
+    # One unit is left over at the shadow, 20: c takes it, so d waits, and e ends in time.
+    a, b = (0, 3, 20, 20), (1, 4, 10, 10)
+    c, d, e = (2, 1, 50, 50), (3, 1, 50, 50), (4, 1, 16, 16)
+    assert starts([a, b, c, d, e], 5) == [0, 20, 2, 30, 4]
+
+
 def test_an_overrun_is_expected_to_end_when_it_does() -> None:
     # b asked for 5 s and took 30: its estimate is 30, so the shadow is 30, not 5.
     assert estimate_of(30, 5) == 30

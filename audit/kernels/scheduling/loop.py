@@ -4,13 +4,13 @@ from audit.kernels.compiled import inner
 from audit.kernels.scheduling.books import enter_blocked, enter_ended
 from audit.kernels.scheduling.limits import edge_at
 from audit.kernels.scheduling.order import arrange
-from audit.kernels.scheduling.passes.greedy import pass_front, pass_greedy
+from audit.kernels.scheduling.passes.greedy import pass_front, pass_greedy, settles
 from audit.kernels.scheduling.passes.planned import (
     pass_conservative,
     pass_replan,
     release_early,
 )
-from audit.kernels.scheduling.profile import NEVER, add_between, forget_past, next_multiple
+from audit.kernels.scheduling.profile import NEVER, add_between, fits, forget_past, next_multiple
 from audit.kernels.scheduling.queue import any_can_start, close_gaps, enqueue, mostly_gaps
 from audit.kernels.scheduling.space import (
     ALIVE,
@@ -20,6 +20,8 @@ from audit.kernels.scheduling.space import (
     DUE,
     EDGE,
     FREED,
+    FRESH,
+    HEAD,
     LATER,
     NEWS,
     NEXT_END,
@@ -31,6 +33,7 @@ from audit.kernels.scheduling.space import (
     REPLAN,
     SOONEST,
     STEP,
+    TAIL,
     TARGET,
     UNTIL,
     Model,
@@ -69,6 +72,7 @@ def follow(space: Space, model: Model) -> None:
             run_passes(space, model, False, True)
         if state[TARGET] != NOBODY and space.begun[state[TARGET]] != NEVER:
             return
+        let_wait(space, model)
         if not advance(space, model):
             return
 
@@ -153,6 +157,32 @@ def arrive(space: Space, model: Model) -> None:
     ):
         if jobs.rank[state[ARRIVING]] >= 0:  # who is never queued makes no instant either
             enqueue(space, state[ARRIVING], jobs, model.rules)
+        state[ARRIVING] += 1
+
+
+@inner
+def let_wait(space: Space, model: Model) -> None:
+    """Lets those join behind the others who do not fit when they come, up to the next other event.
+
+    Where only a new arrival could start (see ``settles``), and that does not fit, nothing else
+    happens at its arrival, so it needs no instant.
+    """
+    jobs, steps, rules, _ = model
+    state = space.state
+    all_tried = state[HEAD] < state[FRESH] and state[FRESH] == state[TAIL]
+    if not (all_tried and rules.latest_last and rules.every == 0 and settles(space, model)):
+        return
+    before = min(state[NEXT_END], state[PAUSE])
+    if state[STEP] < steps.number:
+        before = min(before, steps.time[state[STEP]])
+    while state[ARRIVING] < state[UNTIL]:
+        job = state[ARRIVING]
+        if jobs.rank[job] >= 0:
+            fitting = fits(jobs.request, job, space.free, 0, False, space.resources)
+            if jobs.arrival[job] >= before or fitting:
+                return
+            enqueue(space, job, jobs, rules)
+            state[FRESH] = state[TAIL]
         state[ARRIVING] += 1
 
 

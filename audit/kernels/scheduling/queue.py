@@ -12,6 +12,7 @@ from audit.kernels.scheduling.space import (
     CHARGED,
     CHARGING,
     ESTIMATE,
+    FRESH,
     GAP,
     GHOST,
     HEAD,
@@ -61,6 +62,7 @@ def enqueue(space: Space, job: int, jobs: Jobs, rules: Rules) -> None:
             move(space, moved - 1, moved)
         make_stale(space, i, state[TAIL])
     place(space, i, job, jobs)
+    state[FRESH] = min(state[FRESH], i)
     state[TAIL] += longer
     state[ALIVE] += 1
     state[ARRANGED] = OUT_OF_ORDER
@@ -135,11 +137,16 @@ def close_gaps(space: Space) -> None:
     """Moves those that wait to the front of the queue, in their order."""
     state = space.state
     kept = 0
+    fresh = state[FRESH]
     for i in range(state[HEAD], state[TAIL]):
+        if i == fresh:
+            state[FRESH] = kept
         if space.queue[WAITING, i] != GAP:
             if kept != i:
                 move(space, i, kept)
             kept += 1
+    if fresh >= state[TAIL]:
+        state[FRESH] = kept
     state[HEAD] = 0
     state[TAIL] = kept
     make_stale(space, 0, kept)

@@ -206,6 +206,7 @@ def copy_state(source: Space, target: Space) -> None:
     for register in range(REGISTERS):
         target.state[register] = state[register]
     copy_amounts(target.free, 0, source.free, 0, resources)
+    copy_amounts(target.extra, 0, source.extra, 0, resources)
     for counter in range(len(source.used)):
         target.used[counter] = source.used[counter]
     for row in range(RUN_ROWS):

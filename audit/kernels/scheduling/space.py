@@ -49,7 +49,10 @@ LATER = 17  # by how much it is later than it says
 QUIET = 18  # until when edges are waited for where nothing else is to come; NEVER: it is
 SOONEST = 19  # conservative: the first planned start of those that wait, or NEVER
 PAUSE = 20  # it stops before the first instant from here on, and can go on; NEVER: it does not
-REGISTERS = 21
+# of its passes by rank, which need not look again at whom the last one could not start:
+FRESH = 21  # the first place that may have changed since; 0: all may, for more may be free
+SHADOW = 22  # easy: the head's shadow, if its ``extra`` is known too; NEVER: none; or UNKNOWN
+REGISTERS = 23
 
 # Rows of Space.run.
 EXPECTED = 0  # the expected end
@@ -67,7 +70,7 @@ NOTHING_CHARGED, CHARGED, BOOKED = range(3)
 
 NOBODY = -1
 GAP = -1
-UNKNOWN = -1  # how long it is to the shadow
+UNKNOWN = -1  # when the shadow is, or how long it is to it
 HUGE = 1 << 62  # what a gap asks for
 UNPLANNED = -1
 LOST = -2
@@ -270,6 +273,8 @@ def take_steps(space: Space, steps: Steps, jobs: Jobs) -> None:
     state = space.state
     first = state[STEP]
     state[STEP] = add_steps(steps, first, state[NOW], space.free, space.resources)
+    if state[STEP] > first:
+        state[FRESH] = 0
     for step in range(first, state[STEP]):
         if steps.job[step] > NOBODY:
             count(jobs.limits, space.used, steps.job[step], 1)
@@ -328,3 +333,4 @@ def release(space: Space, jobs: Jobs) -> None:
         kept += 1
     state[RUNNING] = kept
     state[NEXT_END] = next_end
+    state[FRESH] = 0

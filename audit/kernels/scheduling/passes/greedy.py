@@ -9,12 +9,15 @@ from audit.kernels.scheduling.space import (
     BLOCK_BITS,
     EASY,
     ESTIMATE,
+    FRESH,
     GAP,
     HEAD,
     HUGE,
     LOOSE,
     NONE,
     NOW,
+    RANK,
+    SHADOW,
     STALE,
     STEP,
     TAIL,
@@ -36,15 +39,43 @@ MANY = 192  # places that it takes longer to look at than to bound
 def pass_greedy(space: Space, model: Model) -> bool:
     """A pass of ``none``, ``no_guarantee`` or ``easy``; whether what it starts ends at once."""
     state, rules = space.state, model.rules
+    if state[FRESH] > state[HEAD] and settles(space, model):
+        return pass_fresh(space, model)
+    state[SHADOW] = UNKNOWN
     again, head, looked = start_front(space, model.jobs, rules.depth)
     looked += 1  # at the head, which does not fit
-    if rules.backfill == NONE or head + 1 >= state[TAIL] or looked >= rules.depth:
-        return again
-    longest = rules.window if rules.backfill == EASY else NEVER
-    if rules.depth == NEVER:
-        again |= fill_behind(space, model, head, longest)
-    else:
-        again |= fill_first(space, model, head, longest, looked)
+    if rules.backfill != NONE and head + 1 < state[TAIL] and looked < rules.depth:
+        longest = rules.window if rules.backfill == EASY else NEVER
+        if rules.depth == NEVER:
+            again |= fill_behind(space, model, head, head + 1, longest)
+        else:
+            again |= fill_first(space, model, head, longest, looked)
+    state[FRESH] = state[TAIL]
+    return again
+
+
+@inner
+def settles(space: Space, model: Model) -> bool:
+    """Whether those whom a pass did not start wait until something ends or capacity steps.
+
+    Until then less is free, and the head waits for the same instant with as much to spare: what
+    has been started ends before that, or took its request from what is to spare. Not so where
+    limits decide who is the head, or passes look at few, or the order changes with time.
+    """
+    rules = model.rules
+    return rules.order == RANK and rules.depth == NEVER and len(space.used) == 0
+
+
+@inner
+def pass_fresh(space: Space, model: Model) -> bool:
+    """A pass that looks only at those that have joined behind the head since the last one."""
+    state, rules = space.state, model.rules
+    first = state[FRESH]
+    again = False
+    if rules.backfill != NONE and first < state[TAIL]:
+        longest = rules.window if rules.backfill == EASY else NEVER
+        again = fill_behind(space, model, state[HEAD], first, longest)
+    state[FRESH] = state[TAIL]
     return again
 
 
@@ -95,35 +126,51 @@ def fill_first(space: Space, model: Model, head: int, longest: int, looked: int)
 
 
 @inner
-def fill_behind(space: Space, model: Model, head: int, longest: int) -> bool:
-    """Starts those behind place ``head`` that may; whether any of them ends at once.
+def fill_behind(space: Space, model: Model, head: int, first: int, longest: int) -> bool:
+    """Starts those from place ``first``, behind the head, that may; whether any ends at once.
 
     ``longest``: the greatest estimate of whom may be started. In a long queue, blocks of places
     where nothing can start are passed over.
     """
+    state = space.state
+    tail = state[TAIL]
+    left = state[SHADOW]
+    if left != UNKNOWN and left != NEVER:  # noqa: PLR1714 (numbers, one by one)
+        left -= state[NOW]
+    if tail - first < MANY:
+        again, left = fill_between(space, model, head, first, tail, longest, left)
+    else:
+        again, left = fill_blocks(space, model, head, first, longest, left)
+    state[SHADOW] = left
+    if left != UNKNOWN and left != NEVER:  # noqa: PLR1714 (numbers, one by one)
+        state[SHADOW] += state[NOW]
+    return again
+
+
+@inner
+def fill_blocks(
+    space: Space, model: Model, head: int, first: int, longest: int, left: int
+) -> tuple[bool, int]:
+    """As ``fill_between``, to the end of the queue, past blocks where nothing can start."""
     state, bounds = space.state, space.bounds
     tail = state[TAIL]
-    if tail - head <= MANY:
-        again, left = fill_between(space, model, head, head + 1, tail, longest, UNKNOWN)
-        return again
     again = False
-    left = UNKNOWN
     last = ((tail - 1) >> BLOCK_BITS) + 1
-    block = next_open(space, (head + 1) >> BLOCK_BITS, last, longest, left)
+    block = next_open(space, first >> BLOCK_BITS, last, longest, left)
     while block < last:
         stop = min((block + 1) << BLOCK_BITS, tail)
         if bounds[block] == STALE:
             bound(space, block, stop)
         else:
             waiting = state[ALIVE]
-            i = max(block << BLOCK_BITS, head + 1)
+            i = max(block << BLOCK_BITS, first)
             ends, left = fill_between(space, model, head, i, stop, longest, left)
             again |= ends
             if bounds[block] == LOOSE and state[ALIVE] == waiting:
                 bounds[block] = STALE
             block += 1
         block = next_open(space, block, last, longest, left)
-    return again
+    return again, left
 
 
 @inner
