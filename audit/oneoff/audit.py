@@ -15,7 +15,7 @@ from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
 from audit.cluster.setting import ASSUMED, Setting
 from audit.config import Cluster, Config, Usage
-from audit.errors import EmptyLogError
+from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
 from audit.ingest.ingest import Progress
 from audit.ingest.logs import Unread
@@ -31,7 +31,7 @@ from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
 from audit.report.owner.who import Who
 from audit.report.text.notices import notices
-from audit.store import compaction, migrations, publish
+from audit.store import archive, compaction, migrations, publish
 from audit.store.database import Connection
 from audit.words import Backfill, Order, Resource
 
@@ -118,12 +118,12 @@ def audit(
         store = work / "store.duckdb"
         seed = request.database if request.target.exists() else None
         with migrations.migrated(store, config.store.memory_limit, seed) as con:
+            _refuse_archived(con, request)
             site = Site(logs, request.cluster, config)
             held = take_in(con, logs, site, config, progress)
             cluster = held.cluster.value
             missing = (*unread, *held.kept_out)
-            asked = _asked(held, request, config, site.configured, folder)
-            asked = _without(asked, missing)
+            asked = _without(_asked(held, request, config, site.configured, folder), missing)
             del held  # its attempts are as large as the log
             asked = _fitted(con, asked, config, fit, progress)
             period = _compute(con, asked, config, inferred, progress)
@@ -212,6 +212,15 @@ def _asked(
         }
     silent = [] if request.policy is not None else fitted.silent(setting, site)
     return _Asked(Task(held.attempts, setting, shares, []), in_force, period, silent)
+
+
+def _refuse_archived(con: Connection, request: Request) -> None:
+    """Raises UsageError where months of the database are archived: nights work on such a one."""
+    if archive.months(con):
+        raise UsageError(
+            f"{request.target}: a part of it lies in an archive, as 'fairaudit run' keeps it; give "
+            "another database with --db"
+        )
 
 
 def _said(setting: Setting, request: Request) -> list[Fitted]:

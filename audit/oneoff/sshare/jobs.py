@@ -132,7 +132,7 @@ def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
     assert site.cluster is not None  # seen to when the site was read
     con = database.open_snapshot(folder / chosen.output.database)
     try:
-        attempts = queries.run(con, "attempts", cluster=site.cluster.name)
+        attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     finally:
         con.close()
     if attempts.is_empty():

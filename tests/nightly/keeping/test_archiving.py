@@ -13,6 +13,8 @@ from audit.errors import UsageError
 from audit.nightly import due
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.run import run
+from audit.oneoff import audit
+from audit.pipeline.published import open_published
 from audit.store import archive, database
 from tests.nightly.months import CAPACITY, write_months
 
@@ -214,6 +216,25 @@ def test_pools_must_be_known_without_all_attempts(
     assert isinstance(failure, UsageError)
     with pytest.raises(UsageError, match=says):
         raise failure
+
+
+def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
+    published = nights / "fairaudit.duckdb"
+    before = published.read_bytes()
+    request = audit.Request(logs=[logs[0]], out=nights / "out", database=published, pdf=False)
+    with pytest.raises(UsageError, match="a part of it lies in an archive"):
+        audit.audit(request, site(nights))
+    assert published.read_bytes() == before
+
+
+def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
+    with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+        ((job, waited),) = database.rows(
+            con, "SELECT job_id, wait_s FROM job_fairness ORDER BY end_time LIMIT 1"
+        )
+    log = open_published(nights / "fairaudit.duckdb", site(nights))
+    of_job = log.described.filter(pl.col("job_id") == job)
+    assert of_job["wait_s"].to_list() == [waited]
 
 
 def test_a_period_that_is_archived_is_not_computed(nights: Path) -> None:
