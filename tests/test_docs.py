@@ -36,6 +36,7 @@ def test_the_readme_names_every_command_and_view() -> None:
         "deliver",
         "service",
         "status",
+        "archive",
         "backup",
         "restore",
         "init",

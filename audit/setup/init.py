@@ -270,7 +270,7 @@ def _look_into(logs: Sequence[Opened], name: str | None, progress: Progress) -> 
             con,
             "SELECT DISTINCT log_cluster FROM inputs WHERE log_cluster IS NOT NULL ORDER BY 1",
         )["log_cluster"].to_list()
-        attempts = queries.run(con, "attempts", cluster=cluster)
+        attempts = queries.run(con, "attempts", cluster=cluster, since=None, until=None)
     if len(named) > 1:
         raise UsageError(f"the logs are of several clusters ({', '.join(named)}): choose (--name)")
     if attempts.is_empty() and any(log.elsewhere for log in taken):

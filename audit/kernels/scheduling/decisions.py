@@ -26,6 +26,7 @@ from audit.kernels.scheduling.space import (
     DUE,
     EDGE,
     END,
+    FRESH,
     GAP,
     HEAD,
     JOB,
@@ -193,6 +194,7 @@ def pass_once(space: Space, model: Model) -> None:
     if rules.backfill == REPLAN:
         pass_replan(space, model)
     else:
+        state[FRESH] = 0  # all are looked at: nothing that an earlier pass did holds here
         pass_greedy(space, model)
 
 
