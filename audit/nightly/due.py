@@ -7,8 +7,9 @@ only as much is read as the due periods need, a few periods at a time; of others
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,20 +89,19 @@ def compute(work: Work, cluster: Cluster) -> bool:
         if period in current or (archived is not None and period.to_time <= archived)
     }
     if not due and len(stays) == len(computed):
-        archiving.put_away(work, cluster, setting, list(current))
+        _put_away(work, cluster, held, stays, [])
         return True
     work.prepare()
     of_period = {each.period: each for each in due}
     most = None if held.attempts is not None else AT_ONCE
-    for stretch in stretches(current, list(of_period), most):
+    for stretch in stretches(current, tuple(of_period), most):
         part = [of_period[period] for period in stretch.periods if period in of_period]
         _compute_part(work, cluster, held, settings, stretch, part, stays)
         stays |= {each.period: each.run_id for each in part}
-        if held.attempts is None:
-            done = [period for period in current if period in stays]
-            archiving.put_away(work, cluster, setting, done)
+        for each in part:
+            del of_period[each.period]
+        _put_away(work, cluster, held, stays, of_period)
     results.check(con)
-    archiving.put_away(work, cluster, setting, list(current))
     night.warnings += [f"cluster {cluster.name!r}: {warning}" for warning in setting.warnings]
     night.computed += [f"{cluster.name} {identity.period.name}" for identity in due]
     for threshold in config.thresholds:
@@ -197,6 +197,20 @@ def _compute_part(
         if latest is None or latest < until:
             return
         after *= 2
+
+
+def _put_away(
+    work: Work,
+    cluster: Cluster,
+    held: _Held,
+    computed: Collection[Period],
+    due: Collection[Period],
+) -> None:
+    """Archives what is old enough, up to the first period whose figures are not of what is held."""
+    if work.only is not None:  # whether other periods are due was not looked at
+        return
+    done = itertools.takewhile(lambda one: one in computed and one not in due, held.periods)
+    archiving.put_away(work, cluster, held.setting, list(done))
 
 
 def _needed_since(con: Connection, cluster: str, window: Window, usage_s: int) -> int | None:

@@ -9,10 +9,13 @@ import polars as pl
 import pytest
 
 from audit import config
+from audit.cluster.setting import Setting
 from audit.errors import UsageError
+from audit.model import Period
 from audit.nightly import due
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.run import run
+from audit.nightly.stages import Work
 from audit.oneoff import audit
 from audit.pipeline.published import open_published
 from audit.store import archive, database
@@ -126,6 +129,30 @@ def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(
     assert len(night(tmp_path, logs)) == 4
     assert len(archived(tmp_path)) == 2
     assert_same(content(tmp_path), kept)
+
+
+def test_nothing_is_archived_before_it_is_computed(
+    logs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = site(tmp_path)
+    for log in logs:
+        shutil.copy(log, tmp_path / "logs")
+    assert run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
+    assert archived(tmp_path) == []
+    assert run(settings, tmp_path, NOW, "2026-02").computed == []
+    assert archived(tmp_path) == []
+    moved: list[tuple[str, int]] = []
+    put_away = archiving.put_away
+
+    def noted(work: Work, cluster: config.Cluster, setting: Setting, done: list[Period]) -> object:
+        months = put_away(work, cluster, setting, done)
+        moved.append((done[-1].name, len(months)))
+        return months
+
+    monkeypatch.setattr(archiving, "put_away", noted)
+    monkeypatch.setattr(due, "AT_ONCE", 1)
+    assert night(tmp_path, [], months=1) == ["c 2026-01", "c 2026-03", "c 2026-04"]
+    assert moved == [("2026-02", 2), ("2026-03", 0), ("2026-04", 0)]
 
 
 def test_an_idle_night_leaves_the_archive_as_it_is(nights: Path) -> None:
