@@ -27,6 +27,12 @@ def processor() -> str:
     return next(names, "unknown processor")
 
 
+def peak_mib() -> float:
+    """The most memory that this process has held."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8").split("VmHWM:")[1]
+    return int(status.split()[0]) / 1024
+
+
 def whole() -> str:
     """All of it, for RESULTS.md: how busy the machine was, too."""
     return f"{processor()}, {machine(LIBRARIES)}; load {os.getloadavg()[0]:.1f}"

@@ -11,60 +11,25 @@ power of the number of attempts with which its CPU grew from the smallest size t
 import argparse
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from audit.files import memory
 from bench.logs.real import real_log
 from bench.logs.repeated_log import repeated_logs
 from bench.measure.growth import exponent
-from bench.measure.machine import machine
+from bench.measure.machine import machine, peak_mib
+from bench.scale.stopwatch import AUDIT as STAGES
+from bench.scale.stopwatch import Stopwatch
 
 SCALE = Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 TITLE = "## Whole audits"
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000)
 GOALS = {"exponent": 1.1, "cpu_s": 25.0, "peak_mib": 1_200.0}
 """Of each stage that takes a second of the largest audit, and of the audit of 1 M attempts."""
-
-STAGES = {
-    # what is called where: in which stage its time counts, but for that of stages within
-    "audit.oneoff.audit.audit": "the rest",
-    "audit.pipeline.opening.open_logs": "reading",
-    "audit.pipeline.opening.take_in_by_name": "reading",
-    "audit.pipeline.opening.read_attempts": "attempts from the store",
-    "audit.oneoff.audit.Request.setting": "setting",
-    "audit.cluster.compute.population.describe": "describing attempts",
-    "audit.cluster.compute.charges.charged": "charging",
-    "audit.cluster.compute.charges.compare": "charging",
-    "audit.cluster.compute.decayed.histories": "history of usage",
-    "audit.cluster.compute.resource_equality": "resource equality, overtakes",
-    "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
-    "audit.cluster.compute.decision_times": "decisions",
-    "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
-    "audit.cluster.compute.waits.peer_waits": "peers",
-    "audit.cluster.compute.stuck.stuck": "who is stuck",
-    "audit.cluster.compute.fair_start_times": "fair start times",
-    "audit.cluster.compute.forward_start_times": "forward starts",
-    "audit.cluster.compute.model_fidelity": "model fidelity",
-    "audit.cluster.compute.users.by_entities": "users and accounts",
-    "audit.cluster.compute.summarise": "summary",
-    "audit.cluster.compute.advise": "advice",
-    "audit.pipeline.computing.results.replace": "joining results",
-    "audit.store.database.insert": "writing results",
-    "audit.store.queries.failed_checks": "checks",
-    "audit.report.build.build": "reading the report's figures",
-    "audit.report.build.trends": "trend",
-    "audit.report.build.pictured": "pictures of a pool",
-    "audit.pipeline.drawing.draw": "making the page",
-    "audit.oneoff.audit.compaction.free": "writing the file",
-}
 
 
 class Audit(NamedTuple):
@@ -74,57 +39,10 @@ class Audit(NamedTuple):
     peak_mib: float
 
 
-class _Stopwatch:
-    """Counts CPU for the innermost stage that is at work."""
-
-    def __init__(self) -> None:
-        self.cpu_s = dict.fromkeys(STAGES.values(), 0.0)
-        self._at_work = ["the rest"]
-        self._since = 0.0
-
-    def around(self, stage: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        """``do``, whose time is counted for a stage; of a generator, that of each of its parts."""
-
-        def timed(*arguments: Any, **named: Any) -> Any:
-            with self._at(stage):
-                made = do(*arguments, **named)
-            return self._parts(stage, made) if isinstance(made, Generator) else made
-
-        return timed
-
-    def _parts(self, stage: str, made: Iterator[Any]) -> Iterator[Any]:
-        while True:
-            with self._at(stage):
-                try:
-                    part = next(made)
-                except StopIteration:
-                    return
-            yield part
-
-    @contextmanager
-    def _at(self, stage: str) -> Iterator[None]:
-        self.count()
-        self._at_work.append(stage)
-        try:
-            yield
-        finally:
-            self.count()
-            self._at_work.pop()
-
-    def count(self) -> None:
-        """Counts what was spent since the last call."""
-        now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        self.cpu_s[self._at_work[-1]] += now - self._since
-        self._since = now
-
-
 def _measure(logs: list[Path], out: Path) -> Audit:
     """Audits logs in this process."""
     memory.give_back()
-    watch = _Stopwatch()
-    for place, stage in STAGES.items():
-        owner, name = _owner(place)
-        setattr(owner, name, watch.around(stage, getattr(owner, name)))
+    watch = Stopwatch(STAGES)
     from audit import config
     from audit.oneoff import audit
 
@@ -132,19 +50,7 @@ def _measure(logs: list[Path], out: Path) -> Audit:
     chosen = config.Config(simulation=simulation)
     audit.audit(audit.Request(logs=logs, out=out, pdf=False), chosen)
     watch.count()
-    status = Path("/proc/self/status").read_text().split("VmHWM:")[1]
-    return Audit(watch.cpu_s, int(status.split()[0]) / 1024)
-
-
-def _owner(place: str) -> tuple[Any, str]:
-    """The module or class that holds what is called ``place``, and its name there."""
-    parts = place.split(".")
-    owner: Any = import_module("audit")
-    for at, part in enumerate(parts[1:-1], start=2):
-        with suppress(ModuleNotFoundError):
-            import_module(".".join(parts[:at]))
-        owner = getattr(owner, part)
-    return owner, parts[-1]
+    return Audit(watch.cpu_s, peak_mib())
 
 
 def audit(attempts: int) -> Audit:

@@ -1,20 +1,22 @@
-"""Ten years of a big site: 10^8 attempts, a night for each month, with old months archived.
+"""Ten years of a big site: 10^8 attempts, taken in over nights, with old months archived.
 
-    python -m bench.scale.ten_years --months 120 --clusters 10 --attempts 100000000
+    python -m bench.scale.ten_years --months 120 --clusters 10 --attempts 100000000 --each 12
 
 Each cluster's log is drawn from the workload model of bench/ and scheduled by EASY, month by month
 (what runs or waits when a month ends goes on in the next). Each night is a process of its own that
-does what `fairaudit run` does. Told of each: wall and CPU of its stages, its peak memory, and how
-large database and archive are. `--budget` bounds the CPU of the fair start times of a pool.
+does what `fairaudit run` does with the logs of `--each` months. Told of each: wall and CPU of its
+stages, its peak memory, and how large database and archive are. `--budget` bounds the CPU of the
+fair start times of a pool. The next logs are drawn while a night runs.
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,37 +28,12 @@ from numpy.typing import NDArray
 from audit.workloads import model_files, synthetic
 from audit.workloads.easy import easy
 from bench.logs.big_workload import MODEL
+from bench.scale import night
 
 Ints = NDArray[np.int64]
 FIRST_YEAR = 2016
 ROOM = 1.2
 """How much larger a pool is than the model has it: queues are then of hours, not of days."""
-
-NIGHT = """
-import json, resource, sys, time
-from pathlib import Path
-from audit.config.file import load
-from audit.nightly.run import run
-folder, now = Path(sys.argv[1]), int(sys.argv[2])
-settings = load(folder / "config.toml")
-stages = {}
-from audit.nightly.stages import Work
-really = Work.stage
-def stage(self, name, cluster, do):
-    wall, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    try:
-        return really(self, name, cluster, do)
-    finally:
-        now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        of = stages.setdefault(name, [0.0, 0.0])
-        of[0] += time.perf_counter() - wall
-        of[1] += now - cpu
-Work.stage = stage
-night = run(settings, folder, now)
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-told = {"stages": stages, "peak_mib": int(peak.split()[1]) >> 10, "computed": night.computed}
-print(json.dumps({**told, "failures": [str(one)[:300] for one in night.failures]}))
-"""
 
 
 def month_start(number: int) -> int:
@@ -176,16 +153,20 @@ def nights(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
     (folder / "config.toml").write_text(
         settings(clusters, arguments.archive, arguments.budget, arguments.advice), encoding="utf-8"
     )
-    for number in range(arguments.months):
-        begun = time.perf_counter()
-        logs = []
-        for cluster in clusters:
-            file = folder / "logs" / f"c{cluster.number}-{number:03}.swf"
-            file.write_bytes(cluster.month(number))
-            logs.append(file)
-        drawn = time.perf_counter() - begun
+    ahead = ThreadPoolExecutor(1)
+    parts = [
+        range(first, min(first + arguments.each, arguments.months))
+        for first in range(0, arguments.months, arguments.each)
+    ]
+    coming = ahead.submit(_drawn, clusters, parts[0])
+    for part, following in itertools.zip_longest(parts, parts[1:]):
+        logs, attempts = coming.result()
+        for name, log in logs.items():
+            (folder / "logs" / name).write_bytes(log)
+        if following is not None:
+            coming = ahead.submit(_drawn, clusters, following)
         done = subprocess.run(
-            [sys.executable, "-c", NIGHT, str(folder), str(month_start(number + 1))],
+            [sys.executable, "-m", night.__name__, str(folder), str(month_start(part.stop))],
             capture_output=True,
             text=True,
             check=False,
@@ -193,26 +174,35 @@ def nights(arguments: argparse.Namespace, folder: Path) -> Iterator[dict[str, An
         if done.returncode:
             raise SystemExit(done.stderr)
         told = json.loads(done.stdout.splitlines()[-1])
-        for file in logs:
-            file.unlink()  # as logrotate does in the end: what was read is in the store
+        for name in logs:
+            (folder / "logs" / name).unlink()  # as logrotate does: what was read is in the store
         sizes = {
             "store_mib": (folder / "fairaudit-state" / "store.duckdb").stat().st_size >> 20,
             "archive_mib": sum(file.stat().st_size for file in folder.glob("fairaudit-archive/*/*"))
             >> 20,
         }
         yield {
-            "month": number + 1,
-            "drawing_s": round(drawn, 1),
-            "night_s": round(time.perf_counter() - begun - drawn, 1),
-            "attempts": sum(cluster.jobs for cluster in clusters),
+            "month": part.stop,
+            "attempts": attempts,
             **sizes,
             **told,
         }
 
 
+def _drawn(clusters: Sequence[Cluster], months: range) -> tuple[dict[str, bytes], int]:
+    """The logs of some months by name, and how many jobs all have had by then."""
+    logs = {
+        f"c{cluster.number}-{number:03}.swf": cluster.month(number)
+        for number in months
+        for cluster in clusters
+    }
+    return logs, sum(cluster.jobs for cluster in clusters)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="ten years of a big site")
     parser.add_argument("--months", type=int, default=120)
+    parser.add_argument("--each", type=int, default=1, help="so many months' logs a night")
     parser.add_argument("--clusters", type=int, default=10)
     parser.add_argument("--attempts", type=int, default=100_000_000)
     parser.add_argument("--archive", type=int, default=1, help="retention.archive_months")
@@ -221,11 +211,11 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where each night is told, a line of JSON")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ten-years-") as folder:
-        for night in nights(arguments, Path(folder)):
-            print(json.dumps(night), flush=True)
+        for told in nights(arguments, Path(folder)):
+            print(json.dumps(told), flush=True)
             if arguments.out is not None:
                 with arguments.out.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps(night) + "\n")
+                    out.write(json.dumps(told) + "\n")
     return 0
 
 

@@ -1,0 +1,36 @@
+"""One night of `ten_years`, in a process of its own: what each stage cost, as a line of JSON."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from audit.config.file import load
+from audit.nightly import run
+from bench.measure.machine import peak_mib
+from bench.scale.stopwatch import NIGHT, Stopwatch
+
+
+def main(folder: Path, now: int) -> None:
+    """Does what `fairaudit run` does.
+
+    Args:
+        folder: that of config.toml.
+        now: epoch s; when it is.
+    """
+    begun = time.perf_counter()
+    watch = Stopwatch(NIGHT)
+    night = run.run(load(folder / "config.toml"), folder, now)
+    watch.count()
+    told = {
+        "wall_s": round(time.perf_counter() - begun, 1),
+        "cpu_s": {stage: round(spent, 2) for stage, spent in watch.cpu_s.items()},
+        "peak_mib": round(peak_mib()),
+        "computed": len(night.computed),
+        "failures": [str(failure)[:300] for failure in night.failures],
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,119 @@
+"""CPU of each stage of an audit or a night, told apart inside the process that does them."""
+
+import resource
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+AUDIT: Mapping[str, str] = {
+    # what is called where: in which stage its time counts, but for that of stages within
+    "audit.oneoff.audit.audit": "the rest",
+    "audit.pipeline.opening.open_logs": "reading",
+    "audit.pipeline.opening.take_in_by_name": "reading",
+    "audit.pipeline.opening.read_attempts": "attempts from the store",
+    "audit.oneoff.audit.Request.setting": "setting",
+    "audit.cluster.compute.population.describe": "describing attempts",
+    "audit.cluster.compute.charges.charged": "charging",
+    "audit.cluster.compute.charges.compare": "charging",
+    "audit.cluster.compute.decayed.histories": "history of usage",
+    "audit.cluster.compute.resource_equality": "resource equality, overtakes",
+    "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
+    "audit.cluster.compute.decision_times": "decisions",
+    "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
+    "audit.cluster.compute.waits.peer_waits": "peers",
+    "audit.cluster.compute.stuck.stuck": "who is stuck",
+    "audit.cluster.compute.fair_start_times": "fair start times",
+    "audit.cluster.compute.forward_start_times": "forward starts",
+    "audit.cluster.compute.model_fidelity": "model fidelity",
+    "audit.cluster.compute.users.by_entities": "users and accounts",
+    "audit.cluster.compute.summarise": "summary",
+    "audit.cluster.compute.advise": "advice",
+    "audit.pipeline.computing.results.replace": "joining results",
+    "audit.store.database.insert": "writing results",
+    "audit.store.queries.failed_checks": "checks",
+    "audit.report.build.build": "reading the report's figures",
+    "audit.report.build.trends": "trend",
+    "audit.report.build.pictured": "pictures of a pool",
+    "audit.pipeline.drawing.draw": "making the page",
+    "audit.oneoff.audit.compaction.free": "writing the file",
+}
+
+NIGHT: Mapping[str, str] = {
+    **{
+        place: stage
+        for place, stage in AUDIT.items()
+        if not place.startswith(("audit.oneoff.", "audit.pipeline.opening."))
+    },
+    "audit.nightly.run.run": "the rest",
+    "audit.nightly.run.pulling.ingest": "reading",
+    "audit.nightly.due.compute": "what is due",
+    "audit.nightly.due.read_attempts": "attempts from the store",
+    "audit.nightly.keeping.archiving.put_away": "archiving",
+    "audit.nightly.reports.report": "making the page",
+    "audit.nightly.run._publish": "publishing",
+    "audit.nightly.run._compact": "compacting",
+}
+"""The same of a night."""
+
+
+class Stopwatch:
+    """Counts CPU for the innermost stage that is at work.
+
+    Args:
+        stages: by what is called where, the stage in which its time counts.
+    """
+
+    def __init__(self, stages: Mapping[str, str]) -> None:
+        self.cpu_s = dict.fromkeys(stages.values(), 0.0)
+        self._at_work = ["the rest"]
+        self._since = 0.0
+        for place, stage in stages.items():
+            owner, name = _owner(place)
+            setattr(owner, name, self.around(stage, getattr(owner, name)))
+
+    def around(self, stage: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        """``do``, whose time is counted for a stage; of a generator, that of each of its parts."""
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            with self._at(stage):
+                made = do(*arguments, **named)
+            return self._parts(stage, made) if isinstance(made, Generator) else made
+
+        return timed
+
+    def _parts(self, stage: str, made: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._at(stage):
+                try:
+                    part = next(made)
+                except StopIteration:
+                    return
+            yield part
+
+    @contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        self.count()
+        self._at_work.append(stage)
+        try:
+            yield
+        finally:
+            self.count()
+            self._at_work.pop()
+
+    def count(self) -> None:
+        """Counts what was spent since the last call."""
+        now = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        self.cpu_s[self._at_work[-1]] += now - self._since
+        self._since = now
+
+
+def _owner(place: str) -> tuple[Any, str]:
+    """The module or class that holds what is called ``place``, and its name there."""
+    parts = place.split(".")
+    owner: Any = import_module("audit")
+    for at, part in enumerate(parts[1:-1], start=2):
+        with suppress(ModuleNotFoundError):
+            import_module(".".join(parts[:at]))
+        owner = getattr(owner, part)
+    return owner, parts[-1]
