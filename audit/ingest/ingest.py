@@ -211,7 +211,7 @@ def _refuse_beyond(
 def _take_in_all(
     con: Connection, logs: Sequence[Opened], names: Names, now: int | None, progress: Progress
 ) -> list[Taken]:
-    taken = []
+    taken, new = [], []
     size = sum(log.source.size for log in logs)
     done = 0
     for log in logs:
@@ -224,12 +224,15 @@ def _take_in_all(
         if not known:
             for position in _take_in_one(con, log, names, now):
                 progress(what, done + position, size)
+            new.append(identify(names.now().cluster, log))
         done += log.source.size
         progress(what, done, size)
         input_id = identify(names.now().cluster, log)
         row = queries.run(con, "input", input_id=input_id).row(0, named=True)
         counts = (row["records"], row["refused"])
         taken.append(Taken(row["file"], *counts, known, row["steps"], row["elsewhere"]))
+    if new:
+        settle_new(con, names.now().cluster, new)
     return taken
 
 
@@ -306,7 +309,6 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         "header": json.dumps(header, sort_keys=True),
     }
     insert(con, "inputs", pl.DataFrame([row]))
-    settle_new(con, cluster, input_id)
 
 
 def _strays(log: Opened, lost: pl.DataFrame, called: str | None) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from audit.ingest.attempts import outdated_arrays, resolve
@@ -10,10 +12,14 @@ from audit.store import queries
 from audit.store.database import Connection, execute, insert
 
 
-def settle_new(con: Connection, cluster: str, input_id: str) -> None:
-    """Settles the jobs of a new input of which the store holds more than one record."""
-    repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
-    settle(con, cluster, repeated)
+def settle_new(con: Connection, cluster: str, input_ids: Sequence[str]) -> None:
+    """Settles the jobs of new inputs of which the store holds more than one record."""
+    for input_id in input_ids:  # one by one: all of several may be more than memory holds
+        repeated = queries.run(con, "records_of_repeated_jobs", cluster=cluster, input_id=input_id)
+        if not repeated.is_empty():
+            _resolve(con, cluster, repeated)
+    if input_ids:
+        _supersede_arrays(con, cluster)
 
 
 def settle(con: Connection, cluster: str, repeated: pl.DataFrame) -> None:

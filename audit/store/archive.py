@@ -187,7 +187,8 @@ def _move_month(
     """Moves the jobs of ``going`` of which ``which`` holds; None where there are none."""
     cluster, first, last = of
     chosen = (
-        f"cluster = {quote_text(cluster)} AND job_id IN (SELECT job_id FROM going WHERE {which})"  # noqa: S608
+        f"cluster = {quote_text(cluster)} AND (end_time IS NULL OR end_time < {int(last)}) "  # noqa: S608
+        f"AND job_id IN (SELECT job_id FROM going WHERE {which})"
     )
     ((count, first_arrival),) = rows(
         con,
@@ -201,10 +202,7 @@ def _move_month(
         _write(
             con,
             f"SELECT * FROM {table} WHERE {chosen} ORDER BY {order}",  # noqa: S608
-            folder,
-            last,
-            kind,
-            with_group,
+            *(folder, last, kind, with_group),
         )
         for table, kind, order in (
             ("records", "records", "end_time, job_id, attempt, input_id, line"),
@@ -247,7 +245,7 @@ def _write(
         ((count,),) = rows(
             con,
             f"COPY ({sql}) TO {quote_text(str(draft))} "
-            "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)",
+            "(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 122880)",
         )
         with draft.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

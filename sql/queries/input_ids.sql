@@ -1,22 +1,29 @@
 -- The inputs that figures of a span rest on: those with a record of an attempt that was there
--- while an attempt that belongs to the span was.
+-- while an attempt that belongs to the span was. What ended before the span, or before its first
+-- arrival, is passed over where it lies: old months are in files.
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
 WITH own AS (
-    SELECT coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) AS arrived, end_time
+    SELECT coalesce(least(eligible_time, submit_time, start_time), end_time) AS arrived
     FROM all_records
-    WHERE cluster = $cluster AND NOT superseded AND (end_time IS NULL OR end_time >= $from_time)
+    WHERE cluster = $cluster AND NOT superseded AND end_time >= $from_time AND end_time < $to_time
+    UNION ALL
+    SELECT least(eligible_time, submit_time, start_time)
+    FROM all_records
+    WHERE cluster = $cluster AND NOT superseded AND end_time IS NULL
+        AND coalesce(least(eligible_time, submit_time, start_time), $from_time) >= $from_time
+        AND coalesce(least(eligible_time, submit_time, start_time), $from_time) < $to_time
 ),
-span AS (
-    SELECT least($from_time, min(arrived)) AS first
-    FROM own
-    WHERE coalesce(end_time, arrived) >= $from_time AND coalesce(end_time, arrived) < $to_time
-),
+span AS (SELECT coalesce(least($from_time, min(arrived)), $from_time) AS first FROM own),
 present AS (
     SELECT DISTINCT input_id
     FROM all_records
-    WHERE cluster = $cluster AND NOT superseded
-        AND coalesce(least(eligible_time, submit_time, start_time), end_time, $from_time) < $to_time
-        AND coalesce(end_time, $to_time) >= coalesce((SELECT first FROM span), $from_time)
+    WHERE cluster = $cluster AND NOT superseded AND end_time >= (SELECT first FROM span)
+        AND coalesce(least(eligible_time, submit_time, start_time), end_time) < $to_time
+    UNION
+    SELECT DISTINCT input_id
+    FROM all_records
+    WHERE cluster = $cluster AND NOT superseded AND end_time IS NULL
+        AND coalesce(least(eligible_time, submit_time, start_time), $from_time) < $to_time
 )
 SELECT
     input_id,

@@ -3,11 +3,11 @@
 -- parameters: cluster VARCHAR, input_id VARCHAR
 WITH numbers AS (  -- numbers are cheaper to group than texts, and most logs repeat none
     SELECT job_number FROM records
-    WHERE cluster = $cluster
+    WHERE cluster = $cluster AND job_number IN (
+        SELECT job_number FROM records WHERE cluster = $cluster AND input_id = $input_id
+    )
     GROUP BY job_number
-    HAVING
-        (count(*) > 1 OR bool_or(kind IN ('left', 'paused', 'resumed')))
-        AND bool_or(input_id = $input_id)
+    HAVING count(*) > 1 OR bool_or(kind IN ('left', 'paused', 'resumed'))
 ),
 repeated AS (
     SELECT job_id FROM records
