@@ -2,16 +2,25 @@
 -- that bring at least such a part of what the whole pool does in a day. Of attempts that ended; days as
 -- "edges" (ascending) cut them.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[], least_attempts BIGINT, least_part DOUBLE
-WITH spans AS (
+WITH days AS (
     SELECT unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last
+),
+-- as in report_waiting_work
+parts AS (
+    SELECT first, last, unnest(range(first // 86400, (last - 1) // 86400 + 1)) AS stretch FROM days
+),
+many AS (
+    SELECT
+        pool, first, "user", any_value(last - first) AS seconds, count(*) AS attempts,
+        sum(size::HUGEINT * occupancy_s)::DOUBLE AS work
+    FROM all_results
+    JOIN parts ON stretch = arrival_time // 86400 AND arrival_time >= first AND arrival_time < last
+    WHERE cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND "user" IS NOT NULL
+        AND arrival_time >= $edges[1] AND arrival_time < $edges[-1] AND end_time >= $edges[1]
+    GROUP BY pool, first, "user"
+    HAVING count(*) >= $least_attempts
 )
-SELECT
-    pool, first, "user", count(*) AS attempts,
-    sum(size::HUGEINT * occupancy_s)::DOUBLE / any_value(capacity) AS work_s
-FROM all_results
-JOIN pools USING (cluster, pool)
-ASOF JOIN spans ON arrival_time >= first
-WHERE arrival_time < last AND cluster = $cluster AND schedule = $schedule AND standing = 'ended' AND "user" IS NOT NULL
-GROUP BY pool, first, "user"
-HAVING count(*) >= $least_attempts AND work_s >= $least_part * any_value(last - first)
-ORDER BY pool, work_s DESC, first, "user"
+SELECT many.pool, first, "user", attempts, work / capacity AS work_s
+FROM many JOIN pools ON pools.cluster = $cluster AND pools.pool = many.pool
+WHERE work_s >= $least_part * seconds
+ORDER BY many.pool, work_s DESC, first, "user"

@@ -7,7 +7,7 @@ SELECT
     wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s,
     overtaken_s, overtaken_own_s, unmodelled_s
 FROM all_results
-WHERE cluster = $cluster AND schedule = $schedule AND least(overtaken_s, miss_strict_s) > 0
+WHERE cluster = $cluster AND schedule = $schedule AND overtaken_s > 0 AND miss_strict_s > 0
     AND list_contains($counted::VARCHAR[], fst_status)
     AND ($whole OR (end_time >= $from_time AND end_time < $to_time))
 QUALIFY row_number() OVER (

@@ -17,9 +17,8 @@ counted AS (
         used::DOUBLE / walltime_s AS part
     FROM ended
 )
-SELECT
-    pool, tenth, count(*) AS attempts,
-    (SELECT quantile_disc(part, 0.5) FROM counted AS of_all WHERE of_all.pool = counted.pool) AS median
+SELECT pool, tenth, count(*) AS attempts, median
 FROM counted
-GROUP BY pool, tenth
+JOIN (SELECT pool, quantile_disc(part, 0.5) AS median FROM counted GROUP BY pool) USING (pool)
+GROUP BY pool, tenth, median
 ORDER BY pool, tenth

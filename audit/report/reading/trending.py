@@ -54,7 +54,7 @@ def trends(
     """
     over = stretches(con, cluster, period, zone_name)
     sums = _sums(con, cluster, schedule, over.points)
-    halves = _sums(con, cluster, schedule, over.halves) if over.halves else None
+    halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else None
 
     def of(pool: str, frame: pl.DataFrame | None) -> pl.DataFrame | None:
         return None if frame is None else frame.filter(pl.col("pool") == pool)
@@ -173,6 +173,16 @@ def _sums(con: Connection, cluster: str, schedule: str, over: list[Period]) -> p
         to_times=[stretch.to_time for stretch in over],
         counted=list(COUNTED),
     )
+
+
+def _of_halves(
+    con: Connection, cluster: str, schedule: str, over: Stretches, sums: pl.DataFrame
+) -> pl.DataFrame:
+    """The sums of ``over.halves``; those of points, where these are the last two."""
+    if over.halves != over.points[-2:]:
+        return _sums(con, cluster, schedule, over.halves)
+    before = len(over.points) - 2
+    return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
 
 
 def _longer_before(

@@ -186,4 +186,4 @@ def test_no_attempt_is_compared_with_every_day(con: Connection, name: str) -> No
     of: dict[str, object] = {**given, "least_part": 0.5}
     of = {name: of[name] for name in query.parameters}
     [(_, plan)] = con.execute(f"EXPLAIN {query.sql}", of).fetchall()
-    assert set(re.findall(r"\w+ Join", plan)) == {"Hash Join", "Asof Join"}, plan
+    assert set(re.findall(r"\w+ Join", plan)) == {"Hash Join"}, plan
