@@ -21,6 +21,24 @@ settings.register_profile(
 settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
+MEMORY = Path("/dev/shm")
+"""Files there are never synced to a disk, for which a store waits often and long."""
+
+ROOM = 4 * 2**30
+"""Bytes that must be free there; what passed is removed at once, so far less is needed."""
+
+
+def _roomy(folder: Path) -> bool:
+    """Whether tests can work in a folder: write, and run what they put there."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    told = os.statvfs(folder)
+    return not told.f_flag & os.ST_NOEXEC and told.f_bavail * told.f_frsize >= ROOM
+
+
+if _roomy(MEMORY):  # the workers of pytest-xdist get folders within the first process's
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
