@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from audit import config
 from audit.cluster.identity import Identity
 from audit.model import Period
@@ -11,7 +13,8 @@ from audit.nightly.run import run
 from audit.store import database
 from tests import stores
 from tests.logs import line, write
-from tests.nightly.test_run import DAY, NOW, month, site
+from tests.nightly.nights import after_a_night
+from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
 
 
 def changes(folder: Path) -> list[tuple[object, ...]]:
@@ -35,11 +38,9 @@ def page(folder: Path) -> str:
 
 
 def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
-    tmp_path: Path,
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    settings = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0))
-    run(settings, tmp_path, NOW)
+    settings = after_a_night(tmp_path_factory, tmp_path)
     assert "What changed since" not in page(tmp_path)
     write(tmp_path / "logs" / "late.swf", month(0, jobs=3, first=40))
     run(settings, tmp_path, NOW)
@@ -54,15 +55,15 @@ def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
     settings = site(tmp_path)
     wrong = line(99, submit=5 * DAY + 9, run=33 * 365 * DAY)
     write(tmp_path / "logs" / "1.swf", month(0) + wrong + "\n")
-    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW, stages=FIGURES)
     content = settings.model_dump()
     content["metrics"]["tau_s"] = 5000
-    run(config.Config.model_validate(content), tmp_path, NOW)
+    run(config.Config.model_validate(content), tmp_path, NOW, stages=FIGURES)
     assert reasons(tmp_path) == {"settings changed"}
 
-    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW, stages=FIGURES)
     assert quarantine.accept(settings, tmp_path, "c", None) == 1
-    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW, stages=FIGURES)
     mended = "records were set aside or taken in later, of 1.swf (40 of this period)"
     assert mended in reasons(tmp_path)
 

@@ -25,6 +25,8 @@ VIEWS = (
     *("job_fairness", "user_fairness", "account_fairness", "summary", "coverage"),
     *("fairshare_history", "refused_records"),
 )
+FIGURES = ("ingest", "compute", "publish")
+"""Stages of a night whose report nobody looks at: it takes a third of the night."""
 
 
 def site(folder: Path, **changes: object) -> config.Config:
@@ -113,12 +115,12 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")
     settings = two_months(tmp_path)
-    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW, stages=FIGURES)
     pools = ({"name": "p", "capacity": {"cpus": 16}},)
-    changed = run(site(tmp_path, pools=pools), tmp_path, NOW)
+    changed = run(site(tmp_path, pools=pools), tmp_path, NOW, stages=FIGURES)
     assert changed.read == []
     assert changed.computed == ["c 2026-01", "c 2026-02"]
-    weekly = run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW)
+    weekly = run(site(tmp_path, pools=pools, period="week"), tmp_path, NOW, stages=FIGURES)
     assert all("-W" in name for name in weekly.computed)
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     left = database.fetch(con, "SELECT DISTINCT period FROM summary ORDER BY period")
@@ -130,9 +132,9 @@ def test_only_one_period(tmp_path: Path) -> None:
     settings = site(tmp_path)
     for number in (0, 1):
         write(tmp_path / "logs" / f"{number}.swf", month(number))
-    assert run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
-    assert run(settings, tmp_path, NOW).computed == ["c 2026-01"]
-    (failure,) = run(settings, tmp_path, NOW, "2027-01").failures
+    assert run(settings, tmp_path, NOW, "2026-02", stages=FIGURES).computed == ["c 2026-02"]
+    assert run(settings, tmp_path, NOW, stages=FIGURES).computed == ["c 2026-01"]
+    (failure,) = run(settings, tmp_path, NOW, "2027-01", stages=FIGURES).failures
     assert isinstance(failure, UsageError)
     assert "cluster 'c' has 2026-01 to 2026-02" in str(failure)
 
@@ -201,9 +203,9 @@ def test_killed_for_real(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from audit.cluster import results\nfrom audit.nightly.run import run\n"
-        "from tests.nightly.test_run import site, NOW\n"
+        "from tests.nightly.test_run import FIGURES, NOW, site\n"
         "results.Identity.note = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW)\n"
+        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW, stages=FIGURES)\n"
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
@@ -212,7 +214,7 @@ def test_killed_for_real(tmp_path: Path) -> None:
     )
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "fairaudit.duckdb").exists()
-    assert run(settings, tmp_path, NOW).computed == ["c 2026-01"]
+    assert run(settings, tmp_path, NOW, stages=FIGURES).computed == ["c 2026-01"]
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
@@ -240,7 +242,7 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     assert "3.swf" not in page
 
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9) + "1 2 3\n" * 5)
-    refused = run(settings, tmp_path, NOW)
+    refused = run(settings, tmp_path, NOW, stages=FIGURES)
     assert sorted(failure.exit_code for failure in refused.failures) == [2, 3]
     asked = "SELECT file, code FROM set_aside_logs ORDER BY file"
     told = database.open_snapshot(tmp_path / "fairaudit.duckdb")
@@ -254,7 +256,7 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "logs" / "2.swf").unlink()
     write(tmp_path / "logs" / "3.swf", month(2, jobs=9))
     write(tmp_path / "logs" / "4.swf", month(1, jobs=9))
-    mended = run(settings, tmp_path, NOW)
+    mended = run(settings, tmp_path, NOW, stages=FIGURES)
     assert mended.failures == []
     # nothing is missing from January any more
     assert mended.computed == ["c 2026-01", "c 2026-02", "c 2026-03"]
@@ -266,7 +268,7 @@ def test_a_mostly_refused_source_does_not_keep_the_others_out(tmp_path: Path) ->
     settings = site(tmp_path, sources=({"files": "logs/*.swf"}, {"files": "more/*.swf"}))
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9) + "1 2 3\n" * 5)
     write(tmp_path / "more" / "1.swf", month(1, jobs=9))
-    done = run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW, stages=FIGURES)
     assert [failure.exit_code for failure in done.failures] == [3]
     assert done.computed == ["c 2026-02"]
 
@@ -303,7 +305,7 @@ def test_a_wrong_clock_makes_no_days_and_is_told(tmp_path: Path) -> None:
         MaxProcs=8,
     )
     write(tmp_path / "logs" / "1.swf", text)
-    done = run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW, stages=FIGURES)
     assert done.computed == ["c 2026-01-06", "c 2026-01-07"]
     assert "doubtful" in str(content(tmp_path)["refused_records"])
 
@@ -322,10 +324,10 @@ def command(*words: str) -> dict[str, object]:
 
 def test_a_command_is_a_source_and_no_shell_reads_it(tmp_path: Path) -> None:
     hidden = write(tmp_path / "a b;$(c).txt", month(0))
-    done = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    done = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW, stages=FIGURES)
     assert done.read == ["c-0.log: 40 records, 0 refused"]
     assert done.computed == ["c 2026-01"]
-    again = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW)
+    again = run(site(tmp_path, **command("cat", str(hidden))), tmp_path, NOW, stages=FIGURES)
     assert again.read == []
     assert again.computed == []
     assert not list((tmp_path / "fairaudit-state").glob("*.log"))
@@ -363,7 +365,7 @@ def test_thresholds_find_what_exceeds_them(tmp_path: Path) -> None:
         {"metric": "re_unfairness", "above": -1.0, "dimension": "account"},
     )
     settings = config.Config.model_validate({**base.model_dump(), "thresholds": limits})
-    found = run(settings, tmp_path, NOW).exceeded
+    found = run(settings, tmp_path, NOW, stages=FIGURES).exceeded
     assert found[0] == "c 2026-01, pool all: attempts is 40 attempts, above 39"
     assert [text.split(" is ")[0] for text in found[1:]] == [
         "c 2026-01, pool all: re_unfairness of account 1",
@@ -386,7 +388,7 @@ def test_pools_and_their_steps(tmp_path: Path) -> None:
     )
     settings = site(tmp_path, pools=pools, zone="UTC")
     write(tmp_path / "logs" / "1.swf", text)
-    done = run(settings, tmp_path, NOW)
+    done = run(settings, tmp_path, NOW, stages=FIGURES)
     assert any("have these partitions" in said or "has these" in said for said in done.warnings)
     con = database.open_snapshot(tmp_path / "fairaudit.duckdb")
     found = dict(

@@ -13,7 +13,8 @@ from audit.nightly.stages import Night
 from audit.store import database, queries
 from tests.cli.command import HEAVY, loaded
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.nights import after_a_night
+from tests.nightly.test_run import FIGURES, NOW, month, site
 from tests.shared import once
 
 ASSOCIATIONS = """Cluster|Account|User|Partition|Share|ParentName|GrpTRESMins
@@ -116,7 +117,7 @@ def _night_with_shares(folder: Path) -> None:
     write(folder / "assoc.txt", ASSOCIATIONS.format(user="bob"))
     settings = _with_shares(folder)
     write(folder / "logs" / "1.swf", month(0))
-    assert run(settings, folder, NOW).computed == ["c 2026-01"]
+    assert run(settings, folder, NOW, stages=FIGURES).computed == ["c 2026-01"]
 
 
 @pytest.mark.parametrize(
@@ -135,23 +136,22 @@ def test_whatever_changes_is_looked_at(
     night = once(tmp_path_factory, "night-with-shares", _night_with_shares)
     shutil.copytree(night, tmp_path, dirs_exist_ok=True)
     settings = _with_shares(tmp_path)
-    run(settings, tmp_path, NOW)
+    run(settings, tmp_path, NOW, stages=FIGURES)
     busy()
     change(tmp_path)
-    again = run(settings, tmp_path, NOW)
+    again = run(settings, tmp_path, NOW, stages=FIGURES)
     assert busy() == ["attempts"]
     assert bool(again.computed) == (change not in (_history_gone, _no_shares))
     assert bool(again.failures) == (change is _no_shares)
 
 
-def test_a_changed_setting_is_looked_at(tmp_path: Path, busy: Callable[[], list[str]]) -> None:
-    write(tmp_path / "logs.swf", "")
-    first = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0))
-    run(first, tmp_path, NOW)
+def test_a_changed_setting_is_looked_at(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, busy: Callable[[], list[str]]
+) -> None:
+    first = after_a_night(tmp_path_factory, tmp_path)
     busy()
     changed = first.model_copy(update={"metrics": config.Metrics(tau_s=60)})
-    assert run(changed, tmp_path, NOW).computed == ["c 2026-01"]
+    assert run(changed, tmp_path, NOW, stages=FIGURES).computed == ["c 2026-01"]
     assert busy() == ["attempts"]
 
 

@@ -15,6 +15,7 @@ from audit.nightly import status
 from audit.nightly.run import run
 from audit.nightly.stages import StoppedError
 from tests.logs import write
+from tests.nightly.nights import after_a_night
 from tests.nightly.test_run import DAY, month, site
 from tests.nightly.test_timetable import epoch
 from tests.places import ROOT
@@ -27,11 +28,11 @@ def problem(settings: config.Config, folder: Path, now: int) -> str | None:
     return standing.problem
 
 
-def test_overdue_failed_and_in_order(tmp_path: Path) -> None:
-    settings = site(tmp_path)
-    assert problem(settings, tmp_path, NIGHT) == "has never run"
-    log = write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NIGHT)
+def test_overdue_failed_and_in_order(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert problem(site(tmp_path), tmp_path, NIGHT) == "has never run"
+    settings = after_a_night(tmp_path_factory, tmp_path, 9, NIGHT)
     assert problem(settings, tmp_path, NIGHT + DAY + 7200) is None
     late = problem(settings, tmp_path, NIGHT + DAY + 7201)
     assert late == "overdue: a run was due on 2026-03-11 04:30 CET"
@@ -39,7 +40,7 @@ def test_overdue_failed_and_in_order(tmp_path: Path) -> None:
     run(settings, tmp_path, NIGHT + 2 * DAY, stages=("ingest",))
     assert problem(settings, tmp_path, NIGHT + 2 * DAY) == late
 
-    log.write_text("no log at all\n")
+    (tmp_path / "logs" / "1.swf").write_text("no log at all\n")
     run(settings, tmp_path, NIGHT + 2 * DAY)
     assert re.match(r"the last run failed: .*1\.swf", str(problem(settings, tmp_path, NIGHT)))
     text = "\n".join(status.lines(status.look(settings, tmp_path, NIGHT + 2 * DAY), 3))
@@ -56,10 +57,10 @@ def test_a_planned_first_run_is_not_overdue_before_its_time(tmp_path: Path) -> N
     assert status.due(settings, cluster, [], {}) is None
 
 
-def test_a_run_that_was_stopped_is_due_at_once(tmp_path: Path) -> None:
-    settings = site(tmp_path)
-    write(tmp_path / "logs" / "1.swf", month(0, jobs=9))
-    run(settings, tmp_path, NIGHT)
+def test_a_run_that_was_stopped_is_due_at_once(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = after_a_night(tmp_path_factory, tmp_path, 9, NIGHT)
     with pytest.raises(StoppedError):
         run(settings, tmp_path, NIGHT + DAY, stopping=lambda: True)
     (standing,) = status.look(settings, tmp_path, NIGHT + DAY + 60).clusters

@@ -119,7 +119,8 @@ def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
     layout, begin = _layout(header), 0
     parts: list[Parsed] = []
     for line, stated in view.header_rows():
-        parts.append(view.section(begin, line, layout))
+        if line > begin:
+            parts.append(view.section(begin, line, layout))
         if stated.names != layout.names:
             layout = stated if stated.problem() is None else layout
         begin = line + 1

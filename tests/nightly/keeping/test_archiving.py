@@ -1,6 +1,7 @@
 """Old months in files: the figures are those of a site that keeps all in its database."""
 
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -15,11 +16,13 @@ from audit.model import Period
 from audit.nightly import due
 from audit.nightly.keeping import archiving, backup
 from audit.nightly.run import run
-from audit.nightly.stages import Work
+from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
 from audit.pipeline.published import open_published
 from audit.store import archive, database
 from tests.nightly.months import CAPACITY, write_months
+from tests.nightly.test_run import FIGURES
+from tests.shared import once
 
 NOW = 2_000_000_000
 VIEWS = (
@@ -46,12 +49,14 @@ def site(folder: Path, months: int = 1, **pool: object) -> config.Config:
     return config.Config.model_validate(content)
 
 
-def night(folder: Path, logs: list[Path], **changes: object) -> list[str]:
+def night(
+    folder: Path, logs: list[Path], stages: Sequence[str] = FIGURES, **changes: object
+) -> list[str]:
     """Brings logs and does what the night does; gives what was computed."""
     settings = site(folder, **changes)  # type: ignore[arg-type]
     for log in logs:
         shutil.copy(log, folder / "logs")
-    done = run(settings, folder, NOW)
+    done = run(settings, folder, NOW, stages=stages)
     assert done.failures == []
     return done.computed
 
@@ -73,26 +78,30 @@ def archived(folder: Path) -> list[archive.Month]:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return write_months(tmp_path_factory.mktemp("logs"))
+    return sorted(once(tmp_path_factory, "logs-of-months", write_months).iterdir())
 
 
 @pytest.fixture(scope="module")
 def kept(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
     """The figures of a site that archives nothing."""
-    folder = tmp_path_factory.mktemp("kept")
-    assert len(night(folder, logs, months=0)) == 4
-    assert archived(folder) == []
-    return content(folder)
+
+    def make(folder: Path) -> None:
+        assert len(night(folder, logs, months=0)) == 4
+        assert archived(folder) == []
+
+    return content(once(tmp_path_factory, "nothing-archived", make))
 
 
 @pytest.fixture(scope="module")
 def by_nights(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site that takes a log each night and archives what is a month old."""
-    folder = tmp_path_factory.mktemp("nights")
-    months = [f"c 2026-0{number}" for number in range(1, 5)]
-    for number, log in enumerate(logs):
-        assert night(folder, [log]) == months[max(number - 1, 0) : number + 1]
-    return folder
+
+    def make(folder: Path) -> None:
+        months = [f"c 2026-0{number}" for number in range(1, 5)]
+        for number, log in enumerate(logs):
+            assert night(folder, [log], STAGES) == months[max(number - 1, 0) : number + 1]
+
+    return once(tmp_path_factory, "archived-by-nights", make)
 
 
 @pytest.fixture
@@ -137,9 +146,9 @@ def test_nothing_is_archived_before_it_is_computed(
     settings = site(tmp_path)
     for log in logs:
         shutil.copy(log, tmp_path / "logs")
-    assert run(settings, tmp_path, NOW, "2026-02").computed == ["c 2026-02"]
+    assert run(settings, tmp_path, NOW, "2026-02", stages=FIGURES).computed == ["c 2026-02"]
     assert archived(tmp_path) == []
-    assert run(settings, tmp_path, NOW, "2026-02").computed == []
+    assert run(settings, tmp_path, NOW, "2026-02", stages=FIGURES).computed == []
     assert archived(tmp_path) == []
     moved: list[tuple[str, int]] = []
     put_away = archiving.put_away

@@ -17,7 +17,7 @@ from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database, migrations
 from tests.logs import write
-from tests.nightly.test_run import NOW, content, month, site
+from tests.nightly.test_run import FIGURES, NOW, content, month, site
 from tests.shared import once
 
 STATE = "fairaudit-state"
@@ -76,14 +76,14 @@ def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
 def test_a_store_is_replaced_only_by_force(place: Path) -> None:
     settings = site(place)
     write(place / "logs" / "2.swf", month(1, jobs=9))
-    run(settings, place, NOW)
+    run(settings, place, NOW, stages=FIGURES)
     later = (place / STATE / "store.duckdb").read_bytes()
     with pytest.raises(UsageError, match="is there already; --force"):
         backup.restore(settings, place, place / "b.tar", force=False)
     assert (place / STATE / "store.duckdb").read_bytes() == later
     (place / STATE / "store.duckdb.wal").write_bytes(b"of the old one")
     backup.restore(settings, place, place / "b.tar", force=True)
-    again = run(settings, place, NOW)
+    again = run(settings, place, NOW, stages=FIGURES)
     assert again.read == ["2.swf: 9 records, 0 refused"]
     assert again.failures == []
 
