@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,9 +194,9 @@ def _is_published(con: Connection, target: Path) -> bool:
     """Whether a reader finds at ``target`` what the store holds."""
     if not target.exists():
         return False
-    with closing(database.open_snapshot(target)) as reader:
+    with database.looking_into(con, target):
         try:
-            published, held = (queries.rows(each, "published_state") for each in (reader, con))
+            published = queries.rows(con, "published_state")
         except AuditError:
             return False  # of an older version
-    return published == held
+    return published == queries.rows(con, "published_state")

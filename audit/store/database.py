@@ -87,6 +87,21 @@ def attach(con: Connection, path: Path, name: str, *, read_only: bool = False) -
         raise _opening_error(path, error) from error
 
 
+@contextmanager
+def looking_into(con: Connection, path: Path) -> Iterator[None]:
+    """While the block runs, statements of a store read the database at ``path`` in its place.
+
+    Takes an eighth of what a connection of its own takes. Errors as ``open_store``.
+    """
+    attach(con, path, "other", read_only=True)
+    try:
+        execute(con, "USE other")
+        yield
+    finally:
+        execute(con, "USE store")
+        execute(con, "DETACH other")
+
+
 def open_snapshot(
     path: Path, *, memory_limit: str = "2GB", timeout_s: int | None = None
 ) -> Connection:

@@ -16,7 +16,6 @@ from audit.store.database import (
     Connection,
     execute,
     open_store,
-    quote_text,
     rows,
     statements,
     transaction,
@@ -64,10 +63,9 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
         yield con
 
 
-_COMMENT: Final = (
-    "SELECT comment FROM duckdb_tables() WHERE database_name = 'store' "
-    "AND table_name = 'migrations'"
-)
+_VIEWS: Final = 0
+"""The row of ``migrations`` that tells of which scripts the views were made. A comment would do,
+but to look for one DuckDB takes longer than for all else that opening a store needs."""
 
 
 def _files(folder: str) -> list[Path]:
@@ -84,13 +82,14 @@ def migrate(con: Connection) -> None:
 
     Each script runs in one transaction together with the record that it ran. Views hold no data:
     they are made anew, with their comments, whenever a script of theirs or of a table is another
-    than when they were made, which a comment on the table ``migrations`` tells.
+    than when they were made.
 
     Raises:
         StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
     """
     execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
-    done = {number for (number,) in rows(con, "SELECT number FROM migrations")}
+    done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
+    views = done.pop(_VIEWS, None)
     known: set[int] = set()
     for file in _files("sql/schema"):
         number = int(file.stem.split("_")[0])
@@ -99,28 +98,28 @@ def migrate(con: Connection) -> None:
             with transaction(con):
                 _run_script(con, file.name, file.read_text(encoding="utf-8"))
                 execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
-    if unknown := sorted(done - known):
+    if unknown := sorted(done.keys() - known):
         raise StoreError(
             f"this database has migration {unknown[-1]}, which this fairaudit does not know: "
             "it was made by a newer version; upgrade fairaudit"
         )
-    _renew_views(con)
+    _renew_views(con, views)
 
 
-def _renew_views(con: Connection) -> None:
+def _renew_views(con: Connection, made_of: str | None) -> None:
     """Makes the views anew, unless they are as these scripts make them."""
     views = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/views")]
     rest = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/schema")]
     digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
-    comment = f"scripts that made the tables; those that made the views: {digest}"
-    if rows(con, _COMMENT) == [(comment,)]:
+    scripts = f"views made of scripts {digest}"
+    if made_of == scripts:
         return
     with transaction(con):
         if any(name == archive.SCHEMA for name, _ in rest):
             archive.renew_views(con)
         for name, script in views:
             _run_script(con, name, script)
-        execute(con, f"COMMENT ON TABLE migrations IS {quote_text(comment)}")
+        execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, scripts])
 
 
 def _run_script(con: Connection, name: str, script: str) -> None:

@@ -139,3 +139,26 @@ with tempfile.TemporaryDirectory() as folder:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
+
+
+def test_a_store_looks_into_another_database_and_is_itself_again(tmp_path: Path) -> None:
+    other = tmp_path / "other.duckdb"
+    for path, number in ((tmp_path / "own.duckdb", 1), (other, 2)):
+        con = database.open_store(path)
+        database.execute(con, f"CREATE TABLE t AS SELECT {number} AS x")
+        con.close()
+    (tmp_path / "none.duckdb").write_bytes(b"no database" * 999)
+    con = database.open_store(tmp_path / "own.duckdb")
+    with database.looking_into(con, other):
+        assert database.rows(con, "SELECT x FROM t") == [(2,)]
+        with pytest.raises(StoreError, match="read-only"):
+            database.execute(con, "DROP TABLE t")
+    with pytest.raises(ZeroDivisionError), database.looking_into(con, other):
+        raise ZeroDivisionError
+    with (
+        pytest.raises(StoreError, match="not a DuckDB database"),
+        database.looking_into(con, tmp_path / "none.duckdb"),
+    ):
+        pass
+    assert database.rows(con, "SELECT x FROM t") == [(1,)]
+    con.close()
