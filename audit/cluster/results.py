@@ -17,14 +17,14 @@ from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
 from audit.model import Period
-from audit.store import database, histories, queries
+from audit.store import courses, database, histories, queries
 from audit.store.appending import Appending
 from audit.store.database import Connection
 from audit.store.histories import Histories
 
 BY_PERIOD: Final = (
     *("entity_result", "summary_result", "fidelity_result"),
-    *("penalty_result", "charge_result"),
+    *("penalty_result", "charge_result", "course_result"),
     *("advice_result", "advice_part"),
     *("run_note", "run_input", "run"),
 )
@@ -70,6 +70,7 @@ def replace(
         database.insert(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
+        courses.keep(con, cluster, [identity.period for identity in computed])
         for identity in computed:
             identity.note(con, "compute", now)
         if after:

@@ -31,14 +31,15 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
     """
     con, config, night = work.con, work.config, work.night
     what = f"reports of {cluster.name}"
-    names = owners.names(con, cluster.name)
     asked = [
         who
         for recipient in config.recipients
         if recipient.gets(cluster.name, cluster.period)
         for who in itertools.starmap(Who, recipient.owners)
-        if who in names
     ]
+    if asked and due:  # all attempts are looked through
+        names = owners.names(con, cluster.name)
+        asked = [who for who in asked if who in names]
     for number, (name, start, end, run_id) in enumerate(due):
         work.progress(what, number, len(due))
         folder = places.of_report(config, work.folder, cluster.name, name)

@@ -6,7 +6,8 @@ other periods, change nothing in it.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -51,7 +52,8 @@ from audit.report.reading.pictured import pictured
 from audit.report.reading.settings import settings_of
 from audit.report.reading.trending import trends
 from audit.report.text.definitions import definitions
-from audit.store import queries
+from audit.report.trend import Trend
+from audit.store import archive, queries
 from audit.store.database import Connection
 
 
@@ -85,27 +87,29 @@ def build(
     inputs = tuple(
         Input(*row) for row in queries.run(con, "report_inputs", **of_inputs).iter_rows()
     )
-    made = _pools(con, cluster, period, schedule, options, settings)
-    pools = _shown(con, cluster, period, schedule, zone_name, settings.resamples, made)
+    trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usages(con, cluster, period, zone_name, options.rows, settings)
     charges = charged.charges(con, cluster, period)
+    with _of_period(con, cluster, period):
+        span = _span(con, cluster, period, schedule, zone_name)
+        made = _pools(con, cluster, period, schedule, options, settings)
+        pools = _shown(con, cluster, period, schedule, zone_name, trend, made)
+        occupied = charged.occupied(con, cluster, schedule, period, zone_name, charges, decayed)
     return Contents(
         cluster=cluster,
-        span=_span(con, cluster, period, schedule, zone_name),
+        span=span,
         pools=pools,
         usages=decayed,
         coverage=_coverage(con, cluster, period, zone_name, options.gaps, inputs),
         notes=notes,
         warnings=warnings,
         inputs=inputs,
-        superseded=int(queries.run(con, "report_superseded", **of_inputs).item()),
-        refusals=_refusals(
-            queries.run(con, "report_refusals", **of_inputs, examples=options.examples)
-        ),
+        superseded=_superseded(con, **of_inputs),
+        refusals=_refusals(con, of_inputs, options.examples),
         definitions=definitions(settings.metrics),
         provenance=_provenance(con, cluster, period),
         options=options,
-        occupied=charged.occupied(con, cluster, schedule, period, zone_name, charges, decayed),
+        occupied=occupied,
         choice=charged.choice(con, cluster, period, options.rows),
         charges=charges,
         settings=settings,
@@ -115,11 +119,30 @@ def build(
     )
 
 
+def _of_period(con: Connection, cluster: str, period: Period) -> AbstractContextManager[None]:
+    """In which only the attempts of a period are looked for."""
+    if period.whole_log:
+        return nullcontext()
+    return archive.within(con, cluster, period.from_time, period.to_time)
+
+
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
     """Which logs a period rests on, as queries about logs are asked for them."""
-    within = {"from_time": period.from_time, "to_time": period.to_time}
-    ids = queries.run(con, "input_ids", cluster=cluster, **within)["input_id"].to_list()
+    known = queries.rows(con, "report_input_ids", cluster=cluster, period=period.name)
+    if not known and not period.whole_log:
+        within = {"from_time": period.from_time, "to_time": period.to_time}
+        known = queries.rows(con, "input_ids", cluster=cluster, **within)
+    ids = [row[0] for row in known]
     return {"cluster": cluster, "whole": period.whole_log, "inputs": ids}
+
+
+def _superseded(con: Connection, *, cluster: str, whole: bool, inputs: list[str]) -> int:
+    """How many records of the logs of a period give way to others."""
+    with nullcontext() if whole else archive.of_inputs(con, cluster, inputs):
+        ((number,),) = queries.rows(
+            con, "report_superseded", cluster=cluster, whole=whole, inputs=inputs
+        )
+    return int(number)
 
 
 def _span(con: Connection, cluster: str, period: Period, schedule: str, zone_name: str) -> Span:
@@ -211,11 +234,10 @@ def _shown(
     period: Period,
     schedule: str,
     zone_name: str,
-    resamples: int,
+    trend: Mapping[str, Trend],
     pools: Iterable[PoolPart],
 ) -> tuple[PoolPart, ...]:
     """The pools, with what went over time, what pictures show, and what other tools count."""
-    trend = trends(con, cluster, period, schedule, zone_name, resamples)
     pictures = pictured(con, cluster, schedule, period, zone_name)
     counted = elsewhere(con, cluster, schedule, period)
     return tuple(
@@ -369,12 +391,13 @@ _PLAIN: Final = 10
 """So many columns of ``report_entities`` stand before those of fair start times."""
 
 
-def _refusals(lines: pl.DataFrame) -> tuple[Refusal, ...]:
+def _refusals(con: Connection, of_inputs: dict[str, Any], examples: int) -> tuple[Refusal, ...]:
+    lines = queries.run(con, "report_refusals", **of_inputs, examples=examples)
     by_reason: dict[str, tuple[int, list[RefusedLine]]] = {}
     for reason, number, file, line, text in lines.iter_rows():
         by_reason.setdefault(reason, (number, []))[1].append(RefusedLine(file, line, text))
     return tuple(
-        Refusal(reason, number, tuple(examples)) for reason, (number, examples) in by_reason.items()
+        Refusal(reason, number, tuple(quoted)) for reason, (number, quoted) in by_reason.items()
     )
 
 

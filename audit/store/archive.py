@@ -93,18 +93,74 @@ def renew_views(con: Connection) -> None:
     Raises:
         StoreError: a file is missing.
     """
-    of = months(con)
+    _make_views(con, "VIEW", months(con))
+
+
+def _make_views(con: Connection, kind: str, of: Sequence[Month]) -> None:
     for position, (view, (table, _)) in enumerate(VIEWS.items()):
         files = ", ".join(quote_text(month.files[position]) for month in of)
         parts = f"SELECT * FROM {table}"  # noqa: S608
         if files:
             parts += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}])"  # noqa: S608
         try:
-            execute(con, f"CREATE OR REPLACE VIEW {view} AS {parts}")
+            execute(con, f"CREATE OR REPLACE {kind} {view} AS {parts}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
             ) from error
+
+
+@contextmanager
+def within(con: Connection, cluster: str, from_time: int, to_time: int) -> Iterator[None]:
+    """For as long as it lasts, this connection's views look into the files of a span alone.
+
+    They then hold all attempts of the cluster that arrived before the span ended and had not ended
+    when it began; of others they hold some. A file that is named is opened by every query, so that
+    without this all that is asked of one month costs more with every month that is archived.
+
+    Args:
+        con: a store or a published snapshot.
+        cluster: whose attempts.
+        from_time: of the span, epoch s.
+        to_time: the same.
+    """
+    held = [
+        month
+        for month in months(con, cluster)
+        if month.to_time > from_time
+        and (month.first_arrival is None or min(month.from_time, month.first_arrival) < to_time)
+    ]
+    with _looking_into(con, held):
+        yield
+
+
+@contextmanager
+def of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> Iterator[None]:
+    """As ``within``, but the views then hold all records of a cluster that some inputs brought."""
+    found = rows(
+        con,
+        "SELECT DISTINCT to_time FROM archived_input "
+        "WHERE cluster = $cluster AND list_contains($inputs::VARCHAR[], input_id)",
+        {"cluster": cluster, "inputs": list(inputs)},
+    )
+    ends = {to_time for (to_time,) in found}
+    with _looking_into(con, [month for month in months(con, cluster) if month.to_time in ends]):
+        yield
+
+
+@contextmanager
+def _looking_into(con: Connection, held: Sequence[Month]) -> Iterator[None]:
+    """The views of this connection look into the files of these months alone."""
+    ((every,),) = rows(con, "SELECT count(*) FROM archived")
+    if len(held) == every:
+        yield
+        return
+    try:
+        _make_views(con, "TEMP VIEW", held)  # found before those of the database
+        yield
+    finally:
+        for view in VIEWS:
+            execute(con, f"DROP VIEW IF EXISTS temp.{view}")
 
 
 def move(

@@ -17,6 +17,7 @@ held AS (
     FROM all_results, instants
     WHERE cluster = $cluster AND schedule = $schedule AND start_time IS NOT NULL
         AND start_time < $edges[-1] AND coalesce(end_time, now) > $edges[1]
+        AND (end_time IS NULL OR end_time > $edges[1])
 ),
 spans AS (
     SELECT unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last

@@ -2,9 +2,12 @@
 -- to a period: how many there are of either kind, and those that are furthest beyond their peers.
 -- parameters: cluster VARCHAR, period VARCHAR, most BIGINT
 WITH held AS (
-    SELECT stuck.*, left_time IS NULL AS waiting
-    FROM stuck
-    WHERE cluster = $cluster AND run_id IN (
+    SELECT
+        stuck.*, "user", size, reason, end_time IS NULL AS waiting,
+        wait_room_s / nullif(waited_s, 0) AS room_share
+    FROM stuck_result AS stuck
+    JOIN all_results AS job USING (cluster, pool, job_id, attempt)
+    WHERE cluster = $cluster AND schedule = 'observed' AND run_id IN (
         SELECT run_id FROM run WHERE cluster = $cluster AND period = $period AND stage = 'compute'
     )
 )

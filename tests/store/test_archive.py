@@ -150,3 +150,24 @@ def test_names_are_no_statements(con: Connection, tmp_path: Path) -> None:
     found = fetch(con, "SELECT job_id FROM all_records WHERE cluster = $name", {"name": HOSTILE})
     assert found["job_id"].to_list() == [HOSTILE]
     assert jobs(con, "records")
+
+
+def test_who_asks_of_a_span_opens_its_files_alone(con: Connection, tmp_path: Path) -> None:
+    fill(con, record("waited", 95, submit_time=15, start_time=90, input_id="late"))
+    months = move(con, tmp_path, 10, 50, 80, 100)
+    for month in months[:2]:
+        for file in month.files:
+            (tmp_path / file).unlink()
+    left = [("again", 1), ("again", 2), ("old", 1), ("open", 1), ("open", 2), ("young", 1)]
+    with archive.within(con, "c", 80, 100):
+        assert jobs(con, "all_results") == sorted([*left, ("waited", 1)])
+    with archive.within(con, "other", 0, 100), archive.within(con, "c", 200, 300):
+        assert jobs(con, "all_records") == left
+    with archive.of_inputs(con, "c", ["late"]):
+        assert jobs(con, "all_records") == sorted([*left, ("waited", 1)])
+    for kind in ("records", "results"):
+        with pytest.raises(StoreError, match=kind):
+            jobs(con, f"all_{kind}")
+    with pytest.raises(StoreError), archive.within(con, "c", 14, 16):
+        jobs(con, "all_results")
+    assert rows(con, "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal") == []

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.course import Course, Measured, course
-from audit.model import COUNTED, Period
+from audit.model import Period
 from audit.periods import covering, kind_of, zone
 from audit.report.contents import SMALL_SAMPLE
 from audit.report.trend import Change, Estimate, Trend, TrendPoint
-from audit.store import queries
+from audit.store import courses, queries
 from audit.store.database import Connection
 
 POINTS = 24
@@ -53,7 +53,7 @@ def trends(
         resamples: of the bootstrap.
     """
     over = stretches(con, cluster, period, zone_name)
-    sums = _sums(con, cluster, schedule, over.points)
+    sums = courses.sums(con, cluster, schedule, over.points)
     halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else None
 
     def of(pool: str, frame: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -163,24 +163,12 @@ def _settings_differ(con: Connection, cluster: str, periods: list[Period]) -> bo
     return len(known) > 1
 
 
-def _sums(con: Connection, cluster: str, schedule: str, over: list[Period]) -> pl.DataFrame:
-    return queries.run(
-        con,
-        "report_course",
-        cluster=cluster,
-        schedule=schedule,
-        from_times=[stretch.from_time for stretch in over],
-        to_times=[stretch.to_time for stretch in over],
-        counted=list(COUNTED),
-    )
-
-
 def _of_halves(
     con: Connection, cluster: str, schedule: str, over: Stretches, sums: pl.DataFrame
 ) -> pl.DataFrame:
     """The sums of ``over.halves``; those of points, where these are the last two."""
     if over.halves != over.points[-2:]:
-        return _sums(con, cluster, schedule, over.halves)
+        return courses.sums(con, cluster, schedule, over.halves)
     before = len(over.points) - 2
     return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
 

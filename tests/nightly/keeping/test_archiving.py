@@ -19,12 +19,15 @@ from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
 from audit.pipeline.published import open_published
+from audit.report.build import build
+from audit.report.contents import Contents
 from audit.store import archive, database
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
 from tests.shared import once
 
 NOW = 2_000_000_000
+MONTHS = ["2026-01", "2026-02", "2026-03", "2026-04"]
 VIEWS = (
     *("job_fairness", "user_fairness", "account_fairness", "summary", "coverage"),
     *("fairshare_history", "fidelity", "stuck"),
@@ -97,7 +100,7 @@ def by_nights(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
     """A site that takes a log each night and archives what is a month old."""
 
     def make(folder: Path) -> None:
-        months = [f"c 2026-0{number}" for number in range(1, 5)]
+        months = [f"c {name}" for name in MONTHS]
         for number, log in enumerate(logs):
             assert night(folder, [log], STAGES) == months[max(number - 1, 0) : number + 1]
 
@@ -125,6 +128,24 @@ def test_nights_that_archive_have_the_figures_of_one_that_does_not(
         "fairaudit-archive/c/2026-02-r",
     ]
     assert_same(content(by_nights), kept)
+
+
+def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
+    def made() -> Contents:
+        with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
+            ((first, last),) = database.rows(
+                con,
+                "SELECT from_time, to_time FROM run WHERE period = '2026-04' AND stage = 'compute'",
+            )
+            return build(con, "c", Period("2026-04", first, last))
+
+    whole = made()
+    assert whole.pools[0].trend is not None
+    assert [point.label for point in whole.pools[0].trend.points] == MONTHS
+    for month in archived(nights):
+        for file in month.files:
+            (nights / file).unlink()
+    assert made() == whole
 
 
 def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(

@@ -1,0 +1,20 @@
+-- What each user adds to the main figures of periods, as it was summed up when these were computed.
+-- "stretch" counts the stretches of time from 0; of those that are no such periods nothing is given.
+-- parameters: cluster VARCHAR, schedule VARCHAR, periods VARCHAR[], from_times BIGINT[], to_times BIGINT[]
+WITH stretches AS (
+    SELECT
+        unnest(range(len($periods::VARCHAR[]))) AS stretch,
+        unnest($periods::VARCHAR[]) AS period,
+        unnest($from_times::BIGINT[]) AS from_time,
+        unnest($to_times::BIGINT[]) AS to_time
+),
+computed AS (
+    SELECT stretch, period
+    FROM stretches JOIN run USING (period, from_time, to_time)
+    WHERE cluster = $cluster AND stage = 'compute'
+)
+SELECT
+    pool, stretch, "user", first_arrival, attempts, wait_s, apart_s, wait_room_s, judged, overtaken_s
+FROM course_result JOIN computed USING (period)
+WHERE cluster = $cluster AND schedule = $schedule
+ORDER BY pool, stretch, "user" NULLS FIRST
