@@ -171,3 +171,9 @@ def test_real_lines(real_logs: Path) -> None:
         ("22947", 1310761621, 1311095414, 36_000, 1, 0, None),
         ("4437956", 1652111621, 1652124460, None, 16, 1, 16 << 30),
     ]
+
+
+def test_half_of_the_lines_must_look_like_jobs() -> None:
+    good, other = line().encode(), b"all.q:node1:and so on\n"
+    assert accounting.recognises(good + other)
+    assert not accounting.recognises(good + 2 * other)

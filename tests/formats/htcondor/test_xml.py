@@ -4,6 +4,7 @@ import pytest
 
 from audit.formats.htcondor import ads
 from audit.formats.htcondor.writing import write
+from audit.model import RefusalCode
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, case_frame
 from tests.formats.htcondor.histories import Remembered, case, in_blocks, parse
@@ -74,3 +75,11 @@ def ads_of(text: str) -> str | None:
     from audit.formats.htcondor.xml import _texts
 
     return _texts(ElementTree.fromstring(text))[KEYS.index("owner")]
+
+
+def test_only_the_last_ad_can_be_cut() -> None:
+    """One that another follows was not cut by the end of the log: it is no XML."""
+    opened = XML.records[0].replace(b"</c>\n", b"")
+    parsed = parse(XML.head + opened + XML.records[1] + opened, dialect=NAME)
+    assert parsed.records.height == 1
+    assert parsed.refusals["code"].to_list() == [RefusalCode.SHAPE, RefusalCode.CUT]

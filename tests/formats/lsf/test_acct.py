@@ -12,6 +12,7 @@ from audit.formats.lines import Block
 from audit.formats.lsf import acct
 from audit.formats.lsf.acct import DIALECT
 from audit.formats.lsf.writing import write
+from audit.model import RefusalCode
 from tests.formats import contract
 
 T = 1_643_910_000
@@ -262,3 +263,10 @@ def test_real_records_of_nine(real_logs: Path, name: str, cpus: int) -> None:
     row = parsed.records.row(0, named=True)
     assert (row["cpus"], row["nodes"], row["walltime_s"]) == (cpus, 8, 12 * 3_600)
     assert (row["group"], row["suspended_s"]) == ("anonproject", 0)
+
+
+def test_nothing_at_all_and_a_single_byte() -> None:
+    """A block may be empty; what is not ended is cut, however short."""
+    assert contract.accounted(DIALECT.parse(Block(b"", 0, 1), CASE.header)) == 0
+    cut = DIALECT.parse(Block(b'"', 0, 1), CASE.header)
+    assert cut.refusals["code"].to_list() == [RefusalCode.CUT]

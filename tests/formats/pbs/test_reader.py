@@ -254,3 +254,9 @@ def test_records_of_several_sites() -> None:
         (3_073_070, 48, 1, 4, 36_000, "TIMEOUT", "[project1]"),
     ]
     assert parsed.records["mem_bytes"].to_list()[-1] == 190_000_128 << 10
+
+
+def test_an_empty_line_as_on_windows_is_nothing_even_where_it_is_the_first() -> None:
+    parsed = CASE.read(b"\r\n" + CASE.sample)
+    assert parsed.refusals.is_empty()
+    assert contract.rows(parsed) == contract.rows(CASE.whole)
