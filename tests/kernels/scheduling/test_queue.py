@@ -94,3 +94,14 @@ def test_whom_a_limit_held_at_the_front_hides_nobody_behind_it() -> None:
     others = (Job(0, 100, 100, (2,), owner="dot"),) * (2 * greedy.MANY)
     log = Log((a, x, second, b, *others), (2,), most=(("ann", 1),))
     assert replay(arrays(log), Policy()).start.tolist()[:4] == [0, 0, 10, 5]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("others", [4, 5])
+def test_whoever_came_last_is_looked_at_when_room_comes(others: int) -> None:
+    # 2   x x x     All others take the whole pool, and wait for x. The last (b), alone in its block
+    # 1   a b       or not, came when nothing was free, and starts when a ends: it spares them.
+    x = Job(0, 100, 100, (1,))
+    wide = Job(0, 100, 100, (2,))
+    log = Log((Job(0, 5, 5, (1,)), x, *(wide,) * others, Job(0, 5, 5, (1,))), (2,))
+    assert replay(arrays(log), Policy()).start.tolist()[-1] == 5
