@@ -17,8 +17,7 @@ counted AS (
         used::DOUBLE / walltime_s AS part
     FROM ended
 )
-SELECT pool, tenth, count(*) AS attempts, median
-FROM counted
+SELECT pool, tenth, attempts, median
+FROM (SELECT pool, tenth, count(*) AS attempts FROM counted GROUP BY pool, tenth)
 JOIN (SELECT pool, quantile_disc(part, 0.5) AS median FROM counted GROUP BY pool) USING (pool)
-GROUP BY pool, tenth, median
 ORDER BY pool, tenth
