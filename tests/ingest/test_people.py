@@ -30,7 +30,7 @@ from audit.store import database
 from tests import stores
 from tests.ingest.test_quarantine import odd, of_2026, ordinary
 from tests.logs import write
-from tests.nightly.test_run import NOW, month, site
+from tests.nightly.test_run import FIGURES, NOW, month, site
 
 BERLIN = ZoneInfo("Europe/Berlin")
 KEY = b"k" * 32
@@ -256,11 +256,11 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
         (settings, "with another key or other columns"),
         (site(tmp_path), "as they were, and with pseudonyms"),
     ):
-        (failure,) = run(changed, tmp_path, NOW).failures
+        (failure,) = run(changed, tmp_path, NOW, stages=FIGURES).failures
         assert failure.exit_code == 2
         assert said in str(failure)
     (tmp_path / "people.key").write_bytes(KEY)
-    assert run(settings, tmp_path, NOW).read == ["2.swf: 3 records, 0 refused"]
+    assert run(settings, tmp_path, NOW, stages=FIGURES).read == ["2.swf: 3 records, 0 refused"]
 
 
 def called(named: Named, _names: Sequence[str]) -> Named:
