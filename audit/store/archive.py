@@ -174,8 +174,8 @@ def move(
 ) -> list[Month]:
     """Moves the jobs that ended for good before the last of ``edges`` from the tables to files.
 
-    A job goes whole: one of which an attempt ended later, or is open, stays. Killed on the way,
-    either the tables hold its rows or the files do.
+    A job goes whole: one of which an attempt ended later, or is open, stays. Each month goes in one
+    step, with the views: whatever stops it, views have each row once.
 
     Args:
         con: an open store that ``reach`` was called for.
@@ -198,8 +198,6 @@ def move(
                 con, (cluster, first, last), f"{after} AND {until}", base / place, place, with_group
             ):
                 moved.append(month)
-    if moved:
-        renew_views(con)
     return moved
 
 
@@ -289,6 +287,7 @@ def _move_month(
             "INSERT INTO archived VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [*month[:6], *month.files, *month.sha256],
         )
+        renew_views(con)
     return month
 
 

@@ -1,5 +1,6 @@
 """Jobs move to files and back, whole; readers see both, and nothing else of the machine."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -88,6 +89,33 @@ def test_a_job_goes_whole_or_stays(con: Connection, tmp_path: Path) -> None:
     for table, content in before.items():
         assert fetch(con, f"FROM {table} ORDER BY ALL").equals(content)
     assert rows(con, "FROM archived_input") == []
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_disk_that_fills_up_on_the_way_takes_no_row(
+    con: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    """Two months of two files each: however many are written, views have each row once."""
+    views = ("all_records", "all_results")
+    before = {view: fetch(con, f"FROM {view} ORDER BY ALL") for view in views}
+    made: list[int] = []
+
+    def full(file: int) -> None:
+        if len(made) == written:
+            raise OSError(28, "No space left on device")
+        made.append(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        move(con, tmp_path, 10, 50, 100)
+    assert len(archive.months(con)) == written // 2
+    for view, rows_before in before.items():
+        assert fetch(con, f"FROM {view} ORDER BY ALL").equals(rows_before)
+    monkeypatch.undo()
+    move(con, tmp_path, *((10, 50, 100) if written < 2 else (50, 100)))
+    assert len(archive.months(con)) == 2
+    for view, rows_before in before.items():
+        assert fetch(con, f"FROM {view} ORDER BY ALL").equals(rows_before)
 
 
 def test_nothing_to_move_makes_no_file(con: Connection, tmp_path: Path) -> None:

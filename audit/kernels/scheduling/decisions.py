@@ -38,7 +38,6 @@ from audit.kernels.scheduling.space import (
     OUT_OF_ORDER,
     RANK,
     REPLAN,
-    RUN_ROWS,
     RUNNING,
     STEP,
     TAIL,
@@ -49,6 +48,7 @@ from audit.kernels.scheduling.space import (
     Rules,
     Space,
     let_edges_pass,
+    move_down,
     release,
     reset,
     take_steps,
@@ -241,16 +241,11 @@ def take_back(
 @inner
 def take_out(space: Space, i: int, jobs: Jobs) -> None:
     """Takes what runs at place ``i`` of ``run`` from there, and gives back what it holds."""
-    run, held, state, resources = space.run, space.held, space.state, space.resources
-    add_amounts(space.free, 0, held, i, 1, resources)
-    count(jobs.limits, space.used, run[JOB, i], -1)
+    state = space.state
+    add_amounts(space.free, 0, space.held, i, 1, space.resources)
+    count(jobs.limits, space.used, space.run[JOB, i], -1)
+    move_down(space, i + 1, state[RUNNING], 1)
     state[RUNNING] -= 1
-    for row in range(RUN_ROWS):
-        for k in range(i, state[RUNNING]):
-            run[row, k] = run[row, k + 1]
-    for x in range(resources):
-        for k in range(i, state[RUNNING]):
-            held[x, k] = held[x, k + 1]
 
 
 @inner

@@ -294,19 +294,16 @@ def let_edges_pass(space: Space, jobs: Jobs) -> None:
 @inner
 def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
     """Enters an attempt among those that run, and takes its request from what is free."""
-    run, held, state, resources = space.run, space.held, space.state, space.resources
+    run, state, resources = space.run, space.state, space.resources
     add_amounts(space.free, 0, jobs.request, job, -1, resources)
     i = state[RUNNING]
     while i > 0 and run[EXPECTED, i - 1] > expected:
-        run[EXPECTED, i] = run[EXPECTED, i - 1]
-        run[END, i] = run[END, i - 1]
-        run[JOB, i] = run[JOB, i - 1]
-        copy_amounts(held, i, held, i - 1, resources)
         i -= 1
+    move_up(space, i)
     run[EXPECTED, i] = expected
     run[END, i] = end
     run[JOB, i] = job
-    copy_amounts(held, i, jobs.request, job, resources)
+    copy_amounts(space.held, i, jobs.request, job, resources)
     state[RUNNING] += 1
     state[NEXT_END] = min(state[NEXT_END], end)
     count(jobs.limits, space.used, job, 1)
@@ -315,22 +312,64 @@ def hold(space: Space, job: int, expected: int, end: int, jobs: Jobs) -> None:
 @inner
 def release(space: Space, jobs: Jobs) -> None:
     """Frees what has ended by now."""
-    run, held, state, resources = space.run, space.held, space.state, space.resources
-    now = state[NOW]
-    kept = 0
-    next_end = NEVER
-    for i in range(state[RUNNING]):
+    run, state = space.run, space.state
+    now, running = state[NOW], state[RUNNING]
+    kept = running
+    for i in range(running):
         if run[END, i] <= now:
-            add_amounts(space.free, 0, held, i, 1, resources)
+            kept = i
+            break
+    first = kept  # of those that may stay, and are not at their place
+    for i in range(kept, running):
+        if run[END, i] <= now:
+            add_amounts(space.free, 0, space.held, i, 1, space.resources)
             count(jobs.limits, space.used, run[JOB, i], -1)
-            continue
-        next_end = min(next_end, run[END, i])
-        if kept != i:
-            run[EXPECTED, kept] = run[EXPECTED, i]
-            run[END, kept] = run[END, i]
-            run[JOB, kept] = run[JOB, i]
-            copy_amounts(held, kept, held, i, resources)
-        kept += 1
-    state[RUNNING] = kept
-    state[NEXT_END] = next_end
+            move_down(space, first, i, first - kept)
+            kept += i - first
+            first = i + 1
+    move_down(space, first, running, first - kept)
+    state[RUNNING] = kept + running - first
+    state[NEXT_END] = first_end(space)
     state[FRESH] = 0
+
+
+@inner
+def first_end(space: Space) -> int:
+    """When the first of those that run ends, or NEVER."""
+    run = space.run
+    first = NEVER
+    for i in range(space.state[RUNNING]):
+        first = min(first, run[END, i])
+    return first
+
+
+@inner
+def move_up(space: Space, first: int) -> None:
+    """Makes room at place ``first`` of those that run; row by row, for that is a copy of memory."""
+    run, held, running = space.run, space.held, space.state[RUNNING]
+    for row in range(RUN_ROWS):
+        for i in range(running, first, -1):
+            run[row, i] = run[row, i - 1]
+    for x in range(space.resources):
+        for i in range(running, first, -1):
+            held[x, i] = held[x, i - 1]
+
+
+@inner
+def move_down(space: Space, first: int, beyond: int, by: int) -> None:
+    """Moves those that run from place ``first`` to before ``beyond`` down by so many places."""
+    run, held = space.run, space.held
+    if by == 1:  # the compiler makes this a copy of memory only where it knows how far
+        for row in range(RUN_ROWS):
+            for i in range(first, beyond):
+                run[row, i - 1] = run[row, i]
+        for x in range(space.resources):
+            for i in range(first, beyond):
+                held[x, i - 1] = held[x, i]
+    elif by > 1:
+        for row in range(RUN_ROWS):
+            for i in range(first, beyond):
+                run[row, i - by] = run[row, i]
+        for x in range(space.resources):
+            for i in range(first, beyond):
+                held[x, i - by] = held[x, i]

@@ -1,6 +1,10 @@
 """Old months in files: the figures are those of a site that keeps all in its database."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
@@ -24,6 +28,7 @@ from audit.report.contents import Contents
 from audit.store import archive, database
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
+from tests.places import ROOT
 from tests.shared import once
 
 NOW = 2_000_000_000
@@ -183,6 +188,41 @@ def test_nothing_is_archived_before_it_is_computed(
     monkeypatch.setattr(due, "AT_ONCE", 1)
     assert night(tmp_path, [], months=1) == ["c 2026-01", "c 2026-03", "c 2026-04"]
     assert moved == [("2026-02", 2), ("2026-03", 0), ("2026-04", 0)]
+
+
+@pytest.mark.parametrize("statement", ["COPY (SELECT * FROM job_result", "DELETE FROM job_result"])
+def test_killed_while_it_archives(
+    logs: list[Path], kept: dict[str, pl.DataFrame], tmp_path: Path, statement: str
+) -> None:
+    """kill -9 within the second month: after its first file, and after both, before it is noted."""
+    site(tmp_path)
+    for log in logs:
+        shutil.copy(log, tmp_path / "logs")
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from audit.nightly.run import run\nfrom audit.store import archive\n"
+        "from tests.nightly.keeping.test_archiving import FIGURES, NOW, site\n"
+        "seen = []\n"
+        "def killing(do):\n"
+        "    def done(con, sql, *more):\n"
+        f"        seen.extend([sql] if sql.startswith({statement!r}) else [])\n"
+        "        if len(seen) == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return do(con, sql, *more)\n"
+        "    return done\n"
+        "archive.execute, archive.rows = killing(archive.execute), killing(archive.rows)\n"
+        "folder = Path(sys.argv[1])\nrun(site(folder), folder, NOW, stages=FIGURES)\n"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert night(tmp_path, []) == []
+    assert len(archived(tmp_path)) == 2
+    assert_same(content(tmp_path), kept)
+    files = {file.name for file in (tmp_path / "fairaudit-archive" / "c").iterdir()}
+    assert files == {Path(file).name for month in archived(tmp_path) for file in month.files}
 
 
 def test_an_idle_night_leaves_the_archive_as_it_is(nights: Path) -> None:
