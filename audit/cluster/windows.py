@@ -13,11 +13,8 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from audit.metrics.attempts import population
-from audit.metrics.attempts.peers.waits import DAY_S, LEVELS
+from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
-
-LEAD_S: Final = LEVELS[-1][1] * DAY_S
-"""So long before an attempt its peers may have arrived, s."""
 
 
 class Window(NamedTuple):

@@ -20,9 +20,10 @@ from audit.cluster import decayed, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
 from audit.cluster.setting import Setting, Told, configured
-from audit.cluster.windows import LEAD_S, Stretch, Window, stretches
+from audit.cluster.windows import Stretch, Window, stretches
 from audit.config import Cluster, Config, Threshold
 from audit.errors import UsageError
+from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import ATTEMPTS, Period
 from audit.nightly import setting_aside
 from audit.nightly.keeping import archiving

@@ -1,7 +1,8 @@
--- The attempts of a cluster that came before an instant, of all periods: what a page about one user or
--- account is made of. "until" is epoch s; NULL: all of which it is known when they came. "weight" is how
--- many attempts its overtaken time counts for; NULL: for none.
--- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[], until BIGINT
+-- The attempts of a cluster that a page about one user or account is made of: of all those that came
+-- before an instant and had not ended at another; of the users and accounts named also those that ended
+-- since "own_since", for the trend. "weight" is how many attempts its overtaken time counts for; NULL:
+-- for none. Instants are epoch s; "until" NULL: all of which it is known when they came; "since" NULL: all.
+-- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[], until BIGINT, since BIGINT, own_since BIGINT, users VARCHAR[], accounts VARCHAR[]
 SELECT
     pool, job_id, attempt, "user", account, partition, qos, standing, size, width_class, walltime_s,
     arrival_time, start_time, end_time, wait_s, occupancy_s,
@@ -15,4 +16,11 @@ SELECT
 FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
     AND ($until IS NULL OR arrival_time < $until)
+    AND (
+        $since IS NULL OR end_time IS NULL OR end_time >= $since
+        OR (
+            end_time >= $own_since
+            AND (list_contains($users::VARCHAR[], "user") OR list_contains($accounts::VARCHAR[], account))
+        )
+    )
 ORDER BY pool, arrival_time, job_id, attempt

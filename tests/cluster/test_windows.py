@@ -4,7 +4,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.cluster.windows import LEAD_S, WHOLE, Window, stretches
+from audit.cluster.windows import WHOLE, Window, stretches
+from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import Order, Period, Policy, Pool, Resource
 from audit.words import Backfill
 

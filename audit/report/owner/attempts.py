@@ -34,7 +34,8 @@ class Everybody:
 
     period: Period
     attempts: pl.DataFrame
-    """Columns of ``sql/queries/owner_attempts.sql``, of all periods and all owners; by arrival."""
+    """Columns of ``sql/queries/owner_attempts.sql``, by arrival: of the time of the period all, of
+    that of the trend before it those of owners."""
 
     @cached_property
     def subjects(self) -> pl.DataFrame:

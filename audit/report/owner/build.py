@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
@@ -29,7 +30,7 @@ from audit.report.owner.who import Who
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.text import belief
 from audit.report.trend import Estimate, Trend, TrendPoint
-from audit.store import queries
+from audit.store import archive, queries
 from audit.store.database import Connection
 
 LEAST_DAYS: Final = 10
@@ -49,17 +50,10 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     """
     if not owners:
         return ()
-    attempts = queries.run(
-        con,
-        "owner_attempts",
-        cluster=contents.cluster,
-        schedule=OBSERVED,
-        counted=list(COUNTED),
-        until=None if contents.span.whole_log else contents.span.to_time,
-    )
     span = contents.span
     period = Period(span.name, span.from_time, span.to_time)
     over = stretches(con, contents.cluster, period, span.zone)
+    attempts = _attempts(con, contents, over, owners)
     names = attempts["pool"].unique(maintain_order=True)
     pools = {
         # a copy of a large log is as large again
@@ -70,7 +64,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     }
     seen = attempts.height
     users = attempts.select("user", "account").unique()
-    del attempts  # as large as the log
+    del attempts  # as large as the log of a short one
     key = {"cluster": contents.cluster, "period": period.name}
     of_kinds = [of for usage in contents.usages for of in (usage.accounts, usage.users)]
     usage = (
@@ -80,6 +74,34 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     )
     shared = _Shared(contents, period, over, pools, users, usage, seen)
     return tuple(_owner(con, shared, who) for who in owners)
+
+
+def _attempts(
+    con: Connection, contents: Contents, over: Stretches, owners: Sequence[Who]
+) -> pl.DataFrame:
+    """Columns of ``sql/queries/owner_attempts.sql``: of everybody what was there while an attempt
+    of the period, or a peer of one, was; of the owners what ended in the trend as well.
+    """
+    cluster, span = contents.cluster, contents.span
+    asked = {
+        "cluster": cluster,
+        "schedule": OBSERVED,
+        "counted": list(COUNTED),
+        "users": [who.name for who in owners if who.kind == "user"],
+        "accounts": [who.name for who in owners if who.kind == "account"],
+    }
+    if span.whole_log:
+        return queries.run(con, "owner_attempts", **asked, until=None, since=None, own_since=None)
+    with archive.within(con, cluster, span.from_time, span.to_time):
+        ended = {"cluster": cluster, "from_time": span.from_time, "to_time": span.to_time}
+        ((first,),) = queries.rows(con, "first_arrival", **ended)
+    since = min(span.from_time, span.from_time if first is None else int(first)) - LEAD_S
+    trend = [stretch.from_time for stretch in (*over.points, *over.halves)]
+    own_since = min([since, *trend])
+    with archive.within(con, cluster, own_since, span.to_time):
+        return queries.run(
+            con, "owner_attempts", **asked, until=span.to_time, since=since, own_since=own_since
+        )
 
 
 class _Shared(NamedTuple):

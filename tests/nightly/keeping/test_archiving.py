@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -25,7 +27,10 @@ from audit.oneoff import audit
 from audit.pipeline.published import open_published
 from audit.report.build import build
 from audit.report.contents import Contents
-from audit.store import archive, database
+from audit.report.owner import build as owner
+from audit.report.owner.who import Who
+from audit.store import archive, database, queries
+from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
 from tests.places import ROOT
@@ -151,6 +156,32 @@ def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
         for file in month.files:
             (nights / file).unlink()
     assert made() == whole
+
+
+@pytest.mark.parametrize("period", MONTHS)
+def test_a_page_of_a_user_is_that_made_of_all_attempts(
+    by_nights: Path, monkeypatch: pytest.MonkeyPatch, period: str
+) -> None:
+    """Of others it reads what was there in its time, of the user what its trend goes over."""
+    owners = [Who("user", "1"), Who("account", "2")]
+    with closing(database.open_snapshot(by_nights / "fairaudit.duckdb")) as con:
+        report = "SELECT from_time, to_time FROM run WHERE period = $period AND stage = 'compute'"
+        ((first, last),) = database.rows(con, report, {"period": period})
+        contents = build(con, "c", Period(period, first, last))
+        pages = owner.build(con, contents, owners)
+        read = queries.run
+
+        def everything(con: Connection, query: str, /, **asked: Any) -> pl.DataFrame:
+            if query == "owner_attempts":
+                asked |= {"since": None}
+            return read(con, query, **asked)
+
+        monkeypatch.setattr(queries, "run", everything)
+        monkeypatch.setattr(archive, "within", lambda *_: nullcontext())
+        of_all = owner.build(con, contents, owners)
+    assert [page.parts[0].trend is not None for page in pages] == [True, True]
+    assert [replace(page, seen=0) for page in pages] == [replace(page, seen=0) for page in of_all]
+    assert (pages[0].seen < of_all[0].seen) == (period > MONTHS[1])
 
 
 def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(

@@ -36,6 +36,8 @@ LEAST: Final = (20, 3)
 DAY_S: Final = 86_400
 LEVELS: Final = ((True, 1), (False, 1), (False, 7), (False, 30))
 """Whether partition and qos are the same, and within how many days they arrive; widening."""
+LEAD_S: Final = LEVELS[-1][1] * DAY_S
+"""So long before an attempt its peers may have arrived, s."""
 WALLTIMES_S: Final = (3_600, 4 * 3_600, 12 * 3_600, 24 * 3_600)
 """Upper ends of the bounded walltime classes."""
 WALLTIMES: Final = ("0-1h", "1-4h", "4-12h", "12-24h", ">24h", "unknown")
