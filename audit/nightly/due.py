@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -39,6 +40,10 @@ AT_ONCE = 2_000_000
 
 AFTER_S = 35 * 86_400
 """So much of what came after some periods is read with them, at first, s."""
+
+
+_NEVER: Final = 1 << 62
+"""An instant after all others, epoch s."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +118,26 @@ def compute(work: Work, cluster: Cluster) -> bool:
 
 def _identities(work: Work, cluster: Cluster, held: _Held, settings: Fairshare) -> list[Identity]:
     """What each current period's figures are to be made of."""
+    con, name, current = work.con, cluster.name, list(held.periods)
     in_force = _in_force(work.config, cluster, held.setting, settings)
-    lost = setting_aside.by_period(work.con, cluster.name, list(held.periods))
-    return [
-        Identity.of(work.con, cluster.name, period, _as_json({**in_force, **lost.get(period, {})}))
-        for period in held.periods
-    ]
+    lost = setting_aside.by_period(con, name, current)
+    begins = min(period.from_time for period in current)
+    since = _first_arrival(con, name, begins, None)
+    with archive.within(con, name, min(begins, begins if since is None else since), _NEVER):
+        return [
+            Identity.of(con, name, period, _as_json({**in_force, **lost.get(period, {})}))
+            for period in current
+        ]
+
+
+def _first_arrival(
+    con: Connection, cluster: str, from_time: int | None, to_time: int | None
+) -> int | None:
+    """Of the attempts that ended in a span, epoch s; None where nobody knows any."""
+    asked = {"cluster": cluster, "from_time": from_time, "to_time": to_time}
+    with archive.within(con, cluster, from_time or 0, to_time or _NEVER):
+        ((first,),) = queries.rows(con, "first_arrival", **asked)
+    return None if first is None else int(first)
 
 
 def _check_period(work: Work, cluster: Cluster, current: Sequence[Period]) -> None:
@@ -145,11 +164,12 @@ def _held(work: Work, cluster: Cluster) -> _Held | None:
         setting = configured(cluster, attempts, headers)
         return _Held(setting, _periods(hours, cluster, setting, None), attempts, None)
     ((latest,),) = queries.rows(con, "latest_instant", cluster=name)
-    told = Told([row for (row,) in queries.rows(con, "partitions", cluster=name)], latest)
+    with archive.within(con, name, 0, _NEVER):
+        told = Told([row for (row,) in queries.rows(con, "partitions", cluster=name)], latest)
     archiving.check_pools(cluster, told)
     setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, told)
     until = months[-1].to_time if months else None
-    ((first,),) = queries.rows(con, "first_arrival", cluster=name, from_time=until, to_time=None)
+    first = _first_arrival(con, name, until, None)
     begins = [month.first_arrival for month in months if month.first_arrival is not None]
     log = Period("all", min([*begins, *([] if first is None else [first])], default=latest), latest)
     return _Held(setting, _periods(hours, cluster, setting, until), None, log)
@@ -178,7 +198,8 @@ def _compute_part(
         attempts = held.attempts
         if attempts is None:
             since = _needed_since(con, cluster.name, window, decayed.lead_s(settings, setting))
-            attempts = read_attempts(con, cluster.name, since, until)
+            with archive.within(con, cluster.name, since or 0, until or _NEVER):
+                attempts = read_attempts(con, cluster.name, since, until)
         compute_and_keep(
             con,
             Task(attempts, setting, settings, part, kept, window),
@@ -218,14 +239,8 @@ def _needed_since(con: Connection, cluster: str, window: Window, usage_s: int) -
     """Since when attempts must have ended to matter to a window: use, and peers."""
     if window.from_time is None:
         return None
-    ((first,),) = queries.rows(
-        con,
-        "first_arrival",
-        cluster=cluster,
-        from_time=window.from_time,
-        to_time=window.to_time,
-    )
-    since = window.from_time if first is None else min(int(first), window.from_time)
+    first = _first_arrival(con, cluster, window.from_time, window.to_time)
+    since = window.from_time if first is None else min(first, window.from_time)
     return min(since - LEAD_S, window.from_time - usage_s)
 
 
