@@ -36,6 +36,20 @@ ROOM = 1.2
 """How much larger a pool is than the model has it: queues are then of hours, not of days."""
 
 
+COLUMNS = {
+    "reading": ("reading",),
+    "fair and forward starts": ("fair start times", "forward starts"),
+    "writing, archiving, publishing": (
+        *("joining results", "writing results", "archiving", "publishing", "compacting"),
+    ),
+    "reports": (
+        *("reading the report's figures", "trend", "pictures of a pool", "making the page"),
+    ),
+    "the rest": (),
+}
+"""Of the table, and the stages that each sums up; the last has what is left."""
+
+
 def month_start(number: int) -> int:
     year, month = divmod(FIRST_YEAR * 12 + number, 12)
     return int(datetime(year, month + 1, 1, tzinfo=UTC).timestamp())
@@ -199,6 +213,26 @@ def _drawn(clusters: Sequence[Cluster], months: range) -> tuple[dict[str, bytes]
     return logs, sum(cluster.jobs for cluster in clusters)
 
 
+def table(told: Sequence[dict[str, Any]]) -> str:
+    """The nights as Markdown: CPU of their stages in s, memory and files in MiB."""
+    lines = [
+        f"| until month | attempts in all | on the clock | {' | '.join(COLUMNS)} | CPU | peak "
+        "| database | archive |",
+        f"|---:|---:|---:|{'---:|' * len(COLUMNS)}---:|---:|---:|---:|",
+    ]
+    for of in told:
+        left = dict(of["cpu_s"])
+        spent = [
+            sum(left.pop(stage, 0.0) for stage in stages) if stages else sum(left.values())
+            for stages in COLUMNS.values()
+        ]
+        figures = [of["wall_s"], *spent, sum(of["cpu_s"].values())]
+        sizes = [of["peak_mib"], of["store_mib"], of["archive_mib"]]
+        cells = [f"{of['month']}", f"{of['attempts']:,}", *(f"{one:,.1f}" for one in figures)]
+        lines.append(f"| {' | '.join([*cells, *(f'{size:,}' for size in sizes)])} |")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="ten years of a big site")
     parser.add_argument("--months", type=int, default=120)
@@ -210,12 +244,15 @@ def main() -> int:
     parser.add_argument("--advice", type=int, default=2, help="simulation.advice_budget_s")
     parser.add_argument("--out", type=Path, help="where each night is told, a line of JSON")
     arguments = parser.parse_args()
+    every = []
     with tempfile.TemporaryDirectory(prefix="ten-years-") as folder:
         for told in nights(arguments, Path(folder)):
+            every.append(told)
             print(json.dumps(told), flush=True)
             if arguments.out is not None:
                 with arguments.out.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(told) + "\n")
+    print(table(every))
     return 0
 
 
