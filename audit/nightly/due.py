@@ -120,6 +120,8 @@ def _identities(work: Work, cluster: Cluster, held: _Held, settings: Fairshare) 
     """What each current period's figures are to be made of."""
     con, name, current = work.con, cluster.name, list(held.periods)
     in_force = _in_force(work.config, cluster, held.setting, settings)
+    if not current:  # what is left of archived months alone: an open job, say
+        return []
     lost = setting_aside.by_period(con, name, current)
     begins = min(period.from_time for period in current)
     since = _first_arrival(con, name, begins, None)
