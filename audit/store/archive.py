@@ -241,8 +241,7 @@ def _move_month(
     """Moves the jobs of ``going`` of which ``which`` holds; None where there are none."""
     cluster, first, last = of
     chosen = (
-        f"cluster = {quote_text(cluster)} AND (end_time IS NULL OR end_time < {int(last)}) "  # noqa: S608
-        f"AND job_id IN (SELECT job_id FROM going WHERE {which})"
+        f"cluster = {quote_text(cluster)} AND job_id IN (SELECT job_id FROM going WHERE {which})"  # noqa: S608
     )
     ((count, first_arrival),) = rows(
         con,
