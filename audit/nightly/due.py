@@ -11,7 +11,6 @@ import itertools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -32,7 +31,7 @@ from audit.nightly.stages import Work
 from audit.pipeline import published
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.store import archive, queries
-from audit.store.attempts import read_attempts
+from audit.store.attempts import first_arrival, read_attempts
 from audit.store.database import Connection
 
 AT_ONCE = 2_000_000
@@ -40,10 +39,6 @@ AT_ONCE = 2_000_000
 
 AFTER_S = 35 * 86_400
 """So much of what came after some periods is read with them, at first, s."""
-
-
-_NEVER: Final = 1 << 62
-"""An instant after all others, epoch s."""
 
 
 @dataclass(frozen=True)
@@ -124,22 +119,12 @@ def _identities(work: Work, cluster: Cluster, held: _Held, settings: Fairshare) 
         return []
     lost = setting_aside.by_period(con, name, current)
     begins = min(period.from_time for period in current)
-    since = _first_arrival(con, name, begins, None)
-    with archive.within(con, name, min(begins, begins if since is None else since), _NEVER):
+    since = first_arrival(con, name, begins, None)
+    with archive.within(con, name, min(begins, begins if since is None else since), archive.NEVER):
         return [
             Identity.of(con, name, period, _as_json({**in_force, **lost.get(period, {})}))
             for period in current
         ]
-
-
-def _first_arrival(
-    con: Connection, cluster: str, from_time: int | None, to_time: int | None
-) -> int | None:
-    """Of the attempts that ended in a span, epoch s; None where nobody knows any."""
-    asked = {"cluster": cluster, "from_time": from_time, "to_time": to_time}
-    with archive.within(con, cluster, from_time or 0, to_time or _NEVER):
-        ((first,),) = queries.rows(con, "first_arrival", **asked)
-    return None if first is None else int(first)
 
 
 def _check_period(work: Work, cluster: Cluster, current: Sequence[Period]) -> None:
@@ -166,12 +151,12 @@ def _held(work: Work, cluster: Cluster) -> _Held | None:
         setting = configured(cluster, attempts, headers)
         return _Held(setting, _periods(hours, cluster, setting, None), attempts, None)
     ((latest,),) = queries.rows(con, "latest_instant", cluster=name)
-    with archive.within(con, name, 0, _NEVER):
+    with archive.within(con, name, 0, archive.NEVER):
         told = Told([row for (row,) in queries.rows(con, "partitions", cluster=name)], latest)
     archiving.check_pools(cluster, told)
     setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, told)
     until = months[-1].to_time if months else None
-    first = _first_arrival(con, name, until, None)
+    first = first_arrival(con, name, until, None)
     begins = [month.first_arrival for month in months if month.first_arrival is not None]
     log = Period("all", min([*begins, *([] if first is None else [first])], default=latest), latest)
     return _Held(setting, _periods(hours, cluster, setting, until), None, log)
@@ -200,7 +185,7 @@ def _compute_part(
         attempts = held.attempts
         if attempts is None:
             since = _needed_since(con, cluster.name, window, decayed.lead_s(settings, setting))
-            with archive.within(con, cluster.name, since or 0, until or _NEVER):
+            with archive.within(con, cluster.name, since or 0, until or archive.NEVER):
                 attempts = read_attempts(con, cluster.name, since, until)
         compute_and_keep(
             con,
@@ -241,7 +226,7 @@ def _needed_since(con: Connection, cluster: str, window: Window, usage_s: int) -
     """Since when attempts must have ended to matter to a window: use, and peers."""
     if window.from_time is None:
         return None
-    first = _first_arrival(con, cluster, window.from_time, window.to_time)
+    first = first_arrival(con, cluster, window.from_time, window.to_time)
     since = window.from_time if first is None else min(first, window.from_time)
     return min(since - LEAD_S, window.from_time - usage_s)
 

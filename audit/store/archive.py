@@ -37,6 +37,9 @@ VIEWS: Final = {
 """The table of what is not archived, and the column of ``archived`` that names the files."""
 
 
+NEVER: Final = 1 << 62
+"""An instant after all others, epoch s."""
+
 _HALF_A_DAY_S: Final = 43_200
 
 

@@ -7,8 +7,25 @@ from collections.abc import Mapping
 import polars as pl
 
 from audit.model import ATTEMPTS
-from audit.store import queries
+from audit.store import archive, queries
 from audit.store.database import Connection
+
+
+def first_arrival(
+    con: Connection, cluster: str, from_time: int | None, to_time: int | None
+) -> int | None:
+    """Of the attempts that ended in a span, epoch s; None where nobody knows any.
+
+    Args:
+        con: an open store, or a published database.
+        cluster: whose.
+        from_time: of the span, epoch s; None: no bound.
+        to_time: the same.
+    """
+    asked = {"cluster": cluster, "from_time": from_time, "to_time": to_time}
+    with archive.within(con, cluster, from_time or 0, to_time or archive.NEVER):
+        ((first,),) = queries.rows(con, "first_arrival", **asked)
+    return None if first is None else int(first)
 
 
 def read_attempts(

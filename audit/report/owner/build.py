@@ -31,6 +31,7 @@ from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.text import belief
 from audit.report.trend import Estimate, Trend, TrendPoint
 from audit.store import archive, queries
+from audit.store.attempts import first_arrival
 from audit.store.database import Connection
 
 LEAST_DAYS: Final = 10
@@ -92,10 +93,8 @@ def _attempts(
     }
     if span.whole_log:
         return queries.run(con, "owner_attempts", **asked, until=None, since=None, own_since=None)
-    with archive.within(con, cluster, span.from_time, span.to_time):
-        ended = {"cluster": cluster, "from_time": span.from_time, "to_time": span.to_time}
-        ((first,),) = queries.rows(con, "first_arrival", **ended)
-    since = min(span.from_time, span.from_time if first is None else int(first)) - LEAD_S
+    first = first_arrival(con, cluster, span.from_time, span.to_time)
+    since = min(span.from_time, span.from_time if first is None else first) - LEAD_S
     trend = [stretch.from_time for stretch in (*over.points, *over.halves)]
     own_since = min([since, *trend])
     with archive.within(con, cluster, own_since, span.to_time):
