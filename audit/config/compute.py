@@ -97,8 +97,14 @@ class Compute(Section):
     slurm: Slurm | None = None
     folder: Place | None = None
     tls: Tls | None = None
+    alone_s: int = Field(default=10, ge=0)
     patience_s: int = Field(default=300, ge=1)
     fallback: bool = False
+
+    @property
+    def threads(self) -> int:
+        """How many of workers are asked for, as far as this section tells; ≥ 0."""
+        return self.slurm.jobs * self.slurm.cores if self.slurm is not None else self.workers or 0
 
     @model_validator(mode="after")
     def _goes_together(self) -> Compute:

@@ -8,6 +8,7 @@ import base64
 import fcntl
 import json
 import os
+import select
 import subprocess
 import tempfile
 import time
@@ -17,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 PROGRAM = Path("/usr/bin/chromium")
+PATIENCE_S = 120
 
 _FLAGS = (
     "--headless",
@@ -88,7 +90,9 @@ class Page:
         message: dict[str, object] = {"id": self._last, "method": method, "params": parameters}
         if self._session is not None:
             message["sessionId"] = self._session
-        os.write(self._out, json.dumps(message).encode() + b"\0")
+        command = json.dumps(message).encode() + b"\0"
+        while command:  # a pipe takes a part where a signal comes between
+            command = command[os.write(self._out, command) :]
         while True:
             answer = self._receive()
             if answer.get("id") == self._last:
@@ -134,6 +138,7 @@ class Page:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            assert select.select([self._in], [], [], PATIENCE_S)[0], "Chromium says nothing"
             read = os.read(self._in, 1 << 16)
             assert read, "Chromium ended"
             self._buffer += read

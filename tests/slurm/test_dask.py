@@ -56,7 +56,7 @@ def asked(folder: Path, **more: object) -> Compute:
     folder.mkdir(exist_ok=True)
     jobs = {"partition": "batch", "jobs": 2, "memory": "1GB", "walltime": "00:10:00", **more}
     slurm = Slurm.model_validate(jobs)
-    return Compute(engine="dask", slurm=slurm, folder=str(folder), patience_s=60)
+    return Compute(engine="dask", slurm=slurm, folder=str(folder), alone_s=0, patience_s=60)
 
 
 def queued(site: Cluster) -> list[str]:
@@ -110,7 +110,7 @@ def test_a_study_on_slurm_is_that_of_this_process(site: Cluster, tmp_path: Path)
     write(tmp_path / "log.swf", log(lines, MaxProcs=4))
     shared = asked(tmp_path / "shared")
     (tmp_path / "slurm.toml").write_text(
-        f"[compute]\nengine = 'dask'\nfolder = '{shared.folder}'\npatience_s = 60\n"
+        f"[compute]\nengine = 'dask'\nfolder = '{shared.folder}'\nalone_s = 0\npatience_s = 60\n"
         "slurm = { jobs = 2, memory = '1GB', walltime = '00:10:00', partition = 'batch' }\n"
     )
     (tmp_path / "local.toml").write_text("")

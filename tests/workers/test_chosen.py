@@ -7,8 +7,9 @@ import pytest
 
 from audit.config import Compute
 from audit.errors import WorkersError
-from audit.workers.chosen import WithFallback, crew
-from audit.workers.crew import IN_TURN, Made, Part, Shared, Stopped, Threads
+from audit.workers.chosen import HereFirst, WithFallback, crew
+from audit.workers.crew import IN_TURN, InTurn, Made, Part, Shared, Stopped, Threads
+from tests.workers.scattered import Scattered
 
 
 def doubled(_: None) -> Callable[[int], int]:
@@ -76,10 +77,70 @@ def test_an_error_of_the_work_itself_is_no_reason_to_fall_back() -> None:
         list(WithFallback(Failing(1), IN_TURN, print).each(failing, None, [1]))
 
 
+class Clock:
+    """Stands still but where the work lets it go on."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def slow(self, _: None) -> Callable[[int], int]:
+        def make(part: int) -> int:
+            self.now += 1.0
+            return 2 * part
+
+        return make
+
+
+def test_workers_elsewhere_do_what_was_not_done_in_time() -> None:
+    clock, elsewhere = Clock(), Failing(0)
+    both = HereFirst(IN_TURN, elsewhere, 5.0, 12, clock)
+    assert (both.width, both.parts) == (1, 12)
+    assert sorted(both.each(clock.slow, None, [1, 2, 3])) == [(0, 2), (1, 4), (2, 6)]
+    clock.now += 100.0  # others' time does not count
+    assert elsewhere.asked == 0
+    part = both.each(clock.slow, None, [4, 5, 6])
+    assert [next(part), next(part)] == [(0, 8), (1, 10)]
+    with pytest.raises(WorkersError, match="they are gone"):
+        next(part)
+    assert elsewhere.asked == 1
+    assert (both.width, both.parts) == (5, 40)
+
+
+@pytest.mark.parametrize("alone_s", [0.5, 1.5, 4.0, 9.0])
+def test_who_does_which_part_changes_nothing(alone_s: float) -> None:
+    clock = Clock()
+
+    class Slow(InTurn):
+        def each(
+            self,
+            prepare: Callable[[Shared], Callable[[Part], Made]],
+            shared: Shared,
+            parts: Sequence[Part],
+            stopped: Stopped = lambda: False,
+        ) -> Iterator[tuple[int, Made]]:
+            for made in super().each(prepare, shared, parts, stopped):
+                clock.now += 1.0
+                yield made
+
+    both = HereFirst(Slow(), Scattered(), alone_s, 12, clock)
+    assert sorted(both.each(doubled, None, [4, 5, 6, 7])) == [(0, 8), (1, 10), (2, 12), (3, 14)]
+
+
+def test_a_stop_is_one_for_all() -> None:
+    clock, elsewhere = Clock(), Failing(0)
+    both = HereFirst(IN_TURN, elsewhere, 5.0, 12, clock)
+    done: list[int] = []
+    for _, made in both.each(clock.slow, None, [1, 2, 3], lambda: len(done) > 0):
+        done.append(made)
+    assert (done, elsewhere.asked) == ([2], 0)
+
+
 def test_what_is_missing_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        crew(Compute(engine="dask", workers=1)) as one,
+        crew(Compute(engine="dask", workers=1, alone_s=0)) as one,
         pytest.raises(WorkersError, match=r"pip install 'fairaudit\[dask\]', or choose \"local\""),
     ):
         list(one.each(doubled, None, [1]))

@@ -23,7 +23,7 @@ zone = "UTC"
 files = "small.swf"
 [compute]
 """
-ELSEWHERE = 'engine = "dask"\nworkers = 1\n'
+ELSEWHERE = 'engine = "dask"\nworkers = 1\nalone_s = 0\n'
 
 COMMANDS = {
     "audit": ("audit", "small.swf", "--no-pdf", "--out", "out", "--config", "config.toml"),

@@ -157,6 +157,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[A
     ) as cluster:
         asked = Compute(
             engine="dask",
+            alone_s=0,
             scheduler=cluster.scheduler_address,
             folder=str(tmp_path),
             patience_s=1,
@@ -218,7 +219,7 @@ def test_or_this_process_goes_on_alone(running: Running, how: Callable[[Any], ob
 
 def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -> None:
     asked = Compute(
-        engine="dask", scheduler="tcp://127.0.0.1:9", folder=str(tmp_path), patience_s=1
+        engine="dask", scheduler="tcp://127.0.0.1:9", alone_s=0, folder=str(tmp_path), patience_s=1
     )
     said = r"Dask at tcp://127.0.0.1:9 \(compute.scheduler\): cannot be reached .*is it running"
     with crew(asked) as one, pytest.raises(WorkersError, match=said):
@@ -229,7 +230,11 @@ def test_a_scheduler_that_cannot_be_reached_is_told_by_its_key(tmp_path: Path) -
 def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     asked = Compute(
-        engine="dask", scheduler="tcp://127.0.0.1:9", folder=str(tmp_path / "file"), patience_s=1
+        engine="dask",
+        scheduler="tcp://127.0.0.1:9",
+        alone_s=0,
+        folder=str(tmp_path / "file"),
+        patience_s=1,
     )
     with (
         crew(asked) as one,
@@ -243,7 +248,7 @@ def test_without_openssl_the_settings_that_help_are_named(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with (
-        crew(Compute(engine="dask", workers=1)) as one,
+        crew(Compute(engine="dask", workers=1, alone_s=0)) as one,
         pytest.raises(WorkersError, match=r"openssl.*install it, or give compute\.tls"),
     ):
         list(one.each(tripled, BY, [1]))
