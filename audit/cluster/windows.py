@@ -16,6 +16,16 @@ from audit.metrics.attempts import population
 from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import BY_USAGE, Period, Pool
 
+AFTER_S: Final = 35 * 86_400
+"""So much of what came after attempts is read with them, at first, s: their forward starts reach
+into it."""
+
+
+def by_history(pool: Pool) -> bool:
+    """Whether turns rest on all that was: on usage, or on passes counted from the first arrival."""
+    by_usage = {pool.policy.order, pool.fair_order} & {*BY_USAGE}
+    return bool(by_usage or pool.policy.interval_s)
+
 
 class Window(NamedTuple):
     """The attempts that rows are made of: those that ended from one instant to another."""
@@ -49,8 +59,7 @@ class Window(NamedTuple):
 
         Where turns go by usage, or passes are counted from the first arrival, all do.
         """
-        by_usage = {pool.policy.order, pool.fair_order} & {*BY_USAGE}
-        if self.from_time is None or by_usage or pool.policy.interval_s:
+        if self.from_time is None or by_history(pool):
             return of_pool
         came = pl.coalesce("arrival_time", "start_time")
         first = of_pool.select(came.filter(self.holds()).min()).item()

@@ -19,8 +19,8 @@ from audit import periods
 from audit.cluster import decayed, fairshare, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.identity import Identity
-from audit.cluster.setting import Setting, Told, configured
-from audit.cluster.windows import Stretch, Window, stretches
+from audit.cluster.setting import Setting, configured
+from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster, Config, Threshold
 from audit.errors import UsageError
 from audit.metrics.attempts.peers.waits import LEAD_S
@@ -36,9 +36,6 @@ from audit.store.database import Connection
 
 AT_ONCE = 2_000_000
 """About so many attempts are computed together, where not all are read."""
-
-AFTER_S = 35 * 86_400
-"""So much of what came after some periods is read with them, at first, s."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +147,8 @@ def _held(work: Work, cluster: Cluster) -> _Held | None:
         attempts = read_attempts(con, name)
         setting = configured(cluster, attempts, headers)
         return _Held(setting, _periods(hours, cluster, setting, None), attempts, None)
-    ((latest,),) = queries.rows(con, "latest_instant", cluster=name)
-    with archive.within(con, name, 0, archive.NEVER):
-        told = Told([row for (row,) in queries.rows(con, "partitions", cluster=name)], latest)
+    told = published.told(con, name)
+    latest = told.now
     archiving.check_pools(cluster, told)
     setting = configured(cluster, pl.DataFrame(schema=ATTEMPTS), headers, told)
     until = months[-1].to_time if months else None

@@ -14,19 +14,24 @@ from pydantic import TypeAdapter
 from audit import config
 from audit.cluster import fitted
 from audit.cluster.inference import Fact
-from audit.cluster.setting import Setting, configured, one_off
+from audit.cluster.setting import Setting, Told, configured, one_off
+from audit.cluster.windows import AFTER_S, by_history
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import population
+from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import BY_USAGE, Policy
 from audit.pipeline.opening import Log
-from audit.store import database, queries
+from audit.progress import printable
+from audit.store import archive, database, queries
 from audit.store.attempts import read_attempts
 from audit.store.database import Connection
 from audit.words import Resource
 
 
-def open_published(path: Path, chosen: config.Config, name: str | None = None) -> Log:
+def open_published(
+    path: Path, chosen: config.Config, name: str | None = None, job: str | None = None
+) -> Log:
     """The attempts of a cluster, and its pools as its figures were computed with them.
 
     Args:
@@ -34,9 +39,12 @@ def open_published(path: Path, chosen: config.Config, name: str | None = None) -
         chosen: the configuration in force. If it has the cluster, its pools are as described
             there; else as they were when figures were computed.
         name: the cluster; None: the only one.
+        job: the id of whom is asked about. Where a part of the cluster is archived, the attempts
+            around that job are read, from ``LEAD_S`` before it came to ``AFTER_S`` after it ended,
+            unless turns rest on more (``by_history``). None: all are.
 
     Raises:
-        UsageError: there is no such database or cluster, or it holds several.
+        UsageError: there is no such database, cluster or job, or it holds several clusters.
         LockedError: a run is writing the file.
         StoreError: the file is no database.
     """
@@ -45,13 +53,41 @@ def open_published(path: Path, chosen: config.Config, name: str | None = None) -
     with closing(database.open_snapshot(path, memory_limit=chosen.sql.memory_limit)) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)
-        attempts = read_attempts(con, cluster)
         site = next((each for each in chosen.clusters if each.name == cluster), None)
-        setting = _setting(con, cluster, attempts, site)
+        attempts, setting = _read(con, cluster, site, job)
         read = queries.run(con, "report_inputs", cluster=cluster, whole=True, inputs=[])
     tau_s = chosen.metrics.tau_s
     described = population.describe(attempts, setting.pools, setting.partition_pool, tau_s=tau_s)
     return Log(described, setting, site, tuple(sorted(read["content_sha256"])))
+
+
+def _read(
+    con: Connection, cluster: str, site: config.Cluster | None, job: str | None
+) -> tuple[pl.DataFrame, Setting]:
+    """The attempts that are asked for, and the setting; see ``open_published``.
+
+    Raises:
+        UsageError: there is no such job.
+    """
+    if job is not None and archive.months(con, cluster):
+        ((first, last),) = queries.rows(con, "span_of_job", cluster=cluster, job_id=job)
+        if first is None:
+            raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
+        since, until = first - LEAD_S, None if last is None else last + AFTER_S
+        with archive.within(con, cluster, since, archive.NEVER if until is None else until):
+            attempts = read_attempts(con, cluster, since, until)
+        setting = _setting(con, cluster, attempts, site, told(con, cluster))
+        if not any(by_history(pool) for pool in setting.pools):
+            return attempts, setting
+    attempts = read_attempts(con, cluster)
+    return attempts, _setting(con, cluster, attempts, site)
+
+
+def told(con: Connection, cluster: str) -> Told:
+    """What the attempts of a cluster tell of it, none of which are read; there are some."""
+    ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
+    with archive.within(con, cluster, 0, archive.NEVER):
+        return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:
@@ -79,20 +115,25 @@ def _named(path: Path, names: list[str], name: str | None) -> str:
 
 
 def _setting(
-    con: Connection, cluster: str, attempts: pl.DataFrame, site: config.Cluster | None
+    con: Connection,
+    cluster: str,
+    attempts: pl.DataFrame,
+    site: config.Cluster | None,
+    known: Told | None = None,
 ) -> Setting:
     """Pools, zone and instant: as configured, else as they were when figures were computed."""
     of_logs = headers(con, cluster)
     if site is not None:
-        return configured(site, attempts, of_logs)
+        return configured(site, attempts, of_logs, known)
     kept = queries.run(con, "settings_in_force", cluster=cluster)
     settings: Mapping[str, Any] = json.loads(kept.item()) if kept.height else {}
     try:
         if "cluster" in settings:
-            known = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
-            site = config.Cluster.model_validate_json(json.dumps(known))
+            described = {key: settings["cluster"][key] for key in ("name", "zone", "pools")}
+            site = config.Cluster.model_validate_json(json.dumps(described))
             _refuse_owners(site)
-            return fitted.again(configured(site, attempts, of_logs), settings.get("assumed", {}))
+            now = configured(site, attempts, of_logs, known)
+            return fitted.again(now, settings.get("assumed", {}))
         asked = settings["asked"]
         policy = TypeAdapter(Policy).validate_python(asked["policy"])
         resource = Resource(asked["resource"])

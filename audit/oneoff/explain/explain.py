@@ -62,7 +62,7 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        log = open_published(request.database, chosen, request.cluster)
+        log = open_published(request.database, chosen, request.cluster, request.job)
     found = _found(log.described, request)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = _ranked(log, pool, folder)

@@ -17,6 +17,7 @@ import pytest
 
 from audit import config
 from audit.cluster.setting import Setting
+from audit.cluster.windows import AFTER_S
 from audit.errors import UsageError
 from audit.model import Period
 from audit.nightly import due
@@ -24,6 +25,8 @@ from audit.nightly.keeping import archiving, backup
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
+from audit.oneoff.explain import explain
+from audit.oneoff.explain.story import Story
 from audit.pipeline.published import open_published
 from audit.report.build import build
 from audit.report.contents import Contents
@@ -95,14 +98,20 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def kept(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
-    """The figures of a site that archives nothing."""
+def all_hot(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site that archives nothing."""
 
     def make(folder: Path) -> None:
         assert len(night(folder, logs, months=0)) == 4
         assert archived(folder) == []
 
-    return content(once(tmp_path_factory, "nothing-archived", make))
+    return once(tmp_path_factory, "nothing-archived", make)
+
+
+@pytest.fixture(scope="module")
+def kept(all_hot: Path) -> dict[str, pl.DataFrame]:
+    """Its figures."""
+    return content(all_hot)
 
 
 @pytest.fixture(scope="module")
@@ -360,9 +369,52 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
         ((job, waited),) = database.rows(
             con, "SELECT job_id, wait_s FROM job_fairness ORDER BY end_time LIMIT 1"
         )
-    log = open_published(nights / "fairaudit.duckdb", site(nights))
-    of_job = log.described.filter(pl.col("job_id") == job)
-    assert of_job["wait_s"].to_list() == [waited]
+    for whom in (None, job):
+        log = open_published(nights / "fairaudit.duckdb", site(nights), job=whom)
+        of_job = log.described.filter(pl.col("job_id") == job)
+        assert of_job["wait_s"].to_list() == [waited]
+
+
+def _explained(folder: Path, settings: config.Config, job: str) -> Story:
+    request = explain.Request(logs=(), job=job, database=folder / "fairaudit.duckdb")
+    return explain.explain(request, settings, folder=folder)
+
+
+def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
+    nights: Path, all_hot: Path
+) -> None:
+    published = nights / "fairaudit.duckdb"
+    with closing(database.open_snapshot(published)) as con:
+        jobs = database.rows(
+            con,
+            "SELECT job_id, epoch(end_time)::BIGINT FROM job_fairness "
+            "WHERE wait_s > 0 ORDER BY end_time",
+        )
+    for job, end in (jobs[0], jobs[len(jobs) // 2], jobs[-1]):
+        part = open_published(published, site(nights), job=job).described
+        assert part["arrival_time"].max() < end + AFTER_S
+        told = _explained(nights, site(nights), job)
+        whole = _explained(all_hot, site(all_hot, 0), job)
+        assert told.trust is not None
+        assert whole.trust is not None
+        assert 0 < told.trust.judged <= whole.trust.judged
+        assert replace(told, trust=None) == replace(whole, trust=None)
+    early = open_published(published, site(nights), job=jobs[0][0]).described
+    assert early.height < open_published(published, site(nights)).described.height
+
+
+def test_all_attempts_are_read_where_turns_rest_on_them(nights: Path) -> None:
+    published = nights / "fairaudit.duckdb"
+    every = open_published(published, site(nights)).described
+    with closing(database.open_snapshot(published)) as con:
+        ((job,),) = database.rows(con, "SELECT min(job_id) FROM job_fairness")
+    asked = open_published(published, site(nights, interval_s=60), job=job).described
+    assert asked["job_id"].to_list() == every["job_id"].to_list()
+
+
+def test_a_job_that_an_archived_cluster_does_not_have(nights: Path) -> None:
+    with pytest.raises(UsageError, match=r"cluster 'c' has no job 'nobody\\\\x07s'"):
+        open_published(nights / "fairaudit.duckdb", site(nights), job="nobody\x07s")
 
 
 def test_a_period_that_is_archived_is_not_computed(nights: Path) -> None:
