@@ -314,21 +314,33 @@ def release(space: Space, jobs: Jobs) -> None:
     """Frees what has ended by now."""
     run, state = space.run, space.state
     now, running = state[NOW], state[RUNNING]
-    next_end = NEVER
-    kept = first = 0  # ``first``: of those that stay, and are not at their place
+    kept = running
     for i in range(running):
-        if run[END, i] > now:
-            next_end = min(next_end, run[END, i])
-            continue
-        add_amounts(space.free, 0, space.held, i, 1, space.resources)
-        count(jobs.limits, space.used, run[JOB, i], -1)
-        move_down(space, first, i, first - kept)
-        kept += i - first
-        first = i + 1
+        if run[END, i] <= now:
+            kept = i
+            break
+    first = kept  # of those that may stay, and are not at their place
+    for i in range(kept, running):
+        if run[END, i] <= now:
+            add_amounts(space.free, 0, space.held, i, 1, space.resources)
+            count(jobs.limits, space.used, run[JOB, i], -1)
+            move_down(space, first, i, first - kept)
+            kept += i - first
+            first = i + 1
     move_down(space, first, running, first - kept)
     state[RUNNING] = kept + running - first
-    state[NEXT_END] = next_end
+    state[NEXT_END] = first_end(space)
     state[FRESH] = 0
+
+
+@inner
+def first_end(space: Space) -> int:
+    """When the first of those that run ends, or NEVER."""
+    run = space.run
+    first = NEVER
+    for i in range(space.state[RUNNING]):
+        first = min(first, run[END, i])
+    return first
 
 
 @inner
