@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -148,8 +149,11 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
     )
     capacity = engine.contiguous(work.capacity)
     crowd = snapshots.crowd(work, observed.present)
+    of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> FairStarts:
+        if not hasattr(of_thread, "trials"):
+            of_thread.trials = _trials(work, ranking, model.steps.number, crowd)
         kernels.fair_starts(
             model,
             observed,
@@ -157,7 +161,7 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
             at_once,
             asked,
             *part,
-            _trials(work, ranking, model.steps.number, crowd),
+            of_thread.trials,
             kernels.FairStarts(*out),
         )
         here = slice(*part)

@@ -66,7 +66,7 @@ class Trace(NamedTuple):
 
 
 TRACES = (
-    Trace("KTH-SP2", KTH, 100),
+    Trace("KTH-SP2", KTH, 100, rounds=5),
     Trace(f"KTH-SP2, load 0.85, first {PART:,}", KTH, 100, "0.82", PART, rounds=1),
     Trace("LANL-CM5", LANL, 1024, policies=("easy",)),
     Trace(
