@@ -128,9 +128,10 @@ def table(made: dict[int, Audit]) -> str:
 
 
 def _write(text: str) -> None:
-    """Puts the section into docs/scale.md, for the one that was there."""
-    before = SCALE.read_text(encoding="utf-8").partition(TITLE)[0].rstrip()
-    SCALE.write_text(f"{before}\n\n{text}\n", encoding="utf-8")
+    """Puts the section into docs/scale.md, for the one that was there; others stay."""
+    before, _, old = SCALE.read_text(encoding="utf-8").partition(TITLE)
+    _, heading, after = old.partition("\n## ")
+    SCALE.write_text(f"{before.rstrip()}\n\n{text}\n{heading}{after}", encoding="utf-8")
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Whole audits, as a user starts them, warm: CPU and peak memory. Needs real logs, or the demo log.
 
-Beside each a process that only reads the log, splits its numbers and sorts them once. Without fitting
-and advice, which take as long as their budgets let them, an audit has its goals.
+Beside each a process that only reads the log, splits its numbers and sorts them once. Goals are for
+audits without fitting and advice, which take as long as their budgets let them.
 """
 
 import sys
