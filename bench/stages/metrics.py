@@ -5,6 +5,7 @@ attempts is a longer one. Both sides start from the same rows in memory, ours as
 as a table of DuckDB, and give all rows of the result; at the smallest size they are compared.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -294,9 +295,8 @@ def measure(sizes: Sequence[int]) -> Iterator[Figure]:
             before, seconds = took.get(metric.what, (count, 0.0))
             dear = seconds * (count / before) ** 1.5 > AFFORDABLE_S
             if metric.sql and dear:
-                print(
-                    f"  {metric.what}: no twin for {count:,}, it took {seconds:.0f} s", flush=True
-                )
+                said = f"  {metric.what}: no twin for {count:,}, {before:,} took {seconds:.0f} s"
+                print(said, file=sys.stderr, flush=True)
             sql = None if dear else metric.sql
             figure = measured(
                 "Metrics",

@@ -1,7 +1,7 @@
 -- The attempts of a cluster that a page about one user or account is made of: of all those that came
 -- before an instant and had not ended at another; of the users and accounts named also those that ended
 -- since "own_since", for the trend. "weight" is how many attempts its overtaken time counts for; NULL:
--- for none. Instants are epoch s; "until" NULL: all of which it is known when they came; "since" NULL: all.
+-- for none. In no order. Instants are epoch s; "until" NULL: all of which it is known when they came; "since" NULL: all.
 -- parameters: cluster VARCHAR, schedule VARCHAR, counted VARCHAR[], until BIGINT, since BIGINT, own_since BIGINT, users VARCHAR[], accounts VARCHAR[]
 SELECT
     pool, job_id, attempt, "user", account, partition, qos, standing, size, width_class, walltime_s,
@@ -23,4 +23,3 @@ WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
             AND (list_contains($users::VARCHAR[], "user") OR list_contains($accounts::VARCHAR[], account))
         )
     )
-ORDER BY pool, arrival_time, job_id, attempt

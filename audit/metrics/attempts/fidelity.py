@@ -45,7 +45,7 @@ Ints = NDArray[np.int64]
 
 KEY = ("cluster", "job_id", "attempt")
 _READ: Final = (
-    *(*KEY, "standing", "arrival_time", "start_time", "replayed_start_time", "fst_status", WEIGHT),
+    *("standing", "arrival_time", "start_time", "replayed_start_time", "fst_status", WEIGHT),
     *(f"miss_{fst}_s" for fst in FSTS),
     *("wait_s", "wait_room_s", "decision", "kept_s", "idle_s", "idle_because", "start_modelled"),
 )
@@ -80,25 +80,13 @@ def fidelity(
         in [−1, 1], null where all waits of a schedule are the same; the shares in [0, 1], null
         where nothing was missed. All but the first are null where no attempt has both starts.
     """
-    subjects = ended(held.select(cs.by_name(*_READ, require_all=False)))
+    key = () if replayed is None else KEY
+    subjects = ended(held.select(cs.by_name(*key, *_READ, require_all=False)))
     starts = subjects
     if replayed is not None:
         again_of = replayed.select(*KEY, "replayed_start_time")
         starts = subjects.join(again_of, on=KEY, how="inner", maintain_order="left")
-    both = starts.select("start_time", "arrival_time", "replayed_start_time").drop_nulls(
-        "replayed_start_time"
-    )
-    start, arrival = both["start_time"].to_numpy(), both["arrival_time"].to_numpy()
-    again = both["replayed_start_time"].to_numpy()
-    late = (again - start).astype(np.float64)
-    errors = np.sort(np.abs(late))
-    limits = {"median": nearest_rank(errors, MEDIAN), "p90": nearest_rank(errors, P90)}
-    rows = [
-        ("replayed", float(both.height)),
-        *((f"start_error_{name}", limit) for name, limit in limits.items()),
-        ("wait_correlation", rank_correlation(again - arrival, start - arrival)),
-        ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
-    ]
+    limits, rows = _of_errors(starts.select("start_time", "arrival_time", "replayed_start_time"))
     for fst in FSTS:
         counted = repeated(_of(subjects, in_totals(fst), f"miss_{fst}_s"))
         missed = counted[f"miss_{fst}_s"].cast(pl.Float64).to_numpy()
@@ -113,6 +101,22 @@ def fidelity(
 
 
 _Figure = tuple[str, float | None]
+
+
+def _of_errors(starts: pl.DataFrame) -> tuple[dict[str, float | None], list[_Figure]]:
+    """The median of start errors and their 90th percentile, by name; and all figures of them."""
+    both = starts.drop_nulls("replayed_start_time")
+    start, arrival = both["start_time"].to_numpy(), both["arrival_time"].to_numpy()
+    again = both["replayed_start_time"].to_numpy()
+    late = (again - start).astype(np.float64)
+    errors = np.sort(np.abs(late))
+    limits = {"median": nearest_rank(errors, MEDIAN), "p90": nearest_rank(errors, P90)}
+    return limits, [
+        ("replayed", float(both.height)),
+        *((f"start_error_{name}", limit) for name, limit in limits.items()),
+        ("wait_correlation", rank_correlation(again - arrival, start - arrival)),
+        ("mean_wait_error", exact_sum(late) / len(late) if len(late) else None),
+    ]
 
 
 def _of(subjects: pl.DataFrame, condition: pl.Expr, *columns: str) -> pl.DataFrame:

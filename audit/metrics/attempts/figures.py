@@ -84,13 +84,20 @@ def of_fair_starts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: in
     rows = _statuses(attempts)
     attempts = repeated(attempts)
     for fst in FSTS:
-        terms = _fst_terms(fst, tolerance_s)
-        counted = evaluated(attempts, terms, in_totals(fst))
-        figures = _fst_figures(fst)
-        for dimension in _FST_DIMENSIONS:
-            slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
-            for part in cut(counted, dimension):
-                rows += part.ratios([*figures, *slowdowns], resamples)
+        rows += _of_fair_start(attempts, resamples, tolerance_s, fst)
+    return rows
+
+
+def _of_fair_start(
+    attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int, fst: Fst
+) -> list[Row]:
+    rows = []
+    counted = evaluated(attempts, _fst_terms(fst, tolerance_s), in_totals(fst))
+    figures = _fst_figures(fst)
+    for dimension in _FST_DIMENSIONS:
+        slowdowns = _FAIR_SLOWDOWNS if fst == "strict" and dimension in _SLOWED else ()
+        for part in cut(counted, dimension):
+            rows += part.ratios([*figures, *slowdowns], resamples)
     return rows
 
 

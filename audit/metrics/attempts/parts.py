@@ -261,7 +261,9 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
         terms: what parts sum, by name; int64 or float64, without nulls.
         whose: a condition.
     """
-    held = only(coded, whose).select("unit", *DIMENSIONS, **terms)
+    asked = {name for each in (whose, *terms.values()) for name in each.meta.root_names()}
+    read = coded.select("unit", *DIMENSIONS, *sorted(asked - {"unit", *DIMENSIONS}))
+    held = only(read, whose).select("unit", *DIMENSIONS, **terms)
     columns = {name: _numbers(held[name]) for name in terms}
     return Evaluated(columns, held["unit"].to_numpy(), held.select(DIMENSIONS), {})
 

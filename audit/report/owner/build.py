@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.attempts.peers.waits import LEAD_S
+from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
@@ -37,6 +38,7 @@ from audit.store.database import Connection
 LEAST_DAYS: Final = 10
 """No interval on fewer days (SPEC §10, *Peers*)."""
 _SEED: Final = 0
+_ORDER: Final = ("pool", "arrival_time", "job_id", "attempt")
 _ALL: Final = 1 << 31
 """More rows than there are users and accounts."""
 
@@ -54,7 +56,8 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     span = contents.span
     period = Period(span.name, span.from_time, span.to_time)
     over = stretches(con, contents.cluster, period, span.zone)
-    attempts = _attempts(con, contents, over, owners)
+    # sorted here: DuckDB would hold all of it beside what it gives
+    attempts = ordered(_attempts(con, contents, over, owners), *_ORDER)
     names = attempts["pool"].unique(maintain_order=True)
     pools = {
         # a copy of a large log is as large again
