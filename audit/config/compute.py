@@ -103,7 +103,7 @@ class Compute(Section):
 
     @property
     def threads(self) -> int:
-        """How many of workers are asked for, as far as this section tells; ≥ 0."""
+        """How many threads of workers are asked for; 0: only their scheduler knows."""
         return self.slurm.jobs * self.slurm.cores if self.slurm is not None else self.workers or 0
 
     @model_validator(mode="after")

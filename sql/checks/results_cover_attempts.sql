@@ -2,7 +2,7 @@
 WITH computed AS (
     SELECT DISTINCT cluster, period, from_time, to_time
     FROM run
-    -- not the periods of ten years, where a few months are not archived
+    -- of a log whose old months are archived, only periods that reach into what is left
     WHERE stage = 'compute' AND (
         period = 'all' OR to_time > (SELECT min(end_time) FROM records WHERE NOT superseded)
     )
