@@ -44,7 +44,8 @@ def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -
     for link in links:
         report = (folder / "fairaudit-reports" / link).read_text(encoding="utf-8")
         sentence = said[link.split("/")[-2]]
-        assert f">{sentence}</h1>" in unescape(report)
+        unbroken = sentence.replace(" %", "\u00a0%")
+        assert f">{unbroken}</h1>" in unescape(report)
         assert sentence in unescape(text)
 
 
