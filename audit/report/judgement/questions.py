@@ -52,7 +52,8 @@ def _overtaken(place: Place, bounds: Bounds) -> Question:
         text = "No fair start times were computed: what later arrivals cost is not known."
         return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
     wait = _judged_wait(place.pool)
-    text = f"of the mean wait of {wait} went to jobs that came later{_within(mean)}. "
+    whose = "a sample's" if place.pool.fair_start.not_sampled else "the"  # trends: of all
+    text = f"of {whose} mean wait of {wait} went to jobs that came later{_within(mean)}. "
     if hit := place.worst_width(OVERTAKEN):
         text += (
             f"For {wording.width(hit.width.label)} {wording.resource(place.pool.resource)}s: "

@@ -11,7 +11,17 @@ from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.verdict import Word
 from audit.report.render.page import render_html
 from audit.report.trend import Change, Estimate, Trend
-from tests.report.sample import HOSTILE, contents, empty, entities, entity, fidelity, figure, pool
+from tests.report.sample import (
+    HOSTILE,
+    contents,
+    empty,
+    entities,
+    entity,
+    fair_starts,
+    fidelity,
+    figure,
+    pool,
+)
 
 
 def width(label: str, share: float, half: float = 0.02, attempts: int = 300) -> Breakdown:
@@ -126,6 +136,8 @@ def test_a_figure_comes_in_two_digits_with_its_interval_in_the_same_unit() -> No
     overtaken, room, longest = one(measured(0.15, 0.3, "anna")).questions
     assert (overtaken.big, overtaken.level) == ("7.5 min", Level.WARN)
     assert "mean wait of 50 min went to jobs that came later (5–10 min)" in overtaken.text
+    sampled = replace(measured(0.15, 0.3), fair_start=fair_starts(final=10, not_sampled=90))
+    assert one(sampled).questions[0].text.startswith("of a sample's mean wait of 50 min went to")
     assert room.big == "30 %"
     assert "(29–31 %)" in room.text
     assert longest.big == "1"
