@@ -30,9 +30,9 @@ demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's 
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
 
 test: setup test-programs ## all that a change must pass
-	@$(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-few} $(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
-test-thorough: setup test-programs ## sweeps, fault injection, real logs, wheels
+test-thorough: setup test-programs ## sweeps, fault injection, further walks, real logs, wheels
 	@$(PY) -m pytest -m "thorough and not slow and not slurm" $(PYTEST_FLAGS)
 
 test-slow: setup test-programs ## the tests that take minutes

@@ -13,11 +13,14 @@ from hypothesis import settings
 from audit.report.render import page, sandbox
 from audit.store import migrations
 from tests import stores
+from tests.examples import USUAL
 
-# The same examples each time: a few find what they will ever find. `search` is there to find more.
+# The same examples each time: a few find what they will ever find, and `few` (of `make test`) most
+# of that. `search` is there to find more.
 settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, max_examples=40, print_blob=True
+    "repeatable", derandomize=True, deadline=None, max_examples=USUAL, print_blob=True
 )
+settings.register_profile("few", settings.get_profile("repeatable"), max_examples=USUAL // 2)
 settings.register_profile("search", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

@@ -89,6 +89,7 @@ def read_only(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.thorough
 def test_a_read_only_place_is_wrong_use_and_a_monitor_is_told(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))

@@ -204,6 +204,7 @@ def test_what_an_audit_writes_is_its_users_alone(made: Made) -> None:
     assert _modes(made.out) == {(True, 0o700), (False, 0o600)}
 
 
+@pytest.mark.thorough
 def test_what_a_night_writes_is_private_unless_shared(tmp_path: Path) -> None:
     cluster = "../../<b>c\0"
     write(tmp_path / "own.swf", month(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -25,7 +25,7 @@ from audit.simulation.fair_start import fair_start_times
 from audit.simulation.fidelity import model_fidelity
 from audit.simulation.forward import forward_start_times
 from audit.simulation.parts import ALONE, Effort, Labour
-from audit.simulation.workload import Ints, Workload, workload_of_rows
+from audit.simulation.workload import Met, workload_of_rows
 from audit.workers.crew import Crew
 
 _UNUSED: Final = (
@@ -107,8 +107,10 @@ def _tables(
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
-    described = population.describe(
-        attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+    described = population.compact(
+        population.describe(
+            attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+        )
     )
     yield Rows("coverage_result", None, coverage.of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
@@ -126,7 +128,10 @@ def _tables(
         if pool == setting.pools[-1]:
             del charged
         of_pool = window.needed(of_pool, pool)
-        jobs = _completed(of_pool, pool, setting.now, chosen, ranked, known, labour, window)
+        met = workload_of_rows(of_pool, pool, setting.now, ranked)
+        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
+        yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
+        del met
         jobs = waits.peer_waits(jobs, [*seeds, *kept])
         beyond = stuck.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
@@ -158,14 +163,16 @@ def _of_periods(
         crew=crew,
     )
     conserved = conservation_of(jobs, setting.now, options)
-    several = len(seeds) > 1
-    work = workload_of_rows(jobs, pool, setting.now, ranked) if several else None
+    budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         covered = options._replace(covered=spans.covered(period, log))
         yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
         del around
-        yield from _modelled(jobs, pool, period, setting, seed, chosen, ranked, work)
+        advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
+        of_pool = {"pool": pl.lit(pool.name)}
+        yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
+        yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
 
 
 def _summed_up(
@@ -197,45 +204,33 @@ def _summed_up(
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
 
-def _modelled(
+def _fidelities(
     jobs: pl.DataFrame,
     pool: Pool,
-    period: Period,
-    setting: Setting,
-    seed: int,
+    met: Met,
+    now: int,
     chosen: config.Config,
-    ranked: ownership.Fairshare,
-    work: tuple[Workload, Ints] | None,
+    periods: Iterable[Period],
 ) -> Iterator[Rows]:
-    """How well the policy of a pool explains a period, and what changes of it would do."""
-    of_pool = {"pool": pl.lit(pool.name)}
-    fidelity = model_fidelity(
-        jobs,
-        pool,
-        period,
-        setting.now,
-        fairshare=ranked,
-        tolerance_s=chosen.metrics.tolerance_s,
-        whole=work,
-    )
-    policy = {
+    """How well the policy of a pool explains each period."""
+    of_pool = {
+        "pool": pl.lit(pool.name),
         "order": pl.lit(pool.policy.order.value),
         "backfill": pl.lit(pool.policy.backfill.value),
         "fair_order": pl.lit(pool.fair_order.value),
     }
-    yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool, **policy))
-    budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
-    advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
-    yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
-    yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
+    tolerance_s = chosen.metrics.tolerance_s
+    for period in periods:
+        fidelity = model_fidelity(jobs, pool, period, now, tolerance_s=tolerance_s, met=met)
+        yield Rows("fidelity_result", period, fidelity.with_columns(**of_pool))
 
 
 def _completed(
     of_pool: pl.DataFrame,
     pool: Pool,
+    met: Met,
     now: int,
     chosen: config.Config,
-    ranked: ownership.Fairshare,
     known: pl.DataFrame | None,
     labour: Labour,
     window: Window,
@@ -248,22 +243,24 @@ def _completed(
     )
     known = None if known is None else known.filter(pl.col("pool") == pool.name)
     decided = decision_times(
-        performance.overtakes(shares),
-        pool,
-        now,
-        tolerance_s=metrics.tolerance_s,
-        fairshare=ranked,
+        performance.overtakes(shares), pool, now, tolerance_s=metrics.tolerance_s, met=met
     )
     fair = fair_start_times(
-        anatomy.anatomy(decided, pool, now),
+        population.compact(anatomy.anatomy(decided, pool, now)),
         pool,
         now,
         known=known,
         effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
         tau_s=metrics.tau_s,
         told=labour.told,
-        fairshare=ranked,
+        met=met,
     )
     return forward_start_times(
-        fair, pool, now, known=known, crew=labour.crew, told=labour.told, fairshare=ranked
+        population.compact(fair),
+        pool,
+        now,
+        known=known,
+        crew=labour.crew,
+        told=labour.told,
+        met=met,
     )

@@ -110,8 +110,9 @@ def _properties(work: Workload) -> list[Ints]:
 def _sequence(rows: Ints, described: pl.DataFrame) -> list[Ints]:
     """What breaks ties; the position in the log only where numbers do not."""
     names = ("submit_time", "job_number", "array_task", "het_offset", "line", "attempt")
+    # taken out of the frame, in which a column may be one value for all its rows
     submit, number, task, offset, line, attempt = (
-        described[name].gather(rows).fill_null(-1).to_numpy() for name in names
+        described.select(pl.col(name).gather(rows).fill_null(-1))[name].to_numpy() for name in names
     )
     return [submit, number, task, offset, np.where(number == -1, line, 0), attempt]
 

@@ -16,8 +16,7 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import blocked
 from audit.model import Backfill, Decision, IdleBecause, Policy, Pool, Standing
 from audit.simulation import engine, snapshots
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.simulation.workload import NEVER, Bools, Ints, Met, Workload, workload_of_rows
 
 
 class Decisions(NamedTuple):
@@ -104,7 +103,7 @@ def decision_times(
     now: int,
     *,
     tolerance_s: int = TOLERANCE_S,
-    fairshare: Fairshare = EQUAL_SHARES,
+    met: Met | None = None,
 ) -> pl.DataFrame:
     """Adds when the pool's policy would have started each attempt that has ended.
 
@@ -118,14 +117,14 @@ def decision_times(
         pool: see ``workload``; how it is assumed to decide.
         now: when the log was taken, epoch s.
         tolerance_s: what a start may differ from ``ready_time``, s, ≥ 0; see ``decisions``.
-        fairshare: how owners are ranked; see ``workload``.
+        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.
 
     Source: SPEC §10, *Decisions*.
     """
-    work, rows = workload_of_rows(described, pool, now, fairshare)
+    work, rows = met or workload_of_rows(described, pool, now)
     found = decisions(work, pool.policy, tolerance_s, causes=True)
     judged = (described["standing"] == Standing.ENDED.value).to_numpy()[rows] & work.queued
     ready = np.full(described.height, NEVER)

@@ -23,13 +23,13 @@ from audit.simulation import engine, forward, snapshots
 from audit.simulation.basis import Bases
 from audit.simulation.budget.cost import costs
 from audit.simulation.budget.sample import stands_for
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.parts import ALL, Effort, Range, Told, in_parts
 from audit.simulation.workload import (
     KEYS,
     NEVER,
     Bools,
     Ints,
+    Met,
     Workload,
     workload_of_rows,
 )
@@ -201,7 +201,7 @@ def fair_start_times(
     effort: Effort = ALL,
     tau_s: int = TAU_S,
     told: Told = lambda done, of: None,
-    fairshare: Fairshare = EQUAL_SHARES,
+    met: Met | None = None,
 ) -> pl.DataFrame:
     """Adds the fair start times of every attempt that has ended, and what follows from them.
 
@@ -222,24 +222,24 @@ def fair_start_times(
         effort: what may be put into those that are not known.
         tau_s: of the slowdown, s.
         told: told of progress.
-        fairshare: how owners are ranked; see ``workload``.
+        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.
 
     Source: SPEC §5; [S] §3.1; [K] §2.3 for the fair slowdown.
     """
-    work, rows = workload_of_rows(described, pool, now, fairshare)
-    ended = pl.col("standing") == Standing.ENDED.value
-    wanted = ended if effort.wanted is None else ended & effort.wanted
-    subject = described.select(wanted=wanted)["wanted"].to_numpy()[rows]
+    work, rows = met or workload_of_rows(described, pool, now)
+    subject = _subjects(described, effort.wanted)[rows]
     status = _statuses(work)
     bases = Bases(work, rows, described, pool.policy, pool.fair_order)
-    times, holds = _still_known(known, described.select(KEYS)[rows], bases, subject)
+    keys = described.select(KEYS)[rows]
+    times, holds = _still_known(known, keys, bases, subject)
     asked = subject & (status != _code(FstStatus.UNKNOWN_ESTIMATE)) & work.queued & ~holds
-    held = described.select(*KEYS, *DRAWN_BY)[rows]
-    half = forward.stale(known, held.select(KEYS), bases, holds & (times.strict != NEVER))
-    number = _sample(work, held, asked, half, pool.policy, effort.budget_s)
+    half = forward.stale(known, keys, bases, holds & (times.strict != NEVER))
+    number = _sample(
+        work, described.select(DRAWN_BY)[rows], asked, half, pool.policy, effort.budget_s
+    )
     left_out = number == 0
     status[left_out] = _code(FstStatus.NOT_SAMPLED)
     _give_up(times, left_out)
@@ -249,9 +249,16 @@ def fair_start_times(
         old[computed] = found[computed]
     status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)
     basis = bases.until(np.maximum(times.strict, times.relaxed))
-    del work, bases, held, new, asked, computed  # as large as the log, each
+    del work, bases, keys, new, asked, computed  # as large as the log, each
     place = _places(described.height, rows, subject)
     return misses(_with(described, place, times, status, number, basis), tau_s)
+
+
+def _subjects(described: pl.DataFrame, wanted: pl.Expr | None) -> Bools:
+    """Of which rows fair start times are asked for: who has ended, of those wanted."""
+    ended = pl.col("standing") == Standing.ENDED.value
+    asked = described.select(ended if wanted is None else ended & wanted).to_series()
+    return asked.to_numpy()
 
 
 def _sample(

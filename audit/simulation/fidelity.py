@@ -7,8 +7,7 @@ from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Period, Policy, Pool
 from audit.simulation.engine import replay
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, Ints, Workload, workload_of_rows
+from audit.simulation.workload import NEVER, Ints, Met, workload_of_rows
 
 
 def model_fidelity(
@@ -17,9 +16,8 @@ def model_fidelity(
     period: Period,
     now: int,
     policy: Policy | None = None,
-    fairshare: Fairshare = EQUAL_SHARES,
     tolerance_s: int = TOLERANCE_S,
-    whole: tuple[Workload, Ints] | None = None,
+    met: Met | None = None,
 ) -> pl.DataFrame:
     """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
 
@@ -33,16 +31,15 @@ def model_fidelity(
         period: the period in question; that of the whole log begins with an empty pool.
         now: when the log was taken, epoch s.
         policy: None: that of ``pool``.
-        fairshare: how owners are ranked; see ``simulation.workload``.
         tolerance_s: who waited longer is looked at apart, s, ≥ 0.
-        whole: what ``workload_of_rows`` gave for the same; None works it out.
+        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
 
     Source: SPEC §5, *Model fidelity*.
     """
-    start = replayed_starts(described, pool, period, now, policy, fairshare, whole)
+    start = replayed_starts(described, pool, period, now, policy, met)
     replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
     return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
 
@@ -53,15 +50,14 @@ def replayed_starts(
     period: Period,
     now: int,
     policy: Policy | None = None,
-    fairshare: Fairshare = EQUAL_SHARES,
-    whole: tuple[Workload, Ints] | None = None,
+    met: Met | None = None,
 ) -> Ints:
     """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
 
     Returns:
         One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
     """
-    known, rows = whole or workload_of_rows(described, pool, now, fairshare)
+    known, rows = met or workload_of_rows(described, pool, now)
     held = known.arrival < (NEVER if period.whole_log else period.to_time)
     work = known.first(int(held.sum()))
     since = None if period.whole_log else period.from_time

@@ -18,9 +18,16 @@ import polars as pl
 from audit.model import Backfill, FstStatus, Order, Policy, Pool
 from audit.simulation import engine, snapshots
 from audit.simulation.basis import Bases
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
 from audit.simulation.parts import Range, Told, in_parts
-from audit.simulation.workload import KEYS, NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.simulation.workload import (
+    KEYS,
+    NEVER,
+    Bools,
+    Ints,
+    Met,
+    Workload,
+    workload_of_rows,
+)
 from audit.workers.crew import IN_TURN, Crew
 
 if TYPE_CHECKING:
@@ -203,7 +210,7 @@ def forward_start_times(
     known: pl.DataFrame | None = None,
     crew: Crew = IN_TURN,
     told: Told = lambda done, of: None,
-    fairshare: Fairshare = EQUAL_SHARES,
+    met: Met | None = None,
 ) -> pl.DataFrame:
     """Adds the forward start of each attempt that has a fair start time, and what follows from it.
 
@@ -224,14 +231,14 @@ def forward_start_times(
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
         crew: who works on it; the result does not depend on that.
         told: told of progress.
-        fairshare: how owners are ranked; see ``workload``.
+        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``fair`` with these columns, in its order; they are null without a fair start time.
 
     Source: SPEC §10, *Forward start*.
     """
-    work, rows = workload_of_rows(fair, pool, now, fairshare)
+    work, rows = met or workload_of_rows(fair, pool, now)
     strict = fair["fst_strict"].gather(rows).fill_null(NEVER).to_numpy()
     subject = (fair["fst_status"].is_not_null() & fair["fst_strict"].is_not_null()).to_numpy()[rows]
     bases = Bases(work, rows, fair, pool.policy, pool.fair_order)

@@ -101,6 +101,13 @@ class Workload(NamedTuple):
         return Workload(**columns | own)
 
 
+class Met(NamedTuple):
+    """One pool's attempts that a scheduler can meet, and where they are."""
+
+    work: Workload
+    rows: Ints  # [n], the row of each in the frame that the workload was made of
+
+
 def workload(
     described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
 ) -> tuple[Workload, pl.DataFrame]:
@@ -133,7 +140,7 @@ def workload(
 
 def workload_of_rows(
     described: pl.DataFrame, pool: Pool, now: int, fairshare: Fairshare = EQUAL_SHARES
-) -> tuple[Workload, Ints]:
+) -> Met:
     """As ``workload``, but with the row of each attempt in ``described`` instead of its key."""
     resources = counted_resources(pool)
     numbered = described.select(_READ).with_row_index("row")
@@ -163,7 +170,7 @@ def workload_of_rows(
         owners=owners_of(held, fairshare),
         limits=limits_of(held, pool, _known_to(held, now)),
     )
-    return work, _ints(held["row"])
+    return Met(work, _ints(held["row"]))
 
 
 def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Workload:

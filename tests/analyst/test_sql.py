@@ -338,6 +338,7 @@ def test_typed_values() -> None:
 # snapshots and clients -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> None:
     path = hostile(tmp_path)
     reader = open_database(path, LIMITS)

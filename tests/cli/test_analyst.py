@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Run
 from tests.logs import busy, line, log, write
 
 
+@pytest.mark.thorough
 def test_sql_formats_limits_and_mistakes(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     run("audit", "a.swf", "--no-pdf")

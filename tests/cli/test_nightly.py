@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import Run
 from tests.logs import busy, write
 
@@ -29,6 +31,7 @@ def test_a_configured_run(run: Run, tmp_path: Path) -> None:
     run("run", "--config", "none.toml", check=2)
 
 
+@pytest.mark.thorough
 def test_pages_of_users_from_what_was_published(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     config = (
@@ -55,6 +58,7 @@ def test_pages_of_users_from_what_was_published(run: Run, tmp_path: Path) -> Non
         assert said in run("report", *asked, check=2).stderr
 
 
+@pytest.mark.thorough
 def test_a_backup_and_what_is_refused(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(20))
     config = (

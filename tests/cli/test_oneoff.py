@@ -52,6 +52,7 @@ def test_an_audit_makes_report_and_database(run: Run, tmp_path: Path) -> None:
     assert count.stdout == "n\n60\n"
 
 
+@pytest.mark.thorough
 def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", busy(60))
     asked = ("audit", "mine.swf", "--no-pdf", "--no-fit", "--no-advice")
@@ -66,6 +67,7 @@ def test_an_audit_writes_pages_of_users_and_accounts(run: Run, tmp_path: Path) -
     assert [(tmp_path / "fairaudit-out" / page).read_bytes() for page in pages] == before
 
 
+@pytest.mark.thorough
 def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
     first = write(tmp_path / "1.swf", busy(30))
     second = write(tmp_path / "2.swf", busy(50))
@@ -82,6 +84,7 @@ def test_a_database_that_is_named_is_added_to(run: Run, tmp_path: Path) -> None:
     assert len(dumps[0].splitlines()) == 51
 
 
+@pytest.mark.thorough
 def test_several_clusters_live_in_one_database(run: Run, tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / f"{name}.swf", busy(20))
@@ -192,6 +195,7 @@ def opened_elsewhere(path: Path, *, read_only: bool) -> Iterator[subprocess.Pope
         yield other
 
 
+@pytest.mark.thorough
 def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
     before = audited.read_bytes()
     with opened_elsewhere(audited, read_only=False) as other:
@@ -204,6 +208,7 @@ def test_a_locked_database(run: Run, tmp_path: Path, audited: Path) -> None:
     run("audit", "a.swf", "--no-pdf")
 
 
+@pytest.mark.thorough
 def test_a_reader_does_not_stop_an_audit(run: Run, tmp_path: Path, audited: Path) -> None:
     with opened_elsewhere(audited, read_only=True) as reader:
         write(tmp_path / "a.swf", busy(50))
@@ -225,6 +230,7 @@ def test_what_is_no_database_of_ours_is_not_replaced(run: Run, tmp_path: Path) -
     assert left_in(tmp_path) == ["a.swf", "notes.txt", "other.duckdb"]
 
 
+@pytest.mark.thorough
 def test_a_header_that_lies(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60, MaxProcs=2))
     done = run("audit", "a.swf", "--no-pdf")
@@ -267,6 +273,7 @@ def test_a_period_without_data_says_so(run: Run, tmp_path: Path) -> None:
     assert re.search(r"(?i)no data|nothing to measure|nothing that could be measured", page)
 
 
+@pytest.mark.thorough
 def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
     run: Run, tmp_path: Path
 ) -> None:
@@ -276,6 +283,7 @@ def test_a_report_of_an_earlier_audit_does_not_stay_beside_a_new_one(
     assert left_in(tmp_path / "fairaudit-out") == ["audit.duckdb", "report.html"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("audited")
 def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None:
     before = {name: (tmp_path / "fairaudit-out" / name).read_bytes() for name in ("report.html",)}
@@ -306,6 +314,7 @@ JobID|User|Account|Partition|State|Submit|Start|End|NCPUS|Timelimit|JobName
 """
 
 
+@pytest.mark.thorough
 def test_a_log_of_sacct_with_and_without_its_header(run: Run, tmp_path: Path) -> None:
     header, _, rows = SACCT.partition("\n")
     write(tmp_path / "with.txt", SACCT)
@@ -329,6 +338,7 @@ def test_names_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_an_audit_advises_within_a_budget(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "mine.swf", starving())
     asked = ("audit", "mine.swf", "--backfill", "no_guarantee", "--no-pdf")

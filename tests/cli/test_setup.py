@@ -24,6 +24,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     assert "2 of 8 checks failed" in sick.stderr
 
 
+@pytest.mark.thorough
 def test_doctor_compares_limits_with_the_logs(run: Run, tmp_path: Path) -> None:
     # Users are 1 to 3, and ask for 1 to 4 CPUs.
     write(tmp_path / "a.swf", busy(60))

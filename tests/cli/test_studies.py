@@ -77,6 +77,7 @@ def test_warnings_about_the_log_are_shown(
     assert "warning: " in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_study_is_a_page_with_its_tables_and_always_the_same(run: Run, tmp_path: Path) -> None:
     done = run("experiment", "operators", "--bits", 4, "--out", "studies")
     made = [tmp_path / name for name in done.stdout.splitlines()]

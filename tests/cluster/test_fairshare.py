@@ -199,6 +199,7 @@ def test_a_configured_run_keeps_the_history_of_the_tree(
 # --- nights --------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_file_that_says_otherwise_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "assoc.psv", ASSOCIATIONS.format(2))
     settings = site(tmp_path, usage={"associations": "assoc.psv", "operator": "relative"})
@@ -235,6 +236,7 @@ def test_a_wrong_file_fails_its_cluster_alone(tmp_path: Path) -> None:
     assert done.reports == []
 
 
+@pytest.mark.thorough
 def test_the_report_of_a_share_tree_is_made_again_byte_for_byte(tmp_path: Path) -> None:
     shutil.copytree(SLURM / "decay", tmp_path, dirs_exist_ok=True)
     settings = site(

@@ -37,6 +37,7 @@ def page(folder: Path) -> str:
     return (folder / "fairaudit-reports" / "c" / "2026-01" / "report.html").read_text("utf-8")
 
 
+@pytest.mark.thorough
 def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -51,6 +52,7 @@ def test_late_records_are_named_and_the_next_report_shows_what_they_changed(
     assert "because records came, of late.swf (3 of this period)" in page(tmp_path)
 
 
+@pytest.mark.thorough
 def test_settings_and_mended_records_are_told_apart(tmp_path: Path) -> None:
     settings = site(tmp_path)
     wrong = line(99, submit=5 * DAY + 9, run=33 * 365 * DAY)

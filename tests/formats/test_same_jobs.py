@@ -17,6 +17,7 @@ from audit.formats.pbs import writing as _pbs
 from audit.formats.sacct import json_writing as _json
 from audit.formats.sacct import writing as _text
 from audit.model import RECORDS
+from tests.examples import examples
 from tests.formats.contract import EPOCH, PLAIN_JOB
 
 TIMES: Final = ("submit_time", "start_time", "end_time", "occupancy_s", "walltime_s")
@@ -77,7 +78,7 @@ def _jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
 def test_come_back_the_same(way: Written) -> None:
     dialect = dialects.table()[way.name]
 
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     @given(_jobs())
     def check(jobs: list[dict[str, Any]]) -> None:
         frame = pl.DataFrame(jobs).match_to_schema(RECORDS, missing_columns="insert")

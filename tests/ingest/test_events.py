@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from audit.formats.lines import Block
 from audit.formats.pbs import reader
 from audit.ingest.attempts import attempts_of, resolve
+from tests.examples import examples
 from tests.kernels.forms import in_python
 
 HEAD = reader.header(b"")
@@ -227,7 +228,7 @@ _events = st.lists(
 )
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(_events, st.randoms(use_true_random=False))
 def test_whatever_happens_in_whatever_order(lines: list[str], chance: Any) -> None:
     files = [day(line, input_id=chr(97 + k)) for k, line in enumerate(lines)]

@@ -4,6 +4,7 @@ from itertools import permutations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_logs
@@ -67,6 +68,7 @@ def attempts(con: Connection) -> list[tuple[object, ...]]:
     return found.select("job_id", "attempt", "state", "start_time", "end_time").rows()
 
 
+@pytest.mark.thorough
 def test_the_order_of_daily_files_changes_nothing(tmp_path: Path) -> None:
     whole: set[tuple[object, ...]] = set()
     for number, order in enumerate(permutations(files(tmp_path))):

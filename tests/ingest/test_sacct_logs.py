@@ -62,6 +62,7 @@ def test_files_that_tell_of_the_same_jobs_change_nothing(tmp_path: Path) -> None
     con.close()
 
 
+@pytest.mark.thorough
 def test_the_order_of_dumps_changes_nothing(tmp_path: Path) -> None:
     waiting, started = "150 Unknown Unknown", "150 250 350"
     dumps = {

@@ -70,6 +70,7 @@ def same(machine: ModuleType) -> Callable[..., Any]:
     return call
 
 
+@pytest.mark.thorough
 def test_the_digest_is_kept(machine: ModuleType) -> None:
     assert machine.SOURCES == "of samples"
 

@@ -139,6 +139,7 @@ def test_one_of_five_is_refused_and_costs_nobody_else_anything(
     assert PASSWORD.encode() not in kept
 
 
+@pytest.mark.thorough
 def test_put_off_and_then_taken(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
     server.answers["ben@example.org"] = ["451 later"]
@@ -159,6 +160,7 @@ def test_put_off_and_then_taken(place: Path, server: Server, cert: Path) -> None
     assert len(ids) == 5
 
 
+@pytest.mark.thorough
 def test_a_lost_connection_leaves_it_unknown(place: Path, server: Server, cert: Path) -> None:
     settings = mailing(place, server=server, cert=cert)
     server.content_answers["anna@example.org"] = ["drop"]
@@ -172,6 +174,7 @@ def test_a_lost_connection_leaves_it_unknown(place: Path, server: Server, cert: 
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.thorough
 def test_no_server_then_one(place: Path, server: Server, cert: Path) -> None:
     away = mailing(place, server=server, cert=cert, port=mailserver.free_port())
     done = deliver(place, away)
@@ -250,6 +253,7 @@ test.deliver(place, test.mailing(place, server=Server(int(sys.argv[4])), cert=ce
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> None:
     """kill -9 between the claim and the connection, and when the mail is with the server."""
@@ -280,6 +284,7 @@ def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> 
     assert server.recipients == sorted(FIVE)
 
 
+@pytest.mark.thorough
 def test_two_at_once_send_each_mail_once(place: Path, server: Server, cert: Path) -> None:
     """Even where two had the store: the second sends all while the first asks for its first."""
     settings = mailing(place, server=server, cert=cert)
@@ -372,6 +377,7 @@ def restate(place: Path, run_id: str) -> None:
         database.execute(con, "UPDATE run SET run_id = ? WHERE period = '2026-02'", [run_id])
 
 
+@pytest.mark.thorough
 def test_a_report_is_mailed_again_only_when_it_is_complete_or_that_is_wanted(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

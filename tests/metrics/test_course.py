@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.course import RATIOS, SUMS, Course, course
+from tests.examples import examples
 
 QUICK = 100
 
@@ -66,7 +67,7 @@ def middle(values: list[float]) -> tuple[float, float]:
 
 
 @given(tables())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_figures_and_differences_are_those_of_the_definitions(rows: list[dict[str, Any]]) -> None:
     got = course(frame(rows), 3, 7, QUICK)
     users = numbered(rows)
@@ -134,7 +135,7 @@ def test_no_difference_where_a_stretch_has_nothing() -> None:
 
 
 @given(tables())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_names_and_the_order_of_rows_change_nothing(rows: list[dict[str, Any]]) -> None:
     renamed = {"ann": "zoe", "bob": "al", "cy": "mo", "dee": "<b>", None: None}
     others = [{**row, "user": renamed[row["user"]]} for row in reversed(rows)]

@@ -52,6 +52,7 @@ def test_each_stage_is_noted_with_its_failure(tmp_path: Path) -> None:
     assert "2.swf" in published[0][2]
 
 
+@pytest.mark.thorough
 def test_killed_is_abandoned_and_the_next_run_says_so(tmp_path: Path) -> None:
     settings = site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))

@@ -34,6 +34,7 @@ def page(folder: Path) -> str:
     return (folder / "fairaudit-reports" / PAGE).read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_each_report_is_listed_with_its_verdict_the_newest_first(folder: Path) -> None:
     text = page(folder)
     links = [unquote(link) for link in re.findall(r'<th scope="row"><a href="([^"]*)"', text)]
@@ -56,6 +57,7 @@ def test_names_stay_text(folder: Path) -> None:
     assert not re.search(r'(?:src|href)="(?:[a-z]+:|//)', text)
 
 
+@pytest.mark.thorough
 def test_what_is_no_longer_kept_is_not_listed(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "site"
     shutil.copytree(folder, copy)

@@ -75,6 +75,7 @@ def pinging_site(folder: Path, **service: object) -> config.Config:
     return config.Config.model_validate({**site(folder).model_dump(), "service": service})
 
 
+@pytest.mark.thorough
 def test_begin_success_and_failure_are_told_without_a_name(tmp_path: Path) -> None:
     with monitor() as server:
         settings = pinging_site(tmp_path, ping=server.address)
@@ -135,6 +136,7 @@ def test_clusters_have_addresses_of_their_own_and_share_one(tmp_path: Path) -> N
         ]
 
 
+@pytest.mark.thorough
 def test_a_monitor_that_is_away_costs_the_night_nothing(tmp_path: Path) -> None:
     site(tmp_path)
     write(tmp_path / "logs" / "1.swf", month(0, jobs=9))

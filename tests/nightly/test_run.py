@@ -112,6 +112,7 @@ def test_what_is_new_is_done_and_nothing_twice(tmp_path: Path) -> None:
     assert restated.rows() == [("2026-01", 40.0, 43.0)]
 
 
+@pytest.mark.thorough
 def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None:
     write(tmp_path / "logs.swf", "")
     settings = two_months(tmp_path)
@@ -128,6 +129,7 @@ def test_a_change_of_the_configuration_computes_all_anew(tmp_path: Path) -> None
     assert all("-W" in name for name in left["period"])
 
 
+@pytest.mark.thorough
 def test_only_one_period(tmp_path: Path) -> None:
     settings = site(tmp_path)
     for number in (0, 1):
@@ -273,6 +275,7 @@ def test_a_mostly_refused_source_does_not_keep_the_others_out(tmp_path: Path) ->
     assert done.computed == ["c 2026-02"]
 
 
+@pytest.mark.thorough
 def test_periods_without_records_are_not_computed_and_the_next_report_says_so(
     tmp_path: Path,
 ) -> None:

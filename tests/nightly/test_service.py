@@ -37,6 +37,7 @@ def errors(process: "subprocess.Popen[str]") -> IO[str]:
     return process.stderr
 
 
+@pytest.mark.thorough
 def test_two_at_once_and_a_signal(tmp_path: Path) -> None:
     write(
         tmp_path / "config.toml",
@@ -84,6 +85,7 @@ def test_stopped_after_any_step_the_next_run_goes_on(
     assert content(tmp_path) == undisturbed
 
 
+@pytest.mark.thorough
 def test_it_catches_up_at_its_start_and_waits_while_another_run_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_changed_setting_is_looked_at(
     assert busy() == ["attempts"]
 
 
+@pytest.mark.thorough
 def test_a_run_that_finds_nothing_new_loads_no_frames_and_draws_nothing(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     write(tmp_path / "config.toml", CONFIG)
@@ -169,6 +170,7 @@ def test_a_run_that_finds_nothing_new_loads_no_frames_and_draws_nothing(tmp_path
     assert len(list((tmp_path / "mail").iterdir())) == 1
 
 
+@pytest.mark.thorough
 def test_a_new_recipient_gets_what_is_due(tmp_path: Path) -> None:
     def settings(*addresses: str) -> config.Config:
         write(tmp_path / "config.toml", CONFIG.replace('"ada@site.example"', ", ".join(addresses)))

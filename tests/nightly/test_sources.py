@@ -338,6 +338,7 @@ class Site:
 BERLIN = 1_774_566_000  # 2026-03-27 00:00; on the 29th clocks leap forward
 
 
+@pytest.mark.thorough
 def test_windows_night_after_night(tmp_path: Path) -> None:
     lab = Site(tmp_path, overlap_days=1)
     first = BERLIN + 3600
@@ -388,6 +389,7 @@ def test_an_idle_window_is_no_empty_log(tmp_path: Path) -> None:
     assert done.read == []
 
 
+@pytest.mark.thorough
 def test_a_window_that_fails_is_asked_for_again_with_those_after_it(tmp_path: Path) -> None:
     lab = Site(tmp_path, overlap_days=0)
     noons = {str(day): BERLIN + day * DAY + DAY // 2 for day in range(4)}

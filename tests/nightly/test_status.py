@@ -28,6 +28,7 @@ def problem(settings: config.Config, folder: Path, now: int) -> str | None:
     return standing.problem
 
 
+@pytest.mark.thorough
 def test_overdue_failed_and_in_order(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -117,6 +117,7 @@ def notes(database_: Path) -> list[str]:
     return list(json.loads(text)["notes"])
 
 
+@pytest.mark.thorough
 def test_rules_that_the_log_supports_are_assumed_and_said(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out")
     said = notes(outcome.database)
@@ -136,6 +137,7 @@ def test_rules_that_the_log_supports_are_assumed_and_said(site: Path, tmp_path: 
     con.close()
 
 
+@pytest.mark.thorough
 def test_nothing_is_fitted_where_a_policy_is_said(site: Path, tmp_path: Path) -> None:
     outcome = audited(site, tmp_path / "out", order=Order.sjf)
     assert "policy: sjf-easy (--order and --backfill)" in notes(outcome.database)
@@ -143,6 +145,7 @@ def test_nothing_is_fitted_where_a_policy_is_said(site: Path, tmp_path: Path) ->
     assert not pool.limits
 
 
+@pytest.mark.thorough
 def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
@@ -159,6 +162,7 @@ def test_a_configured_pool_decides_as_it_is_configured(site: Path, tmp_path: Pat
     assert [limit.most for limit in pool.limits] == [5]
 
 
+@pytest.mark.thorough
 def test_a_configured_pool_that_says_nothing_of_it_is_fitted(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[[clusters]]\nname = "mine"\n[[clusters.pools]]\nname = "main"\n')
@@ -173,6 +177,7 @@ def test_a_log_that_tells_too_little_is_not_fitted(tmp_path: Path) -> None:
     assert "the log is too short, or too few of its jobs waited, to fit it" in policy
 
 
+@pytest.mark.thorough
 def test_a_plain_audit_loads_nothing_of_it(tmp_path: Path) -> None:
     write(tmp_path / "a.swf", busy(60))
     script = (

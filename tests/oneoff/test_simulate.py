@@ -21,6 +21,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
 from audit.oneoff.simulate import Figures, Outcome, Request, simulate, table, to_parquet, to_swf
 from audit.simulation import engine
+from tests.examples import examples
 from tests.logs import busy, line, log, write
 from tests.strategies import EPOCH, policies, workloads
 
@@ -175,7 +176,7 @@ def test_the_same_again_gives_the_same_bytes_and_nothing_beside(
     assert made[0] == made[1]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(workloads(), policies(slurm=False))
 def test_every_schedule_reads_back(attempts: pl.DataFrame, policy: Policy) -> None:
     pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
@@ -247,6 +248,7 @@ def test_hostile_names_stay_within_their_lines(tmp_path: Path) -> None:
     assert pl.read_parquet(to_parquet(whole))["user"].item() == evil
 
 
+@pytest.mark.thorough
 def test_pools_steps_and_policies_are_those_of_the_configuration(
     hand: Path, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ def _verify(report: Path, db: Path | None = None, settings: config.Config = DEFA
     return verify(report, db, settings, report.parents[-1])
 
 
+@pytest.mark.thorough
 def test_a_one_off_report_is_made_again_and_edits_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +53,7 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
         _verify(write(tmp_path / "y.html", page))
 
 
+@pytest.mark.thorough
 def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
     tmp_path: Path,
 ) -> None:
@@ -80,6 +82,7 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
     assert "were restated since" in verdict.text
 
 
+@pytest.mark.thorough
 def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "my.swf", busy())
     settings = config.Config.model_validate({"uncertainty": {"resamples": 100}})

@@ -31,6 +31,7 @@ def reported(tmp_path: Path, short_paper: bytes) -> Path:
     return page.parent
 
 
+@pytest.mark.thorough
 def test_a_pdf_of_other_figures_does_not_stay_where_none_is_wanted_any_more(
     tmp_path: Path, reported: Path
 ) -> None:
@@ -40,6 +41,7 @@ def test_a_pdf_of_other_figures_does_not_stay_where_none_is_wanted_any_more(
     assert [path.name for path in reported.iterdir()] == ["report.html"]
 
 
+@pytest.mark.thorough
 def test_a_pdf_that_cannot_be_made_leaves_the_page_to_its_readers(
     tmp_path: Path, reported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

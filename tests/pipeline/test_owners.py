@@ -81,6 +81,7 @@ def test_who_is_named_has_a_page_to_which_the_report_and_the_index_lead(place: P
             assert (page.parent / link).is_file(), link
 
 
+@pytest.mark.thorough
 def test_whom_recipients_name_has_a_page_too(tmp_path: Path) -> None:
     settings = asking(
         tmp_path, owner_pages="asked", users=("beatrix", "nobody"), accounts=("team-erasmus",)
@@ -92,6 +93,7 @@ def test_whom_recipients_name_has_a_page_too(tmp_path: Path) -> None:
     assert "user-annabella.html" not in links(reports(tmp_path) / "report.html")
 
 
+@pytest.mark.thorough
 def test_pages_are_made_again_byte_for_byte_and_edits_are_found(place: Path) -> None:
     settings = asking(place)
     page = reports(place) / "user-annabella.html"
@@ -105,6 +107,7 @@ def test_pages_are_made_again_byte_for_byte_and_edits_are_found(place: Path) -> 
     assert "the file was edited" in verify(page, None, settings, place).text
 
 
+@pytest.mark.thorough
 def test_a_page_of_fewer_attempts_than_are_known_now_is_not_called_edited(place: Path) -> None:
     """A job of long before changes no figure of January, and yet the trend on this page."""
     settings, page = asking(place), reports(place) / "user-annabella.html"
@@ -118,6 +121,7 @@ def test_a_page_of_fewer_attempts_than_are_known_now_is_not_called_edited(place:
     assert "has 313 by now" in verdict.text
 
 
+@pytest.mark.thorough
 def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
     settings, folder = asking(place), reports(place)
     (asked,) = from_published(settings, place, [BEATRIX])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from audit import config, resources
 from audit.setup import annotated
 from audit.words import BY_OWNER, Backfill, Order, Resource
+from tests.examples import examples
 
 _texts = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\"'\\\n\r\t#[]={},"), max_size=12
@@ -127,7 +128,7 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(clusters(), st.dictionaries(st.just("clusters.zone"), _texts))
 def test_every_cluster_reads_as_it_was_meant(
     tmp_path_factory: pytest.TempPathFactory, cluster: config.Cluster, notes: dict[str, str]

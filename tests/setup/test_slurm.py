@@ -56,6 +56,7 @@ def fact(draft: Draft, what: str) -> Fact:
     return found
 
 
+@pytest.mark.thorough
 def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does() -> None:
     draft = infer([SLURM / "decay" / "sacct.txt"], FILES, name="lab", zone="UTC")
     cluster = written(draft)
@@ -249,6 +250,7 @@ def test_files_without_columns_for_limits_are_named() -> None:
     assert not [one for one in draft.facts if one.what == "limits not told"]
 
 
+@pytest.mark.thorough
 def test_a_lab_under_limits_from_its_files_to_the_figures() -> None:
     """A Slurm of four shared nodes: at most 6 jobs of each user with QOS low, 8 CPUs of news."""
     folder = SLURM / "limits"

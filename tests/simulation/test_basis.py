@@ -10,6 +10,7 @@ from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
 from audit.simulation import fair_start
 from audit.simulation.workload import Workload
+from tests.examples import examples
 from tests.simulation.test_fair_start import table
 from tests.strategies import EPOCH, POOLS, Rows, ended, policies, rows
 
@@ -40,7 +41,7 @@ STEPS = (
 """What may have been learned of a pool since the last night; the last lets larger ones queue."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     rows(),
     rows(4),

@@ -18,6 +18,7 @@ from audit.model import (
     Window,
 )
 from audit.simulation.decisions import CAUSES, decision_times, decisions
+from tests.examples import examples
 from tests.kernels.forms import in_python
 from tests.naive import decisions as slow
 from tests.naive.simulation import Job, Log, Ranking, log_of
@@ -59,7 +60,7 @@ def compare(log: Log, policy: Policy, tolerance: int, ranking: Ranking = Ranking
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     @given(
         logs(limited=True),
         policies(order, backfill, intervals=True),
@@ -75,7 +76,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     check()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(logs(limited=True), policies(intervals=True), TOLERANCES, rankings())
 def test_python_as_defined(log: Log, policy: Policy, tolerance: int, ranking: Ranking) -> None:
     """Which notices an index out of range."""
@@ -113,7 +114,7 @@ def test_long_queues_as_defined(order: Order, backfill: Backfill) -> None:
     "backfill", [each for each in Backfill if each is not Backfill.conservative]
 )
 def test_a_policy_agrees_with_its_own_schedule(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(logs(blocked=False, zero=False), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
         log = own(log, policy)
@@ -183,7 +184,7 @@ def test_open_attempts_that_wait_are_told_when_they_would_have_started() -> None
 # As tables
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.sampled_from([0, 2, 60]))
 def test_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy, tolerance: int

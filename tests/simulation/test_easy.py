@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from audit.model import Backfill, Order, Policy
 from audit.simulation.engine import replay
 from audit.simulation.workload import NEVER
+from tests.examples import examples
 from tests.naive.simulation import Job, Log, estimate_of
 from tests.strategies import arrays
 
@@ -216,7 +217,7 @@ def test_the_head_starts_no_later_than_the_shadow_it_was_promised(
         assert begun[head] <= shadow
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(workloads(exact=True), st.integers(0, 13))
 def test_with_exact_estimates_later_arrivals_do_not_touch_the_head(
     workload: tuple[list[Attempt], int], place: int

@@ -11,6 +11,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.simulation.engine import replay, simulate
 from audit.simulation.workload import NEVER
+from tests.examples import examples
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking, Step
 from tests.strategies import (
@@ -44,7 +45,7 @@ def known(instants: np.ndarray) -> list[int | None]:
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(logs(limited=True), policies(order, backfill, intervals=True), rankings())
     def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
         want = slow.replay(log, rule(policy)._replace(ranking=ranking))
@@ -101,7 +102,7 @@ def test_long_queues_of_few_and_of_many_owners_as_defined(order: Order, number: 
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_from_what_the_log_had_at_an_instant(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(
         logs(limited=True),
         policies(order, backfill, intervals=True),
@@ -470,7 +471,7 @@ def test_larger_than_the_pool_is_never_queued_and_holds_up_nobody() -> None:
 # As tables
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_simulated_tables_hold_what_the_twin_says(
     records: Rows, pool: Pool, policy: Policy

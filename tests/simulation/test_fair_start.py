@@ -19,6 +19,7 @@ from audit.simulation.fair_start import fair_start_times, fair_starts
 from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER, Workload
 from audit.workers.crew import IN_TURN, Threads
+from tests.examples import examples
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log, Ranking
 from tests.simulation.test_engine import known, shifted, slow_pool
@@ -70,7 +71,7 @@ def unmarked(log: Log) -> tuple[Job, ...]:
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(
         logs(limited=True),
         policies(order, backfill, intervals=True),
@@ -97,7 +98,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
 def test_every_fair_order_as_defined(fair_order: Order, backfill: Backfill) -> None:
     orders = st.sampled_from([Order.fcfs, Order.fcfs, Order.sjf, Order.lxf, fair_order])
 
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(logs(limited=True), policies(backfill=backfill, intervals=True), orders, rankings())
     def compare(log: Log, policy: Policy, order: Order, ranking: Ranking) -> None:
         policy = policy._replace(order=order)
@@ -194,7 +195,7 @@ def test_conservative_misses_nothing_where_estimates_are_exact(log: Log) -> None
     "backfill", [each for each in Backfill if each is not Backfill.conservative]
 )
 def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15))
     @given(logs(blocked=False), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
         log = own(log, policy)
@@ -207,7 +208,7 @@ def test_without_later_arrivals_a_start_is_fair(order: Order, backfill: Backfill
     check()
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(logs(), policies(order=Order.fcfs))
 def test_relaxed_is_no_earlier_than_strict_where_the_last_come_is_served_last(
     log: Log, policy: Policy
@@ -318,7 +319,7 @@ def table(records: Rows, pool: Pool, policy: Policy, **more: Any) -> pl.DataFram
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     made = table(records, pool, policy)
@@ -347,7 +348,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
             assert row["fair_slowdown"] == max(response / max(row["runtime_s"], 10), 1.0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_names_matter(
     records: Rows, pool: Pool, policy: Policy, chance: Any
@@ -466,6 +467,7 @@ def test_night_after_night_all_are_there(monkeypatch: pytest.MonkeyPatch) -> Non
     assert night.equals(whole)
 
 
+@pytest.mark.thorough
 def test_sums_over_any_night_have_no_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     described = crowded()
     whole = fair_start_times(described, POOL, NOW)

@@ -17,6 +17,7 @@ from audit.simulation.forward import NO_USER, forward_start_times, forward_start
 from audit.simulation.parts import Effort
 from audit.simulation.workload import NEVER
 from audit.workers.crew import IN_TURN, Threads
+from tests.examples import examples
 from tests.kernels.forms import in_python
 from tests.naive import forward as slow
 from tests.naive.simulation import NOBODY, Job, Log, Ranking, log_of
@@ -58,7 +59,7 @@ def compare(log: Log, policy: Policy, ranking: Ranking) -> None:
 
 @pytest.mark.parametrize(("order", "backfill"), EVERY_POLICY)
 def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20))
     @given(
         logs(limited=True),
         policies(order, backfill, intervals=True),
@@ -71,7 +72,7 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
     check()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(logs(limited=True), policies(intervals=True), rankings())
 def test_python_as_defined(log: Log, policy: Policy, ranking: Ranking) -> None:
     """Which notices an index out of range."""
@@ -113,7 +114,7 @@ def test_when_it_all_happened_does_not_matter(log: Log, policy: Policy, by: int)
 def test_of_its_own_schedule_a_policy_leaves_nothing_unexplained(
     order: Order, backfill: Backfill
 ) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(logs(limited=True), policies(order, backfill))
     def check(log: Log, policy: Policy) -> None:
         log = own(log, policy)
@@ -245,7 +246,7 @@ def table(
     return forward_start_times(fair, pool._replace(policy=policy), NOW, known=known, **more)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False))
 def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Policy) -> None:
     fair = fair_table(records, pool, policy)
@@ -274,7 +275,7 @@ def test_tables_hold_what_the_twin_says(records: Rows, pool: Pool, policy: Polic
         assert row["fst_status"] == ("provisional" if final and after else before)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(rows(), st.sampled_from(POOLS), policies(slurm=False), st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_names_matter(
     records: Rows, pool: Pool, policy: Policy, chance: Any
@@ -292,7 +293,7 @@ def test_neither_the_order_of_rows_nor_names_matter(
 # From night to night
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     rows(),
     rows(4),

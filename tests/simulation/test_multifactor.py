@@ -22,6 +22,7 @@ from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.multifactor import Multifactor, kernel_slurm, priorities
 from audit.simulation.workload import NEVER
+from tests.examples import examples
 from tests.kernels.forms import BOTH, Form, compiled, in_python
 from tests.naive import simulation as slow
 from tests.naive import slurm as naive
@@ -176,7 +177,7 @@ def test_a_simulation_from_a_snapshot_goes_on_from_what_was_booked() -> None:
 
 @BOTH
 def test_as_defined_in_both_forms(form: Form) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=examples(60))
     @given(
         logs(),
         policies(Order.multifactor, intervals=True),

@@ -18,6 +18,7 @@ from audit.simulation.check import check_replay, check_simulated, require_sound
 from audit.simulation.tabu import Search
 from audit.simulation.workload import NEVER, workload
 from audit.studies.users.stopwatch import Stopwatch
+from tests.examples import examples
 from tests.metrics.attempts.test_real_logs import described
 from tests.naive import tabu as slow
 from tests.naive.simulation import Job, Log, Step
@@ -40,7 +41,7 @@ def as_slow(search: Search) -> slow.Search:
     return slow.Search(*search[:4])
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(logs(most=12), searches)
 def test_as_defined(log: Log, search: Search) -> None:
     want = slow.replay(log, as_slow(search))
@@ -78,7 +79,7 @@ def test_long_queues_as_defined() -> None:
     assert made.taken == taken > 5
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(logs(most=12), searches)
 def test_what_is_taken_is_better_and_never_leads_round_in_circles(log: Log, search: Search) -> None:
     def heard(pool: Tabu, best: Plan, tried: Plan, taken: bool) -> None:
@@ -97,7 +98,7 @@ def product(measures: Measures) -> Fraction:
     return slowdown * wait * response * fairness
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(logs(), st.integers(0, 3))
 def test_without_a_search_it_is_conservative(log: Log, seed: int) -> None:
     made = tabu.replay(arrays(log), Search(seed=seed, every_s=1, turns=0))
@@ -107,7 +108,7 @@ def test_without_a_search_it_is_conservative(log: Log, seed: int) -> None:
     assert (made.tried, made.taken) == (0, 0)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(logs(), searches)
 def test_schedules_are_sound(log: Log, search: Search) -> None:
     work = arrays(log)
@@ -115,7 +116,7 @@ def test_schedules_are_sound(log: Log, search: Search) -> None:
     require_sound(check_replay(work, made.start, np.full(len(log.jobs), NEVER)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rows(), st.sampled_from(POOLS), searches)
 def test_schedules_are_tables(records: Rows, pool: Pool, search: Search) -> None:
     attempts = describe(frame(records), [pool])
@@ -261,7 +262,7 @@ def test_the_seed_alone_decides() -> None:
     assert starts(list(log.jobs), Search(seed=2), 6) != one
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(logs(most=12), searches)
 def test_a_search_may_be_bounded_in_time(log: Log, search: Search) -> None:
     work = arrays(log)

@@ -83,6 +83,7 @@ def test_a_snapshot_reads_itself_and_nothing_else(
     assert not Path("/tmp/fairaudit-escape").exists()
 
 
+@pytest.mark.thorough
 def test_a_long_query_is_interrupted(store: Connection, tmp_path: Path) -> None:
     path = tmp_path / "snapshot.duckdb"
     publish.publish(store, path)

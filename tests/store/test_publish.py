@@ -27,6 +27,7 @@ def number(con: Connection) -> int:
     return int(fetch(con, "SELECT max(a) FROM t").item())
 
 
+@pytest.mark.thorough
 def test_readers_keep_what_they_opened_through_ten_publishes(
     numbers: Connection, tmp_path: Path
 ) -> None:

@@ -185,6 +185,7 @@ def whole(swf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.thorough
 def test_resumed_equals_uninterrupted(swf: Path, whole: Path, tmp_path: Path) -> None:
     def stop(what: str, done: int, of: int) -> None:
         if what == "computing" and done == 4:
@@ -204,6 +205,7 @@ def test_resumed_equals_uninterrupted(swf: Path, whole: Path, tmp_path: Path) ->
     assert rows(tmp_path / "grid.duckdb").equals(rows(whole / "grid.duckdb"))
 
 
+@pytest.mark.thorough
 def test_the_database_holds_what_the_page_says(whole: Path) -> None:
     found = rows(whole / "grid.duckdb")
     assert found.select("study", "log", "pool").unique().rows() == [("grid", "small", "all")]
@@ -213,6 +215,7 @@ def test_the_database_holds_what_the_page_says(whole: Path) -> None:
     assert figures["value"].to_list() == told["value"].to_list()
 
 
+@pytest.mark.thorough
 def test_results_go_beside_others_in_a_database_and_replace_their_own(
     swf: Path, whole: Path, tmp_path: Path
 ) -> None:
@@ -288,6 +291,7 @@ def test_the_command(
     assert "--widest 100: not a power of two" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "says"),
     [

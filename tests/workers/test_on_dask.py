@@ -73,6 +73,7 @@ def test_each_part_is_done_by_workers_and_it_is_said(two: Dask, said: list[str])
     assert said == ["computing on 2 workers with 2 threads: Dask on this machine (compute.workers)"]
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed_changes_nothing(two: Dask) -> None:
     work = crowded(400)
     for compute in (fair_starts, forward_starts):
@@ -243,6 +244,7 @@ def test_a_folder_that_cannot_be_used_is_told_by_its_key(tmp_path: Path) -> None
         list(one.each(tripled, BY, [1]))
 
 
+@pytest.mark.thorough
 def test_without_openssl_the_settings_that_help_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ PREPARED: list[int] = []
 
 
 def test_what_parts_have_in_common_is_opened_once(tmp_path: Path) -> None:
+    PREPARED.clear()
     packer = Packer(tmp_path)
     work = packer.packed((counted, pl.DataFrame({"x": [1, 2]})))
     (tmp_path / remote.WORK).write_bytes(work)

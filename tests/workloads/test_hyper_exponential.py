@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from audit.workloads import hyper_exponential
 from audit.workloads.hyper_exponential import FEW, LEAST_S, HyperExponential, fit, grid
+from tests.examples import examples
 from tests.naive import workload as naive
 
 
@@ -103,7 +104,7 @@ def test_the_same_seed_gives_the_same_fit() -> None:
     assert fit(values, seed=3) == fit(values[::-1], seed=3)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.integers(0, 18), min_size=FEW, max_size=2 * FEW), st.data())
 def test_fast_is_same_as_slow(values: list[int], data: st.DataObject) -> None:
     """Below 20 s no values are grouped: likelihood and distance are those of the definition."""

@@ -22,6 +22,7 @@ from audit.workloads.easy import easy
 from audit.workloads.hyper_exponential import Fit, HyperExponential
 from audit.workloads.model import SIZES, Class, Model, model_of, of_class, place, shares_of
 from audit.workloads.weekly_clock import weekly_clock
+from tests.examples import examples
 from tests.naive import workload as naive
 from tests.workloads.attempts import POOL, ZONE, at, described
 
@@ -86,7 +87,7 @@ def test_groups_are_classes_too() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.integers(0, 3 * 86_400 - 1), min_size=1, max_size=8))
 def test_gaps_are_those_of_the_definition(offsets: list[int]) -> None:
     begin = at(6, 0)  # a Friday
@@ -124,6 +125,7 @@ def test_a_table_by_hand() -> None:
     assert found[500] == pytest.approx(1 / 98)
 
 
+@pytest.mark.thorough
 def test_a_model_is_the_same_after_its_file() -> None:
     for by in ("size", "group", "clusters"):
         model = made(by)

@@ -93,6 +93,26 @@ def only(frame: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.DataFrame:
     return frame if holds.all() else frame.filter(holds)
 
 
+def compact(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same rows; of a column in which all say the same, one value is held.
+
+    Columns of floats stay as they are: 0 and −0 are equal, and not the same.
+    """
+    if frame.is_empty():
+        return frame
+    ends = zip(frame.schema.items(), frame.row(0), frame.row(-1), strict=True)
+    likely = [name for (name, dtype), first, last in ends if first == last and not dtype.is_float()]
+    if not likely:
+        return frame
+    value = pl.col(likely).first()
+    alike = frame.select(pl.col(likely).eq_missing(value).all()).row(0, named=True)
+    return frame.with_columns(
+        pl.lit(frame.item(0, name), frame.schema[name]).alias(name)
+        for name in likely
+        if alike[name]
+    )
+
+
 def numbered(names: pl.Series) -> pl.Series:
     """Names as an enumeration, which ascends as they do: groups of numbers are found sooner."""
     if isinstance(names.dtype, pl.Enum):

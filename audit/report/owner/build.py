@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.attempts.peers.waits import LEAD_S
-from audit.metrics.attempts.population import ordered
+from audit.metrics.attempts.population import compact, ordered
 from audit.metrics.course import course
 from audit.model import COUNTED, OBSERVED, Period
 from audit.periods import zone
@@ -57,7 +57,7 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     period = Period(span.name, span.from_time, span.to_time)
     over = stretches(con, contents.cluster, period, span.zone)
     # sorted here: DuckDB would hold all of it beside what it gives
-    attempts = ordered(_attempts(con, contents, over, owners), *_ORDER)
+    attempts = ordered(compact(_attempts(con, contents, over, owners)), *_ORDER)
     names = attempts["pool"].unique(maintain_order=True)
     pools = {
         # a copy of a large log is as large again

@@ -26,7 +26,7 @@ from audit.simulation.advice.scenario import Scenario
 from audit.simulation.budget.cost import depths, replay_cost
 from audit.simulation.fidelity import replayed_starts
 from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, Ints, workload
+from audit.simulation.workload import NEVER, Ints, workload, workload_of_rows
 
 Floats = NDArray[np.float64]
 
@@ -227,7 +227,8 @@ def _replayed(
 
     def starts(scenario: Scenario) -> Ints:
         attempts, pool, fairshare = scenario
-        return replayed_starts(attempts, pool, period, now, fairshare=fairshare)
+        met = workload_of_rows(attempts, pool, now, fairshare)
+        return replayed_starts(attempts, pool, period, now, met=met)
 
     begun = starts(today)
     numbered = today.attempts.with_row_index("_row").filter(pl.Series(begun != NEVER))

@@ -14,6 +14,7 @@ from audit.simulation.engine import replay
 from audit.simulation.fair_start import fair_starts
 from audit.simulation.forward import forward_starts
 from audit.simulation.workload import NEVER
+from tests.examples import examples
 from tests.kernels.forms import in_python
 from tests.naive import forward
 from tests.naive import simulation as slow
@@ -34,7 +35,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     logs(most=14, limited=True),
     st.sampled_from([Order.fcfs, Order.fcfs, Order.sjf, Order.lxf]),

@@ -14,6 +14,7 @@ from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_us
 from audit.metrics.attempts.summary import Options, summarise
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period
+from tests.examples import examples
 from tests.metrics.attempts.fair_starts import (
     POOL,
     complete,
@@ -55,7 +56,7 @@ def parts(one: naive.Fair, partition: str | None) -> list[tuple[str, str | None]
 
 
 @given(fair_workloads(), st.sampled_from([0, 60, 61]))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_figures_are_those_of_the_definitions(described: pl.DataFrame, tolerance: int) -> None:
     names = [None, "long", "short"]
     held = described.with_columns(
@@ -95,7 +96,7 @@ def _about_fair_starts(metric: str) -> bool:
 
 
 @given(fair_workloads(16))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_other_figures_are_what_they_were_without(held: pl.DataFrame) -> None:
     rows = rows_of(held)
     about = rows["metric"].map_elements(_about_fair_starts, return_dtype=pl.Boolean)

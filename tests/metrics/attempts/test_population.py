@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import polars as pl
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts import population
 from audit.metrics.attempts.population import (
     around,
+    compact,
     describe,
     ended,
     gave_up_total,
@@ -165,6 +167,29 @@ def test_many_periods_look_at_each_attempt_a_few_times() -> None:
     described = describe(frame(jobs), [POOL])
     months = [Period(f"part {k}", 100 * k, 100 * k + 100) for k in range(100)]
     assert sum(around(described, month).height for month in months) < 2 * len(jobs)
+
+
+@given(
+    st.lists(
+        st.tuples(st.none() | st.integers(0, 1), st.sampled_from(["x", "y", None]), st.booleans()),
+        max_size=3,
+    )
+)
+def test_what_all_rows_say_is_held_once(rows: list[tuple[int | None, str | None, bool]]) -> None:
+    schema = {"number": pl.Int64, "name": pl.String, "yes": pl.Boolean}
+    told = pl.DataFrame(rows, schema=schema, orient="row")
+    held = compact(told)
+    assert held.equals(told)
+    assert held.schema == told.schema
+    many = pl.concat([told] * 1_000)
+    for name in schema if rows else ():
+        alike = len({row[name] for row in told.to_dicts()}) == 1
+        assert (compact(many).select(name).estimated_size() < 100) == alike
+
+
+def test_a_zero_keeps_its_sign() -> None:
+    zeros = compact(pl.DataFrame({"x": [0.0, -0.0]}))["x"]
+    assert [math.copysign(1, zero) for zero in zeros] == [1, -1]
 
 
 def test_nothing_is_copied_where_all_are_chosen() -> None:

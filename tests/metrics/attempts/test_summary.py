@@ -21,6 +21,7 @@ from audit.metrics.attempts.summary import (
 )
 from audit.metrics.attempts.users import by_entity
 from audit.model import Period, Pool, Resource
+from tests.examples import examples
 from tests.naive import attempts as naive
 from tests.naive.anatomy import NAMES as PARTS
 from tests.naive.anatomy import anatomy as slow_anatomy
@@ -53,7 +54,7 @@ def values(rows: pl.DataFrame, dimension: str = "all") -> dict[Any, float | None
 
 
 @given(workloads(most=20))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
     assert rows.schema == SUMMARY_SCHEMA
@@ -114,7 +115,7 @@ def test_figures_are_those_of_the_definitions(attempts: pl.DataFrame) -> None:
 
 
 @given(rows(), st.sampled_from(["all", "user", "qos", "width_class"]))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: str) -> None:
     attempts = frame(records)
     got = summary(attempts).filter(dimension=dimension)
@@ -140,7 +141,7 @@ def test_parts_of_waiting_are_those_of_the_definition(records: Rows, dimension: 
 
 
 @given(workloads(most=12))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -> None:
     rows = summary(attempts)
     assert rows.select((pl.col("lower") <= pl.col("upper")).all()).item()
@@ -151,7 +152,7 @@ def test_intervals_hold_their_order_and_units_are_told(attempts: pl.DataFrame) -
 
 
 @given(workloads(most=12), st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_rows_and_names_and_the_week_change_no_bit(
     attempts: pl.DataFrame, random: st.DataObject
 ) -> None:
@@ -197,7 +198,7 @@ def test_a_period_has_its_own_subjects_and_everyones_context() -> None:
 
 
 @given(workloads(), st.integers(0, 40), st.integers(1, 40))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_period_needs_no_attempts_but_those_around_it(
     attempts: pl.DataFrame, begin: int, length: int
 ) -> None:

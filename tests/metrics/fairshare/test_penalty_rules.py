@@ -24,6 +24,7 @@ from audit.metrics.fairshare.penalty_rules import (
     symmetric_line,
     weightings,
 )
+from tests.examples import examples
 from tests.naive import penalties
 
 ONES = np.ones(2)
@@ -85,7 +86,7 @@ def test_rules_as_defined(name: str) -> None:
 tenths = st.integers(0, 10).map(lambda tenth: Fraction(tenth, 10))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(tenths, min_size=5, max_size=5), st.sampled_from([2, 3]))
 def test_mixtures_as_defined(parts: list[Fraction], resources: int) -> None:
     """Mixtures of penalties with exact values, some of which keep what neither part keeps."""

@@ -14,6 +14,7 @@ from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.fairshare.trees import NO_SHARE, Node, Tree
 from audit.metrics.fairshare.usage import Method, Windows, usage
 from audit.metrics.slurm.usage import SlurmUsage
+from tests.examples import examples
 from tests.metrics.fairshare.test_history import LAST_TEN
 from tests.metrics.fairshare.test_usage import instants, methods
 from tests.naive import attempts as naive
@@ -203,7 +204,7 @@ def test_who_has_no_share_of_its_own_shows_that_of_its_account() -> None:
         assert {level_fs for *_, level_fs in seen.values()} == {None}
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(charged(), forests(), methods, instants)
 def test_a_tree_s_usage_is_all_there_is(
     rows: pl.DataFrame, nodes: list[Node], method: Method, at: list[int]
@@ -219,7 +220,7 @@ def test_a_tree_s_usage_is_all_there_is(
             assert top["usage_of_all"].sum() == pytest.approx(1.0)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(charged(), forests(), methods, instants)
 def test_the_future_changes_nothing_in_trees(
     rows: pl.DataFrame, nodes: list[Node], method: Any, at: list[int]

@@ -139,6 +139,7 @@ def assert_same(found: dict[str, pl.DataFrame], expected: dict[str, pl.DataFrame
         assert found[view].equals(frame), view
 
 
+@pytest.mark.thorough
 def test_nights_that_archive_have_the_figures_of_one_that_does_not(
     by_nights: Path, kept: dict[str, pl.DataFrame]
 ) -> None:
@@ -149,6 +150,7 @@ def test_nights_that_archive_have_the_figures_of_one_that_does_not(
     assert_same(content(by_nights), kept)
 
 
+@pytest.mark.thorough
 def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
     def made() -> Contents:
         with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
@@ -167,6 +169,7 @@ def test_a_report_needs_the_files_of_its_own_month_alone(nights: Path) -> None:
     assert made() == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("period", MONTHS)
 def test_a_page_of_a_user_is_that_made_of_all_attempts(
     by_nights: Path, monkeypatch: pytest.MonkeyPatch, period: str
@@ -193,6 +196,7 @@ def test_a_page_of_a_user_is_that_made_of_all_attempts(
     assert (pages[0].seen < of_all[0].seen) == (period > MONTHS[1])
 
 
+@pytest.mark.thorough
 def test_ten_years_at_once_are_computed_a_few_periods_at_a_time(
     logs: list[Path],
     kept: dict[str, pl.DataFrame],
@@ -230,6 +234,7 @@ def test_nothing_is_archived_before_it_is_computed(
     assert moved == [("2026-02", 2), ("2026-03", 0), ("2026-04", 0)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("statement", ["COPY (SELECT * FROM job_result", "DELETE FROM job_result"])
 def test_killed_while_it_archives(
     logs: list[Path], kept: dict[str, pl.DataFrame], tmp_path: Path, statement: str
@@ -265,12 +270,14 @@ def test_killed_while_it_archives(
     assert files == {Path(file).name for month in archived(tmp_path) for file in month.files}
 
 
+@pytest.mark.thorough
 def test_an_idle_night_leaves_the_archive_as_it_is(nights: Path) -> None:
     before = archived(nights)
     assert night(nights, []) == []
     assert archived(nights) == before
 
 
+@pytest.mark.thorough
 def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFrame]) -> None:
     settings = site(nights, months=3)
     before = archived(nights)
@@ -290,6 +297,7 @@ def test_months_come_back_and_go_again(nights: Path, kept: dict[str, pl.DataFram
         archiving.bring_back(settings, nights, "d", date(2026, 2, 3))
 
 
+@pytest.mark.thorough
 def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
     nights: Path, logs: list[Path], kept: dict[str, pl.DataFrame]
 ) -> None:
@@ -319,6 +327,7 @@ def test_what_is_told_again_counts_as_known_and_what_comes_late_waits(
     assert "90001" in found["job_id"]
 
 
+@pytest.mark.thorough
 def test_the_archive_is_saved_and_comes_back(nights: Path, tmp_path: Path) -> None:
     settings = site(nights)
     before = content(nights)
@@ -355,6 +364,7 @@ def test_pools_must_be_known_without_all_attempts(
         raise failure
 
 
+@pytest.mark.thorough
 def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
     published = nights / "fairaudit.duckdb"
     before = published.read_bytes()
@@ -364,6 +374,7 @@ def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Pa
     assert published.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
     with closing(database.open_snapshot(nights / "fairaudit.duckdb")) as con:
         ((job, waited),) = database.rows(
@@ -380,6 +391,7 @@ def _explained(folder: Path, settings: config.Config, job: str) -> Story:
     return explain.explain(request, settings, folder=folder)
 
 
+@pytest.mark.thorough
 def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
     nights: Path, all_hot: Path
 ) -> None:
@@ -403,6 +415,7 @@ def test_of_an_archived_cluster_the_attempts_around_a_job_explain_it(
     assert early.height < open_published(published, site(nights)).described.height
 
 
+@pytest.mark.thorough
 def test_all_attempts_are_read_where_turns_rest_on_them(nights: Path) -> None:
     published = nights / "fairaudit.duckdb"
     every = open_published(published, site(nights)).described
@@ -412,11 +425,13 @@ def test_all_attempts_are_read_where_turns_rest_on_them(nights: Path) -> None:
     assert asked["job_id"].to_list() == every["job_id"].to_list()
 
 
+@pytest.mark.thorough
 def test_a_job_that_an_archived_cluster_does_not_have(nights: Path) -> None:
     with pytest.raises(UsageError, match=r"cluster 'c' has no job 'nobody\\\\x07s'"):
         open_published(nights / "fairaudit.duckdb", site(nights), job="nobody\x07s")
 
 
+@pytest.mark.thorough
 def test_a_period_that_is_archived_is_not_computed(nights: Path) -> None:
     (failure,) = run(site(nights), nights, NOW, "2026-01").failures
     assert "has 2026-03 to 2026-04 that are not archived" in str(failure)

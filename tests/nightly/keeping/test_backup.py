@@ -41,6 +41,7 @@ def place(made: Path, tmp_path: Path) -> Path:
     return shutil.copytree(made, tmp_path / "site")
 
 
+@pytest.mark.thorough
 def test_it_all_comes_back_and_nothing_is_left_to_do(place: Path) -> None:
     settings, before = site(place), content(place)
     entries = history.read(place / STATE)
@@ -58,6 +59,7 @@ def test_it_all_comes_back_and_nothing_is_left_to_do(place: Path) -> None:
     assert content(place) == before
 
 
+@pytest.mark.thorough
 def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
     store = place / STATE / "store.duckdb"
     with lock.held(store, "fairaudit run"), migrations.migrated(store):
@@ -73,6 +75,7 @@ def test_it_is_made_while_a_run_is_at_work(place: Path) -> None:
     assert not list(place.glob(".fairaudit*"))
 
 
+@pytest.mark.thorough
 def test_a_store_is_replaced_only_by_force(place: Path) -> None:
     settings = site(place)
     write(place / "logs" / "2.swf", month(1, jobs=9))

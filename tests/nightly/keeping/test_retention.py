@@ -24,6 +24,7 @@ def reports(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "fairaudit-reports" / "c").iterdir())
 
 
+@pytest.mark.thorough
 def test_old_reports_go_and_are_not_made_again(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     for number in range(3):
@@ -101,6 +102,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.thorough
 def test_a_run_compacts_and_readers_keep_what_they_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def test_a_wait_is_told_from_a_log_and_from_its_audit_alike(run: Run, hand: Path
     assert run("explain", "4").stdout == told
 
 
+@pytest.mark.thorough
 def test_the_configured_cluster_is_explained_as_it_is_audited(
     run: Run, hand: Path, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_page_of_an_account_names_no_member_and_no_job(ann: Connection) -> N
         assert name not in html
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("several", [4, 5])
 def test_of_fewer_than_five_others_nothing_is_told(several: int, tmp_path: Path) -> None:
     path = audited(tmp_path, jobs("annabella", OTHERS[:several]))
@@ -181,6 +182,7 @@ def test_of_who_is_not_in_the_log_there_is_nothing_to_tell(ann: Connection) -> N
     assert "no job of theirs ended in this period" in render.render_html(made)
 
 
+@pytest.mark.thorough
 def test_usage_stands_beside_the_target_as_in_the_report(tmp_path: Path) -> None:
     shares = {"annabella": 0.5, "beatrix": 0.5}
     usage = {"users": shares, "operator": "relative"}
@@ -205,6 +207,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return audited(tmp_path_factory.mktemp("hostile"), jobs(names[0], names[1:], days=12))
 
 
+@pytest.mark.thorough
 def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
     names = [name for name in HOSTILE if name and "|" not in name and "\n" not in name]
     for me in names[:2]:
@@ -221,6 +224,7 @@ def test_hostile_names_stay_text_and_stay_away(hostile: Path) -> None:
         assert re.fullmatch(r"user-[A-Za-z0-9._-]+\.html", name)
 
 
+@pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: no chromium")
 def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_path: Path) -> None:

@@ -326,6 +326,7 @@ print(hashlib.sha256(render.render_pdf(said)).hexdigest())
 """
 
 
+@pytest.mark.thorough
 def test_the_same_bytes_in_any_process(page: str, paper: bytes) -> None:
     """In one that did nothing before, and in this one, which may have made many."""
     alone = subprocess.run(

@@ -91,6 +91,7 @@ def test_after_a_failure_the_next_pdf_is_made(
     assert _laid_out("a").startswith(b"%PDF")
 
 
+@pytest.mark.thorough
 def test_a_loop_is_ended_by_its_processor_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_markup_that_points_outside_is_not_followed(
     assert seen == []
 
 
+@pytest.mark.thorough
 def test_names_that_are_addresses_are_not_followed(
     listener: tuple[str, list[str]], tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_one_user_who_waited_less_is_chance() -> None:
     assert verdict.judgement is Judgement.unsupported
 
 
+@pytest.mark.thorough
 def test_of_changes_that_do_nothing_hardly_one_seed_in_twenty_advises_any() -> None:
     # Eight schedules that drift apart from today's by chance: by week, and by attempt.
     held = compared(widths=2)

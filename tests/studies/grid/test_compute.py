@@ -17,6 +17,7 @@ from audit.studies.drawn import Draws
 from audit.studies.grid import compute as grid
 from audit.studies.grid.compute import BACKFILLS, ORDERS, UNFAIRNESS, Grid, Point
 from audit.studies.parts import Part
+from tests.examples import examples
 from tests.naive import attempts as naive
 from tests.naive import grid as slow
 from tests.strategies import EPOCH, POOLS, Rows, ended, frame, rows
@@ -32,7 +33,7 @@ def cut(records: Rows, attempts: int = 5_000) -> Part:
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_combination_as_defined(order: Order, backfill: Backfill) -> None:
-    @settings(max_examples=6)
+    @settings(max_examples=examples(6))
     @given(rows(8), st.sampled_from([LOAD, Fraction(3)]), st.booleans())
     def compare(records: Rows, load: Fraction, exact: bool) -> None:
         want = slow.part(frame(records).rows(named=True), {"cpus": POOL.capacity}, 5_000)

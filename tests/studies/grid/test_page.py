@@ -62,6 +62,7 @@ def charts() -> Iterator[Chart]:
         yield from (part for part in section.parts if isinstance(part, Chart))
 
 
+@pytest.mark.thorough
 def test_every_combination_has_its_row() -> None:
     rows = table("combinations")
     assert len(rows) == 27
@@ -151,6 +152,7 @@ def test_names_are_escaped() -> None:
     assert "<log>" not in rendered()
 
 
+@pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(
     not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"

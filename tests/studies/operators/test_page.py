@@ -141,6 +141,7 @@ def test_progress_is_told_for_every_operator() -> None:
     assert sizes.filter(pl.col("target").is_null()).height == 2 * 7 * 3
 
 
+@pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(
     not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"

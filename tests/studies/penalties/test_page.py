@@ -76,6 +76,7 @@ def test_the_command_writes_the_page_and_its_tables(
         assert base64.b64decode(still).startswith(b"<svg")
 
 
+@pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(
     not chromium.PROGRAM.exists(),

@@ -18,6 +18,7 @@ from audit.simulation.ownership import Fairshare
 from audit.simulation.workload import workload
 from audit.studies.sensitivity import compute as sensitivity
 from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, Point
+from tests.examples import examples
 from tests.naive import sensitivity as naive
 from tests.strategies import NOW, workloads
 from tests.studies.sensitivity.known import FIXED, POOL, RED_DIAMOND, attempts_of
@@ -47,7 +48,7 @@ def test_targets(areas: list[int], run: int) -> None:
     assert min(found) >= -1e-15
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(workloads(), st.sampled_from([100, 110, 150, 250]))
 def test_arrivals_are_compressed(attempts: pl.DataFrame, intensity: int) -> None:
     described = describe(attempts, [POOL])
@@ -118,7 +119,7 @@ fitting = workloads(most=8, only_ended=True).map(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     st.one_of(fitting, workloads(most=8)),
     st.sampled_from([Backfill.easy, Backfill.no_guarantee]),

@@ -14,6 +14,7 @@ def log(tmp_path: Path) -> Path:
     return write(tmp_path / "busy.swf", busy(60))
 
 
+@pytest.mark.thorough
 def test_sensitivity_writes_a_page_tables_and_a_database(log: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("experiment", "sensitivity", log, "--out", out) == 0

@@ -11,6 +11,7 @@ from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
 from audit.studies.users import compute as users
 from audit.studies.users.compute import POLICIES, TS
+from tests.examples import examples
 from tests.naive import simulation, tabu
 from tests.naive.simulation import Job, Log, Rule
 from tests.strategies import frame
@@ -41,7 +42,7 @@ small = st.lists(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(small)
 def test_figures_are_those_of_the_slow_schedules(episode: list[Attempt]) -> None:
     episode = sorted(episode, key=lambda one: one[1])

@@ -54,6 +54,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     return made(tmp_path_factory.mktemp("workload"), threads=2)
 
 
+@pytest.mark.thorough
 def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]) -> None:
     names = [file.name for file in files]
     assert names[0] == "workload.html"
@@ -73,6 +74,7 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
     assert sizes["class"].to_list() == ["1", "9–16"]
 
 
+@pytest.mark.thorough
 def test_the_rows_are_in_the_view(files: tuple[Path, ...]) -> None:
     con = database.open_snapshot(files[-1])
     found = database.fetch(
@@ -87,6 +89,7 @@ def test_the_rows_are_in_the_view(files: tuple[Path, ...]) -> None:
     assert set(found.filter(metric="mean_size")["unit"]) == {"cpus"}
 
 
+@pytest.mark.thorough
 def test_a_rerun_gives_the_same_bytes(files: tuple[Path, ...], tmp_path: Path) -> None:
     """On another number of threads too."""
     texts = {file.name: file.read_bytes() for file in files if file.suffix != ".duckdb"}
@@ -94,6 +97,7 @@ def test_a_rerun_gives_the_same_bytes(files: tuple[Path, ...], tmp_path: Path) -
     assert {f.name: f.read_bytes() for f in again if f.suffix != ".duckdb"} == texts
 
 
+@pytest.mark.thorough
 def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
     page = files[0].read_text()
     assert "300 attempts in 6 classes by size" in page
@@ -112,12 +116,14 @@ def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
         studies.conduct(workload.KEY, request, Config(), workload.plan())
 
 
+@pytest.mark.thorough
 def test_pools_have_sections_and_models_of_their_own(files: tuple[Path, ...]) -> None:
     model = model_files.from_toml(files[-4].read_text(), "m")
     assert workload_study.file_name(model) == "workload-size.toml"
     assert workload_study.file_name(model, "2-") == "workload-2-size.toml"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["swf", "psv"])
 def test_a_synthetic_log_is_read_as_any_other(
     suffix: str, files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,6 +144,7 @@ def test_a_synthetic_log_is_read_as_any_other(
     assert (read["walltime_s"] >= read["occupancy_s"]).all()
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_written_or_read_is_said(files: tuple[Path, ...], tmp_path: Path) -> None:
     model = files[-3]
 
@@ -191,6 +198,7 @@ def test_the_command(
     assert capsys.readouterr().out == "there/workload.html\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.chromium
 @pytest.mark.skipif(
     not chromium.PROGRAM.exists(), reason="NOBODY LOOKED AT THE PAGE: needs chromium"

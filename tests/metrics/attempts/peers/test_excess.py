@@ -16,6 +16,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period, Pool, Resource
+from tests.examples import examples
 from tests.kernels.forms import BOTH, Form
 from tests.naive import peers as naive
 from tests.strategies import ended, frame
@@ -240,7 +241,7 @@ def test_who_is_sure_and_who_is_not() -> None:
 
 
 @given(st.lists(st.lists(st.integers(-9, 20), min_size=10, max_size=14), min_size=1, max_size=5))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_short_ways_decide_as_all_resamples_do(owners: list[list[int]]) -> None:
     records: list[Record] = []
     peers: list[float | None] = []

@@ -12,6 +12,7 @@ from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.peers.stuck import STUCK_SCHEMA, stuck
 from audit.metrics.attempts.population import describe
 from audit.model import Period, Pool, Resource, Step
+from tests.examples import examples
 from tests.metrics.attempts.peers.test_waits import ALL, DAY, HOUR, crowd, logs
 from tests.naive import peers as naive
 from tests.naive.attempts import nearest_rank
@@ -118,7 +119,7 @@ def test_larger_than_the_pool_ever_is() -> None:
 
 
 @given(logs, st.integers(0, 3))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_as_defined(records: Rows, late: int) -> None:
     records = [*records, *(pending(submit_time=k * HOUR, partition="short") for k in range(late))]
     described = describe(frame(records), [POOL])

@@ -13,6 +13,7 @@ from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.peers.waits import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.model import Period, Pool, Resource
+from tests.examples import examples
 from tests.kernels.forms import in_python
 from tests.naive import peers as naive
 from tests.naive.attempts import close
@@ -154,20 +155,20 @@ def as_defined(records: Rows, periods: list[Period]) -> None:
 
 
 @given(logs, st.sampled_from([ALL, _MONTHS]))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_as_defined(records: Rows, periods: list[Period]) -> None:
     as_defined(records, periods)
 
 
 @given(logs)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_as_defined_in_python(records: Rows) -> None:
     with in_python():
         as_defined(records, ALL)
 
 
 @given(logs, st.randoms(use_true_random=False))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.DataObject) -> None:
     parts = anatomy(describe(frame(records), [POOL]), POOL, 400 * DAY)
     before = peer_waits(parts, ALL).sort("line")

@@ -83,6 +83,7 @@ def test_it_is_found_in_nineteen_of_twenty_logs(name: str) -> None:
     assert sum(found(name, seed) == EXPECTED[name] for seed in range(20)) >= 19
 
 
+@pytest.mark.thorough
 def test_a_chain_is_found_and_told_from_a_limit() -> None:
     records = made.chained(made.requests(0), "chainer", 0)
     [element] = kept(made.released_in_turn(pool(), records, "chainer"))
@@ -97,6 +98,7 @@ def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:
     assert [says(one.element) for one in found.tried if one.kept] == [SITES["interval"].policy]
 
 
+@pytest.mark.thorough
 def test_two_rules_and_a_policy_are_found_together() -> None:
     site = pool(
         Policy(Order.sjf, Backfill.easy),

@@ -16,6 +16,7 @@ from audit.studies.drawn import Draws
 from audit.studies.whatif.compute.change import Amount, Change, changed
 from audit.studies.whatif.compute.comparison import compared, whole
 from audit.studies.whatif.compute.replay import played, replay_error
+from tests.examples import examples
 from tests.naive import whatif as naive
 from tests.strategies import EPOCH, NOW, workloads
 from tests.studies.whatif.compute.scenarios import POOL, scenario
@@ -26,7 +27,7 @@ def figure(rows: pl.DataFrame, measure: str, dimension: str = "all") -> dict[str
     return found.row(0, named=True)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(0, 5))
 def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None:
     described = describe(attempts, [POOL])

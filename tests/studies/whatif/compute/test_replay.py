@@ -13,12 +13,13 @@ from audit.simulation.advice.scenario import Scenario
 from audit.studies.whatif.compute.change import Change, changed
 from audit.studies.whatif.compute.comparison import Cut, cut
 from audit.studies.whatif.compute.replay import Played, played
+from tests.examples import examples
 from tests.naive import whatif as naive
 from tests.strategies import EPOCH, NOW, workloads
 from tests.studies.whatif.compute.scenarios import POOL, scenario, starts
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(workloads(most=9), st.sampled_from([Backfill.easy, Backfill.conservative, Backfill.none]))
 def test_played_is_the_simulated_schedule_with_its_own_fair_starts(
     attempts: pl.DataFrame, backfill: Backfill
@@ -57,7 +58,7 @@ def test_a_partition_s_limit_by_hand() -> None:
     assert starts(one) == [0, 10, 20, 1]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     workloads(most=9, only_ended=True),
     st.integers(1, 3),
