@@ -29,7 +29,7 @@ kernels: $(STAMP) ## compile the kernels that have changed
 demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's own: make demo LOG=file
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
 
-test: setup test-programs ## all that a change must pass
+test: setup test-programs ## what tells within minutes whether a change holds
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-few} $(PY) -m pytest -m "$(TESTS)" $(PYTEST_FLAGS)
 
 test-thorough: setup test-programs ## sweeps, fault injection, further walks, real logs, wheels
