@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.formats.spans import look_like_numbers, texts, whole_numbers
@@ -13,6 +13,7 @@ _fields = st.lists(
 )
 
 
+@example(["9" * 18, "-" + "9" * 18, "9" * 19])
 @given(_fields)
 def test_fields_are_read_as_python_would(fields: list[str]) -> None:
     data = ",".join(fields).encode()
