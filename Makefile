@@ -45,7 +45,7 @@ test-slurm: setup ## the test against a live Slurm, which it starts (as root; in
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
 	@.ci/test-fresh
 
-check: setup ## style, types and which module may import which
+check: $(STAMP) ## style, types and which module may import which
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
 	@$(PY) -m mypy
