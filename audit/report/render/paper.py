@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import resource
+import shutil
 import signal
 import sys
 from collections.abc import Mapping
@@ -47,6 +48,8 @@ def serve(memory_bytes: int, cpu_s: int) -> None:
     while request := receive(requests):
         answer = _failed(missing) if missing else _in_a_child(request)
         send(answers, answer)
+    if folder := os.environ.get("TMPDIR"):  # its own, which nobody else removes if the run is dead
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _load() -> str:

@@ -9,9 +9,11 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +61,10 @@ class _Process:
         # The package's own folder for a program that was not started through site-packages.
         paths = [str(Path(entry).absolute()) for entry in sys.path]
         home = str(Path(audit.__file__).parent.parent)
+        environment = {name: value for name, value in os.environ.items() if name in _ENVIRONMENT}
+        self._folder = _own_folder()
+        if self._folder is not None:
+            environment["TMPDIR"] = self._folder
         self.process = subprocess.Popen(  # noqa: S603 - our own words only
             [
                 *(sys.executable, "-I", "-c", _PROGRAM),
@@ -69,7 +75,7 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
+            env=environment,
             start_new_session=True,  # so that its children end with it
         )
 
@@ -92,6 +98,19 @@ class _Process:
             if stream is not None:
                 with suppress(BrokenPipeError):
                     stream.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _own_folder() -> str | None:
+    """Where its temporary files lie, which who is killed leaves; None: there is no place for any.
+
+    Of that WeasyPrint complains itself, when it is asked for a PDF.
+    """
+    try:
+        return tempfile.mkdtemp(prefix="fairaudit-pdf-")
+    except OSError:
+        return None
 
 
 _lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,53 @@ def test_the_process_sees_no_secret_and_outlives_no_run(
     assert process.returncode is not None
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "timeout_s"),
+    [("os.kill(os.getppid(), 9)", 60), ("os._exit(3)", 60), ("time.sleep(600)", 1)],
+)
+def test_whoever_is_killed_no_temporary_file_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, timeout_s: int
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    made = tmp_path / "made"
+    leaves = f"open({str(made)!r}, 'w').write(tempfile.mkdtemp())"
+    code = f"\n        import os, tempfile, time; {leaves}; {body}"
+    _fake(monkeypatch, tmp_path, _HTML.format(code))
+    with pytest.raises(ReportError):
+        _laid_out("a", Limits(timeout_s=timeout_s))
+    sandbox.end()
+    assert folder in Path(made.read_text()).parents
+    assert list(folder.iterdir()) == []
+
+
+def test_of_a_run_that_is_dead_no_temporary_file_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    process = sandbox._take(sandbox.DEFAULT).process
+    (own,) = tmp_path.iterdir()
+    assert process.stdin is not None
+    process.stdin.close()  # as the system does for the dead
+    process.wait()
+    assert not own.exists()
+
+
+def test_without_a_place_for_temporary_files_a_pdf_is_refused_not_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    _fake(
+        monkeypatch,
+        tmp_path,
+        _HTML.format("raise RuntimeError(__import__('os').environ.get('TMPDIR'))"),
+    )
+    sandbox.prepare()
+    with pytest.raises(ReportError, match="RuntimeError: None"):
+        _laid_out("a")
 
 
 def test_each_pdf_is_made_from_the_same_state() -> None:
