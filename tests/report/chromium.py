@@ -59,6 +59,7 @@ class Page:
             pass_fds=(to_child, from_child),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": self._profile.name},  # where it leaves a folder
         )
         os.close(to_child)
         os.close(from_child)
