@@ -11,11 +11,12 @@ import gzip
 import lzma
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
 from audit.files.names import readable
@@ -23,10 +24,8 @@ from audit.ingest.encodings import Stream, as_utf8
 
 _XZ_MEMORY: Final = 1 << 29
 """So much memory an .xz may ask for; ``xz -9`` needs an eighth of it."""
-_ZSTD_WINDOW: Final = 1 << 29
-"""So far back a .zst may refer; ``zstd --ultra -22`` needs a quarter of it, ``--long=29`` all."""
-_ZSTD_STEP: Final = 1 << 9
-"""So many bytes of a .zst are decompressed at once: at most 16 MB come of them."""
+_ZSTD_WINDOW_LOG: Final = 29
+"""Base-2 logarithm of the largest window of a .zst, in bytes: 512 MB, as for ``--long=29``."""
 _STEP: Final = 1 << 16
 
 _KINDS: Final = {
@@ -54,39 +53,15 @@ class _Damage(Exception):  # noqa: N818 - it becomes a LogError, with the log's 
     """Compressed data that are not as they were written."""
 
 
-class _Zstandard:
-    """A frame of zstd, as ``_Decompressor``; what comes of one step is handed out as a whole."""
-
-    needs_input: Final = True
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._errors = zstandard.ZstdError
-        self._inner: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._inner.unused_data)
-
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        try:
-            return bytes(self._inner.decompress(data))
-        except self._errors as error:
-            raise _Damage(str(error)) from error
-
-
 class _Members:
     """The members of a compressed file, one behind the other, decompressed step by step."""
 
-    def __init__(self, raw: BinaryIO, new: Callable[[], _Decompressor], step: int) -> None:
+    def __init__(
+        self, raw: BinaryIO, new: Callable[[], _Decompressor], damage: type[Exception]
+    ) -> None:
         self._raw = raw
         self._new = new
-        self._step = step
+        self._damage = damage
         self._member = new()
         self._rest = b""  # read, but not decompressed yet
 
@@ -107,7 +82,7 @@ class _Members:
         """Some more bytes; none at the end."""
         while True:
             while self._ended():
-                self._rest = self._rest or self._raw.read(self._step)
+                self._rest = self._rest or self._raw.read(_STEP)
                 if not self._rest:
                     return b""
                 if rest := self._rest.lstrip(b"\0"):  # of padding
@@ -115,13 +90,13 @@ class _Members:
                 self._rest = rest
             data = b""
             if self._member.needs_input:
-                data = self._rest or self._raw.read(self._step)
+                data = self._rest or self._raw.read(_STEP)
                 self._rest = b""
                 if not data:
                     raise EOFError
             try:
                 found = self._member.decompress(data, size)
-            except (OSError, lzma.LZMAError) as error:
+            except self._damage as error:
                 raise _Damage(str(error)) from error
             if self._ended():
                 self._rest = self._member.unused_data
@@ -137,15 +112,21 @@ def _gzip(raw: BinaryIO) -> Stream:
 
 
 def _bzip2(raw: BinaryIO) -> Stream:
-    return _Members(raw, bz2.BZ2Decompressor, _STEP)
+    return _Members(raw, bz2.BZ2Decompressor, OSError)
 
 
 def _xz(raw: BinaryIO) -> Stream:
-    return _Members(raw, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), _STEP)
+    return _Members(raw, lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY), lzma.LZMAError)
 
 
 def _zstd(raw: BinaryIO) -> Stream:
-    return _Members(raw, _Zstandard, _ZSTD_STEP)
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
+    return _Members(raw, lambda: zstd.ZstdDecompressor(options=options), zstd.ZstdError)
 
 
 class Compression(NamedTuple):

@@ -13,12 +13,14 @@ clusters, 2 to 9, is that of the greatest mean silhouette of a sample of 2,000.
 Sources: SPEC §8; [B] §3.2; P. Rousseeuw, Silhouettes (1987).
 """
 
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.errors import UsageError
 from audit.metrics.attempts import width
 
 TECHNIQUES: Final = ("size", "group", "clusters")
@@ -44,6 +46,7 @@ def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = No
 
     Raises:
         ValueError: there is no such technique.
+        UsageError: ``clusters`` without scikit-learn.
     """
     if by == "size":
         return by_size(attempts)
@@ -90,8 +93,7 @@ def grouping(attempts: pl.DataFrame) -> str:
 
 def by_clusters(attempts: pl.DataFrame, seed: int, clusters: int | None = None) -> pl.Series:
     """The cluster of each attempt; see the module's docstring."""
-    from threadpoolctl import threadpool_limits
-
+    threadpool_limits = _scikit_learn("threadpoolctl").threadpool_limits
     points = features(attempts)
     different = len(np.unique(points, axis=0))
     with threadpool_limits(1):  # sums of several threads may differ in the last bit
@@ -119,14 +121,13 @@ def features(attempts: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _best_number(points: NDArray[np.float64], different: int, seed: int) -> int:
-    from sklearn.metrics import silhouette_score
-
+    metrics = _scikit_learn("sklearn.metrics")
     rng = np.random.Generator(np.random.PCG64(seed))
     if len(points) > SAMPLE:
         points = points[np.sort(rng.choice(len(points), SAMPLE, replace=False))]
         different = len(np.unique(points, axis=0))
     scores = {
-        number: float(silhouette_score(points, _k_means(points, number, seed)))
+        number: float(metrics.silhouette_score(points, _k_means(points, number, seed)))
         for number in CLUSTERS
         if number <= different and number < len(points)
     }
@@ -134,8 +135,21 @@ def _best_number(points: NDArray[np.float64], different: int, seed: int) -> int:
 
 
 def _k_means(points: NDArray[np.float64], clusters: int, seed: int) -> NDArray[np.int64]:
-    from sklearn.cluster import KMeans
-
     state = seed % (1 << 32)  # all that scikit-learn takes
-    cluster = KMeans(clusters, n_init=5, random_state=state).fit_predict(points)
-    return np.asarray(cluster, np.int64)
+    model = _scikit_learn("sklearn.cluster").KMeans(clusters, n_init=5, random_state=state)
+    return np.asarray(model.fit_predict(points), np.int64)
+
+
+def _scikit_learn(module: str) -> Any:
+    """Return a module of scikit-learn, or of what comes with it.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(
+            f"classes by k-means need a library that is not installed ({error.name}): "
+            "pip install 'fairaudit[studies]'"
+        ) from error

@@ -5,12 +5,12 @@ import gzip
 import lzma
 import os
 import socket
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from audit.errors import AuditError, LogError, TruncatedLogError, UsageError
 from audit.ingest import files, streams
@@ -20,8 +20,16 @@ TEXT = b"".join(b"%d one line of a log\n" % number for number in range(4_000))
 Pack = Callable[[bytes], bytes]
 
 
+if sys.version_info >= (3, 14):
+    from compression import zstd as zstd_library
+else:
+    from backports import zstd as zstd_library
+
+
 def zstd(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+    return zstd_library.compress(
+        data, options={int(zstd_library.CompressionParameter.checksum_flag): 1}
+    )
 
 
 PACKS: dict[str, Pack] = {

@@ -1,11 +1,13 @@
 """Classes of attempts: by size, by group, by k-means."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 import pytest
 
+from audit.errors import UsageError
 from audit.workloads import classes
 from audit.workloads.classes import OTHERS, by_clusters, by_group, by_size, labels
 from tests.workloads.attempts import at, described
@@ -99,3 +101,12 @@ def test_features_have_no_unit() -> None:
 def test_an_unknown_technique_is_refused() -> None:
     with pytest.raises(ValueError, match="not one of size, group, clusters"):
         labels(attempts([1]), "colour", 1)
+
+
+def test_without_scikit_learn_the_extra_to_install_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with pytest.raises(UsageError, match=r"pip install 'fairaudit\[studies\]'"):
+        by_clusters(attempts([1, 2, 3]), 1)

@@ -1,10 +1,12 @@
-"""Pictures as SVG for a page, as SVG for paper, and as PNG for mail. The only home of vl-convert.
+"""Pictures as SVG for a page, as SVG for paper, and as PNG for mail. The only home of resvg.
 
-The marks of a picture are the same everywhere. In a page its colours are the page's, light or
-dark; elsewhere the light ones stand in their place.
+The marks of a picture are the same everywhere. On a page it takes the page's colours, light or
+dark; elsewhere it has the light ones.
 """
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from audit.report.charts.marks.svg import text
@@ -13,6 +15,8 @@ from audit.report.charts.style import FONT, INK, SHADES, SIZE, WIDTH, Chart
 _GROUND: Final = SHADES["paper"].light
 _EDGE: Final = 2
 """Around a picture, so that no mark is cut."""
+_FONT_FOLDERS: Final = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts")
+_FONT_FILES: Final = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")
 
 
 def inline(chart: Chart) -> str:
@@ -33,12 +37,29 @@ def alone(svg: str) -> str:
 
 
 def png(chart: Chart, scale: float) -> bytes:
-    """The same as mail programs show it, with ``scale`` times as many pixels, on white."""
-    import vl_convert
+    """Return a picture for mail programs: ``scale`` times as many pixels, on white."""
+    import resvg_py
 
-    ground = f'<rect x="-{_EDGE}" y="-{_EDGE}" width="100%" height="100%" fill="{_GROUND}"/>'
-    on_white = still(chart).replace("><", f">{ground}<", 1)
-    return bytes(vl_convert.svg_to_png(on_white, scale=scale))
+    fonts = _fonts()
+    return resvg_py.svg_to_bytes(
+        still(chart),
+        background=_GROUND,
+        zoom=scale,
+        font_files=fonts,
+        skip_system_fonts=bool(fonts),  # the same bytes whatever else is installed
+        sans_serif_family="DejaVu Sans",
+    )
+
+
+@cache
+def _fonts() -> list[str]:
+    """Return the files of DejaVu Sans; empty where it is not installed."""
+    found = {
+        path.name: str(path)
+        for folder in _FONT_FOLDERS
+        for path in sorted(Path(folder).expanduser().rglob("DejaVuSans*.ttf"))
+    }
+    return [found[name] for name in _FONT_FILES if name in found]
 
 
 _ALONE: Final = 'xmlns="http://www.w3.org/2000/svg"'

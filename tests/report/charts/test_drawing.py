@@ -52,6 +52,21 @@ def test_a_hostile_text_is_text_in_either(name: str) -> None:
     assert drawing.png(chart, 1).startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("fonts", [True, False])
+def test_a_mail_s_picture_shows_its_text(fonts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a font, all text would vanish silently; any font of the system is better."""
+    from audit.report.charts.marks.svg import Canvas
+
+    if not fonts:
+        monkeypatch.setattr(drawing, "_fonts", list)
+    drawn = []
+    for words in ("Waits", "", "Weits"):
+        canvas = Canvas()
+        canvas.text((0, 10), words)
+        drawn.append(drawing.png(Chart("k", "T", "alt", canvas.body, 20), 1))
+    assert len(set(drawn)) == 3
+
+
 def test_a_mail_s_picture_has_so_many_pixels() -> None:
     made = drawing.png(WHY, 1.5)
     assert int.from_bytes(made[16:20], "big") == round(1.5 * (style.WIDTH + 4))
