@@ -16,7 +16,7 @@ TESTS ?= not thorough and not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-check bench-large studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -59,6 +59,9 @@ bench-check: setup ## fail where a stage got slower than bench/RESULTS.json says
 
 bench-large: setup ## measure how whole audits grow, up to 3 M attempts, into docs/scale.md
 	@$(PY) -m bench.scale.large_audit
+
+same: setup ## compare the results of five audits with the committed ones: make same ONLY=demo, WRITE=1
+	@$(PY) -m bench.same $(if $(ONLY),--only $(ONLY)) $(if $(AGAINST),--against $(AGAINST)) $(if $(WRITE),--write)
 
 studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, into docs/studies
 	@$(PY) -m bench.pages.studies $(STUDIES)

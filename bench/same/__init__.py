@@ -1,0 +1,1 @@
+"""Proof that a change of the code changes no figure: `make same`."""
