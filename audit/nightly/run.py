@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config, places
-from audit.errors import AuditError, UsageError
+from audit.errors import AuditError, UsageError, withholding
 from audit.files import lock, privacy
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
@@ -81,6 +81,7 @@ def run(
         lock.held(store, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}"),
         history.opened(state, clock) as past,
         past.noted(what, cluster, only, night.failures) as number,
+        withholding(when=config.hides(cluster)),
     ):
         begins()
         with _opened(store, config, folder) as con:
