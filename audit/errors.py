@@ -151,6 +151,10 @@ class DeliveryError(AuditError):
     """A report could not be delivered."""
 
 
+class DefectError(Exception):
+    """A defect of fairaudit whose message is withheld; the traceback is that of the original."""
+
+
 def failed(what: str, error: OSError) -> AuditError:
     """What the system refused in ``what``, as an error with the exit code of its remedy."""
     kind = UsageError if error.errno in UNWRITABLE else AuditError
@@ -175,4 +179,6 @@ def withholding(*, when: bool) -> Iterator[None]:
 def _withheld(error: Exception) -> Exception:
     if isinstance(error, AuditError):
         return error.withheld()
-    return RuntimeError(f"{type(error).__name__}{WITHHELD}")
+    if isinstance(error, DefectError):
+        return error
+    return DefectError(f"{type(error).__name__}{WITHHELD}")

@@ -130,5 +130,7 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")
     raise DialectError(
-        f"{where}: not a log that fairaudit reads (known: {known})", f". It begins with: {shown!r}"
+        f"{where}: not a log that fairaudit reads (known: {known})",
+        f". It begins with: {shown!r}",
+        "",
     )

@@ -11,7 +11,6 @@ it becomes `unknown`, is said, and is never sent again unless somebody asks for 
 from __future__ import annotations
 
 import functools
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -246,7 +246,7 @@ def _take(
     def naming(names: Sequence[str]) -> Named:
         from audit.ingest.naming import Named
 
-        called = called_by(cluster.name, names, "clusters.name")
+        called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
         return Named(cluster.name, "config.toml", called, door)
 
     limit = work.config.ingest.refused_limit

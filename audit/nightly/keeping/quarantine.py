@@ -44,7 +44,8 @@ def replay(
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
 
-    doors = {of.name: people.door(of, folder) for of in config.clusters}
+    chosen = [of for of in config.clusters if cluster in (None, of.name)]
+    doors = {of.name: people.door(of, folder) for of in chosen}
     with (
         withholding(when=config.hides(cluster)),
         _opened(config, folder, "refused --replay") as con,
