@@ -65,7 +65,6 @@ def run(
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
     state = own_state(config, folder)
     store = state / "store.duckdb"
-    clock = _clock(now)
 
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
@@ -79,7 +78,7 @@ def run(
     with (
         pinging.pinged(config, told, night) as begins,
         lock.held(store, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}"),
-        history.opened(state, clock) as past,
+        history.opened(state, _clock(now)) as past,
         past.noted(what, cluster, only, night.failures) as number,
         withholding(when=config.hides(cluster)),
     ):
