@@ -74,7 +74,7 @@ def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
         night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
     _show_night(night)
     if "publish" in stages:
-        print(f"published {settings.output.database}" if night.published else "nothing to publish")
+        show(f"published {settings.output.database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
         say(f"threshold: {exceeded}")
     for failure in night.failures:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config, places
-from audit.errors import AuditError, UsageError
+from audit.errors import AuditError, UsageError, withholding
 from audit.files import lock, privacy
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
@@ -65,7 +65,6 @@ def run(
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
     state = own_state(config, folder)
     store = state / "store.duckdb"
-    clock = _clock(now)
 
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
@@ -79,8 +78,9 @@ def run(
     with (
         pinging.pinged(config, told, night) as begins,
         lock.held(store, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}"),
-        history.opened(state, clock) as past,
+        history.opened(state, _clock(now)) as past,
         past.noted(what, cluster, only, night.failures) as number,
+        withholding(when=config.hides(cluster)),
     ):
         begins()
         with _opened(store, config, folder) as con:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
-from audit.errors import UNWRITABLE, AuditError, UsageError, failed
+from audit.errors import UNWRITABLE, AuditError, UsageError, failed, withholding
 from audit.files import caches, privacy
 from audit.nightly.history import History
 from audit.store.database import Connection
@@ -89,7 +89,8 @@ class Work:
         row = self.past.begin(name, cluster, self.only, self.number)
         ended = False
         try:
-            do()
+            with withholding(when=self.config.hides(cluster)):
+                do()
             ended = True
         except AuditError as error:
             failures.append(error)

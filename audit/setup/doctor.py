@@ -14,7 +14,7 @@ from pathlib import Path
 from audit import config, periods, resources
 from audit.cluster import decayed, fairshare
 from audit.cluster.setting import Setting
-from audit.errors import AuditError, DeliveryError, UsageError
+from audit.errors import AuditError, DeliveryError, UsageError, withholding
 from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
@@ -150,13 +150,14 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         for _ in settings.recipients[:1]
         if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
     ]
-    mail = ("mail", partial(_mail, settings.mail, path.parent), "mend [mail]")
+    mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
     return [*clusters, *rules, mail, *about]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
-    decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
+    with withholding(when=bool(cluster.people.hidden)):
+        decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
     if (door := people.door(cluster, folder)) is not None:
         parts.append("names become pseudonyms" if door.hides else "people.file is in order")
@@ -171,11 +172,12 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
     return "; ".join(parts) or "no sources: nothing to read"
 
 
-def _mail(mail: config.Mail, folder: Path) -> str:
+def _mail(settings: config.Config, folder: Path) -> str:
     """Goes as far as a mail could be handed over; sends none."""
+    mail = settings.mail
     if mail.via == "none":
         return "none is sent (mail.via)"
-    if why := transport.post(mail, folder).reach():
+    if why := transport.post(mail, folder, hides=settings.hides()).reach():
         raise DeliveryError(why.said)
     return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
 

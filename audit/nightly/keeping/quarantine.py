@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit.config import Config, places
-from audit.errors import UsageError
+from audit.errors import UsageError, withholding
 from audit.files import lock
 from audit.nightly.stages import own_state
 from audit.store import migrations
@@ -44,9 +44,13 @@ def replay(
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
 
-    doors = {of.name: people.door(of, folder) for of in config.clusters}
-    texts = None if mended is None else _texts(mended)
-    with _opened(config, folder, "refused --replay") as con:
+    chosen = [of for of in config.clusters if cluster in (None, of.name)]
+    doors = {of.name: people.door(of, folder) for of in chosen}
+    with (
+        withholding(when=config.hides(cluster)),
+        _opened(config, folder, "refused --replay") as con,
+    ):
+        texts = None if mended is None else _texts(mended)
         done = [
             replay.replay(
                 con,
@@ -102,6 +106,7 @@ def _texts(path: Path) -> dict[Place, str]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path}: holds no refused records as 'fairaudit refused --format json' writes them "
-            f"({type(error).__name__}: {error})"
+            f"{path}: holds no refused records as 'fairaudit refused --format json' writes them",
+            f" ({type(error).__name__}: {error})",
+            f" ({type(error).__name__})",
         ) from error
