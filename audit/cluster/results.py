@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from audit.cluster import coverage, restating
+from audit.cluster import coverage, disclosing, restating
 from audit.cluster.compute import HISTORY, Rows
 from audit.cluster.identity import Identity
 from audit.cluster.restating import FIGURE
@@ -71,6 +71,7 @@ def replace(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
         courses.keep(con, cluster, [identity.period for identity in computed])
+        disclosing.keep(con, cluster, setting.zone)
         for identity in computed:
             identity.note(con, "compute", now)
         if after:
