@@ -44,13 +44,10 @@ def keep(con: Connection, cluster: str, zone: ZoneInfo) -> None:
     weeks = covering("week", int(ends.min()), int(ends.max()), zone)  # type: ignore[arg-type]
     closed = [week for week in weeks if week.to_time <= latest]
     for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
-        free = _free(closed, published.filter(pl.col("pool") == pool))
-        database.insert(
-            con,
-            "published_block",
-            disclosure.publish(of_pool, free),
-            {"cluster": cluster, "pool": pool},
-        )
+        made = disclosure.publish(of_pool, _free(closed, published.filter(pl.col("pool") == pool)))
+        of = {"cluster": cluster, "pool": pool}
+        database.insert(con, "published_block", made, of)
+        database.insert(con, "published_wait", disclosure.waits(of_pool, made), of)
 
 
 def _free(weeks: list[Period], published: pl.DataFrame) -> list[Period]:

@@ -46,6 +46,18 @@ BLOCKS: Final = pl.Schema(
 """Published figures. ``wait_mean`` in s, over attempts; of a class over users, so that one user is
 not the class. ``wait_PART_share``: parts of all waiting. ``consumed``: resource-seconds."""
 
+WAITS: Final = pl.Schema(
+    {
+        "from_time": pl.Int64,  # of the block, epoch s
+        "to_time": pl.Int64,
+        "entity_kind": pl.String,  # user | account
+        "entity": pl.String,
+        "part": pl.String,  # of ``PARTS``
+        "wait_s": pl.Float64,
+    }
+)
+"""What the attempts of each user and account waited for in a block: others' attempts show in it."""
+
 Pair = tuple[str | None, str | None]
 """User and account of an attempt."""
 Class = tuple[str | None, str]
@@ -137,6 +149,31 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
         for figure in _figures(held.filter(pl.col("week").is_between(*block)))
     ]
     return pl.DataFrame(rows, BLOCKS, orient="row")
+
+
+def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
+    """What the attempts of each user and account waited for in newly published blocks.
+
+    Args:
+        attempts: as for ``publish``.
+        published: its result.
+
+    Returns:
+        Columns of ``WAITS``.
+    """
+    spans = published.select("from_time", "to_time").unique().sort("from_time")
+    over = [Period("", *span) for span in spans.iter_rows()]
+    held = _placed(attempts, over)
+    summed = [
+        held.filter(pl.col(kind).is_not_null())
+        .group_by("week", entity=kind)
+        .agg(pl.col(f"wait_{part}_s").sum().alias(part) for part in PARTS)
+        .unpivot(PARTS, index=["week", "entity"], variable_name="part", value_name="wait_s")
+        .with_columns(entity_kind=pl.lit(kind))
+        for kind in ("user", "account")
+    ]
+    timed = pl.concat(summed).join(spans.with_row_index("week").cast(pl.Int64), on="week")
+    return timed.select(pl.col(name).cast(kind) for name, kind in WAITS.items())
 
 
 def rounded(value: float) -> float:

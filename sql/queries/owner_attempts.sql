@@ -3,8 +3,7 @@
 -- parameters: cluster VARCHAR, schedule VARCHAR, until BIGINT, since BIGINT, users VARCHAR[], accounts VARCHAR[]
 SELECT
     pool, job_id, attempt, "user", account, standing, size, width_class, walltime_s,
-    arrival_time, start_time, end_time, wait_s, occupancy_s,
-    wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s
+    arrival_time, start_time, end_time, wait_s, occupancy_s, wait_room_s IS NOT NULL AS taken_apart
 FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND arrival_time IS NOT NULL
     AND ($until IS NULL OR arrival_time < $until)

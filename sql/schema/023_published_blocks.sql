@@ -11,3 +11,14 @@ CREATE TABLE published_block (
     metric VARCHAR NOT NULL,
     value DOUBLE NOT NULL              -- rounded
 );
+
+CREATE TABLE published_wait (              -- what the jobs of each waited for in a block, s
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- of the block, epoch s
+    to_time BIGINT NOT NULL,
+    entity_kind VARCHAR NOT NULL,      -- user | account
+    entity VARCHAR NOT NULL,
+    part VARCHAR NOT NULL,             -- room, shared, own, earlier, later, down
+    wait_s DOUBLE NOT NULL
+);

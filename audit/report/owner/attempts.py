@@ -27,6 +27,8 @@ class Scene:
     """Columns of ``sql/queries/owner_attempts.sql``, of the user or account alone, by arrival."""
     published: pl.DataFrame
     """Columns of ``disclosure.BLOCKS``, of blocks that were over when the period was."""
+    published_waits: pl.DataFrame
+    """to_time, part and wait_s of the same blocks, of the user or account."""
 
     @cached_property
     def ended(self) -> pl.DataFrame:
@@ -37,11 +39,10 @@ class Scene:
         """
         known = (pl.col("standing") == Standing.ENDED.value) & pl.col("wait_s").is_not_null()
         ended = self.attempts.filter(known)
-        taken_apart = ended["wait_room_s"].is_not_null()
         classed = ended.with_columns(
             walltime=pl.Series(WALLTIMES).gather(walltime_class(ended["walltime_s"])),
             block=self._block(ended["end_time"]).zip_with(
-                taken_apart, pl.Series([None] * ended.height, dtype=pl.Int64)
+                ended["taken_apart"], pl.Series([None] * ended.height, dtype=pl.Int64)
             ),
             width="width_class",
         )
@@ -70,12 +71,18 @@ class Scene:
         return self.ended.filter(_inside(self.period))
 
     @cached_property
-    def explained(self) -> pl.DataFrame:
-        """Those of ``subjects`` that ended in a published block and whose waits were taken apart.
+    def in_blocks(self) -> pl.DataFrame:
+        """Those of ``ended`` that ended in a published block of the period."""
+        return self.ended.filter(pl.col("block").is_in(self._whole["from_time"].implode()))
 
-        Of no others it may be said what their waiting passed with: that tells of others.
+    @cached_property
+    def waits_by_part(self) -> dict[str, float]:
+        """What attempts in these blocks waited for, as published with them, by part, s.
+
+        Not as it is known now: attempts of others that the store learned of since show in it.
         """
-        return self.subjects.filter(pl.col("block").is_not_null())
+        held = self.published_waits.filter(_since(self.period))
+        return {part: float(held.filter(part=part)["wait_s"].sum()) for part in PARTS}
 
     @cached_property
     def everybody(self) -> Everybody | None:
@@ -93,12 +100,9 @@ class Scene:
         """A part of everybody's waiting in these blocks; 0 where nobody waited."""
         return _mean(self._whole, f"wait_{part}_share")
 
-    @property
+    @cached_property
     def _whole(self) -> pl.DataFrame:
-        in_period = (
-            pl.lit(True) if self.period.whole_log else pl.col("to_time") > self.period.from_time
-        )
-        return self.published.filter(pl.col("width").is_null(), in_period)
+        return self.published.filter(pl.col("width").is_null(), _since(self.period))
 
     def sums(self, over: list[Period], zone: ZoneInfo) -> pl.DataFrame:
         """What each day of the user or account adds to the sums of stretches: ``course.SUMS``.
@@ -132,11 +136,6 @@ def local_day(arrival: pl.Expr, zone: ZoneInfo) -> pl.Expr:
     return local.dt.convert_time_zone(zone.key).dt.date()
 
 
-def waits_by_part(explained: pl.DataFrame) -> dict[str, float]:
-    """The waiting of some attempts by ``disclosure.PARTS``, s."""
-    return {part: float(explained[f"wait_{part}_s"].sum()) for part in PARTS}
-
-
 def _mean(whole: pl.DataFrame, metric: str) -> float:
     values = whole.filter(metric=metric)["value"]
     return float(values.sum()) / len(values) if len(values) else 0.0
@@ -148,3 +147,8 @@ def _inside(period: Period) -> pl.Expr:
         return pl.lit(True)
     end = pl.col("end_time")
     return (end >= period.from_time) & (end < period.to_time)
+
+
+def _since(period: Period) -> pl.Expr:
+    """Whether a block was over after the period had begun."""
+    return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time

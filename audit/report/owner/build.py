@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -15,7 +15,7 @@ from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.report.contents import Contents, Figure, PoolPart, Span
 from audit.report.judgement.page_one import records
-from audit.report.owner.attempts import Scene, waits_by_part
+from audit.report.owner.attempts import Scene
 from audit.report.owner.contents import Ground, OwnerContents, OwnerPart, Target, WaitPart
 from audit.report.owner.longest import longest
 from audit.report.owner.similar import LEAST_DAYS, compare
@@ -45,8 +45,9 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
         return ()
     span = contents.span
     over = stretches(con, contents.cluster, _period(span), span.zone)
-    attempts = _attempts(con, contents, over, owners)
     published = queries.run(con, "published_blocks", cluster=contents.cluster, until=span.to_time)
+    begun = published.filter(pl.col("to_time") > span.from_time)["from_time"]
+    attempts = _attempts(con, contents, owners, [*_starts(over), *begun])
     targets = _targets(con, contents)
     made = []
     for who in owners:
@@ -56,7 +57,10 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
             over = stretches(con, of.cluster, _period(of.span), span.zone)
         else:
             of = contents
-        made.append(_owner(of, over, who, own, published, targets))
+        waits = queries.run(
+            con, "published_waits", cluster=of.cluster, until=span.to_time, **who._asdict()
+        )
+        made.append(_owner(of, over, who, _Known(own, published, waits, targets)))
     return tuple(made)
 
 
@@ -78,11 +82,15 @@ def _span_of(own: pl.DataFrame, span: Span) -> Span:
     return replace(span, from_time=int(first), to_time=last, first_arrival=None, last_end=None)
 
 
+def _starts(over: Stretches) -> list[int]:
+    return [stretch.from_time for stretch in (*over.points, *over.halves)]
+
+
 def _attempts(
-    con: Connection, contents: Contents, over: Stretches, owners: Sequence[Who]
+    con: Connection, contents: Contents, owners: Sequence[Who], starts: Sequence[int]
 ) -> pl.DataFrame:
     """Columns of ``sql/queries/owner_attempts.sql``, by arrival: those of the period, those that
-    were there while one of them waited, and those of the trend.
+    were there while one of them waited, and those that ended since any of ``starts``, epoch s.
     """
     cluster, span = contents.cluster, contents.span
     request = {
@@ -95,7 +103,6 @@ def _attempts(
         read = queries.run(con, "owner_attempts", **request, until=None, since=None)
         return ordered(read, *_ORDER)
     first = first_arrival(con, cluster, span.from_time, span.to_time)
-    starts = [stretch.from_time for stretch in (*over.points, *over.halves)]
     since = min([span.from_time, *starts, *([] if first is None else [first])])
     with archive.within(con, cluster, since, span.to_time):
         read = queries.run(con, "owner_attempts", **request, until=span.to_time, since=since)
@@ -112,14 +119,18 @@ def _targets(con: Connection, contents: Contents) -> pl.DataFrame | None:
     return promised.sort("method", "parent", "partition")
 
 
-def _owner(
-    contents: Contents,
-    over: Stretches,
-    who: Who,
-    own: pl.DataFrame,
-    published: pl.DataFrame,
-    targets: pl.DataFrame | None,
-) -> OwnerContents:
+class _Known(NamedTuple):
+    """What a page is made of."""
+
+    attempts: pl.DataFrame
+    published: pl.DataFrame
+    waits: pl.DataFrame
+    """Published with the same blocks, of the user or account."""
+    targets: pl.DataFrame | None
+
+
+def _owner(contents: Contents, over: Stretches, who: Who, known: _Known) -> OwnerContents:
+    targets = known.targets
     promised = (
         ()
         if targets is None or contents.brief
@@ -133,8 +144,9 @@ def _owner(
         scene = Scene(
             who,
             _period(contents.span),
-            own.filter(in_pool),
-            published.filter(in_pool).drop("pool"),
+            known.attempts.filter(in_pool),
+            known.published.filter(in_pool),
+            known.waits.filter(in_pool),
         )
         made = _part(contents, pool, scene, over)
         parts += [made] if made is not None else []
@@ -146,7 +158,7 @@ def _owner(
         tuple(Target(*row) for row in promised),
         contents.provenance,
         replace(contents.options, pages=()),
-        _digest(own, published),
+        _digest(known.attempts, known.published, known.waits),
         records(contents, counted=False),
         contents.brief,
     )
@@ -193,14 +205,14 @@ def _used_share(scene: Scene) -> float | None:
     """Which part of what everybody consumed in the period's published blocks; None: no block."""
     if scene.everybody is None or not scene.everybody.consumed:
         return None
-    of = scene.explained
+    of = scene.in_blocks
     consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).sum()
     return min(float(consumed) / scene.everybody.consumed, 1.0)
 
 
 def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
-    """All waiting that may be explained, by what it passed with, beside everybody's."""
-    waits = waits_by_part(scene.explained)
+    """What the jobs in published blocks waited for, beside everybody's."""
+    waits = scene.waits_by_part
     whole = sum(waits.values())
     return tuple(
         WaitPart(part, round(waits[part] / whole, 2), scene.share_of_all(part))

@@ -5,7 +5,6 @@ of weeks (``audit.metrics.disclosure``): what a record does not hold, no page ca
 not known, or not published.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,7 +48,6 @@ class LongWait:
     wait_s: int
     size: int | None
     walltime_s: int | None
-    parts: Mapping[str, float]  # s of the wait; empty where its week is not published
     similar_wait_s: float | None  # mean of everybody's similar jobs in its block
     held: float  # what other jobs of the same user or account held meanwhile, mean
 

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from audit.metrics.disclosure import PARTS
 from audit.report.owner.attempts import Scene
 from audit.report.owner.contents import LongWait
 
@@ -28,7 +27,6 @@ def _told(scene: Scene, row: dict[str, Any]) -> LongWait:
         row["wait_s"],
         row["size"],
         row["walltime_s"],
-        {} if row["block"] is None else {part: float(row[f"wait_{part}_s"]) for part in PARTS},
         row["similar_wait_s"],
         _held(scene.attempts, row["arrival_time"], row["start_time"]),
     )

@@ -173,7 +173,7 @@ def _more(excess: Figure) -> str:
 def _in_the_way(of: OwnerPart, who: Who) -> Answer:
     title = "What stood in the way?"
     if not of.parts:
-        text = f"Cannot tell: {NOT_PUBLISHED}."
+        text = "Cannot tell: their jobs did not wait in a closed week with enough other users."
         return Answer(title, Level.UNKNOWN, wording.UNKNOWN, text)
     most = max(of.parts, key=lambda part: part.share)
     text = (
@@ -181,10 +181,6 @@ def _in_the_way(of: OwnerPart, who: Who) -> Answer:
         f"{wording.rough_percent(most.of_all)} of all waiting did."
     )
     return Answer(title, Level.UNKNOWN, wording.rough_percent(most.share), text)
-
-
-NOT_PUBLISHED: Final = "the jobs ended in no closed week in which enough others had jobs"
-"""Why a wait is not explained."""
 
 
 def part_of_wait(key: str, who: Who) -> str:
@@ -277,27 +273,12 @@ def long_title(of: LongWait, part: OwnerPart, zone: str) -> str:
 
 
 def explained(of: LongWait, who: Who, part: OwnerPart) -> tuple[str, ...]:
-    """Return why it waited, in sentences."""
-    sentences = [_apart(of, who), _meanwhile(of, who, part)]
+    """Return what it compares with, in sentences."""
+    sentences = [_meanwhile(of, who, part)]
     if of.similar_wait_s is not None:
         similar = wording.rough_duration(of.similar_wait_s)
         sentences.append(f"Similar jobs waited {similar} on average in the same weeks.")
     return tuple(sentences)
-
-
-def _apart(of: LongWait, who: Who) -> str:
-    if not of.parts:
-        return (
-            "What it waited for is not told: it ended in no closed week in which enough others had "
-            "jobs."
-        )
-    shares = sorted(((s / of.wait_s, key) for key, s in of.parts.items()), reverse=True)
-    passed = [
-        f"{wording.rough_percent(round(share, 2))} {part_of_wait(key, who)}"
-        for share, key in shares
-        if share >= 0.01
-    ]
-    return f"Of this wait passed {'; '.join(passed)}."
 
 
 def _meanwhile(of: LongWait, who: Who, part: OwnerPart) -> str:

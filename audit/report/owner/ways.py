@@ -33,7 +33,7 @@ def ways(scene: Scene) -> tuple[tuple[Way, ...], int]:
 
     The user's class is the width and walltime class in which their attempts waited most in all.
     """
-    own = scene.explained.filter(pl.col("width").is_not_null())
+    own = scene.in_blocks.filter(pl.col("width").is_not_null())
     if own.is_empty():
         return (), 0
     cell = (
