@@ -27,6 +27,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/report/render/test_accessible.py": "the page as everybody can read it",
     "tests/report/render/test_golden.py": "pieces of what readers get, as they were last looked at",
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
+    "tests/security/test_differencing.py": "pages and mails of several nights, subtracted",
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
