@@ -147,14 +147,13 @@ def compose(
     days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
     cluster = wording.name(contents.cluster)
     about = "Fairness of" if wish.whole else "Waits on"
-    trust = tuple(dict.fromkeys(of.records for of in owners))
     return Letter(
         subject=headline(contents, standing.state, subject, wish, one, owners, corrected=corrected),
         title=f"{about} {cluster}, {days}",
         standing=standing if wish.whole else uncounted(standing),
         notices=notices(contents) if wish.whole else (),
         verdict=one.verdict.sentence if one else "",
-        trust=one.trust if one else () if wish.whole else trust,
+        trust=one.trust if one else (),
         questions=one.questions if one else (),
         advice=_advice(one) if one else (),
         parts=tuple(map(_part, owners)),
