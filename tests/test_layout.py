@@ -29,6 +29,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
     "tests/security/test_configured_texts.py": "one site, at every page, mail and command",
     "tests/security/test_names_with_key.py": "one site, and all that its night leaves",
+    "tests/security/test_differencing.py": "pages and mails of several nights, subtracted",
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
