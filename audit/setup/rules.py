@@ -9,12 +9,12 @@ from typing import Final
 import polars as pl
 
 from audit import config
-from audit.cluster.limits import KINDS
 from audit.errors import AuditError, UsageError
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.model import Limit, Pool
 from audit.pipeline.published import open_published
-from audit.simulation.limits import WEEK
+from audit.scenario.limits import WEEK
+from audit.scenario.whatif.bounds import KINDS
 
 _SHOWN: Final = 10
 """So many names of one kind are listed."""

@@ -17,9 +17,9 @@ from audit.metrics.slurm.multifactor import Scale
 from audit.model import Order, Policy
 from audit.oneoff.simulate import Request
 from audit.pipeline.opening import Log, open_log
-from audit.simulation.multifactor import kernel_slurm
-from audit.simulation.ownership import EQUAL_SHARES
-from audit.simulation.workload import NEVER, workload
+from audit.scenario.multifactor import kernel_slurm
+from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.workload import NEVER, workload
 from tests.places import SLURM
 
 LAB = SLURM / "decay"

@@ -20,8 +20,8 @@ from audit.store import database
 from audit.words import Order
 from tests.cli.command import left_in
 from tests.logs import busy, write
-from tests.studies.fit import made
-from tests.studies.fit.test_plan import OFFICE, RULES
+from tests.oneoff.fit_policy import made
+from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 

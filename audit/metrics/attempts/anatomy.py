@@ -25,7 +25,7 @@ its own. Attempts that never started wait until they are cancelled, open ones un
 ones and those in reservations do not wait; reservations leave the pool with what they hold. Who was
 held by a limit that the pool has is not blocked (SPEC §10, *Limits*).
 
-Where it is known when the modelled policy would have started j (``simulation.decisions``), room
+Where it is known when the modelled policy would have started j (``scenario.decisions``), room
 splits into
 
     kept      before that instant: the policy keeps the room for others
@@ -79,7 +79,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
 
     Args:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order; with
-            ready_time, decision and idle_because where ``simulation.decisions`` has added them.
+            ready_time, decision and idle_because where ``scenario.decisions`` has added them.
         pool: its amounts, what changed in them, and its limits.
         now: when the log was taken, epoch s.
 

@@ -21,8 +21,8 @@ from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Asked, Log, open_log
 from audit.pipeline.published import open_published
 from audit.progress import printable
-from audit.simulation.ownership import EQUAL_SHARES
-from audit.simulation.ownership import Fairshare as Ranked
+from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.ownership import Fairshare as Ranked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,14 +12,14 @@ import polars as pl
 
 from audit.errors import UsageError
 from audit.files import privacy, replace
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Estimate
 from audit.model import Pool
+from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.cells import Cell
-from audit.studies.drawn import Draws
-from audit.studies.page import pool_prefix
-from audit.studies.run import Made, Plan
-from audit.studies.verdicts import Estimate
+from audit.report.study.cells import Cell
+from audit.report.study.page import pool_prefix
 from audit.studies.workload import compute, page
 from audit.studies.workload.claims import decide
 from audit.studies.workload.compute import Likeness, Traits

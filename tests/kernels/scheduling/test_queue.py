@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from audit.kernels.scheduling import queue, space
 from audit.kernels.scheduling.passes import greedy
 from audit.model import Backfill, Order, Policy
-from audit.simulation.engine import replay
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
-from audit.simulation.workload import NEVER
+from audit.scenario.engine import replay
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
+from audit.scenario.workload import NEVER
 from tests.examples import examples
 from tests.kernels.forms import in_python
 from tests.naive import forward
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log
-from tests.simulation.test_engine import known
+from tests.scenario.test_engine import known
 from tests.strategies import arrays, logs, rule
 
 

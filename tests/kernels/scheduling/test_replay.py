@@ -5,8 +5,8 @@ import random
 import numpy as np
 
 from audit.model import LIMITED, Backfill, Order, Policy
-from audit.simulation.engine import replay
-from audit.simulation.fair_start import fair_starts
+from audit.scenario.engine import replay
+from audit.scenario.fair_start import fair_starts
 from tests.kernels.forms import in_python
 from tests.naive.simulation import Job, Log, Step
 from tests.strategies import arrays

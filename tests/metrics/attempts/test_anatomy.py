@@ -13,7 +13,7 @@ from audit.model import Decision, Limit, Pool, Resource, Step
 from tests.kernels.forms import in_python
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
-from tests.simulation.test_engine import slow_pool
+from tests.scenario.test_engine import slow_pool
 from tests.strategies import EPOCH, NOW, POOLS, Rows, ended, frame, rows, sampled
 
 POOL = Pool("main", Resource.cpus, 4)

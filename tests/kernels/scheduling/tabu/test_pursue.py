@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from audit.simulation.tabu import Search, replay
+from audit.scenario.tabu import Search, replay
 from tests.kernels.forms import in_python
 from tests.naive.simulation import Job, Log, Step
 from tests.strategies import arrays

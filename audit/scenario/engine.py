@@ -1,0 +1,337 @@
+"""What-if simulation: the schedule that a policy would have made (SPEC §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.errors import SimulationError
+from audit.metrics.attempts.population import TAU_S, describe
+from audit.model import ATTEMPTS, BY_OWNER, BY_USAGE, Backfill, Order, Policy, Pool
+from audit.scenario import ownership
+from audit.scenario.limits import Limits
+from audit.scenario.multifactor import Clock
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, workload
+
+if TYPE_CHECKING:
+    from audit.kernels.scheduling.limits import Limits as KernelLimits
+    from audit.kernels.scheduling.owners import Ledger, Owners
+    from audit.kernels.scheduling.snapshot import Observed
+    from audit.kernels.scheduling.space import Jobs, Rules, Space, Steps
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+PLANNED = "planned_start_time"
+"""Column of a simulated schedule: the start first promised to an attempt, epoch s."""
+
+
+class Replay(NamedTuple):
+    """Starts of a simulation, in the order of its workload."""
+
+    start: Ints  # [n]; NEVER: it does not start, or takes no part
+    planned: Ints  # [n], the start first promised; NEVER: none was
+
+
+def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> Replay:
+    """Simulates a pool under ``policy``.
+
+    Args:
+        work: the attempts, see ``workload``.
+        policy: how the pool decides.
+        from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
+            from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
+            are taken from what is free while they last, and are never queued; their starts are
+            the observed ones.
+
+    Returns:
+        Each attempt's start, ≥ its arrival. Who asks for more than there ever is, or than a limit
+        allows, never starts.
+
+    Source: SPEC §4.
+    """
+    from audit.kernels.scheduling.replay import replay as replay_kernel
+    from audit.kernels.scheduling.space import Model
+
+    count = len(work.arrival)
+    begun = np.full(count, NEVER)
+    planned = np.full(count if policy.backfill is Backfill.conservative else 0, NEVER)
+    since = from_time
+    if since is None:
+        since = int(work.arrival.min()) if count else 0
+    known = work.has_started | work.open
+    taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
+    steps = kernel_steps(work, work.blocked)
+    ranking = kernel_ranking(work, policy.order)
+    jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
+    if count:
+        ledger = ranking.ledger(count, steps.number)
+        replay_kernel(
+            Model(jobs, steps, rules(policy, work), ranking.owners),
+            observation(work),
+            taking_part & ~work.blocked,
+            contiguous(work.capacity),
+            since,
+            from_time is not None,
+            room(work, count, steps.number, ledger, begun, planned),
+        )
+    start = np.where(work.blocked, work.start, begun)
+    return Replay(start, planned if len(planned) else np.full(count, NEVER))
+
+
+def simulate(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    policy: Policy,
+    tau_s: int = TAU_S,
+    fairshare: Fairshare = EQUAL_SHARES,
+) -> pl.DataFrame:
+    """The schedule that ``policy`` would have made of the attempts of ``pool``.
+
+    All attempts arrive when they did, in an empty pool. Blocked and reserved attempts, and those
+    that never started, stay as they were. What the simulation assumes of open attempts is not
+    shown: they have no end.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
+        pool: see ``workload``; its own policy does not matter.
+        now: when the log was taken, epoch s.
+        policy: how the pool decides.
+        tau_s: of the bounded slowdown, s.
+        fairshare: how owners are ranked; see ``workload``.
+
+    Returns:
+        Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
+        The schedule has the policy's name. Who never starts has a null start.
+
+    Source: SPEC §4.
+    """
+    work, keys = workload(described, pool, now, fairshare)
+    return as_schedule(described, pool, work, keys, replay(work, policy), policy.name, tau_s)
+
+
+def as_schedule(
+    described: pl.DataFrame,
+    pool: Pool,
+    work: Workload,
+    keys: pl.DataFrame,
+    starts: Replay,
+    name: str,
+    tau_s: int = TAU_S,
+) -> pl.DataFrame:
+    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``.
+
+    Args:
+        described: what the workload was made of.
+        pool: its pool.
+        work, keys: as ``workload`` gave them.
+        starts: what the simulation came to.
+        name: of the schedule.
+        tau_s: of the bounded slowdown, s.
+    """
+    placed = keys.with_columns(
+        _start=_instants(starts.start),
+        _arrival=pl.Series(work.arrival),
+        _occupancy=pl.Series(work.occupancy),
+        _open=pl.Series(work.open),
+        **{PLANNED: _instants(starts.planned)},
+    )
+    of_pool = described.filter(pl.col("pool") == pool.name)
+    joined = of_pool.join(placed, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+    taking_part = pl.col("_arrival").is_not_null()
+    start = pl.when(taking_part).then("_start").otherwise("start_time")
+    closed = taking_part & ~pl.col("_open").fill_null(False)
+    attempts = joined.with_columns(
+        start_time=start,
+        eligible_time=pl.when(taking_part).then("_arrival").otherwise("eligible_time"),
+        end_time=pl.when(closed)
+        .then(pl.col("_start") + pl.col("_occupancy"))
+        .when(~taking_part)
+        .then("end_time"),
+    )
+    schedule = describe(attempts.select(ATTEMPTS.names()), [pool], schedule=name, tau_s=tau_s)
+    plans = placed.select(*KEYS, PLANNED)
+    return schedule.join(plans, on=KEYS, how="left", nulls_equal=True, maintain_order="left")
+
+
+class Ranking(NamedTuple):
+    """How owners are ranked, as the kernels take it."""
+
+    owner: Ints  # [n]
+    owners: Owners
+    path: Ints
+    siblings: Ints
+    half_life: float
+    clock: Clock
+
+    def ledger(self, attempts: int, steps: int) -> Ledger:
+        """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
+        from audit.kernels.scheduling.owners import ledger
+
+        charged = self.path.max(initial=-1) >= 0
+        changes = 2 * attempts + steps if charged else 0
+        bounds = len(self.owners.weights) + 1
+        books = self.clock.books()
+        return ledger(self.path, self.siblings, bounds, changes, self.half_life, books)
+
+
+def kernel_ranking(work: Workload, order: Order) -> Ranking:
+    """What an order needs to know of owners."""
+    counted = (work.start != NEVER) & ~(work.end == NEVER)
+    owner, owners, path, siblings, clock = ownership.kernel_owners(
+        order, work.owners, work.arrival, work.start, work.end, counted
+    )
+    decay = ownership.half_life(order, work.owners)
+    return Ranking(contiguous(owner), owners, contiguous(path), contiguous(siblings), decay, clock)
+
+
+def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rules:
+    """A policy for a workload, and the order that would be fair, as the kernels take them.
+
+    Raises:
+        SimulationError: they do not go together.
+    """
+    from audit.kernels.scheduling import space as kernels
+
+    goes_by = {
+        Order.lxf: kernels.EXPANSION,
+        Order.fairshare: kernels.FAIRSHARE,
+        Order.nuwt: kernels.NUWT,
+        Order.multifactor: kernels.MULTIFACTOR,
+    }
+    fair = goes_by.get(fair_order, kernels.RANK)
+    if fair_order not in (Order.fcfs, *BY_OWNER):
+        raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
+    if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
+        raise SimulationError(
+            f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
+            "one of them by something else than owners"
+        )
+
+    backfilling = {
+        Backfill.none: kernels.NONE,
+        Backfill.no_guarantee: kernels.NO_GUARANTEE,
+        Backfill.easy: kernels.EASY,
+        Backfill.conservative: kernels.CONSERVATIVE,
+        Backfill.conservative_replan: kernels.REPLAN,
+    }
+    limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
+    if not limited and (policy.depth is not None or policy.window_s is not None):
+        raise SimulationError(
+            f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
+        )
+    if policy.reservations is not None and policy.backfill is not Backfill.conservative_replan:
+        raise SimulationError(
+            f"{policy.backfill.value}: reservations are for conservative_replan only"
+        )
+    return kernels.Rules(
+        goes_by.get(policy.order, kernels.RANK),
+        fair,
+        policy.order is Order.fcfs,
+        backfilling[policy.backfill],
+        NEVER if policy.depth is None else policy.depth,
+        NEVER if policy.window_s is None else policy.window_s,
+        policy.interval_s or 0,
+        int(work.arrival.min(initial=NEVER)),
+        policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
+        NEVER if policy.reservations is None else policy.reservations,
+    )
+
+
+def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
+    """The attempts as the kernels take them; those not ``queued`` have no rank."""
+    from audit.kernels.scheduling.space import WIDTHS, Jobs
+
+    count = len(work.arrival)
+    rank = np.arange(count)
+    request = by_resource(work.request, len(work.capacity))
+    if policy.order is Order.sjf:
+        rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
+    elif policy.order is Order.recorded:
+        # NaN sorts last, as it should
+        rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
+    return Jobs(
+        contiguous(work.arrival),
+        contiguous(work.occupancy),
+        contiguous(work.estimate),
+        np.where(queued, rank, -1),
+        np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
+        request,
+        owner,
+        contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
+        kernel_limits(work.limits),
+    )
+
+
+def kernel_limits(limits: Limits) -> KernelLimits:
+    """Limits and windows as the kernels take them."""
+    from audit.kernels.scheduling import limits as kernels
+
+    return kernels.Limits(
+        contiguous(limits.first),
+        contiguous(limits.counter),
+        contiguous(limits.amount),
+        contiguous(limits.binding),
+        limits.most,
+        kernels.Edges(*limits.edges),
+    )
+
+
+def room(
+    work: Workload, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
+) -> Space:
+    """A space for so many attempts of a workload at one time; see ``scheduling.space``."""
+    from audit.kernels.scheduling.space import space
+
+    counters = len(work.limits.most)
+    return space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
+
+
+def kernel_steps(work: Workload, taken: Bools) -> Steps:
+    """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
+    from audit.kernels.scheduling.space import NOBODY, Steps, ending
+
+    request = by_resource(work.request, len(work.capacity))[:, taken]
+    change = by_resource(work.step_change, len(work.capacity))
+    ends = work.end[taken]
+    time = np.concatenate((work.step_time, work.start[taken], ends))
+    change = np.concatenate((change, -request, request), axis=1)
+    planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
+    order = np.argsort(time, kind="stable")
+    order = order[time[order] != NEVER]
+    begins = np.flatnonzero(taken).tolist()
+    ends_again = [ending(job) for job in begins]
+    job = np.array([NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
+    return Steps(
+        time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
+    )
+
+
+def observation(work: Workload) -> Observed:
+    """What the observed schedule says, as the kernels take it."""
+    from audit.kernels.scheduling.snapshot import Observed
+
+    return Observed(
+        contiguous(work.start),
+        contiguous(work.end),
+        contiguous(work.blocked),
+        work.has_started | work.open,
+    )
+
+
+def by_resource(amounts: Ints, count: int) -> Ints:
+    """Amounts as an array of resources × attempts (or steps)."""
+    return contiguous(amounts.reshape(-1, count).T)
+
+
+def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """The array, or a copy of it whose elements lie one after the other, as kernels take them."""
+    return np.ascontiguousarray(array)
+
+
+def _instants(times: Ints) -> pl.Series:
+    return pl.Series(times).replace(NEVER, None)
