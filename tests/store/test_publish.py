@@ -99,7 +99,7 @@ def test_a_store_that_is_handed_over_is_what_readers_find(tmp_path: Path) -> Non
         with closing(database.open_snapshot(path)) as reader:
             assert number(reader) == value
         assert names(tmp_path) == ["audit.duckdb"]
-        assert path.stat().st_mode & 0o777 == 0o640
+        assert path.stat().st_mode & 0o777 == 0o440
 
 
 def test_a_store_that_cannot_be_handed_over_stays(tmp_path: Path) -> None:
