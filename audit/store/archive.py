@@ -22,7 +22,6 @@ from typing import Final, NamedTuple
 
 from audit.errors import StoreError, UsageError
 from audit.files import privacy
-from audit.progress import printable
 from audit.store.database import (
     Connection,
     execute,
@@ -126,8 +125,8 @@ def checked_name(name: str, root: str) -> str:
         raise StoreError("it names a file that no archive holds")
     if there != root:
         raise UsageError(
-            f"the archive lies in {printable(there)}, that of config.toml in {root}: set "
-            "output.archive as it was"
+            f"its archive lies in {there!r}, that of config.toml in {root!r}: set output.archive "
+            "as it was"
         )
     return name
 
