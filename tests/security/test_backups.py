@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from audit import config
-from audit.errors import StoreError, UsageError
+from audit.errors import AuditError, StoreError, UsageError
 from audit.files import state_folder
 from audit.nightly import history
 from audit.nightly.keeping import backup, claims
@@ -44,17 +44,19 @@ LATER: Final = (["first", "old", "second", "third"], ["second", "first"])
 
 
 def work(folder: Path, job: str, *more: str) -> None:
-    """What a night does: a job is archived, a stage noted, the store published."""
+    """What a night does: all jobs are archived in one file, a stage noted, the store published."""
     state = own_state(SETTINGS, folder)
     with state_folder.held(state, "test") as store, history.opened(state, lambda: NOW) as past:
         past.end(past.begin(job), "done")
         with migrations.migrated(store, base=folder) as con:
             claims.claim(con, SETTINGS, folder)
-            until = 100 * len(archive.months(con))
-            fill(con, *(record(name, until + 50) for name in (job, *more)))
-            archive.move(con, "c", (until, until + 100), folder, "fairaudit-archive/c")
+            with database.transaction(con):
+                archive.bring_back(con, "c", 0)
+            fill(con, *(record(name, 50) for name in (job, *more)))
+            archive.move(con, "c", (0, 100), folder, "fairaudit-archive/c")
             past.copy(con)
             publish.publish(con, folder / "fairaudit.duckdb")
+            archive.tidy(con, folder, "fairaudit-archive/c")
 
 
 def found(folder: Path) -> tuple[list[str], list[str]]:
@@ -76,7 +78,7 @@ def found(folder: Path) -> tuple[list[str], list[str]]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with a backup, and with a night after that."""
+    """A site with a backup, and with a night after that, whose archive has other files."""
 
     def make(folder: Path) -> None:
         work(folder, "first", "old")
@@ -247,7 +249,7 @@ CRAFTED: Final[dict[str, Callable[[dict[str, bytes]], bytes]]] = {
 }
 
 
-def refused(place: Path, text: bytes) -> UsageError | StoreError:
+def refused(place: Path, text: bytes) -> AuditError:
     """What is said of a backup, which changes nothing."""
     (place / "b.tar").write_bytes(text)
     before = _content(place)
@@ -492,15 +494,14 @@ def test_a_backup_killed_anywhere_leaves_nothing_that_the_next_does_not_remove(
 
 
 def test_an_archived_file_that_is_damaged_is_replaced_and_a_whole_one_left(place: Path) -> None:
-    files = sorted((place / "fairaudit-archive" / "c").glob("*-records-*"))
+    (other,) = (place / "fairaudit-archive" / "c").glob("*-records-*")
     saved = json.loads(members(place / "b.tar")[MANIFEST])["archive"]
-    (damaged,) = [file for file in files if str(file.relative_to(place)) in saved]
-    (other,) = [file for file in files if file != damaged]
-    damaged.chmod(0o600)
-    damaged.write_bytes(b"")
+    (damaged,) = [place / name for name in saved if "-records-" in name]
+    damaged.touch(0o400)
     stamp = other.stat().st_mtime_ns
     backup.restore(SETTINGS, place, place / "b.tar", force=True)
     assert damaged.stat().st_mode & 0o777 == 0o400
+    assert damaged.stat().st_size > 0
     assert other.stat().st_mtime_ns == stamp  # readers of what is published still need it
     with closing(database.open_snapshot(place / "fairaudit.duckdb")) as con:
         assert database.rows(con, "SELECT count(*) FROM all_records") == [(len(LATER[0]),)]

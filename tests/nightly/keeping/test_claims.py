@@ -3,6 +3,7 @@
 import platform
 import shutil
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_two_configurations_that_share_an_archive_are_told_apart(
     assert run(away, tmp_path, NOW, stages=FIGURES).failures == []
     assert run(first, tmp_path, NOW, stages=FIGURES).failures == []
     assert len(archived(tmp_path)) == 8
-    archiving.bring_back(away, tmp_path, "c", archiving.date(2026, 1, 1))
+    archiving.bring_back(away, tmp_path, "c", date(2026, 1, 1))
     later = site(tmp_path, "other-", "archive/other", archive_months=9)
     assert run(later, tmp_path, NOW, stages=FIGURES).failures == []
     assert archived(tmp_path) == before  # its own files are gone, those of the first are there
