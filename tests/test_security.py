@@ -200,7 +200,8 @@ def _modes(folder: Path) -> set[tuple[bool, int]]:
 
 
 def test_what_an_audit_writes_is_its_users_alone(made: Made) -> None:
-    assert _modes(made.out) == {(True, 0o700), (False, 0o600)}
+    assert _modes(made.out) == {(True, 0o700), (False, 0o600), (False, 0o400)}
+    assert stat.S_IMODE((made.out / "audit.duckdb").stat().st_mode) == 0o400
 
 
 @pytest.mark.thorough
@@ -223,7 +224,7 @@ def test_what_a_night_writes_is_private_unless_shared(tmp_path: Path) -> None:
         modes = {(True, 0o750), (False, 0o640)} if shared else {(True, 0o700), (False, 0o600)}
         assert _modes(folder / "fairaudit-reports") == modes
         published = folder / "fairaudit.duckdb"
-        assert stat.S_IMODE(published.stat().st_mode) == (0o640 if shared else 0o600)
+        assert stat.S_IMODE(published.stat().st_mode) == (0o440 if shared else 0o400)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["False", "True", "own.swf"]
 
 

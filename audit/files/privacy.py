@@ -30,6 +30,16 @@ def share(path: Path, *, with_group: bool) -> None:
         path.chmod(0o750 if path.is_dir() else 0o640)
 
 
+def seal(path: Path, *, with_group: bool) -> None:
+    """Make a finished file read-only; another one may still be renamed over it.
+
+    Args:
+        path: the file.
+        with_group: whether the group may read it, as the site wants.
+    """
+    path.chmod(0o440 if with_group else 0o400)
+
+
 def own_folder(path: Path) -> None:
     """Makes the folder where there is none, and takes it from everybody else.
 

@@ -45,6 +45,15 @@ def write(target: Path, content: bytes, *, alone: bool = False) -> None:
         draft.write_bytes(content)
 
 
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _remove(draft: Path, also: tuple[str, ...]) -> None:
     for path in (draft, *(draft.with_name(draft.name + ending) for ending in also)):
         path.unlink(missing_ok=True)

@@ -126,11 +126,11 @@ def conduct(
         progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
-        files = (*write(result.page, request.out, result.others), target)
+        files = write(result.page, request.out, result.others)
         progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=chosen.output.shared_with_group)
-    return files
+    return (*files, target)
 
 
 def run_cells(
@@ -250,7 +250,7 @@ def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: b
         delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
         database.execute(con, delete, list(key.values()))
         database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
-        publish.publish(con, target)
+        publish.publish(con, target, with_group=chosen.output.shared_with_group)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
 from audit.nightly import sources
+from audit.nightly.keeping import claims
 from audit.pipeline import owners
 from audit.report.owner.who import Who
 from audit.report.render import page
@@ -151,7 +152,12 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
     ]
     mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    return [*clusters, *rules, mail, *about]
+    archive = (
+        "archive",
+        partial(claims.examine, settings, path.parent),
+        "choose another folder (output.archive)",
+    )
+    return [*clusters, *rules, mail, *about, archive]
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
