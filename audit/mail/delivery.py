@@ -21,7 +21,7 @@ from typing import Final
 
 from audit.config import Config, Mail, allowed, places
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
-from audit.files import lock, privacy
+from audit.files import lock
 from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
@@ -132,7 +132,6 @@ def deliver(
     return done
 
 
-@privacy.private()
 def by_hand(
     config: Config,
     folder: Path,

@@ -11,6 +11,7 @@ from typing import Final
 
 from audit import resources
 from audit.errors import StoreError
+from audit.files import folders
 from audit.store import archive, publish
 from audit.store.database import (
     Connection,
@@ -58,9 +59,15 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
     """As ``migrated``, but the store is thrown away when the block ends."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
-        migrated(Path(folder) / "store.duckdb", memory_limit, seed) as con,
+        migrated(_own(folder) / "store.duckdb", memory_limit, seed) as con,
     ):
         yield con
+
+
+def _own(folder: str) -> Path:
+    path = Path(folder)
+    folders.require(path)
+    return path
 
 
 _VIEWS: Final = 0

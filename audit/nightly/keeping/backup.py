@@ -26,7 +26,7 @@ from typing import IO, Any, Final
 from audit import __version__
 from audit.config import Config, places
 from audit.errors import AuditError, StoreError, UsageError
-from audit.files import lock, privacy, replace
+from audit.files import folders, lock, privacy, replace
 from audit.nightly import history
 from audit.nightly.stages import own_state
 from audit.store import archive, database, migrations, queries
@@ -62,7 +62,6 @@ class Backup:
     """SHA-256 of each file of the archive, by its name relative to the published database."""
 
 
-@privacy.private()
 def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Backup]:
     """Writes a backup, and reads it again.
 
@@ -85,6 +84,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     made = datetime.fromtimestamp(now, UTC)
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"
+    folders.require(target.parent)
     with (
         tempfile.TemporaryDirectory(prefix=".fairaudit-", dir=target.parent) as place,
         replace.drafting(target) as draft,
@@ -112,7 +112,6 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     return target, of
 
 
-@privacy.private()
 def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
     """Puts the store and the history of a backup in the place of what is there.
 
