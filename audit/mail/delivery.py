@@ -20,7 +20,7 @@ from typing import Final
 
 from audit.config import Config, allowed, places
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
-from audit.files import privacy, state_folder
+from audit.files import state_folder
 from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
@@ -131,7 +131,6 @@ def deliver(
     return done
 
 
-@privacy.private()
 def by_hand(
     config: Config,
     folder: Path,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config, places
 from audit.errors import AuditError, UsageError, withholding
-from audit.files import privacy, state_folder
+from audit.files import state_folder
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
 from audit.nightly.keeping import claims, retention
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from audit.ingest.ingest import Progress
 
 
-@privacy.private()
 def run(
     config: Config,
     folder: Path,

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from audit import resources
 from audit.errors import StoreError, UsageError
+from audit.files import folders
 from audit.store import archive, publish, queries
 from audit.store.database import (
     Connection,
@@ -59,9 +60,15 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
     """As ``migrated``, but the store is thrown away when the block ends."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
-        migrated(Path(folder) / "store.duckdb", memory_limit, seed) as con,
+        migrated(_own(folder) / "store.duckdb", memory_limit, seed) as con,
     ):
         yield con
+
+
+def _own(folder: str) -> Path:
+    path = Path(folder)
+    folders.require(path)
+    return path
 
 
 _VIEWS: Final = 0

@@ -19,7 +19,7 @@ from typing import Final
 from audit import __version__
 from audit.config import Config, places
 from audit.errors import AuditError, StoreError, UsageError
-from audit.files import privacy, replace, scratch, state_folder
+from audit.files import folders, privacy, replace, scratch, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
 from audit.nightly.keeping import claims, pack
@@ -31,7 +31,6 @@ _CATALOG_S: Final = 60
 """Longest time to look at the tables of a store that may have been crafted."""
 
 
-@privacy.private()
 def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Backup]:
     """Writes a backup, and reads it again.
 
@@ -54,6 +53,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     made = datetime.fromtimestamp(now, UTC)
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"
+    folders.require(target.parent)
     with scratch.folder(target.parent) as place:
         store, past = place / STORE, place / HISTORY
         shutil.copyfile(published, store)  # the open file stays, whoever replaces it meanwhile
@@ -81,7 +81,6 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     return target, of
 
 
-@privacy.private()
 def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
     """Puts the store and the history of a backup in the place of what is there.
 
