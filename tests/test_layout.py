@@ -27,6 +27,8 @@ BESIDE_THE_MIRROR: Final = {
     "tests/report/render/test_accessible.py": "the page as everybody can read it",
     "tests/report/render/test_golden.py": "pieces of what readers get, as they were last looked at",
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
+    "tests/security/test_crafted.py": "what a crafted database cannot do, at every command",
+    "tests/security/test_statements.py": "what an analyst cannot do, layer by layer",
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
@@ -46,6 +48,8 @@ BESIDE_THE_MIRROR: Final = {
 
 TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
+    "analyst/confined": "security/test_statements",
+    "analyst/messages": "security/test_statements",
     "cli/options": "cli/test_app",
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
@@ -118,6 +122,7 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
+    "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
     "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
     "audit.formats.gridengine.writing": "for logs to test with",
     "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",

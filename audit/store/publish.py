@@ -63,19 +63,3 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
 def _unwritten(path: Path, error: OSError) -> StoreError:
     kind = UnwritableError if error.errno in UNWRITABLE else StoreError
     return kind(f"{path}: cannot be written: {error.strerror}")
-
-
-def seed(con: Connection, path: Path) -> None:
-    """Fills the empty store of ``con`` with what was published at ``path``.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        StoreError: it is no database of fairaudit.
-    """
-    attach(con, path, "published", read_only=True)
-    try:
-        execute(con, "COPY FROM DATABASE published TO store")
-    except StoreError as error:
-        raise StoreError(f"{path}: not a database of fairaudit: {error}") from error
-    finally:
-        execute(con, "DETACH published")

@@ -29,7 +29,7 @@ from audit.errors import AuditError, StoreError, UsageError
 from audit.files import lock, privacy, replace
 from audit.nightly import history
 from audit.nightly.stages import own_state
-from audit.store import archive, database, migrations, queries
+from audit.store import archive, catalogue, database, migrations, queries
 
 FORMAT: Final = 2
 """1 had no files of the archive."""
@@ -191,7 +191,7 @@ def _check_history(con: sqlite3.Connection, path: Path) -> None:
 
 def _examined(path: Path) -> tuple[int, dict[str, int], list[str]]:
     """The newest migration of a store, the rows of each table, and the checks that fail."""
-    with closing(database.open_snapshot(path)) as con:
+    with closing(database.open_snapshot(path, tables_only=True)) as con:
         try:
             ((newest,),) = database.rows(con, "SELECT max(number) FROM migrations")
         except StoreError as error:
@@ -212,13 +212,16 @@ def _examined(path: Path) -> tuple[int, dict[str, int], list[str]]:
                 con,
                 f"SELECT count(*), bit_xor(hash(of)) FROM {name} AS of",  # noqa: S608
             )
-        failing = sorted(queries.failed_checks(con)) if newest == known else []
+        failing = []
+        if newest == known:
+            catalogue.check(con, database.SNAPSHOT, catalogue.archived(con, database.SNAPSHOT))
+            failing = sorted(queries.failed_checks(con))
     return newest, rows, failing
 
 
 def _archived(store: Path) -> dict[str, str]:
     """SHA-256 of each file of the archive that a store names."""
-    with closing(database.open_snapshot(store)) as con:
+    with closing(database.open_snapshot(store, tables_only=True)) as con:
         return {
             name: sha256
             for month in archive.months(con)
