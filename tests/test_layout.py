@@ -32,6 +32,8 @@ BESIDE_THE_MIRROR: Final = {
     "tests/security/test_differencing.py": "pages and mails of several nights, subtracted",
     "tests/security/test_modes.py": "every command that writes, under three umasks",
     "tests/security/test_neighbours.py": "another user of the machine, against every command",
+    "tests/security/test_crafted.py": "what a crafted database cannot do, at every command",
+    "tests/security/test_statements.py": "what an analyst cannot do, layer by layer",
     "tests/simulation/test_easy.py": "one policy, by hand",
     "tests/simulation/test_papers.py": "examples of a paper",
     "tests/simulation/test_real_logs.py": "all of its room, over real logs",
@@ -56,6 +58,8 @@ BESIDE_THE_MIRROR: Final = {
 
 TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
+    "analyst/confined": "security/test_statements",
+    "analyst/messages": "security/test_statements",
     "cli/options": "cli/test_app",
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
@@ -129,6 +133,7 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
+    "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
     "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
     "audit.formats.gridengine.writing": "for logs to test with",
     "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
