@@ -25,6 +25,7 @@ setup: libraries $(STAMP) kernels ## make .venv with fairaudit in it
 
 kernels: $(STAMP) ## compile the kernels that have changed
 	@$(PY) .ci/build_kernels.py
+	@$(PY) .ci/translate_kernels.py
 
 demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's own: make demo LOG=file
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report
@@ -73,7 +74,8 @@ lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_F
 	@.ci/lock $(LOCK_FLAGS)
 
 clean: ## remove what these targets made
-	rm -rf .venv dist var/demo* audit/kernels/machine.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv dist var/demo* var/checked audit/kernels/built.json .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find audit/kernels -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A virtual environment knows its place by heart: in a checkout that was moved it is made again.

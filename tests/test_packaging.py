@@ -100,7 +100,12 @@ def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
         if (ROOT / name).exists()
     }
     inside = {name for name in names(wheel) if name.startswith("audit/")}
-    assert inside - expected == {f"audit/kernels/machine{sysconfig.get_config_var('EXT_SUFFIX')}"}
+    kernels = {name[:-4] for name in known if name.endswith(".pyx")}
+    assert inside - expected == {
+        "audit/kernels/built.json",
+        f"audit/kernels/machine{sysconfig.get_config_var('EXT_SUFFIX')}",
+        *(f"{name}.abi3.so" for name in (*kernels, "audit/kernels/_memoryviews")),
+    }
     assert expected <= inside
     for part in BESIDE:
         assert any(name.startswith(f"audit/{part}") for name in expected), f"no {part}"

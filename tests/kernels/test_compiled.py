@@ -9,7 +9,7 @@ from tests.places import ROOT
 
 
 def test_the_machine_code_was_made_of_these_sources() -> None:
-    spec = importlib.util.spec_from_file_location("build", ROOT / ".ci" / "build_kernels.py")
+    spec = importlib.util.spec_from_file_location("build", ROOT / ".ci" / "translate_kernels.py")
     assert spec is not None
     assert spec.loader is not None
     build = importlib.util.module_from_spec(spec)

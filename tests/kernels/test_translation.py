@@ -37,7 +37,7 @@ def imported(name: str, path: Path) -> ModuleType:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> ModuleType:
     """The samples as machine code, kept from run to run until what it is made by changes."""
-    script = ROOT / ".ci" / "build_kernels.py"
+    script = ROOT / ".ci" / "translate_kernels.py"
     build = imported("build", script)
     text = translated([samples], "of samples")
     made_by = (script.read_bytes(), text, sys.version, metadata.version("cython"), platform.uname())
