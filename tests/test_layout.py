@@ -66,7 +66,7 @@ TESTED_IN: Final = {
     "kernels/anatomy": "metrics/attempts/test_anatomy",
     "formats/pbs/records": "formats/pbs/test_reader",
     "formats/pbs/splitting": "formats/pbs/test_reader",
-    "kernels/lives": "ingest/test_events",
+    "kernels/events": "ingest/test_events",
     "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "simulation/test_engine",
