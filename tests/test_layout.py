@@ -103,7 +103,7 @@ TESTED_IN: Final = {
     "setup/rules": "cli/test_setup",
     "simulation/fidelity": "metrics/attempts/test_fidelity",
     "store/streams": "store/test_database",
-    "kernels/room": "studies/fit/compute/test_observed",
+    "kernels/fitting": "studies/fit/compute/test_observed",
     "studies/fit/charts": "studies/fit/test_plan",
     "studies/fit/compute/candidates": "studies/fit/compute/test_search",
     "studies/fit/compute/forwards": "studies/fit/test_plan",
