@@ -86,7 +86,7 @@ def compile_modules(names: Collection[str], folder: Path, *, checked: bool = Fal
             name,
             [str(path)] if path else [],
             define_macros=[*MACROS, *([] if checked else [("CYTHON_WITHOUT_ASSERTIONS", "1")])],
-            extra_compile_args=[*FLAGS, *(["-O1"] if checked else RELEASE_FLAGS)],
+            extra_compile_args=[*FLAGS, *(["-O1"] if checked or not path else RELEASE_FLAGS)],
             py_limited_api=True,
         )
         for name, path in modules().items()
