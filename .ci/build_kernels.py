@@ -32,7 +32,12 @@ MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # round once instead of twice, nor assume that integers do not overflow.
 FLAGS: Final = ["-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused-function"]
 RELEASE_FLAGS: Final = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
-DIRECTIVES: Final = {"language_level": 3, "wraparound": False, "cdivision": True}
+DIRECTIVES: Final = {
+    "language_level": 3,
+    "wraparound": False,
+    "cdivision": True,
+    "auto_pickle": False,
+}
 
 
 def modules() -> dict[str, Path | None]:
@@ -81,7 +86,7 @@ def compile_modules(names: Collection[str], folder: Path, *, checked: bool = Fal
             name,
             [str(path)] if path else [],
             define_macros=[*MACROS, *([] if checked else [("CYTHON_WITHOUT_ASSERTIONS", "1")])],
-            extra_compile_args=[*FLAGS, *(["-O1"] if checked else RELEASE_FLAGS)],
+            extra_compile_args=[*FLAGS, *(["-O1"] if checked or not path else RELEASE_FLAGS)],
             py_limited_api=True,
         )
         for name, path in modules().items()

@@ -19,7 +19,8 @@ class CheckedKernels:
     ) -> ModuleSpec | None:
         if not name.startswith("audit.kernels."):
             return None
-        return PathFinder.find_spec(name, [str(CHECKED.joinpath(*name.split(".")[:-1]))], target)
+        spec = PathFinder.find_spec(name, [str(CHECKED.joinpath(*name.split(".")[:-1]))], target)
+        return spec if spec and spec.loader else None  # packages are those of the checkout
 
 
 sys.meta_path.insert(0, CheckedKernels)
