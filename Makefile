@@ -25,7 +25,6 @@ setup: libraries $(STAMP) kernels ## make .venv with fairaudit in it
 
 kernels: $(STAMP) ## compile the kernels that have changed
 	@$(PY) .ci/build_kernels.py
-	@$(PY) .ci/translate_kernels.py
 
 demo: setup $(filter var/demo.swf,$(DEMO_LOG)) ## audit a made-up log, or one's own: make demo LOG=file
 	@$(BIN)/fairaudit audit "$(DEMO_LOG)" --out var/demo-report

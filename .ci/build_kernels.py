@@ -10,7 +10,9 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Collection
 from importlib.metadata import version
@@ -138,15 +140,10 @@ class KernelsHook(BuildHookInterface[Any]):
         if self.target_name != "wheel":
             return
         build()
-        sys.path.insert(0, str(ROOT / ".ci"))
-        import translate_kernels
-
-        if not translate_kernels.up_to_date():
-            translate_kernels.build()
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        build_data["tag"] = f"cp311-abi3-{re.sub('[-.]', '_', sysconfig.get_platform())}"
         if version != "editable":
-            for path in (STAMP, *map(binary, modules()), translate_kernels.PLACE.relative_to(ROOT)):
+            for path in (STAMP, *map(binary, modules())):
                 build_data["force_include"][str(ROOT / path)] = str(path)
 
 
