@@ -32,7 +32,7 @@ MEMORYVIEWS: Final = "audit.kernels._memoryviews"
 MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
 # Results must not depend on the compiler: it may neither contract a product and a sum, which would
 # round once instead of twice, nor assume that integers do not overflow.
-FLAGS: Final = ["-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused-function"]
+FLAGS: Final = ["-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused"]
 RELEASE_FLAGS: Final = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 DIRECTIVES: Final = {
     "language_level": 3,

@@ -368,7 +368,7 @@ def observation(work: Workload, *, blocked: bool = True) -> Observed:
     return Observed(
         start=contiguous(work.start),
         end=contiguous(work.end),
-        held=work.blocked & blocked,
+        blocked=work.blocked & blocked,
         present=present(work) if blocked else present(work) & ~work.blocked,
     )
 

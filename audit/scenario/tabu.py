@@ -97,7 +97,7 @@ def replay(
     """
     from audit.kernels.scheduling.model import Model
     from audit.kernels.scheduling.tabu.pursue import Pursuit
-    from audit.kernels.scheduling.tabu.search import Room
+    from audit.kernels.scheduling.tabu.search import Workspace
 
     _refuse_impossible(search)
     if work.limits.some:
@@ -116,11 +116,11 @@ def replay(
     ledger = ranking.ledger(count, steps.number)
     pool = engine.kernel_pool(work, count, steps.number, ledger, begun, planned)
     stop = np.zeros(1, np.int64)
-    room = Room(pool, count, int(owner.max()) + 1, search.tabu, stop)
+    space = Workspace(pool, count, int(owner.max()) + 1, search.tabu, stop)
     pursuit = Pursuit(
         pool,
         model,
-        room,
+        space,
         capacity=engine.contiguous(work.capacity),
         origin=since,
         every=search.every_s,
@@ -132,12 +132,12 @@ def replay(
     with search.bound(stop) if search.bound else nullcontext(lambda: None) as begin:
         while not pursuit.go_on(words):
             told(pursuit.now)
-            used, needed = room.words_used, room.words_needed
+            used, needed = space.words_used, space.words_needed
             if used + needed > len(words):
                 words = np.concatenate((words[used:], bits.random_raw(max(needed, _WORDS))))
-                room.begin_words()
+                space.begin_words()
             begin()
-    return Searched(begun, planned, room.searches, room.moves, room.accepted)
+    return Searched(begun, planned, space.searches, space.moves, space.accepted)
 
 
 def simulate(

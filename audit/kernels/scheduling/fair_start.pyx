@@ -85,7 +85,7 @@ def fair_starts(
     """
     cdef const uint8_t[::1] wanted = subject.view("u1")
     cdef uint8_t[::1] holds_more = over.view("u1")
-    cdef Model with_held = Model(model.jobs, trials.steps, model.rules, model.owners)
+    cdef Model with_steps = Model(model.jobs, trials.steps, model.rules, model.owners)
     cdef State *state = &trials.snapshot.state
     cdef int64_t next_change, now, job, taken
     with nogil:
@@ -97,13 +97,13 @@ def fair_starts(
             )
             if wanted[job]:
                 taken = state.step
-                if any_held(trials.aside, observed):
+                if any_blocked(trials.aside, observed):
                     trials.steps.number = with_blocked(
                         model.steps, taken, trials.aside, model.jobs, observed, trials.steps
                     )
                     state.step = 0
                     holds_more[job] = holds_too_much(trials.snapshot, trials.steps)
-                    strict[job], relaxed[job] = fair_start(trials, job, with_held, at_once)
+                    strict[job], relaxed[job] = fair_start(trials, job, with_steps, at_once)
                 else:
                     holds_more[job] = holds_too_much(trials.snapshot, model.steps)
                     strict[job], relaxed[job] = fair_start(trials, job, model, at_once)
@@ -123,16 +123,16 @@ cdef int64_t _first_snapshot(
     for job in range(low):
         if observed.start[job] >= now or observed.end[job] > now:
             enter(trials.snapshot, job, now, model, observed, trials.aside)
-            if observed.present[job] and (observed.start[job] >= now or observed.held[job]):
+            if observed.present[job] and (observed.start[job] >= now or observed.blocked[job]):
                 next_change = min(next_change, changes_after(job, observed))
     return next_change
 
 
-cdef bint any_held(Aside aside, Observed observed) noexcept nogil:
+cdef bint any_blocked(Aside aside, Observed observed) noexcept nogil:
     """Return whether any attempt that is kept aside is blocked."""
     cdef int64_t i
     for i in range(aside.number):
-        if observed.held[aside.job[i]]:
+        if observed.blocked[aside.job[i]]:
             return True
     return False
 

@@ -105,7 +105,7 @@ cdef class Observed:
     """The observed schedule of the attempts."""
     cdef const int64_t[::1] start  # NEVER: it has not started
     cdef const int64_t[::1] end  # NEVER: it has not ended
-    cdef const uint8_t[::1] held  # blocked: holds its request without having queued
+    cdef const uint8_t[::1] blocked  # holds its request without having queued
     cdef const uint8_t[::1] present  # whether snapshots hold it at all
 
 

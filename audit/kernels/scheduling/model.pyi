@@ -95,6 +95,6 @@ class Observed:
         *,
         start: NDArray[np.int64],
         end: NDArray[np.int64],
-        held: NDArray[np.bool_],
+        blocked: NDArray[np.bool_],
         present: NDArray[np.bool_],
     ) -> None: ...

@@ -89,6 +89,6 @@ cdef class Model:
 
 
 cdef class Observed:
-    def __init__(self, *, start, end, held, present):
+    def __init__(self, *, start, end, blocked, present):
         self.start, self.end = start, end
-        self.held, self.present = held.view(np.uint8), present.view(np.uint8)
+        self.blocked, self.present = blocked.view(np.uint8), present.view(np.uint8)

@@ -79,7 +79,8 @@ cdef void raise_levels(
 ) noexcept nogil:
     """Add ``change`` to the levels of resource ``x`` from index ``a`` up to ``b``."""
     cdef int64_t i
-    cdef int64_t *level = &profile.levels[x, b - 1] - (b - 1)
+    cdef int64_t *level = &profile.levels[x, 0]
+    assert 0 <= a < b <= profile.levels.shape[1]
     for i in range(a, b):
         level[i] += change
 
@@ -112,26 +113,71 @@ cdef void add_job(
     join(profile, a)
 
 
-cdef inline int64_t level_at(Profile profile, int64_t i, int64_t instant) noexcept nogil:
-    """Return the index, from ``i`` on, of the level at an instant, not before ``times[i]``."""
-    while i + 1 < profile.beyond and profile.times[i + 1] <= instant:
-        i += 1
-    return i
-
-
 cdef inline bint fits_level(
-    Profile profile, int64_t i, Jobs jobs, int64_t job, bint holds
+    const int64_t[:, ::1] levels,
+    int64_t i,
+    const int64_t[:, ::1] request,
+    int64_t job,
+    bint holds,
 ) noexcept nogil:
     """Return whether an attempt fits in level ``i`` (SPEC §4, *fits*).
 
     ``holds``: its own request has been taken from that level.
     """
     cdef int64_t x, amount
-    for x in range(profile.levels.shape[0]):
-        amount = jobs.request[x, job]
-        if amount > profile.levels[x, i] + (amount if holds else 0) and amount > 0:
+    for x in range(levels.shape[0]):
+        amount = request[x, job]
+        if amount > levels[x, i] + (amount if holds else 0) and amount > 0:
             return False
     return True
+
+
+cdef inline int64_t level_at(
+    const int64_t[::1] times, int64_t i, int64_t beyond, int64_t instant
+) noexcept nogil:
+    """Return the index, from ``i`` on, of the level at an instant, not before ``times[i]``."""
+    while i + 1 < beyond and times[i + 1] <= instant:
+        i += 1
+    return i
+
+
+cdef inline int64_t next_fit(
+    const int64_t[::1] times,
+    const int64_t[:, ::1] levels,
+    int64_t i,
+    int64_t beyond,
+    int64_t limit,
+    const int64_t[:, ::1] request,
+    int64_t job,
+) noexcept nogil:
+    """Return the index, from ``i`` on, of the first level that fits or begins at ``limit``."""
+    while i < beyond and times[i] < limit and not fits_level(levels, i, request, job, False):
+        i += 1
+    return i
+
+
+cdef inline int64_t next_misfit(
+    const int64_t[::1] times,
+    const int64_t[:, ::1] levels,
+    int64_t i,
+    int64_t beyond,
+    int64_t until,
+    const int64_t[:, ::1] request,
+    int64_t job,
+    int64_t plan,
+    int64_t own_end,
+) noexcept nogil:
+    """Return the index, from ``i`` on, of the first level that does not fit or begins at ``until``.
+
+    The attempt's own request has been taken from the levels between ``plan`` and ``own_end``.
+    """
+    while (
+        i < beyond
+        and times[i] < until
+        and fits_level(levels, i, request, job, plan <= times[i] < own_end)
+    ):
+        i += 1
+    return i
 
 
 cdef int64_t earliest(
@@ -141,29 +187,7 @@ cdef int64_t earliest(
 
     It is a multiple of ``every`` since ``origin`` (0: any instant). NEVER: it fits nowhere.
     """
-    cdef int64_t i = level_at(profile, profile.first, begin), start, until
-    while True:
-        while i < profile.beyond and not fits_level(profile, i, jobs, job, False):
-            i += 1
-        if i == profile.beyond:
-            return NEVER
-        start = max(begin, profile.times[i])
-        if every > 0:
-            start = next_multiple(start, every, origin)
-            if i + 1 < profile.beyond and profile.times[i + 1] <= start:
-                begin = start  # perhaps it does not fit there any more
-                i = level_at(profile, i, start)
-                continue
-        until = start + jobs.estimate[job]
-        i += 1
-        while (
-            i < profile.beyond
-            and profile.times[i] < until
-            and fits_level(profile, i, jobs, job, False)
-        ):
-            i += 1
-        if i == profile.beyond or profile.times[i] >= until:
-            return start
+    return earlier(profile, begin, NEVER, NEVER, jobs, job, every, origin)
 
 
 cdef int64_t earlier(
@@ -181,34 +205,23 @@ cdef int64_t earlier(
     The profile holds its plan from ``plan`` on, and what that takes is free for itself. For
     ``every`` and ``origin`` see ``earliest``.
     """
-    cdef int64_t duration = jobs.estimate[job], limit = min(plan, before), i = profile.first
+    cdef int64_t duration = jobs.estimate[job], limit = min(plan, before), beyond = profile.beyond
     cdef int64_t own_end = plan if plan == NEVER else plan + duration
-    cdef int64_t start, until
-    cdef bint holds
+    cdef int64_t i = level_at(profile.times, profile.first, beyond, now), start, until
     while True:
-        while (
-            i < profile.beyond
-            and profile.times[i] < limit
-            and not fits_level(profile, i, jobs, job, False)
-        ):
-            i += 1
-        if i == profile.beyond:
+        i = next_fit(profile.times, profile.levels, i, beyond, limit, jobs.request, job)
+        if i == beyond:
             return plan
-        start = max(now, profile.times[i])
-        if every > 0:
-            start = next_multiple(start, every, origin)
+        start = next_multiple(max(now, profile.times[i]), every, origin)
         if start >= limit:
             return plan
-        if every > 0 and i + 1 < profile.beyond and profile.times[i + 1] <= start:
-            now = start
-            i = level_at(profile, i, start)
+        if every > 0 and i + 1 < beyond and profile.times[i + 1] <= start:
+            now = start  # perhaps it does not fit there any more
+            i = level_at(profile.times, i, beyond, start)
             continue
         until = start + duration
-        i += 1
-        while i < profile.beyond and profile.times[i] < until:
-            holds = plan <= profile.times[i] < own_end
-            if not fits_level(profile, i, jobs, job, holds):
-                break
-            i += 1
-        if i == profile.beyond or profile.times[i] >= until:
+        i = next_misfit(
+            profile.times, profile.levels, i + 1, beyond, until, jobs.request, job, plan, own_end
+        )
+        if i == beyond or profile.times[i] >= until:
             return start

@@ -58,12 +58,9 @@ cdef inline void move(
     int64_t[::1] target, int64_t to, const int64_t[::1] source, int64_t k, int64_t count
 ) noexcept nogil:
     """Copy ``count`` elements of ``source`` from ``k`` on; the two ranges may overlap."""
-    if count > 0:  # from last to first element, so that a checked build checks both
-        memmove(
-            &target[to + count - 1] - (count - 1),
-            &source[k + count - 1] - (count - 1),
-            count * sizeof(int64_t),
-        )
+    if count > 0:
+        assert 0 <= to <= target.shape[0] - count and 0 <= k <= source.shape[0] - count
+        memmove(&target[to], &source[k], count * sizeof(int64_t))
 
 
 cdef inline void move_rows(
@@ -72,9 +69,6 @@ cdef inline void move_rows(
     """Copy ``count`` columns of ``source`` from ``k`` on; the two ranges may overlap."""
     cdef int64_t x
     if count > 0:
+        assert 0 <= to <= target.shape[1] - count and 0 <= k <= source.shape[1] - count
         for x in range(source.shape[0]):
-            memmove(
-                &target[x, to + count - 1] - (count - 1),
-                &source[x, k + count - 1] - (count - 1),
-                count * sizeof(int64_t),
-            )
+            memmove(&target[x, to], &source[x, k], count * sizeof(int64_t))

@@ -25,7 +25,7 @@ cdef void enter(
     """Put an attempt that arrived earlier into the snapshot of ``now``."""
     if not observed.present[job]:
         return
-    if observed.start[job] < now and not observed.held[job]:
+    if observed.start[job] < now and not observed.blocked[job]:
         if observed.end[job] > now:
             run_on(snapshot, job, model.jobs, observed)
     elif model.jobs.rank[job] < 0:
@@ -90,7 +90,7 @@ cdef int64_t start_aside(
         job = aside.job[i]
         last = changes_after(job, observed)
         if last < now:
-            if not observed.held[job] and observed.end[job] > now:
+            if not observed.blocked[job] and observed.end[job] > now:
                 run_on(snapshot, job, jobs, observed)
             continue
         next_change = min(next_change, last)
@@ -103,7 +103,7 @@ cdef int64_t start_aside(
 cdef int64_t changes_after(int64_t job, Observed observed) noexcept nogil:
     """Return the last instant at which an attempt is where snapshots have it before it runs."""
     cdef int64_t last = observed.start[job]
-    if observed.held[job] and last != NEVER:
+    if observed.blocked[job] and last != NEVER:
         last = max(last, observed.end[job] - 1)
     return last
 
@@ -121,7 +121,7 @@ cdef int64_t with_blocked(
         number += 1
     for i in range(aside.number):
         job = aside.job[i]
-        if observed.held[job]:
+        if observed.blocked[job]:
             number += insert_step(out, number, observed.start[job], jobs, job, False)
             number += insert_step(out, number, observed.end[job], jobs, job, True)
     return number

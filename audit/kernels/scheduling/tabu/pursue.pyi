@@ -3,7 +3,7 @@ from numpy.typing import NDArray
 
 from audit.kernels.scheduling.model import Model
 from audit.kernels.scheduling.pool import Pool
-from audit.kernels.scheduling.tabu.search import Room
+from audit.kernels.scheduling.tabu.search import Workspace
 
 class Pursuit:
     now: int
@@ -11,7 +11,7 @@ class Pursuit:
         self,
         pool: Pool,
         model: Model,
-        room: Room,
+        space: Workspace,
         *,
         capacity: NDArray[np.int64],
         origin: int,

@@ -9,7 +9,7 @@ from audit.kernels.scheduling.passes.planned cimport foresee, pass_conservative
 from audit.kernels.scheduling.pool cimport Pool, State, reset
 from audit.kernels.scheduling.profile cimport forget_past
 from audit.kernels.scheduling.rows cimport NEVER
-from audit.kernels.scheduling.tabu.search cimport Owner, Room, optimise
+from audit.kernels.scheduling.tabu.search cimport Owner, Workspace, optimise
 
 
 cdef class Pursuit:
@@ -21,7 +21,7 @@ cdef class Pursuit:
         pool: its ``begun`` holds the starts of blocked attempts, and gets the others.
         model: first come, first served, CONSERVATIVE. ``owner`` numbers users, and ``charge`` is
             what an attempt uses in all.
-        room: working space of the search.
+        space: working space of the search.
         capacity: [resources], before any step.
         origin: epoch s.
         every: seconds between searches, since ``origin``.
@@ -30,21 +30,21 @@ cdef class Pursuit:
     """
     cdef Pool pool
     cdef Model model
-    cdef Room room
+    cdef Workspace space
     cdef int64_t origin
     cdef int64_t every
     cdef int64_t turns
     cdef bint timed
     cdef bint interrupted
-    cdef int64_t[::1] met  # attempts that have arrived and not been seen to end,
+    cdef int64_t[::1] arrived  # attempts that have arrived and not been seen to end,
     cdef int64_t[::1] runs  # and whether each has been seen to run
-    cdef int64_t met_number
+    cdef int64_t arrived_number
 
     def __init__(
         self,
         Pool pool not None,
         Model model not None,
-        Room room not None,
+        Workspace space not None,
         *,
         const int64_t[::1] capacity,
         int64_t origin,
@@ -53,9 +53,9 @@ cdef class Pursuit:
         bint timed,
     ):
         cdef int64_t attempts = model.jobs.arrival.shape[0]
-        self.pool, self.model, self.room = pool, model, room
+        self.pool, self.model, self.space = pool, model, space
         self.origin, self.every, self.turns, self.timed = origin, every, turns, timed
-        self.met, self.runs = np.zeros((2, attempts + 1), np.int64)
+        self.arrived, self.runs = np.zeros((2, attempts + 1), np.int64)
         reset(pool, capacity)
         pool.state.now = origin
         pool.state.until = attempts
@@ -70,11 +70,11 @@ cdef class Pursuit:
         """Simulate until nothing waits and nothing arrives any more.
 
         Args:
-            words: random words, of which ``room.words_used`` have been used.
+            words: random words, of which ``space.words_used`` have been used.
 
         Returns:
-            Whether it came to the end. If not, a search is due that needs ``room.words_needed``
-            words; call again with them. While it searches, another thread may set ``room.stop``:
+            Whether it came to the end. If not, a search is due that needs ``space.words_needed``
+            words; call again with them. While it searches, another thread may set ``space.stop``:
             the search then ends with the best plan so far.
         """
         cdef bint done
@@ -93,7 +93,7 @@ cdef bint _go_on(Pursuit self, const uint64_t[::1] words) noexcept nogil:
             news = happen(self.pool, self.model)
             first = state.arriving
             arrive(self.pool, self.model)
-            meet(self, first, state.arriving)
+            note_arrivals(self, first, state.arriving)
             run_passes(self.pool, self.model, news)
         since_search = (state.now - self.origin) % self.every
         if state.waiting > 0 and since_search == 0:
@@ -101,7 +101,7 @@ cdef bint _go_on(Pursuit self, const uint64_t[::1] words) noexcept nogil:
                 return False
             forget_past(self.pool.profile, state.now)
             account(self, self.model.jobs)
-            optimise(self.pool, self.room, self.model.jobs, self.turns, words)
+            optimise(self.pool, self.space, self.model.jobs, self.turns, words)
             run_passes(self.pool, self.model, False)
         instant = next_instant(self.pool, self.model)
         if instant == NEVER:
@@ -113,9 +113,9 @@ cdef bint _go_on(Pursuit self, const uint64_t[::1] words) noexcept nogil:
 
 cdef bint must_ask(Pursuit self, int64_t words, bint resumed) noexcept nogil:
     """Return whether to ask the caller before a search, and note that it is asked."""
-    self.room.words_needed = self.turns * self.pool.state.waiting
+    self.space.words_needed = self.turns * self.pool.state.waiting
     self.interrupted = (
-        self.room.words_used + self.room.words_needed > words or (self.timed and not resumed)
+        self.space.words_used + self.space.words_needed > words or (self.timed and not resumed)
     )
     return self.interrupted
 
@@ -129,14 +129,14 @@ cdef void run_passes(Pool pool, Model model, bint news) noexcept nogil:
             news = end_due(pool, model)
 
 
-cdef void meet(Pursuit self, int64_t first, int64_t beyond) noexcept nogil:
+cdef void note_arrivals(Pursuit self, int64_t first, int64_t beyond) noexcept nogil:
     """Note arrivals from index ``first`` on: queued attempts, and blocked ones that start."""
     cdef int64_t job
     for job in range(first, beyond):
         if self.model.jobs.rank[job] >= 0 or self.pool.begun[job] != NEVER:
-            self.met[self.met_number] = job
-            self.runs[self.met_number] = False
-            self.met_number += 1
+            self.arrived[self.arrived_number] = job
+            self.runs[self.arrived_number] = False
+            self.arrived_number += 1
 
 
 cdef void account(Pursuit self, Jobs jobs) noexcept nogil:
@@ -144,12 +144,12 @@ cdef void account(Pursuit self, Jobs jobs) noexcept nogil:
     cdef int64_t now = self.pool.state.now, kept = 0, runs, job, begun, i
     cdef double expected
     cdef Owner *owner
-    for i in range(self.met_number):
-        job = self.met[i]
+    for i in range(self.arrived_number):
+        job = self.arrived[i]
         runs = self.runs[i]
         begun = self.pool.begun[job]
         if begun <= now:
-            owner = &self.room.owners[jobs.owner[job]]
+            owner = &self.space.owners[jobs.owner[job]]
             expected = jobs.estimate[job] * jobs.request[0, job]
             if not runs:
                 runs = True
@@ -159,7 +159,7 @@ cdef void account(Pursuit self, Jobs jobs) noexcept nogil:
             if begun + jobs.occupancy[job] <= now:
                 owner.used += jobs.charge[job] - expected
                 continue
-        self.met[kept] = job
+        self.arrived[kept] = job
         self.runs[kept] = runs
         kept += 1
-    self.met_number = kept
+    self.arrived_number = kept

@@ -1,9 +1,9 @@
 """The tabu search for a better plan of queued attempts ([K] §4; SPEC §8, *TS*).
 
 A *slot* is a queued attempt with a planned start, by place in the queue. ``Slot.start`` is its
-start in the schedule that is being tried, ``Slot.best`` that in the best one so far; ``Room.order``
-has the slots by their start in the latter. The profile of the pool goes with the former, that of
-the room with the latter.
+start in the schedule that is being tried, ``Slot.best`` that in the best one so far;
+``Workspace.order`` has the slots by their start in the latter. The profile of the pool goes with
+the former, that of the workspace with the latter.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -36,7 +36,7 @@ cdef struct Owner:
     double area  # ``used`` and what waits, by estimate
 
 
-cdef class Room:
+cdef class Workspace:
     """Working space of a search, and what it knows of owners."""
     cdef int64_t slot_number
     cdef Slot[::1] slots
@@ -62,5 +62,5 @@ cdef class Room:
 
 
 cdef void optimise(
-    Pool pool, Room room, Jobs jobs, int64_t turns, const uint64_t[::1] words
+    Pool pool, Workspace space, Jobs jobs, int64_t turns, const uint64_t[::1] words
 ) noexcept nogil

@@ -3,7 +3,7 @@ from numpy.typing import NDArray
 
 from audit.kernels.scheduling.pool import Pool
 
-class Room:
+class Workspace:
     words_used: int
     words_needed: int
     searches: int
