@@ -19,7 +19,7 @@ from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.model import OBSERVED, Period, Standing
 from audit.periods import covering
-from audit.store import archive, courses, database, histories, queries
+from audit.store import courses, database, histories, queries
 from audit.store.appending import Appending
 from audit.store.database import Connection
 from audit.store.histories import Histories
@@ -96,7 +96,7 @@ def _publish(con: Connection, setting: Setting) -> None:
     weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
-    published = queries.run(con, "published_blocks", cluster=cluster, until=archive.NEVER)
+    published = queries.run(con, "published_blocks", cluster=cluster, until=None)
     for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
         blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
         closed = [

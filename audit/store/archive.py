@@ -35,9 +35,6 @@ SCHEMA: Final = "021_archive.sql"
 """The script of ``sql/schema`` that makes its tables."""
 
 
-NEVER: Final = 1 << 62
-"""An instant after all others, epoch s."""
-
 _HALF_A_DAY_S: Final = 43_200
 
 _IDENTITY: Final = re.compile(r"[0-9a-f]{16}")
@@ -63,6 +60,17 @@ class Month(NamedTuple):
     """Records and results; relative to the folder of the published database."""
     sha256: tuple[str, str]
     """Of the files."""
+
+    def touches(self, since: int | None, until: int | None) -> bool:
+        """Whether an attempt in it may have ended since ``since`` and arrived before ``until``.
+
+        Both are in epoch s; None is no bound.
+        """
+        if self.first_arrival is None or until is None:
+            begins_in_time = True
+        else:
+            begins_in_time = min(self.from_time, self.first_arrival) < until
+        return begins_in_time and (since is None or self.to_time > since)
 
 
 def months(con: Connection, cluster: str | None = None) -> list[Month]:
@@ -147,71 +155,26 @@ def renew_views(con: Connection) -> None:
     Raises:
         StoreError: a file is missing.
     """
-    _make_views(con, "VIEW", months(con))
-
-
-def _make_views(con: Connection, kind: str, of: Sequence[Month]) -> None:
+    every = months(con)
     for position, (view, table) in enumerate(catalogue.OVER_ARCHIVE.items()):
-        rows_of = catalogue.over_archive(table, [month.files[position] for month in of])
+        rows_of = catalogue.over_archive(table, [month.files[position] for month in every])
         try:
-            execute(con, f"CREATE OR REPLACE {kind} {view} AS {rows_of}")
+            execute(con, f"CREATE OR REPLACE VIEW {view} AS {rows_of}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
             ) from error
 
 
-@contextmanager
-def within(con: Connection, cluster: str, from_time: int, to_time: int) -> Iterator[None]:
-    """For as long as it lasts, this connection's views look into the files of a span alone.
-
-    They then hold all attempts of the cluster that arrived before the span ended and had not ended
-    when it began; of others they hold some. A file that is named is opened by every query, so that
-    without this all that is asked of one month costs more with every month that is archived.
-
-    Args:
-        con: a store or a published snapshot.
-        cluster: whose attempts.
-        from_time: of the span, epoch s.
-        to_time: the same.
-    """
-    held = [
-        month
-        for month in months(con, cluster)
-        if month.to_time > from_time
-        and (month.first_arrival is None or min(month.from_time, month.first_arrival) < to_time)
-    ]
-    with _looking_into(con, held):
-        yield
-
-
-@contextmanager
-def of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> Iterator[None]:
-    """As ``within``, but the views then hold all records of a cluster that some inputs brought."""
+def ends_of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> set[int]:
+    """When the months end in which a cluster has archived records of some inputs, epoch s."""
     found = rows(
         con,
         "SELECT DISTINCT to_time FROM archived_input "
         "WHERE cluster = $cluster AND list_contains($inputs::VARCHAR[], input_id)",
-        {"cluster": cluster, "inputs": list(inputs)},
+        {"cluster": cluster, "inputs": inputs},
     )
-    ends = {to_time for (to_time,) in found}
-    with _looking_into(con, [month for month in months(con, cluster) if month.to_time in ends]):
-        yield
-
-
-@contextmanager
-def _looking_into(con: Connection, held: Sequence[Month]) -> Iterator[None]:
-    """The views of this connection look into the files of these months alone."""
-    ((every,),) = rows(con, "SELECT count(*) FROM archived")
-    if len(held) == every:
-        yield
-        return
-    try:
-        _make_views(con, "TEMP VIEW", held)  # found before those of the database
-        yield
-    finally:
-        for view in catalogue.OVER_ARCHIVE:
-            execute(con, f"DROP VIEW IF EXISTS temp.{view}")
+    return {to_time for (to_time,) in found}
 
 
 def move(

@@ -1,6 +1,7 @@
 """Jobs move to files and back, whole; readers see both, and nothing else of the machine."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from audit import resources
 from audit.errors import StoreError, UsageError
-from audit.store import archive, database, migrations, publish
+from audit.store import archive, database, migrations, publish, queries
 from audit.store.database import Connection, fetch, insert, rows, transaction
 from audit.words import ARCHIVE
 
@@ -252,22 +254,39 @@ def test_names_are_no_statements(con: Connection, tmp_path: Path) -> None:
     assert jobs(con, "records")
 
 
-def test_who_asks_of_a_span_opens_its_files_alone(con: Connection, tmp_path: Path) -> None:
+def test_a_query_opens_the_files_that_its_arguments_ask_for(
+    con: Connection, tmp_path: Path
+) -> None:
     fill(con, record("waited", 95, submit_time=15, start_time=90, input_id="late"))
     months = move(con, tmp_path, 10, 50, 80, 100)
     for month in months[:2]:
         for file in month.files:
             (tmp_path / file).unlink()
-    left = [("again", 1), ("again", 2), ("old", 1), ("open", 1), ("open", 2), ("young", 1)]
-    with archive.within(con, "c", 80, 100):
-        assert jobs(con, "all_results") == sorted([*left, ("waited", 1)])
-    with archive.within(con, "other", 0, 100), archive.within(con, "c", 200, 300):
-        assert jobs(con, "all_records") == left
-    with archive.of_inputs(con, "c", ["late"]):
-        assert jobs(con, "all_records") == sorted([*left, ("waited", 1)])
-    for kind in ("records", "results"):
-        with pytest.raises(StoreError, match=kind):
-            jobs(con, f"all_{kind}")
-    with pytest.raises(StoreError), archive.within(con, "c", 14, 16):
-        jobs(con, "all_results")
-    assert rows(con, "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal") == []
+
+    def ended(cluster: str, since: int | None, until: int | None) -> set[str]:
+        found = queries.run(con, "attempts", cluster=cluster, since=since, until=until)
+        return {*found["job_id"]}
+
+    assert ended("c", 80, 100) == {"open", "waited", "young"}
+    assert ended("c", 200, 300) == {"open"}
+    assert ended("other", None, None) == {"old"}
+    of = {"cluster": "c", "schedule": "observed", "whole": False, "to_time": 100}
+    assert queries.rows(con, "report_data_span", from_time=80, **of) == [(None, 95)]
+    assert queries.rows(con, "report_superseded", cluster="c", inputs=["late"]) == [(0,)]
+    for since, until in ((14, 16), (79, 100), (None, None)):
+        with pytest.raises(StoreError, match="records"):
+            ended("c", since, until)
+    with pytest.raises(StoreError, match="results"):
+        queries.rows(con, "report_data_span", from_time=79, **of)
+    for inputs in (["i"], None):
+        with pytest.raises(StoreError, match="records"):
+            queries.rows(con, "report_superseded", cluster="c", inputs=inputs)
+
+
+def test_every_query_over_the_archive_names_the_cluster() -> None:
+    """Without it, the months to open are not known."""
+    loaded = [queries.load(path.stem) for path in resources.files("sql/queries", ".sql")]
+    over = [query for query in loaded if re.search(r"\ball_re(cords|sults)\b", query.sql)]
+    assert len(over) > 15
+    assert [query.name for query in over if "cluster" not in query.parameters] == []
+    assert {query.name for query in loaded if query.archive} <= {query.name for query in over}
