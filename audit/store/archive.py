@@ -20,9 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from audit.errors import StoreError, UsageError
+from audit.errors import StoreError
 from audit.files import privacy
-from audit.store import catalogue
 from audit.store.database import (
     Connection,
     execute,
@@ -31,18 +30,17 @@ from audit.store.database import (
     transaction,
 )
 
-SCHEMA: Final = "021_archive.sql"
-"""The script of ``sql/schema`` that makes its tables."""
-
+OVER_ARCHIVE: Final = {"all_records": "records", "all_results": "job_result"}
+"""The views over tables and files: view → the table of what is not archived."""
 
 _HALF_A_DAY_S: Final = 43_200
 
 _IDENTITY: Final = re.compile(r"[0-9a-f]{16}")
 _STEM: Final = r"\d{4}-\d{2}-(records|results)"
-_FILE: Final = re.compile(
-    rf"\w[\w.-]{{0,99}}/{_STEM}-([0-9a-f]{{16}}-)?[0-9a-f]{{12}}\.parquet", re.ASCII
+FILE: Final = re.compile(
+    rf"\w[\w.-]{{0,106}}/{_STEM}-[0-9a-f]{{16}}-[0-9a-f]{{12}}\.parquet", re.ASCII
 )
-"""A file of an archive, relative to the archive's folder; older ones lack the identity."""
+"""The names of a store's files, relative to the archive's folder."""
 
 
 class Month(NamedTuple):
@@ -110,30 +108,6 @@ def identified(con: Connection) -> str:
     return store
 
 
-def checked_name(name: str, root: str) -> str:
-    """Return ``name`` if it is that of a file in an archive, as a store names its files.
-
-    Args:
-        name: relative to the folder of the published database, from a table or file that may have
-            been crafted.
-        root: the folder of the archive, relative to the same folder.
-
-    Raises:
-        UsageError: the file lies in another archive.
-        StoreError: it is no such name.
-    """
-    folder, _, file = name.rpartition("/")
-    there, _, cluster = folder.rpartition("/")
-    if not _FILE.fullmatch(f"{cluster}/{file}"):
-        raise StoreError("it names a file that no archive holds")
-    if there != root:
-        raise UsageError(
-            f"its archive lies in {there!r}, that of config.toml in {root!r}: set output.archive "
-            "as it was"
-        )
-    return name
-
-
 def archived_until(con: Connection, cluster: str) -> int | None:
     """Up to when a cluster is archived, epoch s; None where nothing is."""
     ((until,),) = rows(
@@ -156,14 +130,23 @@ def renew_views(con: Connection) -> None:
         StoreError: a file is missing.
     """
     every = months(con)
-    for position, (view, table) in enumerate(catalogue.OVER_ARCHIVE.items()):
-        rows_of = catalogue.over_archive(table, [month.files[position] for month in every])
+    for position, (view, table) in enumerate(OVER_ARCHIVE.items()):
+        rows_of = over_archive(table, [month.files[position] for month in every])
         try:
             execute(con, f"CREATE OR REPLACE VIEW {view} AS {rows_of}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
             ) from error
+
+
+def over_archive(table: str, files: Sequence[str]) -> str:
+    """The query that reads a table, and files of the archive with the same rows."""
+    rows = f"SELECT * FROM {table}"  # noqa: S608
+    if files:
+        named = ", ".join(map(quote_text, files))
+        rows += f" UNION ALL BY NAME SELECT * FROM read_parquet([{named}])"  # noqa: S608
+    return rows
 
 
 def ends_of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> set[int]:
@@ -350,7 +333,7 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
     back = [month for month in months(con, cluster) if month.to_time > since]
     if not back:
         return []
-    for position, table in enumerate(catalogue.OVER_ARCHIVE.values()):
+    for position, table in enumerate(OVER_ARCHIVE.values()):
         for month in back:
             execute(
                 con,

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from audit import resources
 from audit.errors import StoreError
-from audit.store import archive, catalogue, database
+from audit.store import archive, database
 from audit.store.database import Connection, fetch, named_parameters, quote_name
 
 if TYPE_CHECKING:
     import polars as pl
 
 _HEAD: Final = re.compile(r"-- (parameters|archive): (.*)")
-_OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(catalogue.OVER_ARCHIVE)})\b")
+_OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(archive.OVER_ARCHIVE)})\b")
 
 _USED: dict[str, set[str]] = {}  # the parameters of each statement that was run
 
@@ -146,8 +146,8 @@ def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -
     if len(months) == len(every):
         return query.sql
     rows_of = {
-        view: catalogue.over_archive(table, [month.files[position] for month in months])
-        for position, (view, table) in enumerate(catalogue.OVER_ARCHIVE.items())
+        view: archive.over_archive(table, [month.files[position] for month in months])
+        for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items())
     }
     return _OVER_ARCHIVE.sub(lambda view: f"({rows_of[view[0]]})", query.sql)
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from audit import resources
-from audit.errors import StoreError, UsageError
+from audit.errors import StoreError
 from audit.store import archive, database, migrations, publish, queries
 from audit.store.database import Connection, fetch, insert, rows, transaction
 from audit.words import ARCHIVE
@@ -190,30 +190,6 @@ def test_files_of_an_archive_are_read_only_and_replaced(con: Connection, tmp_pat
         assert (tmp_path / file).stat().st_mode & 0o777 == 0o440
 
 
-NAME = "c/2026-01-records-0123456789abcdef-0123456789ab.parquet"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("/etc/passwd", "../../etc/passwd", "archive", "", "archive/..", f"archive/../{NAME[2:]}"),
-        *(f"archive/{NAME}\0", f"archive/{NAME}/..", f"archive/c/{NAME}x", f"archive/c\n{NAME}"),
-        *("archive/c/*.parquet", "archive/c/.fairaudit-store", f"archive/ü{NAME}"),
-    ],
-)
-def test_what_no_store_would_name_a_file_is_refused(name: str) -> None:
-    with pytest.raises(StoreError, match="no archive holds"):
-        archive.checked_name(name, "archive")
-
-
-@pytest.mark.parametrize("there", ["/archive", "archive/..", "archive/", "", "other\x1b[2J"])
-def test_a_file_of_another_archive_is_refused(there: str) -> None:
-    assert archive.checked_name(f"archive/{NAME}", "archive") == f"archive/{NAME}"
-    with pytest.raises(UsageError, match=r"config\.toml in 'archive'") as caught:
-        archive.checked_name(f"{there}/{NAME}", "archive")
-    assert "\x1b" not in str(caught.value)
-
-
 def test_a_file_that_is_gone_is_named(con: Connection, tmp_path: Path) -> None:
     (month,) = move(con, tmp_path, 10, 100)
     (tmp_path / month.files[1]).unlink()
@@ -223,17 +199,17 @@ def test_a_file_that_is_gone_is_named(con: Connection, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ['it\'s "here"', "ünï codé"])
 def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, folder: str) -> None:
-    secret = tmp_path / "archive" / "secret.parquet"
-    move(con, tmp_path, 10, 100, place=f"archive/{folder}")
-    database.execute(con, f"COPY (SELECT 1) TO '{secret}' (FORMAT parquet)")
+    kept = tmp_path / folder
+    move(con, tmp_path, 10, 100, place=f"{folder}/c")
+    secret = database.quote_text(f"{kept}/secret.parquet")
+    database.execute(con, f"COPY (SELECT 1) TO {secret} (FORMAT parquet)")
     publish.publish(con, tmp_path / "audit.duckdb")
-    kept = tmp_path / "archive"
     with closing(database.open_snapshot(tmp_path / "audit.duckdb", archive=kept)) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
         for file in ("secret.parquet", "../store.duckdb"):
-            for path in (tmp_path / "archive" / file, f"archive/{file}"):
+            for path in (f"{kept}/{file}", f"{folder}/{file}"):
                 with pytest.raises(StoreError, match="disabled by configuration"):
-                    rows(reader, f"SELECT * FROM read_blob('{path}')")
+                    rows(reader, f"SELECT * FROM read_blob({database.quote_text(path)})")
 
 
 def test_a_published_database_moves_with_its_archive(con: Connection, tmp_path: Path) -> None:

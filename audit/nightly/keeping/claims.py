@@ -103,7 +103,7 @@ def examine(config: Config, folder: Path) -> str:
     store = None
     if published.is_file():
         with (
-            closing(database.open_snapshot(published)) as con,
+            closing(database.open_snapshot(published, tables_only=True)) as con,
             suppress(StoreError),  # an older version published it
         ):
             store = archive.identity(con)
