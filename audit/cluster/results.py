@@ -41,6 +41,8 @@ def replace(
     kept: Mapping[Period, str],
     now: int | None = None,
     window: Window = WHOLE,
+    *,
+    pages: bool = True,
 ) -> None:
     """Replaces the results of a cluster, in one transaction, which making them is part of.
 
@@ -53,6 +55,7 @@ def replace(
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.
         window: of which attempts and days the results are; those of others stay as they are.
+        pages: whether figures about everybody are published, for pages of users and accounts.
 
     Raises:
         StoreError: the results cannot be stored.
@@ -73,7 +76,8 @@ def replace(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
         courses.keep(con, cluster, [identity.period for identity in computed])
-        _publish(con, setting)
+        if pages:
+            _publish(con, setting)
         for identity in computed:
             identity.note(con, "compute", now)
         if after:

@@ -210,16 +210,18 @@ def strange_views(
     con: Connection, name: str, files: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """The views of the database ``name`` that this version would not make so: schema and name."""
-    expected = _views(con)
-    for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items()):
-        body = archive.over_archive(table, [pair[position] for pair in files])
-        expected = {**expected, view: _written(con, view, body)}
     found = rows(
         con,
         "SELECT schema_name, view_name, sql FROM system.main.duckdb_views() "
         "WHERE database_name = $name",
         {"name": name},
     )
+    if not found:  # a new store
+        return []
+    expected = _views(con)
+    for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items()):
+        body = archive.over_archive(table, [pair[position] for pair in files])
+        expected = {**expected, view: _written(con, view, body)}
     return [
         (schema, view)
         for schema, view, sql in found
