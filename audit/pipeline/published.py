@@ -80,8 +80,7 @@ def _read(
         if first is None:
             raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
         since, until = first - LEAD_S, None if last is None else last + AFTER_S
-        with archive.within(con, cluster, since, archive.NEVER if until is None else until):
-            attempts = read_attempts(con, cluster, since, until)
+        attempts = read_attempts(con, cluster, since, until)
         setting = _setting(con, cluster, attempts, site, told(con, cluster))
         if not any(by_history(pool) for pool in setting.pools):
             return attempts, setting
@@ -92,8 +91,7 @@ def _read(
 def told(con: Connection, cluster: str) -> Told:
     """What the attempts of a cluster tell of it, none of which are read; there are some."""
     ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
-    with archive.within(con, cluster, 0, archive.NEVER):
-        return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
+    return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:

@@ -1,25 +1,40 @@
-"""What a database that someone hands over may consist of: tables, and the views of fairaudit.
+"""What a database of fairaudit consists of: how it is made, and how one from elsewhere is checked.
 
-Tables are data. Views and macros are programs: they run in the process that asks, and a macro may
-stand in for a function of DuckDB. So a database is read only if it has no macro and every view is
-the one that ``sql/views`` makes. DuckDB's own functions are named in full here, so that nothing in
-the database stands in for them.
+Whoever hands over a database or a backup may have crafted it. Tables are data, but a column may be
+computed when it is read. Views and macros are programs, and a macro may stand in for a function of
+DuckDB. So a published database is read only if it has no macro and every view is the one that
+``sql/views`` makes (``check``). A store is restored only if its tables are those that
+``sql/schema`` makes (``check_tables``). Of the archive, only files with names that a store gives
+are opened or written (``path_in``, ``open_files``). DuckDB's own functions are named in full here,
+so that nothing in the database stands in for them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Sequence
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-
 from audit import resources
-from audit.errors import StoreError
-from audit.store.database import Connection, quote_text
+from audit.errors import StoreError, UsageError
+from audit.store import archive, queries
+from audit.store.database import (
+    STORE,
+    Connection,
+    execute,
+    open_store,
+    quote_name,
+    rows,
+    statements,
+    transaction,
+)
 
 ARCHIVED: Final = {
     "cluster": "VARCHAR",
@@ -35,10 +50,99 @@ ARCHIVED: Final = {
 }
 """The columns of the table ``archived``, and their types."""
 
-OVER_ARCHIVE: Final = {"all_records": "records", "all_results": "job_result"}
-"""The views over tables and files: view → the table of what is not archived."""
-
 _VIEW: Final = re.compile(r"CREATE OR REPLACE VIEW (\w+) AS\s", re.IGNORECASE)
+_VIEWS: Final = 0
+"""The row of ``migrations`` that tells of which scripts the views were made. A comment would do,
+but to look for one DuckDB takes longer than for all else that opening a store needs."""
+
+_made: dict[str, str] = {}
+
+
+# Made -----------------------------------------------------------------------------------------
+
+
+def newest() -> int:
+    """Return the number of the newest script of ``sql/schema``."""
+    return max(map(_number, _scripts("sql/schema")))
+
+
+def make_tables(con: Connection, until: int) -> dict[int, str]:
+    """Apply the scripts up to a number; return the rows of ``migrations`` that were there.
+
+    Each script runs in one transaction together with the record that it ran.
+
+    Raises:
+        StoreError: a script fails; it is named.
+    """
+    execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
+    done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
+    for file in _scripts("sql/schema"):
+        number = _number(file)
+        if number not in done and number <= until:
+            with transaction(con):
+                _run_script(con, file.name, file.read_text(encoding="utf-8"))
+                execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
+    return done
+
+
+def make_views(con: Connection, done: dict[int, str]) -> None:
+    """Make the views of a store anew, unless they are as these scripts make them.
+
+    Args:
+        con: the store.
+        done: what ``make_tables`` gave.
+
+    Raises:
+        StoreError: a script fails; it is named.
+    """
+    views, rest = (
+        [(file.name, file.read_text(encoding="utf-8")) for file in _scripts(folder)]
+        for folder in ("sql/views", "sql/schema")
+    )
+    digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
+    made_of = f"views made of scripts {digest}"
+    strange = strange_views(con, STORE, archived(con, STORE))
+    if done.get(_VIEWS) == made_of and not strange:
+        return
+    with transaction(con):
+        for schema, view in strange:
+            execute(con, f"DROP VIEW {quote_name(schema)}.{quote_name(view)}")
+        archive.renew_views(con)
+        for name, script in views:
+            _run_script(con, name, script)
+        execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, made_of])
+
+
+def refuse_newer(number: int) -> None:
+    """Check that this version has made the tables of a store that has migration ``number``.
+
+    Raises:
+        UsageError: a newer version has.
+    """
+    if number > newest():
+        raise UsageError(
+            f"this database has migration {number}, which this fairaudit does not know: "
+            "it was made by a newer version; upgrade fairaudit"
+        )
+
+
+def _scripts(folder: str) -> list[Path]:
+    return resources.files(folder, ".sql")
+
+
+def _number(script: Path) -> int:
+    return int(script.stem.split("_")[0])
+
+
+def _run_script(con: Connection, name: str, script: str) -> None:
+    for statement in statements(con, script):
+        try:
+            execute(con, statement)
+        except StoreError as error:
+            raise StoreError(f"sql {name}: {error}\n{statement.strip()}") from error
+
+
+# Checked --------------------------------------------------------------------------------------
 
 
 def archived(con: Connection, name: str) -> list[tuple[str, str]]:
@@ -49,18 +153,18 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
     Raises:
         StoreError: what is called so is no such table.
     """
-    columns = _ask(
+    columns = rows(
         con,
         "SELECT column_name, data_type FROM system.main.duckdb_columns() "
         "WHERE database_name = $name AND table_name = 'archived' AND schema_name = 'main'",
-        name=name,
+        {"name": name},
     )
     if not columns:
         return []
     if sorted(columns) != sorted(ARCHIVED.items()):
         raise StoreError("'archived' is not the table that fairaudit makes; it is not read")
     files = f"SELECT records_file, results_file FROM {name}.main.archived"  # noqa: S608
-    return _ask(con, f"{files} ORDER BY cluster, to_time")
+    return rows(con, f"{files} ORDER BY cluster, to_time")
 
 
 def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
@@ -89,13 +193,13 @@ def refuse_programs(con: Connection, name: str) -> None:
     Raises:
         StoreError: it has one.
     """
-    found = _ask(
+    found = rows(
         con,
         "SELECT 'macro', function_name FROM system.main.duckdb_functions() "
         "WHERE database_name = $name "
         "UNION ALL SELECT 'view', view_name FROM system.main.duckdb_views() "
         "WHERE database_name = $name AND view_name IN ('archived', 'migrations')",
-        name=name,
+        {"name": name},
     )
     if found:
         kind, called = found[0]
@@ -106,16 +210,18 @@ def strange_views(
     con: Connection, name: str, files: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
     """The views of the database ``name`` that this version would not make so: schema and name."""
-    expected = _views(con)
-    for position, (view, table) in enumerate(OVER_ARCHIVE.items()):
-        body = over_archive(table, [pair[position] for pair in files])
-        expected = {**expected, view: _written(con, view, body)}
-    found = _ask(
+    found = rows(
         con,
         "SELECT schema_name, view_name, sql FROM system.main.duckdb_views() "
         "WHERE database_name = $name",
-        name=name,
+        {"name": name},
     )
+    if not found:  # a new store
+        return []
+    expected = _views(con)
+    for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items()):
+        body = archive.over_archive(table, [pair[position] for pair in files])
+        expected = {**expected, view: _written(con, view, body)}
     return [
         (schema, view)
         for schema, view, sql in found
@@ -123,13 +229,43 @@ def strange_views(
     ]
 
 
-def over_archive(table: str, files: Sequence[str]) -> str:
-    """The query that reads a table, and files of the archive with the same rows."""
-    rows = f"SELECT * FROM {table}"  # noqa: S608
-    if files:
-        named = ", ".join(map(quote_text, files))
-        rows += f" UNION ALL BY NAME SELECT * FROM read_parquet([{named}])"  # noqa: S608
-    return rows
+def check_tables(con: Connection) -> int:
+    """Check that a database holds the tables of a store, exactly as the scripts make them.
+
+    Views are not looked at: ``migrations.migrate`` makes foreign ones anew.
+
+    Args:
+        con: a snapshot.
+
+    Returns:
+        The number of its newest script.
+
+    Raises:
+        UsageError: the store was made by a newer fairaudit.
+        StoreError: it holds anything else.
+    """
+    foreign = StoreError("a database, but not one of fairaudit")
+    try:
+        ((number,),) = rows(con, "SELECT max(number) FROM migrations")
+    except StoreError as error:
+        raise foreign from error
+    if not isinstance(number, int):
+        raise foreign
+    refuse_newer(number)
+    if queries.rows(con, "catalog") != _tables(number):
+        raise foreign
+    return number
+
+
+@cache
+def _tables(until: int) -> list[tuple[Any, ...]]:
+    """What the query ``catalog`` gives of a store that has the scripts up to a number."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
+        closing(open_store(Path(folder) / "store.duckdb")) as con,
+    ):
+        make_tables(con, until)
+        return queries.rows(con, "catalog")
 
 
 def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
@@ -146,12 +282,7 @@ def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     opened: list[int] = []
     try:
         for name in names:
-            parts = _below(folder, base, name)
-            if parts is None:
-                raise StoreError(
-                    f"'archived' names {name!r}, which is not in the archive {folder} "
-                    "(output.archive); the database is not read"
-                )
+            parts = path_in(folder, base, name)
             try:
                 opened.append(_open_below(folder, parts))
             except OSError as error:
@@ -171,13 +302,26 @@ def close(descriptors: Sequence[int]) -> None:
         os.close(descriptor)
 
 
-def _below(folder: Path, base: Path, name: str | None) -> tuple[str, ...] | None:
-    """The way from an archive to a file that is called so from ``base``; None: there is none."""
-    if not name or "\0" in name:
-        return None
-    parts = Path(os.path.relpath(base / name, folder)).parts
-    outside = not parts or parts[0] == os.pardir
-    return None if outside or name != os.path.relpath(folder.joinpath(*parts), base) else parts
+def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
+    """Return the way from an archive to one of its files, by the name that ``archived`` gives it.
+
+    Args:
+        folder: the archive.
+        base: the folder of the published database, to which the name is relative.
+        name: of a file that need not exist.
+
+    Raises:
+        StoreError: no store names a file of this archive so.
+    """
+    parts = Path(os.path.relpath(base / name, folder)).parts if name and "\0" not in name else ()
+    if archive.FILE.fullmatch("/".join(parts)) and name == os.path.relpath(
+        folder.joinpath(*parts), base
+    ):
+        return parts
+    raise StoreError(
+        f"'archived' names {name!r}, which is not in the archive {folder}: set output.archive "
+        "as it was when the database was made"
+    )
 
 
 def _open_below(folder: Path, parts: Sequence[str]) -> int:
@@ -196,9 +340,6 @@ def _open_below(folder: Path, parts: Sequence[str]) -> int:
     return at
 
 
-_made: dict[str, str] = {}
-
-
 def _views(con: Connection) -> dict[str, str]:
     """The views of ``sql/views`` as DuckDB writes them: name → statement."""
     if not _made:
@@ -212,12 +353,5 @@ def _views(con: Connection) -> dict[str, str]:
 def _written(con: Connection, view: str, query: str) -> str:
     """The statement that makes a view, as DuckDB writes it."""
     normal = "SELECT system.main.json_deserialize_sql(system.main.json_serialize_sql($query))"
-    ((text,),) = _ask(con, normal, query=query)
+    ((text,),) = rows(con, normal, {"query": query})
     return f"CREATE VIEW {view} AS {text};"
-
-
-def _ask(con: Connection, sql: str, **parameters: object) -> list[tuple[Any, ...]]:
-    try:
-        return con.execute(sql, parameters or None).fetchall()
-    except duckdb.Error as error:
-        raise StoreError(str(error)) from error

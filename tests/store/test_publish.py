@@ -134,17 +134,18 @@ target, store = folder / "audit.duckdb", folder / "store.duckdb"
 with migrations.migrated(store, base=folder) as con:
     for number in range(2):
         fill(con, record("a", 50))
-        archive.move(con, "c", (0, 100), folder, "archive/c")
+        archive.move(con, "c", (0, 100), folder, "fairaudit-archive/c")
         publish.publish(con, target)
         with database.transaction(con):
             archive.bring_back(con, "c", 0)
         database.execute(con, "DELETE FROM records")
         database.execute(con, "DELETE FROM job_result")
-        draft = folder / "archive" / "c" / f".1970-01-records-{archive.identity(con)}.draft"
+        drafted = f".1970-01-records-{archive.identity(con)}.draft"
+        draft = folder / "fairaudit-archive" / "c" / drafted
         draft.touch(0o400)
     fill(con, record("a", 50))
-    archive.move(con, "c", (0, 100), folder, "archive/c")
-    archive.tidy(con, folder, "archive/c")
+    archive.move(con, "c", (0, 100), folder, "fairaudit-archive/c")
+    archive.tidy(con, folder, "fairaudit-archive/c")
     named = {name for month in archive.months(con) for name in month.files}
 store.unlink()
 for _ in range(2):

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -187,7 +187,6 @@ def test_a_page_of_a_user_is_that_made_of_all_attempts(
             return read(con, query, **asked)
 
         monkeypatch.setattr(queries, "run", everything)
-        monkeypatch.setattr(archive, "within", lambda *_: nullcontext())
         of_all = owner.build(con, contents, owners)
     assert [page.parts[0].trend is not None for page in pages] == [True, True]
     assert pages == of_all
