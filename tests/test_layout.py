@@ -106,6 +106,7 @@ TESTED_IN: Final = {
     "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
     "scenario/fit/scopes": "scenario/fit/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
     "studies/grid/charts": "studies/grid/test_page",
     "studies/operators/charts": "studies/operators/test_page",
     "studies/sensitivity/charts": "studies/sensitivity/test_plan",

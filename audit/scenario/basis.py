@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from audit import __version__
 from audit.model import BY_USAGE, Order, Policy
 from audit.scenario import ownership
-from audit.scenario.snapshots import gone, in_snapshots
-from audit.scenario.workload import Ints, Workload
+from audit.scenario.workload import Ints, Workload, gone, in_snapshots
 
 Hashes = NDArray[np.uint64]
 

@@ -15,8 +15,16 @@ import polars as pl
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import blocked
 from audit.model import Backfill, Decision, IdleBecause, Policy, Pool, Standing
-from audit.scenario import engine, snapshots
-from audit.scenario.workload import NEVER, Bools, Ints, Met, Workload, workload_of_rows
+from audit.scenario import engine
+from audit.scenario.workload import (
+    NEVER,
+    Bools,
+    Ints,
+    Met,
+    Workload,
+    largest_snapshot,
+    workload_of_rows,
+)
 
 
 class Decisions(NamedTuple):
@@ -80,7 +88,7 @@ def _decide(work: Workload, policy: Policy, tolerance_s: int, out: Decisions) ->
     queued = work.queued & observed.present
     jobs = engine.kernel_jobs(work, policy, queued, ranking.owner)
     steps = engine.kernel_steps(work, work.blocked)
-    crowd = snapshots.crowd(work, observed.present)
+    crowd = largest_snapshot(work, observed.present)
     ledger = ranking.ledger(0, 0)
     nothing = np.zeros(0, np.int64)
     withheld = out.withheld if work.limits.some else nothing
@@ -164,7 +172,7 @@ def _decision(tolerance_s: int) -> pl.Expr:
 
 def _judged(policy: Policy) -> Policy:
     """What takes the place of a policy of which no log tells enough."""
-    if policy.backfill is Backfill.conservative:
+    if policy.backfill.traits.keeps_plans:
         return policy._replace(backfill=Backfill.conservative_replan)
     return policy
 

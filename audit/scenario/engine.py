@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling import limits as limiting
+from audit.kernels.scheduling import space
+from audit.kernels.scheduling.owners import Ledger, Owners, ledger
+from audit.kernels.scheduling.replay import replay as replay_kernel
+from audit.kernels.scheduling.snapshot import Observed
+from audit.kernels.scheduling.space import Jobs, Model, Rules, Space, Steps
 from audit.metrics.attempts.population import TAU_S, describe
-from audit.model import ATTEMPTS, BY_OWNER, BY_USAGE, Backfill, Order, Policy, Pool
+from audit.model import ATTEMPTS, Pool
+from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario import ownership
 from audit.scenario.limits import Limits
 from audit.scenario.multifactor import Clock
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.limits import Limits as KernelLimits
-    from audit.kernels.scheduling.owners import Ledger, Owners
-    from audit.kernels.scheduling.snapshot import Observed
-    from audit.kernels.scheduling.space import Jobs, Rules, Space, Steps
-
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_ORDERS: Final = {order: getattr(space, order.traits.kernel) for order in Order}
+_BACKFILLS: Final = {fill: getattr(space, fill.traits.kernel) for fill in Backfill}
+"""Their codes; one that the kernels do not know raises here."""
 
 PLANNED = "planned_start_time"
 """Column of a simulated schedule: the start first promised to an attempt, epoch s."""
@@ -53,12 +58,9 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Source: SPEC §4.
     """
-    from audit.kernels.scheduling.replay import replay as replay_kernel
-    from audit.kernels.scheduling.space import Model
-
     count = len(work.arrival)
     begun = np.full(count, NEVER)
-    planned = np.full(count if policy.backfill is Backfill.conservative else 0, NEVER)
+    planned = np.full(count if policy.backfill.traits.keeps_plans else 0, NEVER)
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
@@ -170,8 +172,6 @@ class Ranking(NamedTuple):
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
-        from audit.kernels.scheduling.owners import ledger
-
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
         bounds = len(self.owners.weights) + 1
@@ -195,15 +195,6 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     Raises:
         SimulationError: they do not go together.
     """
-    from audit.kernels.scheduling import space as kernels
-
-    goes_by = {
-        Order.lxf: kernels.EXPANSION,
-        Order.fairshare: kernels.FAIRSHARE,
-        Order.nuwt: kernels.NUWT,
-        Order.multifactor: kernels.MULTIFACTOR,
-    }
-    fair = goes_by.get(fair_order, kernels.RANK)
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
@@ -211,55 +202,37 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
             f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
             "one of them by something else than owners"
         )
-
-    backfilling = {
-        Backfill.none: kernels.NONE,
-        Backfill.no_guarantee: kernels.NO_GUARANTEE,
-        Backfill.easy: kernels.EASY,
-        Backfill.conservative: kernels.CONSERVATIVE,
-        Backfill.conservative_replan: kernels.REPLAN,
-    }
-    limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
-    if not limited and (policy.depth is not None or policy.window_s is not None):
-        raise SimulationError(
-            f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
-        )
-    if policy.reservations is not None and policy.backfill is not Backfill.conservative_replan:
-        raise SimulationError(
-            f"{policy.backfill.value}: reservations are for conservative_replan only"
-        )
-    return kernels.Rules(
-        goes_by.get(policy.order, kernels.RANK),
-        fair,
+    for key in policy.not_taken:
+        raise SimulationError(f"{policy.backfill.value}: {key}: {refused(key)}")
+    return Rules(
+        _ORDERS[policy.order],
+        _ORDERS[fair_order],
         policy.order is Order.fcfs,
-        backfilling[policy.backfill],
+        _BACKFILLS[policy.backfill],
         NEVER if policy.depth is None else policy.depth,
         NEVER if policy.window_s is None else policy.window_s,
         policy.interval_s or 0,
         int(work.arrival.min(initial=NEVER)),
-        policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
+        policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
         NEVER if policy.reservations is None else policy.reservations,
     )
 
 
 def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
     """The attempts as the kernels take them; those not ``queued`` have no rank."""
-    from audit.kernels.scheduling.space import WIDTHS, Jobs
-
     count = len(work.arrival)
     rank = np.arange(count)
     request = by_resource(work.request, len(work.capacity))
-    if policy.order is Order.sjf:
-        rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
-    elif policy.order is Order.recorded:
+    if (rank_by := policy.order.traits.rank_by) is not None:
+        values = getattr(work, rank_by.removeprefix("-"))
         # NaN sorts last, as it should
-        rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
+        rank[np.argsort(-values if rank_by[0] == "-" else values, kind="stable")] = np.arange(count)
     return Jobs(
         contiguous(work.arrival),
         contiguous(work.occupancy),
         contiguous(work.estimate),
         np.where(queued, rank, -1),
-        np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
+        np.minimum(np.frexp(request[0].astype(np.float64))[1], space.WIDTHS - 1).astype(np.int64),
         request,
         owner,
         contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
@@ -267,17 +240,15 @@ def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> J
     )
 
 
-def kernel_limits(limits: Limits) -> KernelLimits:
+def kernel_limits(limits: Limits) -> limiting.Limits:
     """Limits and windows as the kernels take them."""
-    from audit.kernels.scheduling import limits as kernels
-
-    return kernels.Limits(
+    return limiting.Limits(
         contiguous(limits.first),
         contiguous(limits.counter),
         contiguous(limits.amount),
         contiguous(limits.binding),
         limits.most,
-        kernels.Edges(*limits.edges),
+        limiting.Edges(*limits.edges),
     )
 
 
@@ -285,16 +256,12 @@ def room(
     work: Workload, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
 ) -> Space:
     """A space for so many attempts of a workload at one time; see ``scheduling.space``."""
-    from audit.kernels.scheduling.space import space
-
     counters = len(work.limits.most)
-    return space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
+    return space.space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
 
 
 def kernel_steps(work: Workload, taken: Bools) -> Steps:
     """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
-    from audit.kernels.scheduling.space import NOBODY, Steps, ending
-
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
     ends = work.end[taken]
@@ -304,8 +271,8 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
     begins = np.flatnonzero(taken).tolist()
-    ends_again = [ending(job) for job in begins]
-    job = np.array([NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
+    ends_again = [space.ending(job) for job in begins]
+    job = np.array([space.NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
     return Steps(
         time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
     )
@@ -313,8 +280,6 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
 
 def observation(work: Workload) -> Observed:
     """What the observed schedule says, as the kernels take it."""
-    from audit.kernels.scheduling.snapshot import Observed
-
     return Observed(
         contiguous(work.start),
         contiguous(work.end),

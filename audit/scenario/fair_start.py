@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
-from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Standing
-from audit.scenario import engine, forward, snapshots
+from audit.model import BY_USAGE, FstStatus, Order, Policy, Pool, Standing
+from audit.scenario import engine, forward
 from audit.scenario.basis import Bases
 from audit.scenario.budget.cost import costs
 from audit.scenario.budget.sample import stands_for
@@ -31,6 +31,8 @@ from audit.scenario.workload import (
     Ints,
     Met,
     Workload,
+    in_snapshots,
+    largest_snapshot,
     workload_of_rows,
 )
 from audit.workers.crew import IN_TURN, Crew
@@ -143,12 +145,12 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
         engine.rules(policy, work, fair_order),
         ranking.owners,
     )
-    plans_ahead = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
+    plans_ahead = policy.backfill.traits.reservations is None
     at_once = not (
         (plans_ahead and work.step_planned.any()) or work.limits.some or policy.interval_s
     )
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, observed.present)
+    crowd = largest_snapshot(work, observed.present)
     of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> FairStarts:
@@ -369,7 +371,7 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
         (work.no_estimate, FstStatus.UNKNOWN_ESTIMATE),
     ):
         if holds.any():
-            status[snapshots.in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
+            status[in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
     status[work.exceeding] = _code(FstStatus.EXCEEDS_LIMIT)
     status[~work.fitting] = _code(FstStatus.EXCEEDS_CAPACITY)
     status[work.blocked] = _code(FstStatus.BLOCKED)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.model import Backfill, FstStatus, Order, Policy, Pool
-from audit.scenario import engine, snapshots
+from audit.model import FstStatus, Order, Policy, Pool
+from audit.scenario import engine
 from audit.scenario.basis import Bases
 from audit.scenario.parts import Range, Told, in_parts
 from audit.scenario.workload import (
@@ -26,6 +26,7 @@ from audit.scenario.workload import (
     Ints,
     Met,
     Workload,
+    largest_snapshot,
     workload_of_rows,
 )
 from audit.workers.crew import IN_TURN, Crew
@@ -106,7 +107,7 @@ def _last_to_come(work: Workload, policy: Policy, comes: Bools, strict: Ints) ->
     """After whom nobody ``comes`` that could matter to it, by its fair start time."""
     following = np.append(np.where(comes, work.arrival, NEVER), NEVER)
     following = np.minimum.accumulate(following[::-1])[::-1][1:]  # arrivals of the next that comes
-    behind = policy.order is Order.fcfs and policy.backfill is not Backfill.conservative
+    behind = policy.order is Order.fcfs and not policy.backfill.traits.keeps_plans
     until = strict if behind else strict + 1  # who comes at that very instant is looked at later
     alone: Bools = (strict != NEVER) & (following >= until)
     return alone
@@ -143,7 +144,7 @@ def _computation(of: _Asked) -> Callable[[Range], ForwardStarts]:
     comes = queued | work.blocked
     later = kernels.Later(_next_own(user, comes), user, work.blocked, seen.start)
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, observed.present)
+    crowd = largest_snapshot(work, observed.present)
     taken_after = steps.time + 1
     of_thread = threading.local()  # what is as large as the log is made once for each
 

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from audit import periods
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.model import Limit, Pool, Window
+from audit.rules import WEEK
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 HOUR_S: Final = 3_600
-WEEK: Final = 168
-"""Hours of a week."""
 WEEK_S: Final = WEEK * HOUR_S
 
 SHUT: Final = 1 << 61
@@ -146,7 +145,7 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     combined = np.zeros(held.height, np.int64)
     first_window = len(most)
     for k, window in enumerate(pool.windows):
-        inside = np.flatnonzero(in_scope(held, window.scope))
+        inside = np.flatnonzero(in_scope(held, window))
         combined[inside] |= 1 << k
         binding = np.ones(len(inside), np.bool_)
         touches.append(_Touch(inside, np.full(len(inside), len(most)), binding * 1, binding))
@@ -170,7 +169,7 @@ def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, p
     amount = np.ones(held.height, np.int64)
     if limit.resource is not None:
         amount = held[limit.resource].fill_null(0).to_numpy().astype(np.int64)
-    inside = in_scope(held, limit.scope) & (amount > 0)
+    inside = in_scope(held, limit) & (amount > 0)
     number = np.zeros(held.height, np.int64)
     names = pl.Series([""])
     if limit.per not in (None, "job"):

@@ -58,6 +58,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "replayed_at": _CLOCK,
     "found_at": _CLOCK,
     "modified_ns": _CLOCK,
+    "fst_basis": f"{_VERSION}, and the program's own text of a pool's rules",
+    "forward_basis": f"{_VERSION}, and the program's own text of a pool's rules",
     "path": "a place on this machine",
     "source": "a place on this machine",
 }

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
+from pydantic import TypeAdapter
 
-from audit.model import Limit, Policy, Scope, Window
-from audit.scenario.fit.days import Ceiling
 from audit.scenario.fit.search import Gain, Tried
-from audit.scenario.fit.site import Element, Evidence, Kind
-from audit.words import Backfill, Order
+from audit.scenario.fit.site import Element
 
 TRIED: Final = pl.Schema(
     {
@@ -27,6 +24,8 @@ TRIED: Final = pl.Schema(
     }
 )
 """What was tried, in order; see ``search.Tried``."""
+
+_ELEMENT: Final = TypeAdapter(Element)
 
 
 def as_frame(tried: Sequence[Tried]) -> pl.DataFrame:
@@ -48,48 +47,9 @@ def from_frame(frame: pl.DataFrame) -> list[Tried]:
 
 def as_text(element: Element) -> str:
     """An element as JSON."""
-    return json.dumps(_plain(element))
+    return _ELEMENT.dump_json(element).decode()
 
 
 def from_text(text: str) -> Element:
     """The same back."""
-    held = json.loads(text)
-    policy, window, limit = held["policy"], held["window"], held["limit"]
-    return Element(
-        kind=Kind(held["kind"]),
-        evidence=Evidence(**held["evidence"]),
-        policy=None if policy is None else _policy(policy),
-        window=None if window is None else Window(**_scoped(window)),
-        zone=held["zone"],
-        limit=None if limit is None else Limit(**_scoped(limit)),
-        ceilings=tuple(Ceiling(**one) for one in held["ceilings"]),
-        users=tuple(held["users"]),
-        nodes=held["nodes"],
-    )
-
-
-def _policy(held: dict[str, Any]) -> Policy:
-    return Policy(**held | {"order": Order(held["order"]), "backfill": Backfill(held["backfill"])})
-
-
-def _scoped(held: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: Scope(**_tuples(value)) if name == "scope" else value
-        for name, value in _tuples(held).items()
-    }
-
-
-def _tuples(held: dict[str, Any]) -> dict[str, Any]:
-    """JSON knows lists alone."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in held.items()
-    }
-
-
-def _plain(value: object) -> object:
-    """Named tuples as objects, other tuples as lists."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return value
+    return _ELEMENT.validate_json(text)

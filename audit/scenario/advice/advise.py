@@ -22,10 +22,10 @@ from audit.model import BY_USAGE, Period, Pool
 from audit.scenario.advice import judging
 from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
-from audit.scenario.advice.scenario import Scenario
 from audit.scenario.budget.cost import depths, replay_cost
 from audit.scenario.fidelity import replayed_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Ints, workload, workload_of_rows
 
 Floats = NDArray[np.float64]

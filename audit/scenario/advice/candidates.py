@@ -23,9 +23,9 @@ import polars as pl
 
 from audit.metrics.attempts.population import ended
 from audit.metrics.fairshare import trees
-from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, LIMITED, Backfill, Limit, Order, Scope
+from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, Backfill, Limit, Order
 from audit.scenario.advice import titles
-from audit.scenario.advice.scenario import Scenario, asking_for
+from audit.scenario.scenario import Scenario, asking_for
 
 DEPTHS: Final = (2, 4, 8)
 """Reservations that are tried."""
@@ -69,11 +69,9 @@ def _candidate(family: str, title: str, after: Scenario, **change: object) -> Ca
 
 def _reservations(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    had = {Backfill.easy: 1, Backfill.none: 0, Backfill.no_guarantee: 0}.get(policy.backfill)
-    if policy.backfill is Backfill.conservative_replan:
-        had = policy.reservations
+    had = policy.reservations or policy.backfill.traits.reservations
     if had is None:  # for all that wait
-        depths = [depth for depth in (1, 4) if policy.backfill is not Backfill.conservative]
+        depths = [] if policy.backfill.traits.keeps_plans else [1, 4]
     else:
         depths = [depth for depth in (1, *DEPTHS) if depth > had and (had or depth in (1, 4))]
     for depth in depths:
@@ -105,8 +103,8 @@ def _opened(today: Scenario) -> Iterator[Candidate]:
 
 def _walltimes(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    planned = policy.backfill not in (Backfill.none, Backfill.no_guarantee)
-    if not planned and policy.order not in (Order.sjf, Order.lxf):
+    planned = policy.backfill.traits.reservations != 0
+    if not planned and not policy.order.traits.by_estimates:
         return  # nothing goes by walltimes
     unused = (pl.col("walltime_s") - pl.col("occupancy_s")) * pl.col("size")
     asked = ended(today.attempts).filter(unused > 0)
@@ -132,11 +130,11 @@ def _per_user(today: Scenario) -> Iterator[Candidate]:
     half, quarter = pool.capacity // 2, pool.capacity // 4
     if (flooding := _flooding(today)) and quarter:
         most = quarter
-        flood = Limit(most, pool.resource, None, Scope(user=flooding, size_up_to=most))
+        flood = Limit(most=most, resource=pool.resource.value, user=(flooding,), size_up_to=most)
         title = titles.spread(flooding, most, pool.resource)
         yield _candidate("per_user", title, _limited(today, flood), limit=most, user=flooding)
     for most in filter(None, dict.fromkeys((half, quarter))):
-        each = Limit(most, pool.resource, "user", Scope(size_up_to=most))
+        each = Limit(most=most, resource=pool.resource.value, per="user", size_up_to=most)
         title = titles.per_user(most, pool.resource)
         yield _candidate("per_user", title, _limited(today, each), limit=most, per="user")
 
@@ -184,7 +182,7 @@ def _targets(today: Scenario) -> Iterator[Candidate]:
 
 def _passes(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    if policy.backfill in LIMITED and policy.depth is not None:
+    if policy.depth is not None:
         pool = today.pool._replace(policy=policy._replace(depth=4 * policy.depth))
         title = titles.depth(4 * policy.depth, policy.depth)
         yield _candidate("passes", title, today._replace(pool=pool), depth=4 * policy.depth)

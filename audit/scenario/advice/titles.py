@@ -6,12 +6,12 @@ Names stand there as the log has them; who shows them makes them harmless (``rep
 from typing import Final
 
 from audit.model import Limit, Resource, Scope, Window
+from audit.rules import KINDS, WEEK
 
 _NUMBERS: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _WHAT: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}
 _GIB: Final = 1 << 30
 HOUR_S: Final = 3_600
-WEEK: Final = 168
 
 
 def reservations(depth: int, had: int | None) -> str:
@@ -24,15 +24,13 @@ def reservations(depth: int, had: int | None) -> str:
 def lifted(limit: Limit, resource: Resource) -> str:
     """A limit that is no more."""
     whom = {None: "in all", "job": "per job"}.get(limit.per) or f"per {limit.per}"
-    return (
-        f"Lift the limit of {amount(limit.most, limit.resource)} {whom}{_of(limit.scope, resource)}"
-    )
+    return f"Lift the limit of {amount(limit.most, limit.resource)} {whom}{_of(limit, resource)}"
 
 
 def opened(window: Window, resource: Resource) -> str:
     """A window that is always open."""
     hours = f"any hour of the week, not only at {WEEK - len(window.hours)} of {WEEK}"
-    return f"Start jobs{_of(window.scope, resource, jobs='')} at {hours}"
+    return f"Start jobs{_of(window, resource, jobs='')} at {hours}"
 
 
 def asking(users: int | None) -> str:
@@ -82,11 +80,10 @@ def amount(most: int, resource: str | None) -> str:
 def _of(scope: Scope, resource: Resource, jobs: str = "for jobs") -> str:
     """Whom a limit or a window is about; nothing where it is everybody."""
     named = []
-    for kind in ("user", "account", "qos", "partition"):
+    for kind in KINDS:
         names = getattr(scope, kind)
         if names is not None:
-            listed = [names] if isinstance(names, str) else list(names)
-            named.append(f"{kind} {', '.join(listed)}")
+            named.append(f"{kind} {', '.join(names)}")
     asking_for = []
     if scope.size_above is not None:
         asking_for.append(f"more than {amount(scope.size_above, resource)}")

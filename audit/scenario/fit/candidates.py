@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from audit.model import Backfill, Order, Policy, Scope
+from audit.policies import takers
 from audit.scenario.fit import chains, days, hours, judging, levels
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Floats, Observed, Spans, Trials, trials_of
@@ -20,7 +21,6 @@ from audit.scenario.fit.scopes import scopes
 from audit.scenario.fit.site import Element, Evidence, Kind, Site
 from audit.scenario.fit.splits import best_split
 from audit.scenario.workload import Bools, Ints
-from audit.words import LIMITED
 
 BEST: Final = 3
 """So many windows, and limits, of the greatest gain, and so many that explain most."""
@@ -68,13 +68,10 @@ def propose(
 def policies(observed: Observed, site: Site) -> list[Element]:
     """Other orders, and other backfillings."""
     policy = site.pool.policy
-    orders = [Order.fcfs, Order.sjf, Order.lxf]
-    if not np.isnan(observed.work.priority).all():
-        orders.append(Order.recorded)
-    fills = [Backfill.none, Backfill.no_guarantee, Backfill.easy, Backfill.conservative_replan]
+    known = {None} if np.isnan(observed.work.priority).all() else {None, "priority"}
     changed = [
-        *(policy.changed(order=order) for order in orders),
-        *(policy.changed(backfill=fill) for fill in fills),
+        *(policy.changed(order=order) for order in Order if order.traits.needs in known),
+        *(policy.changed(backfill=fill) for fill in Backfill if not fill.traits.keeps_plans),
     ]
     return [Element(Kind.policy, policy=other) for other in changed if other != policy]
 
@@ -172,7 +169,7 @@ def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
 def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     """That passes look at no more than so many, or plan no further than so long."""
     policy = site.pool.policy
-    if policy.backfill not in LIMITED:
+    if policy.backfill not in takers("depth"):
         return []
     waited = trials.of(observed.wait[trials.job] > 0)
     waited = waited.of(np.arange(len(waited.job)) % max(len(waited.job) // POSITIONS, 1) == 0)

@@ -199,7 +199,7 @@ def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
     first = observed.first // HOUR_S
     hours = np.arange(first, int(observed.spans.until.max(initial=0)) // HOUR_S + 2)
     of_week = observed.once("hours", pool.zone, lambda: hour_of_week(hours * HOUR_S, pool.zone))
-    inside = [observed.within(window.scope) for window in pool.windows]
+    inside = [observed.within(window) for window in pool.windows]
     of_span = _alike(inside)[spans.job]
     seconds = np.zeros(len(spans.job))
     for number in range(int(of_span.max(initial=-1)) + 1):
@@ -232,7 +232,7 @@ def _alike(inside: Sequence[Bools]) -> Ints:
 
 def _at_limit(observed: Observed, limit: Limit, spans: Spans) -> Bools:
     """In which spans a start would break a limit."""
-    held = observed.within(limit.scope)
+    held = observed.within(limit)
     group = group_of(observed, limit.per)
     work = observed.work
     amount = np.ones_like(observed.size) if limit.resource is None else observed.size

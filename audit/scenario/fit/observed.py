@@ -89,7 +89,7 @@ class Observed:
     def within(self, scope: Scope) -> Bools:
         """Which attempts are in a scope, [n]."""
         inside = np.ones(len(self.rows), np.bool_)
-        for name, value in scope._asdict().items():
+        for name, value in scope.conditions.items():
             if value is not None:
                 one = Scope(**{name: value})
                 inside &= self.once("scope", one, partial(in_scope, self.frame, one))

@@ -60,17 +60,17 @@ def _candidates(frame: pl.DataFrame, idle: Floats | Ints) -> Iterator[Scope]:
         by_name = shares.drop_nulls(name).group_by(name).agg(pl.col("idle").sum()).sort(name)
         if by_name.height > 1:
             worth = by_name.filter(pl.col("idle") >= WORTH * float(idle.sum()))
-            classes += [Scope(**{name: value}) for value in worth[name]]
+            classes += [Scope().but(**{name: (value,)}) for value in worth[name]]
     yield from classes
     late = frame.filter(pl.Series(idle > 0))
     sizes, asked = bounds(late["size"]), late["walltime_s"]
     most = asked.max() or 0
     walltimes = sorted({*bounds(asked), *(one for one in ROUND_S if one < most)})  # type: ignore[operator]
     for scope, size in product(classes, sizes):
-        yield scope._replace(size_above=size)
-        yield scope._replace(size_up_to=size)
+        yield scope.but(size_above=size)
+        yield scope.but(size_up_to=size)
     for scope, walltime in product(classes, walltimes):
-        yield scope._replace(walltime_above_s=walltime)
+        yield scope.but(walltime_above_s=walltime)
 
 
 def bounds(asked: pl.Series) -> list[int]:

@@ -27,7 +27,7 @@ from audit.metrics.draws import Draws, difference, ratio
 from audit.metrics.outcomes import Outcome, outcome
 from audit.metrics.uncertainty import Resamples
 from audit.model import Pool
-from audit.scenario.advice.scenario import Scenario
+from audit.scenario.scenario import Scenario
 from audit.scenario.whatif.replay import Played
 from audit.scenario.workload import KEYS
 

@@ -16,10 +16,10 @@ from audit.metrics.attempts.miss import FSTS, misses
 from audit.metrics.attempts.population import TAU_S
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import FstStatus, Pool
-from audit.scenario.advice.scenario import Scenario
 from audit.scenario.check import check_replay, require_sound
 from audit.scenario.engine import Replay, as_schedule, replay
 from audit.scenario.fair_start import fair_starts
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import KEYS, NEVER, Ints, Workload, workload
 
 

@@ -4,7 +4,8 @@ import random
 
 import numpy as np
 
-from audit.model import LIMITED, Backfill, Order, Policy
+from audit.model import Backfill, Order, Policy
+from audit.policies import takers
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
 from tests.kernels.forms import in_python
@@ -47,7 +48,7 @@ def results(rounds: int) -> Results:
         work = arrays(Log(jobs, held, steps))
         for order in Order:
             for backfill in Backfill:
-                limit = chance.choice([None, 2]) if backfill in LIMITED else None
+                limit = chance.choice([None, 2]) if backfill in takers("depth") else None
                 policy = Policy(order, backfill, limit, limit)
                 for instant in (None, 5):
                     made = replay(work, policy, from_time=instant)

@@ -10,24 +10,24 @@ import pytest
 from audit import config
 from audit.config import Config
 from audit.errors import UsageError
-from audit.model import Limit, Scope, Step, Window
+from audit.model import Limit, Step, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
-from audit.pipeline.opening import Asked, open_log
+from audit.pipeline.opening import Request, open_log
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, pool, swf
 
 OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
 RULES: dict[str, Any] = {
-    "limits": (Limit(3, None, "user"),),
-    "windows": (Window(OFFICE, Scope(walltime_above_s=4 * 3_600)),),
+    "limits": (Limit(most=3, per="user"),),
+    "windows": (Window(hours=OFFICE, walltime_above_s=4 * 3600),),
 }
 
 
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
-    request = studies.Request(logs=[source], out=out, threads=1)
+    request = (Request(logs=[source]), studies.Target(out=out, threads=1))
     plan = fit.plan(budget_s=30, **options)  # type: ignore[arg-type]
-    return studies.conduct(fit.KEY, request, Config(), plan)
+    return studies.conduct(fit.KEY, *request, Config(), plan)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_what_is_written_is_the_site_and_runs_as_it_is(
     source: Path, files: tuple[Path, ...]
 ) -> None:
     written = source.parent / "found.toml"
-    opened = open_log(Asked(logs=[source]), config.load(written))
+    opened = open_log(Request(logs=[source]), config.load(written))
     [found] = opened.setting.pools
     assert found.limits == RULES["limits"]
     assert found.capacity == CAPACITY
@@ -112,7 +112,7 @@ def test_drained_days_are_written_as_steps(tmp_path: Path) -> None:
     )
     source = write(tmp_path / "drained.swf", swf(pool(steps=drained)))
     conducted(source, tmp_path / "out", write=tmp_path / "found.toml")
-    [found] = open_log(Asked(logs=[source]), config.load(tmp_path / "found.toml")).setting.pools
+    [found] = open_log(Request(logs=[source]), config.load(tmp_path / "found.toml")).setting.pools
     assert {amount for step in found.steps for _, amount in step.amounts} == {32, CAPACITY}
 
 

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from audit.metrics.fairshare import trees
-from audit.model import Limit, Order, Policy, Scope, Window
+from audit.model import Limit, Order, Policy, Window
+from audit.policies import Backfill
 from audit.scenario.advice.candidates import Candidate, candidates
-from audit.scenario.advice.scenario import Scenario
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.words import Backfill
+from audit.scenario.scenario import Scenario
 from tests.scenario.advice.days import HOUR, Job, log, pool
 
 REPLAN = Backfill.conservative_replan
@@ -51,8 +51,8 @@ def test_depth_window_and_interval_stay_where_places_are_kept() -> None:
 
 
 def test_limits_are_lifted_and_windows_opened_one_by_one() -> None:
-    limits = (Limit(4, "cpus", "user"), Limit(2, None, None, Scope(partition="p")))
-    windows = (Window((0, 1)), Window((5,), Scope(walltime_above_s=7_200)))
+    limits = (Limit(most=4, resource="cpus", per="user"), Limit(most=2, partition=("p",)))
+    windows = (Window(hours=(0, 1)), Window(hours=(5,), walltime_above_s=7200))
     scenario = today(Policy(), *limits)
     scenario = scenario._replace(pool=scenario.pool._replace(windows=windows))
     lifted = of("limits", scenario)
@@ -95,8 +95,8 @@ def test_walltimes_are_tried_where_they_matter(policy: Policy, walltime: int, tr
 
 def test_a_limit_per_user_leaves_wider_jobs_alone() -> None:
     half, quarter = of("per_user", today(Policy()))
-    assert half.after.pool.limits == (Limit(4, "cpus", "user", Scope(size_up_to=4)),)
-    assert quarter.after.pool.limits == (Limit(2, "cpus", "user", Scope(size_up_to=2)),)
+    assert half.after.pool.limits == (Limit(most=4, resource="cpus", per="user", size_up_to=4),)
+    assert quarter.after.pool.limits == (Limit(most=2, resource="cpus", per="user", size_up_to=2),)
 
 
 @pytest.mark.parametrize(("capacity", "tried"), [(1, []), (2, [1]), (3, [1]), (4, [2, 1])])
@@ -112,7 +112,9 @@ def test_who_brings_a_flood_is_limited_alone() -> None:
     flood = [Job(k, 4 * HOUR, 1, 0) for k in range(12)]  # 48 CPU-hours, a quarter of a day's 192
     scenario = Scenario(log([*flood, Job(9 * HOUR, HOUR, 1, 1)], own, days=1), own)
     first = of("per_user", scenario)[0]
-    assert first.after.pool.limits == (Limit(2, "cpus", None, Scope(user="user00", size_up_to=2)),)
+    assert first.after.pool.limits == (
+        Limit(most=2, resource="cpus", user=("user00",), size_up_to=2),
+    )
     assert "user00" in first.title
     less = Scenario(log([*flood[1:], Job(9 * HOUR, HOUR, 1, 1)], own, days=1), own)
     assert len(of("per_user", less)) == 2
@@ -144,7 +146,7 @@ def test_passes_look_further_and_are_more_often() -> None:
 
 
 def test_families_take_turns_and_changes_are_told_apart() -> None:
-    limits = tuple(Limit(most, "cpus", "user") for most in range(3, 15))
+    limits = tuple(Limit(most=most, resource="cpus", per="user") for most in range(3, 15))
     found = candidates(today(Policy(), *limits, walltime=5 * HOUR))
     families = [one.family for one in found]
     assert families[:4] == ["reservations", "limits", "walltimes", "per_user"]

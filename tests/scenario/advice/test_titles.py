@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.model import Limit, Resource, Scope, Window
+from audit.model import Limit, Resource, Window
 from audit.scenario.advice import titles
 
 CPUS = Resource.cpus
@@ -24,14 +24,14 @@ def test_reservations(depth: int, had: int | None, title: str) -> None:
 @pytest.mark.parametrize(
     ("limit", "title"),
     [
-        (Limit(1, None, "user"), "Lift the limit of 1 job per user"),
-        (Limit(32, "cpus", "account"), "Lift the limit of 32 CPUs per account"),
+        (Limit(most=1, per="user"), "Lift the limit of 1 job per user"),
+        (Limit(most=32, resource="cpus", per="account"), "Lift the limit of 32 CPUs per account"),
         (
-            Limit(1_024, "cpus", None, Scope(partition=("a", "b"), qos="long")),
+            Limit(most=1024, resource="cpus", partition=("a", "b"), qos=("long",)),
             "Lift the limit of 1,024 CPUs in all for jobs of qos long and partition a, b",
         ),
         (
-            Limit(3 << 29, "mem_bytes", "job", Scope(walltime_above_s=14_400)),
+            Limit(most=3 << 29, resource="mem_bytes", per="job", walltime_above_s=14400),
             "Lift the limit of 1.5 GiB of memory per job for jobs asking for more than 4 h",
         ),
     ],
@@ -41,10 +41,10 @@ def test_limits(limit: Limit, title: str) -> None:
 
 
 def test_windows() -> None:
-    assert titles.opened(Window((1, 2)), CPUS) == (
+    assert titles.opened(Window(hours=(1, 2)), CPUS) == (
         "Start jobs at any hour of the week, not only at 166 of 168"
     )
-    wide = Window((1,), Scope(size_above=4, size_up_to=8))
+    wide = Window(hours=(1,), size_above=4, size_up_to=8)
     assert titles.opened(wide, Resource.nodes) == (
         "Start jobs asking for more than 4 nodes and up to 8 nodes at any hour of the week, not "
         "only at 167 of 168"

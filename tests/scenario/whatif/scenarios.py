@@ -4,7 +4,7 @@ from typing import Any
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.scenario.advice.scenario import Scenario
+from audit.scenario.scenario import Scenario
 from audit.scenario.whatif.replay import Played
 from tests.strategies import ended, frame
 

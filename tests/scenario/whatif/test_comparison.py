@@ -12,7 +12,7 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.draws import Draws
 from audit.metrics.outcomes import Outcome, outcome
 from audit.model import Order, Policy
-from audit.scenario.advice.scenario import Scenario
+from audit.scenario.scenario import Scenario
 from audit.scenario.whatif.change import Amount, Change, changed
 from audit.scenario.whatif.comparison import compared, whole
 from audit.scenario.whatif.replay import played, replay_error
@@ -33,7 +33,7 @@ def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None
     described = describe(attempts, [POOL])
     today = Scenario(described, POOL)
     before = played(today, NOW)
-    after = played(changed(today, Change(order=order)), NOW)
+    after = played(changed(today, Change(policy={"order": order})), NOW)
     rows = compared(before, after, Draws(5), tolerance_s)
     expected = naive.figures(before.schedule.to_dicts(), after.schedule.to_dicts(), tolerance_s)
     found = {

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy
 from audit.scenario import engine, fair_start
-from audit.scenario.advice.scenario import Scenario
-from audit.scenario.whatif.bounds import asked
+from audit.scenario.scenario import Scenario
 from audit.scenario.whatif.change import Change, changed
 from audit.scenario.whatif.comparison import Cut, cut
+from audit.scenario.whatif.options import limits
 from audit.scenario.whatif.replay import Played, played
 from tests.examples import examples
 from tests.naive import whatif as naive
@@ -45,7 +45,7 @@ def limited(most: int) -> tuple[Played, Played]:
         partition=pl.when(pl.col("user") == "ann").then(pl.lit("long")).otherwise(pl.lit("short"))
     )
     today = today._replace(attempts=attempts)
-    after = changed(today, Change(limits=asked([f"long={most}"])))
+    after = changed(today, Change(limits=limits([f"long={most}"])))
     return played(today, EPOCH), played(after, EPOCH)
 
 
@@ -74,7 +74,7 @@ def test_a_partition_s_limit_is_never_exceeded(
         partition=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
     today = Scenario(describe(named, [pool]), pool)
-    today = changed(today, Change(limits=asked([f"a={most}"])))
+    today = changed(today, Change(limits=limits([f"a={most}"])))
     rows = played(today, NOW).schedule.to_dicts()
     own = [row for row in rows if row["partition"] == "a"]
     for row in own:
