@@ -85,14 +85,10 @@ def simulate(
     Nothing else is kept.
 
     Args:
-        request: which logs.
         change: of policies and rules; nothing else is changed.
         chosen: the configuration in force. Pools, steps and policies are those of the cluster of
             this name in it, if it has any.
         out: where the schedule goes, by its suffix as SWF or Parquet; None: nowhere.
-        progress: receives how far it is.
-        inferred: receives what was inferred.
-        folder: that of the configuration, which files that it names are relative to.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes.

@@ -87,12 +87,8 @@ def conduct(
 
     Args:
         key: the study's name, that of its files.
-        request: which logs.
         target: where to put what is made.
-        chosen: the configuration in force.
         plan: what to do with a log, and how to draw resamples; their seed is made of the logs.
-        progress: told how far it is.
-        inferred: told what was inferred.
         warned: told what is wrong with the logs.
 
     Returns:
@@ -150,8 +146,6 @@ def run_cells(
         folder: where finished cells are kept, each whole or not at all. Those of another identity
             are removed.
         identity: what all cells depend on; see ``identity``.
-        crew: who works on it; the result does not depend on that.
-        progress: told how far it is.
 
     Returns:
         The cells' frames, in their order.

@@ -143,7 +143,6 @@ def open_log(
         request: which logs, and what is said of them.
         chosen: the configuration in force. Pools, steps and policies are those of the cluster of
             this name in it, if it has any.
-        progress: receives how far it is.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes; UsageError also

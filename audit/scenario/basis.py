@@ -34,10 +34,7 @@ class Bases:
         """Computes all of them but for the capacity steps.
 
         Args:
-            work, rows: as ``workload_of_rows`` gives them.
             described: what they were made of; says how ties are broken.
-            policy: how the pool decides.
-            fair_order: see ``fair_start.fair_starts``.
         """
         by_usage = policy.order in BY_USAGE or fair_order in BY_USAGE
         columns = [*_properties(work), *_sequence(rows, described)]

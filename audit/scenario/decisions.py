@@ -58,10 +58,7 @@ def decisions(
     where an attempt starts, and an interval after the first thing that has happened since a pass.
 
     Args:
-        work: the attempts of one pool.
-        policy: how it is assumed to decide.
         tolerance_s: who would have started longer ago takes no part in passes for others, s, ≥ 0.
-        causes: whether ``withheld`` is asked for.
 
     Returns:
         ``ready`` NEVER too for those that are never queued. Who waits still when the log ends may
@@ -119,13 +116,6 @@ def decision_times(
     - decision: ``model.Decision``; null for attempts that have not ended or are never queued
     - idle_because: ``model.IdleBecause``, why there may have been room for it from ready_time on:
       the first that holds; null without ready_time
-
-    Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
-        pool: see ``workload``; how it is assumed to decide.
-        now: when the log was taken, epoch s.
-        tolerance_s: what a start may differ from ``ready_time``, s, ≥ 0; see ``decisions``.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.

@@ -46,7 +46,6 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Args:
         work: the attempts, see ``workload``.
-        policy: how the pool decides.
         from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
             from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
             are taken from what is free while they last, and are never queued; their starts are
@@ -99,12 +98,7 @@ def simulate(
     shown: they have no end.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: see ``workload``; its own policy does not matter.
-        now: when the log was taken, epoch s.
-        policy: how the pool decides.
-        tau_s: of the bounded slowdown, s.
-        fairshare: how owners are ranked; see ``workload``.
 
     Returns:
         Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
@@ -125,16 +119,7 @@ def as_schedule(
     name: str,
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
-    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``.
-
-    Args:
-        described: what the workload was made of.
-        pool: its pool.
-        work, keys: as ``workload`` gave them.
-        starts: what the simulation came to.
-        name: of the schedule.
-        tau_s: of the bounded slowdown, s.
-    """
+    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``."""
     placed = keys.with_columns(
         _start=_instants(starts.start),
         _arrival=pl.Series(work.arrival),

@@ -88,11 +88,7 @@ def fair_starts(
     waits); its start.
 
     Args:
-        work: the attempts of one pool.
-        policy: how the pool decides.
         subjects: indices of those to compute; None: all.
-        crew: who works on it; the result does not depend on that.
-        told: told of progress.
         fair_order: ``fcfs``: those before j in the snapshot are all that arrived before it. One of
             ``model.BY_OWNER``: only those of them whose turn, by that order at a, is not after
             that of j. So it tells what j lost to those behind it in that order and to later
@@ -217,14 +213,8 @@ def fair_start_times(
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
 
     Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
-        pool: see ``workload``; how it is assumed to decide, and what would be fair.
-        now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
         effort: what may be put into those that are not known.
-        tau_s: of the slowdown, s.
-        told: told of progress.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.

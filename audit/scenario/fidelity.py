@@ -27,12 +27,9 @@ def model_fidelity(
 
     Args:
         described: all attempts of ``pool``, with what ``fair_start_times`` adds.
-        pool: see ``scenario.workload``.
         period: the period in question; that of the whole log begins with an empty pool.
-        now: when the log was taken, epoch s.
         policy: None: that of ``pool``.
         tolerance_s: who waited longer is looked at apart, s, ≥ 0.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.

@@ -68,11 +68,7 @@ def forward_starts(
     the snapshot is planned afresh, j last, before anybody else arrives.
 
     Args:
-        work: the attempts of one pool.
-        policy: how the pool decides.
         subjects: indices of those to compute, ascending; None: all.
-        crew: who works on it; the result does not depend on that.
-        told: told of progress.
         user: [n], whose attempts they are, numbers ≥ 0; NO_USER: not known, and so nobody's own.
             None: those of ``work.owners``.
         strict: [n], strict fair start times, where they are known, NEVER where not; by arrival,
@@ -227,12 +223,7 @@ def forward_start_times(
 
     Args:
         fair: what ``fair_start.fair_start_times`` gave.
-        pool: see ``workload``; how it is assumed to decide.
-        now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
-        crew: who works on it; the result does not depend on that.
-        told: told of progress.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``fair`` with these columns, in its order; they are null without a fair start time.
@@ -270,7 +261,6 @@ def stale(known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject:
     Args:
         known: columns ``KNOWN`` of it; a result without them asks for no forward starts.
         keys: of the attempts of a workload, row for row.
-        bases: theirs.
         subject: of whom it is asked, [n].
     """
     if known is None or BASIS not in known.columns:

@@ -126,7 +126,6 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     Args:
         held: user, account, qos, partition, size, cpus, nodes, gpus, mem_bytes, walltime_s and
             occupancy (s); arrival_time and start_time, epoch s.
-        pool: limits, windows and the zone.
         known_to: the last instant that anything is known of, epoch s.
     """
     if not pool.limits and not pool.windows:
@@ -219,8 +218,6 @@ def window_edges(
     By the zone's calendar up to ``until``; from then on by weeks that are all alike.
 
     Args:
-        windows: their hours.
-        zone: in which they are.
         since: a window that is closed then closes then, epoch s.
         until: epoch s, ≥ ``since``.
         first: the counter of the first of them; the others follow.

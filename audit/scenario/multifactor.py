@@ -101,7 +101,6 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
         held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
             gpus and mem_bytes where they have a weight). Null amounts count 0; whom no association
             names is charged to its account, or to root.
-        settings: how slurmctld is configured.
 
     Raises:
         SimulationError: a weight is of nothing that is known.
@@ -145,10 +144,7 @@ def kernel_slurm(
     """All that the kernels need to know.
 
     Args:
-        settings: how slurmctld is configured.
-        own: of n attempts.
         charge: what each is charged per second, [n] ≥ 0.
-        start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
     """
     from audit.kernels.scheduling import multifactor as kernels

@@ -92,7 +92,6 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     Args:
         held: user, account, partition, size, occupancy (s) and suspended_s; ``penalty`` where
             something else than the size is charged for each second (``metrics.fairshare.penalty``).
-        fairshare: how they are ranked.
 
     Raises:
         SimulationError: the settings do not go together.
@@ -161,8 +160,6 @@ def kernel_owners(
 
     Args:
         order: what goes by them; what is not among ``model.BY_USAGE`` needs none.
-        ownership: the owners of n attempts.
-        arrival, start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
 
     Returns:

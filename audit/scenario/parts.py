@@ -60,8 +60,6 @@ def in_parts(
     Args:
         prepare, shared: what does the subjects of a range; see ``Crew.each``.
         subjects: ascending indices, at least one.
-        crew: who does it.
-        told: told of progress.
 
     Yields:
         Each range, and what was made of it.

@@ -27,9 +27,7 @@ def asking_for(
     A walltime that is unknown stays so, as does that of an attempt whose occupancy is.
 
     Args:
-        attempts: columns of ``model.DESCRIBED``.
         factor: ≥ 1; 1: all ask for exactly what they take.
-        of: the users who do; None: all.
     """
     above, below = factor.numerator, factor.denominator
     enough = -((-pl.col("occupancy_s") * above) // below)

@@ -89,7 +89,6 @@ def replay(
     Args:
         work: the attempts, see ``workload``. Blocked ones are taken from what is free while they
             last; their starts are the observed ones.
-        search: how plans are optimised.
         told: told of simulated instants, epoch s, now and then.
 
     Raises:

@@ -128,7 +128,6 @@ def workload(
             something else than their size; those of other pools are passed over.
         pool: its capacity, steps, and what else limits who fits: nodes only where they are
             exclusive.
-        now: when the log was taken, epoch s.
         fairshare: how owners are ranked; see ``scenario.ownership`` for what is charged.
 
     Returns:
@@ -182,7 +181,6 @@ def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Wo
         work: of a pool that has none, and else is the same.
         described: of its attempts, row for row; see ``workload``.
         pool: with limits and windows.
-        now: when the log was taken, epoch s.
     """
     if not pool.limits and not pool.windows:
         return work

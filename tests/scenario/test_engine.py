@@ -157,7 +157,8 @@ def test_what_there_is_enough_of_decides_nothing(log: Log, policy: Policy) -> No
     [(key, fill) for key in SETTINGS for fill in Backfill if fill not in takers(key)],
 )
 def test_settings_are_refused_where_they_mean_nothing(key: str, backfill: Backfill) -> None:
-    policy = Policy(Order.fcfs, backfill)._replace(**{key: 1})
+    given: dict[str, Any] = {key: 1}
+    policy = Policy(Order.fcfs, backfill)._replace(**given)
     with pytest.raises(SimulationError, match=f"^{backfill}: {key}: only backfill "):
         replay(arrays(Log((job(0, 1, 1),), (1,))), policy)
 

@@ -48,10 +48,6 @@ def explain(
         request: logs, if any.
         subject: the job.
         database: a published one, where no logs are given.
-        chosen: the configuration in force.
-        progress: told how far it is.
-        inferred: told what was inferred of logs.
-        folder: that of the configuration, which files that it names are relative to.
 
     Raises:
         UsageError: there is no such job, or nobody knows when it arrived.

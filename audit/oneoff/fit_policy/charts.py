@@ -26,8 +26,6 @@ def over_time(key: str, shows: str, found: Sequence[Line]) -> Chart:
     """What waited, with room and unexplained, week by week.
 
     Args:
-        key: of the chart.
-        shows: what is drawn.
         found: of one value for each week since the first arrival.
     """
     alt = f"Lines over the weeks of the log. {shows}. " + "; ".join(_most(line) for line in found)

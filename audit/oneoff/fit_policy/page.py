@@ -33,13 +33,7 @@ class Found(NamedTuple):
 
 
 def study(log: str, found: Sequence[Found], draws: Draws) -> Study:
-    """The page of a log.
-
-    Args:
-        log: the cluster's name.
-        found: its pools, and what was found out.
-        draws: how resamples were drawn.
-    """
+    """The page of a log."""
     return Study(
         key="fit-policy",
         title="How the site decides",

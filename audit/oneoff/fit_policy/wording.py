@@ -12,12 +12,7 @@ from audit.scenario.fit.site import Element, Kind
 
 
 def says(element: Element, resource: str) -> str:
-    """What an element says of the site, as a sentence without its stop.
-
-    Args:
-        element: of the site.
-        resource: the counted one.
-    """
+    """What an element says of the site, as a sentence without its stop."""
     if element.window is not None:
         who = scope(element.window, resource)
         by = f" ({clock(element.zone)})" if element.zone else ""

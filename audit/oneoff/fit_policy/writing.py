@@ -24,9 +24,7 @@ def config_toml(cluster: str, zone: str, found: Sequence[Found]) -> str:
     """The text of a config.toml with one cluster.
 
     Args:
-        cluster: its name.
         zone: its time zone, where no pool has windows by another clock.
-        found: its pools, and what was found out of each.
     """
     pools = [judging.pool_of(one.outcome.fitted.site, one.outcome.observed) for one in found]
     clocks = [pool.zone for pool in pools if pool.windows]

@@ -26,8 +26,6 @@ def changes(key: str, shows: str, parts: pl.DataFrame) -> Chart:
     """Changes of the mean wait, a row for each part.
 
     Args:
-        key: of the chart.
-        shows: what is drawn.
         parts: from the top: of (label), difference, lower and upper (s), outcome.
     """
     present = [outcome for outcome in Outcome if outcome.value in parts["outcome"].to_list()]

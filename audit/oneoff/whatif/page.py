@@ -92,14 +92,7 @@ class Compared(NamedTuple):
 
 
 def study(log: str, change: str, pools: Sequence[Compared], draws: Draws) -> Study:
-    """The page of a change.
-
-    Args:
-        log: the cluster's name.
-        change: what is changed, in words.
-        pools: those that it concerns, and what became of them.
-        draws: how resamples were drawn.
-    """
+    """The page of a change."""
     return Study(
         key="whatif",
         title=f"What if: {change}",

@@ -46,10 +46,7 @@ def plan(
     """What to do with a log.
 
     Args:
-        change: what is changed.
         only: the pool that it concerns; None: every one.
-        chosen: the configuration in force.
-        folder: that of the configuration, which files that it names are relative to.
     """
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")

@@ -103,10 +103,7 @@ def advise(
             usage is charged by one).
         pool: as it is, with its policy, limits and windows.
         period: what is replayed; its attempts are those that ended in it.
-        now: when the log was taken, epoch s.
         budget_s: CPU seconds, as estimated; 0: nothing is tried.
-        seed: of the resamples, ≥ 0.
-        fairshare: how owners are ranked; see ``scenario.workload``.
 
     Returns:
         No rows where there are too few users or days, where hardly anybody waited, or where the
@@ -143,13 +140,7 @@ def _of_interest(described: pl.DataFrame, pool: Pool, period: Period) -> pl.Data
 def affordable(
     today: Scenario, found: Sequence[Candidate], period: Period, now: int, budget_s: float
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """What a budget allows to try, in order, beside a replay of today; and the others.
-
-    Args:
-        today: as it is.
-        found: what might be tried.
-        period, now, budget_s: as ``advise``.
-    """
+    """What a budget allows to try, in order, beside a replay of today; and the others."""
     work, _ = workload(today.attempts, today.pool, now, today.fairshare)
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
     depth = depths(work)[inside]

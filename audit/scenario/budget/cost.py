@@ -62,7 +62,6 @@ def replay_cost(depth: Floats | Ints, policy: Policy) -> float:
 
     Args:
         depth: how many run and wait in each attempt's snapshot, ≥ 0; see ``depths``.
-        policy: of the replay.
     """
     constants = [policy.backfill.traits.replay]
     if policy.reservations is not None:

@@ -41,7 +41,6 @@ def stands_for(cost: Floats, budget: float, wait: Ints, strata: Sequence[Ints], 
         budget: what all that is drawn may take, > 0; in the mean over the draws, it does.
         wait: s, of each.
         strata: columns of numbers, the most important first; equal rows are one stratum.
-        seed: of the draw, ≥ 0.
 
     Returns:
         All 1 where all fit into the budget.

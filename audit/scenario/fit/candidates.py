@@ -41,9 +41,6 @@ def propose(
     """Elements that explain what the site, as it is assumed, does not; those of most weight first.
 
     Args:
-        observed: the attempts.
-        site: what is assumed of the site.
-        decided: what it would have done.
         unexplained: [n], the seconds that this leaves unexplained.
         chosen: [n], whose trials may be looked at.
     """

@@ -33,8 +33,6 @@ def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: 
     """That of a site as it is assumed.
 
     Args:
-        observed: the attempts.
-        site: what is assumed of the site.
         chosen: [n], from whom to draw.
         number: so many are drawn, without replacement.
         draws: whose seed is taken.

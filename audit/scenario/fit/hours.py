@@ -42,10 +42,6 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
     """Clocks that a site's rules may go by: its zone, and the same without summer time.
 
     The times of some logs were written by a clock that knows no summer time.
-
-    Args:
-        zone: the cluster's.
-        first, last: what the log spans, epoch s.
     """
     known = ZoneInfo(zone)
     months = range(first, last + 1, 30 * DAY * HOUR_S)
@@ -89,7 +85,6 @@ def closed_hours(hour: Ints, served: Bools) -> tuple[tuple[int, ...], Split] | N
 
     Args:
         hour: [m], of the week, of each trial.
-        served: [m].
 
     Returns:
         Them, ascending, and what the trials say; None where nothing is gained.

@@ -260,11 +260,7 @@ def standing(
     """How well a site is known over the attempts ``chosen``.
 
     Args:
-        observed: the attempts.
-        decided: what the site as it is assumed would have done.
         left: what it leaves unexplained, [n], s.
-        chosen: [n].
-        loss: [n].
     """
     chosen = chosen & observed.judged
     waits = observed.wait

@@ -162,11 +162,8 @@ def levels_of(
     """What the group of each trial's attempt would hold with it started, [m], for each amount.
 
     Args:
-        work: the attempts.
-        group: whose holdings are summed.
         held: [n], whose amounts count.
         amounts: [n] each, what each holds.
-        trials: of attempts that have a group.
     """
     where = group.place(trials.job, trials.at)
     counted = held[group.by_start], held[group.by_end]

@@ -86,13 +86,8 @@ def find(
     """What was tried to find out how a site decides; see ``search.search``.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: what is known of it, and the policy that is assumed at first.
-        now: when the log was taken, epoch s.
-        seconds: what it may take.
-        draws: how days are resampled.
         since: from when on attempts are looked at; see ``affordable``.
-        progress: told how many have been judged.
 
     Returns:
         None where the log tells too little (``effort.too_short``).

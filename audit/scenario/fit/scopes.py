@@ -29,9 +29,7 @@ def scopes(observed: Observed, idle: Floats | Ints, most: int) -> list[tuple[Sco
     """The scopes that hold ``WORTH`` of what is unexplained, the wider ones first.
 
     Args:
-        observed: the attempts.
         idle: what is unexplained of each attempt, ≥ 0.
-        most: no more of them.
 
     Returns:
         Each with its members; no two have the same ones among those with something unexplained.

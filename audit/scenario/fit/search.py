@@ -177,11 +177,7 @@ def search(
 
     Args:
         observed: of the first 60 % of the log alone; what comes later is not looked at.
-        parts: of the whole log.
-        site: what is assumed at first.
         seconds: what it may take, of one processor; see ``effort``.
-        draws: how days are resampled.
-        progress: told how many have been judged.
     """
     rounds = _Rounds(observed, Budget(observed, seconds), draws, progress)
     present = judge(observed, site)

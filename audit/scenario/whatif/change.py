@@ -131,7 +131,6 @@ def lifted(pool: Pool, what: Sequence[str]) -> Pool:
     """A pool without some of its limits and windows.
 
     Args:
-        pool: as it is.
         what: ``all``, ``limits``, ``windows``, or the number of a limit, from 1 on, in the order of
             the configuration.
 
@@ -190,7 +189,6 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     keeps what it has run.
 
     Args:
-        attempts: columns of ``model.DESCRIBED``.
         limits: by partition, s ≥ 1; other partitions have none.
     """
     given = {"partition": list(limits), "_limit": list(limits.values())}
@@ -213,8 +211,6 @@ def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
     """A pool of another size, at all times.
 
     Args:
-        pool: as it is.
-        capacity: of the counted resource; the other resources stay.
         nodes: every amount grows in proportion to them, rounded down.
 
     Raises:

@@ -86,8 +86,6 @@ def compared(
     """Who wins and who loses, over the attempts that ended in both schedules.
 
     Args:
-        today: the replay of today.
-        after: that of the change.
         draws: the resamples, of users, and of days for accounts.
         tolerance_s: what a start may differ from its FST before it counts as missed, s.
 
@@ -264,8 +262,6 @@ def whole(played: Played, pool: Pool, span: tuple[int, int]) -> Whole:
     """The figures of one schedule that have no parts.
 
     Args:
-        played: the schedule.
-        pool: as it was replayed.
         span: first and last arrival, epoch s.
     """
     schedule = played.schedule

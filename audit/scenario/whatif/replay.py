@@ -35,11 +35,6 @@ class Played(NamedTuple):
 def played(scenario: Scenario, now: int, tau_s: int = TAU_S) -> Played:
     """Replays a scenario, and measures what came of it.
 
-    Args:
-        scenario: what to replay.
-        now: when the log was taken, epoch s.
-        tau_s: of the bounded slowdown, s.
-
     Raises:
         SimulationError: the schedule is impossible.
     """
@@ -94,7 +89,6 @@ def replay_error(observed: pl.DataFrame, today: Played) -> pl.DataFrame:
 
     Args:
         observed: columns of ``model.DESCRIBED``, of the pool, as the log has them.
-        today: its replay.
 
     Returns:
         Rows of ``metrics.attempts.fidelity.FIDELITY_SCHEMA`` that are about starts and waits.
