@@ -6,7 +6,7 @@ it costs to simulate, and which settings it takes. An entry that leaves one of t
 made: importing this module raises. Nothing heavy is imported, so that ``--help`` is fast.
 
 Costs are constants a (CPU seconds) and exponents b of ``a · (n + 1)^b``, with n attempts that run
-or wait; ``scenario.budget.cost`` says how they were fitted.
+or wait; ``scenario.cost`` says how they were fitted.
 """
 
 from collections.abc import Mapping

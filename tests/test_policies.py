@@ -144,7 +144,7 @@ from audit.model import Pool, Resource
 from audit.oneoff.fit_policy import wording
 from audit.oneoff.whatif.plan import describe as in_words
 from audit.scenario.whatif import options
-from audit.scenario.whatif.change import decided
+from audit.scenario.scenario import decided
 from bench.pages import policies_page
 
 pool = config.Pool.model_validate({"name": "p", "quota": 3})

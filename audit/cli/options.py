@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from audit.formats.dialects import Reading
     from audit.pipeline.opening import Request
     from audit.report.owner.who import Who
-    from audit.scenario.whatif.change import Change
+    from audit.scenario.scenario import Change
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from audit.metrics.draws import Draws
     from audit.oneoff.study import Plan
     from audit.pipeline.opening import Log, Request
-    from audit.scenario.whatif.change import Change
+    from audit.scenario.scenario import Change
     from audit.studies.sensitivity.compute import By
 
 experiment = typer.Typer(

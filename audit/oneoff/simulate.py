@@ -29,7 +29,7 @@ from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.whatif.change import Change, decided
+from audit.scenario.scenario import Change, decided
 from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")

@@ -15,14 +15,25 @@ from audit.kernels.scheduling.owners import Ledger, Owners, ledger
 from audit.kernels.scheduling.replay import replay as replay_kernel
 from audit.kernels.scheduling.snapshot import Observed
 from audit.kernels.scheduling.space import Jobs, Model, Rules, Space, Steps
+from audit.metrics.attempts import fidelity, population
+from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
-from audit.model import ATTEMPTS, Pool
+from audit.model import ATTEMPTS, Period, Pool
 from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario import ownership
 from audit.scenario.limits import Limits
 from audit.scenario.multifactor import Clock
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, workload
+from audit.scenario.workload import (
+    KEYS,
+    NEVER,
+    Bools,
+    Ints,
+    Met,
+    Workload,
+    workload,
+    workload_of_rows,
+)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -285,3 +296,63 @@ def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def _instants(times: Ints) -> pl.Series:
     return pl.Series(times).replace(NEVER, None)
+
+
+# --- how far a policy explains what was observed (SPEC §5, *Model fidelity*) ---------------------
+
+
+def model_fidelity(
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    tolerance_s: int = TOLERANCE_S,
+    met: Met | None = None,
+) -> pl.DataFrame:
+    """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
+
+    The replay begins with what ran and waited when the period began, and has the arrivals of the
+    period; nobody who arrives later can be in the way of those that it is compared for. Compared
+    are those that it queued, and that ended in the period.
+
+    Args:
+        described: all attempts of ``pool``, with what ``fair_start_times`` adds.
+        period: the period in question; that of the whole log begins with an empty pool.
+        policy: None: that of ``pool``.
+        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
+
+    Returns:
+        Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
+
+    Source: SPEC §5, *Model fidelity*.
+    """
+    start = replayed_starts(described, pool, period, now, policy, met)
+    replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
+    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
+
+
+def replayed_starts(
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    met: Met | None = None,
+) -> Ints:
+    """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
+
+    Returns:
+        One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
+    """
+    known, rows = met or workload_of_rows(described, pool, now)
+    held = known.arrival < (NEVER if period.whole_log else period.to_time)
+    work = known.first(int(held.sum()))
+    since = None if period.whole_log else period.from_time
+    made = replay(work, pool.policy if policy is None else policy, from_time=since)
+    start = np.where(work.queued, made.start, NEVER)
+    if since is not None:  # who ran already was not replayed
+        start = np.where(work.start < since, NEVER, start)
+    of_row = np.full(described.height, NEVER)
+    of_row[rows[: len(start)]] = start
+    return of_row

@@ -21,8 +21,7 @@ from audit.metrics.attempts.population import TAU_S
 from audit.model import BY_USAGE, FstStatus, Order, Policy, Pool, Standing
 from audit.scenario import engine, forward
 from audit.scenario.basis import Bases
-from audit.scenario.budget.cost import costs
-from audit.scenario.budget.sample import stands_for
+from audit.scenario.budget import costs, stands_for
 from audit.scenario.parts import ALL, Effort, Range, Told, in_parts
 from audit.scenario.workload import (
     KEYS,

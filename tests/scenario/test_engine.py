@@ -1,5 +1,7 @@
 """Whole schedules: against the slow twin, by hand, and as tables that pass their check."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest

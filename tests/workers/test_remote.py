@@ -20,7 +20,7 @@ from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Log, Request, open_log
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
-from audit.scenario.whatif.change import Change
+from audit.scenario.scenario import Change
 from audit.studies.grid import plan as grid
 from audit.studies.sensitivity import plan as sensitivity
 from audit.studies.users import plan as users

@@ -25,10 +25,9 @@ from audit.policies import SETTINGS
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.scenario import Scenario
+from audit.scenario.scenario import Amount, Bound, Change, Scenario, changed
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.change import Amount, Bound, Change, changed
-from audit.scenario.whatif.replay import Played, played, replay_error
+from audit.scenario.whatif.comparison import Played, played, replay_error
 
 KEY: Final = "whatif"
 

@@ -4,8 +4,8 @@ A replay of today's policy is what changes are compared with, never the observed
 begin with what ran and waited when the period began, and see its arrivals. How far that is from
 what was observed is the model's fidelity (SPEC §5, §10), and stands beside.
 
-What is tried is bounded by a budget of CPU seconds, as estimated beforehand (``budget.cost``): the
-same log gives the same advice on every machine. What there was no budget for is named.
+What is tried is bounded by a budget of CPU seconds, as estimated beforehand (``scenario.budget``):
+the same log gives the same advice on every machine. What there was no budget for is named.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ from audit.model import BY_USAGE, Period, Pool
 from audit.scenario.advice import judging
 from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
-from audit.scenario.budget.cost import depths, replay_cost
-from audit.scenario.fidelity import replayed_starts
+from audit.scenario.budget import depths, replay_cost
+from audit.scenario.engine import replayed_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Ints, workload, workload_of_rows

@@ -14,8 +14,7 @@ import polars as pl
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.scenario.fit import candidates, effort, judging, levels, search
-from audit.scenario.fit.forwards import Fidelity, fidelity
-from audit.scenario.fit.judging import Standing
+from audit.scenario.fit.judging import Fidelity, Standing, fidelity
 from audit.scenario.fit.observed import Floats, Observed, Trials, observe
 from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
 from audit.scenario.fit.site import RULES, Element, Site, applied

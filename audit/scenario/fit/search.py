@@ -22,8 +22,7 @@ import numpy as np
 from audit.metrics.draws import Draws
 from audit.scenario.fit import candidates, judging
 from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.forwards import fidelity
-from audit.scenario.fit.judging import Decided, Instants
+from audit.scenario.fit.judging import Decided, Instants, fidelity
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.site import FORBIDS, Element, Kind, Site, applied, widened
 from audit.scenario.workload import NEVER, Bools

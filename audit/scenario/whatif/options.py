@@ -12,7 +12,7 @@ from audit.errors import UsageError
 from audit.formats.slurm import slurm_conf
 from audit.policies import Policy
 from audit.rules import KINDS, Kind
-from audit.scenario.whatif.change import Amount, Bound, Change
+from audit.scenario.scenario import Amount, Bound, Change
 
 DAY_S: Final = 86_400
 _LARGEST: Final = 1 << 53

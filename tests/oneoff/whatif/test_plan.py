@@ -8,8 +8,8 @@ import pytest
 
 from audit.model import Backfill, Order, Pool, Resource
 from audit.oneoff.whatif import plan as whatif
+from audit.scenario.scenario import Amount, Change
 from audit.scenario.whatif import options
-from audit.scenario.whatif.change import Amount, Change
 from tests.logs import busy, line, write
 from tests.logs import log as text
 from tests.studies.commands import run, table

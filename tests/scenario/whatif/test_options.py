@@ -9,8 +9,8 @@ from audit.errors import UsageError
 from audit.model import Limit, Pool, Resource
 from audit.policies import Order
 from audit.rules import Window
+from audit.scenario.scenario import Amount, Change, lifted
 from audit.scenario.whatif import options
-from audit.scenario.whatif.change import Amount, Change, lifted
 
 POOL = Pool(
     *("p", Resource.cpus, 4),

@@ -12,10 +12,9 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
 from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.scenario import scenario as whatif
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.scenario import asking_for
-from audit.scenario.whatif import change as whatif
-from audit.scenario.whatif.change import Amount, Change, changed
+from audit.scenario.scenario import Amount, Change, asking_for, changed
 from audit.scenario.whatif.options import limits
 from tests.naive import whatif as naive
 from tests.naive.multifactor import Slurm
