@@ -16,7 +16,7 @@ TESTS ?= not thorough and not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm test-security check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -41,6 +41,9 @@ test-slow: setup test-programs ## the tests that take minutes
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages
 	@$(PY) -m pytest -m slurm tests/slurm
+
+test-security: setup test-programs ## what attackers try: SQL, crafted databases and backups, neighbours, names
+	@$(PY) -m pytest $(PYTEST_FLAGS) tests/security tests/test_security.py
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
 	@.ci/test-fresh

@@ -7,7 +7,9 @@ prints it without a traceback. Anything else that is raised is a defect of faira
 
 import errno
 import os
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Self
 
 _REMEDIES: Final = {
     errno.ENOSPC: "the disk is full: free some space there",
@@ -36,10 +38,37 @@ def of_system(error: OSError) -> str:
     return "".join(parts)
 
 
+WITHHELD: Final = "; the rest is withheld because it may hold names (clusters.people.key_file)"
+
+
 class AuditError(Exception):
-    """Base of all errors that a user can act on."""
+    """Base of all errors that a user can act on.
+
+    Text that fairaudit did not write, such as what a command or a log says, is passed as
+    ``outside``: it may hold names of people, and ``withheld`` leaves it out.
+    """
 
     exit_code = 4
+
+    def __init__(self, text: str, outside: str = "", instead: str = WITHHELD) -> None:
+        """The error.
+
+        Args:
+            text: in the words of fairaudit.
+            outside: what follows in the words of others.
+            instead: what follows where those are withheld: how to find them.
+        """
+        super().__init__(text, outside, instead)
+
+    def __str__(self) -> str:
+        """The whole message."""
+        text, outside, _ = self.args
+        return f"{text}{outside}"
+
+    def withheld(self) -> Self:
+        """The same error, without text from outside."""
+        text, outside, instead = self.args
+        return type(self)(f"{text}{instead}") if outside else self
 
 
 class UsageError(AuditError):
@@ -122,7 +151,34 @@ class DeliveryError(AuditError):
     """A report could not be delivered."""
 
 
+class DefectError(Exception):
+    """A defect of fairaudit whose message is withheld; the traceback is that of the original."""
+
+
 def failed(what: str, error: OSError) -> AuditError:
     """What the system refused in ``what``, as an error with the exit code of its remedy."""
     kind = UsageError if error.errno in UNWRITABLE else AuditError
     return kind(f"{what}: {of_system(error)}")
+
+
+@contextmanager
+def withholding(*, when: bool) -> Iterator[None]:
+    """Withholds text from outside, if ``when``, from any error that leaves the block.
+
+    The message of a defect is text from outside as a whole: it may show any value. Its traceback
+    stays. A message of the system names files alone.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not when or isinstance(error, OSError):
+            raise
+        raise _withheld(error).with_traceback(error.__traceback__) from None
+
+
+def _withheld(error: Exception) -> Exception:
+    if isinstance(error, AuditError):
+        return error.withheld()
+    if isinstance(error, DefectError):
+        return error
+    return DefectError(f"{type(error).__name__}{WITHHELD}")

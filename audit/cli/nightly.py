@@ -67,14 +67,16 @@ def report(
 def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     """Does these stages of a run, and says what came of them."""
     from audit.nightly.service import by_hand
+    from audit.nightly.stages import require_own_config
 
+    require_own_config(config)
     settings = configuration(config)
     folder, now = config.parent, int(time.time())
     with at_work() as progress:
         night = by_hand(settings, folder, now, period, progress.say, progress.update, stages)
     _show_night(night)
     if "publish" in stages:
-        print(f"published {settings.output.database}" if night.published else "nothing to publish")
+        show(f"published {settings.output.database}" if night.published else "nothing to publish")
     for exceeded in night.exceeded:
         say(f"threshold: {exceeded}")
     for failure in night.failures:
@@ -101,7 +103,9 @@ def service(config: SiteConfig = SITE) -> None:
     import threading
 
     from audit.nightly.service import serve
+    from audit.nightly.stages import require_own_config
 
+    require_own_config(config)
     settings = configuration(config)
     stop = threading.Event()
     with stopped_by_signals(stop):

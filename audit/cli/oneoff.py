@@ -176,7 +176,7 @@ def _show_audit(outcome: Outcome) -> None:
         show(f"- {finding}")
     print()
     for path in filter(None, (outcome.html, outcome.pdf, *outcome.owners, outcome.database)):
-        print(path)
+        show(path)
     for _, error in outcome.missing:
         say(f"fairaudit: {error}")
     if outcome.missing:

@@ -65,7 +65,7 @@ def init(
         say(described(fact))
     warn(fact.warning for fact in draft.facts if fact.warning)
     initial.save(output, initial.write(draft), force=force)
-    print(output)
+    show(output)
 
 
 def pseudonym(
@@ -95,9 +95,9 @@ def doctor(
 
     findings = examine(config, db)
     for finding in findings:
-        print(f"{'ok' if finding.ok else 'WRONG':5}  {finding.what}: {finding.found}")
+        show(f"{'ok' if finding.ok else 'WRONG':5}  {finding.what}: {finding.found}")
         if not finding.ok:
-            print(f"       {finding.remedy}")
+            show(f"       {finding.remedy}")
     wrong = sum(not finding.ok for finding in findings)
     if wrong:
         say(f"fairaudit: {wrong} of {len(findings)} checks failed")

@@ -133,7 +133,7 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     Raises:
         ConfigError: a file is missing or not what its key says; all faults of all files are listed.
     """
-    wrong: list[str] = []
+    wrong: list[tuple[str, str]] = []  # where, and what its file says there
     named = partial(_named, chosen, folder, cluster, wrong)
     rows = named("associations", lambda content: associations(content, cluster))
     qos = named("qos", sacctmgr.qualities)
@@ -144,20 +144,25 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
     if billed and chosen.partitions is None and conf is not None:
         weights = conf.partitions
         if not weights:
-            wrong.append(
+            where = (
                 f"clusters.usage.slurm_conf of cluster {cluster!r}: no partition in it, so nothing "
                 "says what jobs are billed: name the file of 'scontrol show partition' "
                 "(clusters.usage.partitions), or give billing_weights"
             )
+            wrong.append((where, ""))
     forgets = conf is None or conf.half_life_s > 0 or conf.reset not in ("none", "now")
     if chosen.method == "slurm" and not forgets:
-        wrong.append(
+        where = (
             f"clusters.usage.slurm_conf of cluster {cluster!r}: PriorityDecayHalfLife is 0 and "
             "PriorityUsageResetPeriod is none: nothing would ever be forgotten"
         )
+        wrong.append((where, ""))
     if wrong:
-        listed = "\n".join(f"  {line}" for line in wrong)
-        raise ConfigError(f"{len(wrong)} wrong in the files that config.toml names:\n{listed}")
+        raise ConfigError(
+            f"{len(wrong)} wrong in the files that config.toml names:",
+            "".join(f"\n  {where}{said}" for where, said in wrong),
+            "".join(f"\n  {where}" for where, _ in wrong),
+        )
     return Fairshare(
         chosen,
         _of_config(chosen.shares) if rows is None else tuple(rows),
@@ -173,7 +178,7 @@ def _named(
     chosen: config.Usage,
     folder: Path,
     cluster: str,
-    wrong: list[str],
+    wrong: list[tuple[str, str]],
     key: str,
     reader: Callable[[str], tuple[Any, Sequence[Fault]]],
 ) -> Any:
@@ -185,14 +190,14 @@ def _named(
     try:
         content, faults = reader(text(folder / name))
     except OSError as error:
-        wrong.append(f"{where}: {error.strerror or error}")
+        wrong.append((f"{where}: {error.strerror or error}", ""))
         return None
     wrong.extend(
-        f"{where}:{fault.line}: {fault.text}" if fault.line else f"{where}: {fault.text}"
+        (f"{where}:{fault.line}" if fault.line else where, f": {fault.text}")
         for fault in faults[:_SHOWN]
     )
     if len(faults) > _SHOWN:
-        wrong.append(f"{where}: and {len(faults) - _SHOWN} more")
+        wrong.append((f"{where}: and {len(faults) - _SHOWN} more", ""))
     return None if faults else content
 
 

@@ -39,6 +39,10 @@ class Config(Section):
     mail: Mail = Mail()
     recipients: tuple[Recipient, ...] = ()
 
+    def hides(self, cluster: str | None = None) -> bool:
+        """Whether names of people become pseudonyms in a cluster; None: in any."""
+        return any(of.people.hidden for of in self.clusters if cluster in (None, of.name))
+
     @field_validator("clusters")
     @classmethod
     def _each_once(cls, value: tuple[Cluster, ...]) -> tuple[Cluster, ...]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
+import re
 from pathlib import Path
 from typing import Final
 
 from audit.config import Config
 
 _LONGEST: Final = 80
+_DIGEST_BYTES: Final = 16
+_PLAIN: Final = re.compile(rf"[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
+_RESERVED: Final = re.compile(
+    r"index\.html"  # beside the folders of clusters
+    r"|(con|prn|aux|nul|com\d|lpt\d)(\..*)?"  # devices, on a share of Windows
+    r"|.*-[a-z2-7]{26}"  # what names that are not plain become
+)
 
 
 def of_report(config: Config, folder: Path, cluster: str, period: str) -> Path:
@@ -22,22 +31,39 @@ def published_folder(config: Config, folder: Path) -> Path:
     return (folder / config.output.database).parent
 
 
+def archive_root(config: Config, folder: Path) -> str:
+    """The folder of the archive, relative to that of the published database."""
+    return os.path.relpath(folder / config.output.archive, published_folder(config, folder))
+
+
+def archive(config: Config, folder: Path, database: Path) -> Path | None:
+    """The archive of a database: as configured if it is the one that the configuration publishes.
+
+    None: another database, whose archive is beside it under the name that is the default.
+    """
+    if os.path.abspath(database) != os.path.abspath(folder / config.output.database):  # noqa: PTH100
+        return None
+    return folder / config.output.archive
+
+
 def of_archive(config: Config, folder: Path, cluster: str) -> str:
     """The folder of a cluster's archive, relative to that of the published database."""
-    place = folder / config.output.archive / file_name(cluster)
-    return os.path.relpath(place, published_folder(config, folder))
+    return f"{archive_root(config, folder)}/{file_name(cluster)}"
 
 
 def file_name(name: str) -> str:
-    """A file's name for a cluster's, which may hold anything; no two have the same.
+    """The name of a file or folder for a name that may hold anything.
 
-    Ordinary names stay as they are. Of others, what might lead elsewhere or cannot be written
-    becomes ``_``, and a part of their hash tells them apart.
+    No two names share one, even on a file system that ignores case or normalises Unicode. A plain
+    name, of lower-case ASCII letters, digits and ``_.-``, stays as it is. Any other one becomes a
+    readable form of it and 128 bits of its SHA-256; no plain name ends like that.
+
+    Returns:
+        At most 107 characters of ``a-z0-9_.-``; the first is no ``.`` or ``-``.
     """
-    kept = "".join(
-        char if char.isascii() and (char.isalnum() or char in "-_.") else "_" for char in name
-    ).lstrip(".-")[:_LONGEST]
-    if kept == name and kept:
-        return kept
-    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{kept}-{digest}" if kept else digest
+    if _PLAIN.fullmatch(name) and not _RESERVED.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).digest()[:_DIGEST_BYTES]
+    ending = base64.b32encode(digest).decode().rstrip("=").lower()
+    readable = re.sub(r"[^a-z0-9_.-]", "_", name.lower()).lstrip(".-")[:_LONGEST]
+    return f"{readable or '_'}-{ending}"

@@ -82,6 +82,9 @@ class Dialect:
     """How much of a log it takes in best at once."""
     names_clusters: bool = False
     """Whether its records may say of which cluster they are."""
+    needed: Callable[[Mapping[str, str]], dict[str, str]] = dict
+    """Those entries of a header by which records are read, without anything else that the log's
+    writer put there, such as a comment."""
 
 
 HEAD_BYTES = 1 << 18
@@ -127,5 +130,7 @@ def detect(head: bytes, where: str, reading: Reading = PLAIN) -> Dialect:
     first = next((line for line in head.splitlines() if line.strip()), b"")
     shown = first[:120].decode("utf-8", errors="backslashreplace")
     raise DialectError(
-        f"{where}: not a log that fairaudit reads (known: {known}). It begins with: {shown!r}"
+        f"{where}: not a log that fairaudit reads (known: {known})",
+        f". It begins with: {shown!r}",
+        "",
     )

@@ -104,6 +104,11 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     )
 
 
+def needed(entries: Mapping[str, str]) -> dict[str, str]:
+    """Those of SWF, and how the columns are cut."""
+    return {**swf.needed(entries), **{key: entries[key] for key in (_SEPARATOR, _COLUMNS)}}
+
+
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines; see the module's docstring."""
     layout = Layout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
@@ -257,4 +262,5 @@ DIALECT = Dialect(
     recognises=recognises,
     header=header,
     parse=parse,
+    needed=needed,
 )

@@ -69,6 +69,7 @@ _BLANK = np.zeros(256, dtype=np.bool_)
 _BLANK[[_SPACE, *b"\t\r\v\f"]] = True
 _ENTRY = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*:\s*(.*?)\s*$")
 _NAMED = re.compile(r"^(\d+)\s*[-:]?\s*(.*)$")
+_NUMBERED = re.compile(r"(Queue|Partition) \d+")
 
 
 def recognises(head: bytes) -> bool:
@@ -130,6 +131,13 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
         problems.append(f"header TimeZoneString: {zone!r} is not a known time zone: ignored")
         zone = None
     return Header(zone=zone, capacity=capacity, entries=entries, problems=tuple(problems))
+
+
+def needed(entries: Mapping[str, str]) -> dict[str, str]:
+    """The entries by which records are read: when time begins, and what numbers stand for."""
+    start = _leading_number(entries.get("UnixStartTime", ""))
+    named = {key: name for key, name in entries.items() if _NUMBERED.fullmatch(key)}
+    return named if start is None else {**named, "UnixStartTime": str(start)}
 
 
 def parse(block: Block, header: Header) -> Parsed:
@@ -482,4 +490,5 @@ DIALECT = Dialect(
     recognises=recognises,
     header=header,
     parse=parse,
+    needed=needed,
 )

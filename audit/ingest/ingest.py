@@ -270,7 +270,9 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         if len(kept_names) > 1:
             listed = ", ".join(clusters(log))
             raise SeveralClustersError(
-                f"{log.where}: holds records of several clusters ({listed}): choose one"
+                f"{log.where}: holds records of several clusters",
+                f" ({listed}): choose one",
+                ": choose one (clusters.name)",
             )
         names.used = True
         labels = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
@@ -288,12 +290,13 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
     names.used = True
     cluster, _, _, door = names.now()
     input_id = identify(cluster, log)
+    said = log.header if door is None else door.header(log)
     header = {
         "people": door and door.fingerprint,
-        "zone": log.header.zone,
-        "capacity": dict(log.header.capacity),
-        "entries": dict(log.header.entries),
-        "problems": log.header.problems,
+        "zone": said.zone,
+        "capacity": dict(said.capacity),
+        "entries": dict(said.entries),
+        "problems": said.problems,
     }
     row = {
         "input_id": input_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from audit.errors import AuditError, DialectError, LogError
 from audit.files.names import readable
@@ -14,6 +14,8 @@ from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.lines import Block
 from audit.ingest import files
 from audit.ingest.files import Part, Source
+
+_LOOK: Final = "'fairaudit audit' of this file alone says why, and stores nothing"
 
 
 class Opened(NamedTuple):
@@ -62,6 +64,10 @@ class Unread(NamedTuple):
     def reason(self) -> str:
         """Why, without saying where the log lies."""
         return str(self.error).removeprefix(f"{self.where}: ").replace(self.where, self.name)
+
+    def withheld(self) -> Unread:
+        """The same, without text from the log."""
+        return self._replace(error=self.error.withheld())
 
 
 def open_logs(
@@ -125,7 +131,9 @@ def open_log(
     try:
         header = found.header(source.head, reading)
     except DialectError as error:
-        raise DialectError(f"{where}: {error}") from error
+        raise DialectError(
+            f"{where}: ", str(error), f"is {found.title}, but its columns cannot be read: {_LOOK}"
+        ) from error
     return Opened(source, found, header, origin)
 
 

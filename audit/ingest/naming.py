@@ -47,7 +47,9 @@ def called_by(asked: str | None, named: Sequence[str], flag: str) -> str | None:
         return asked
     if len(named) > 1:
         raise SeveralClustersError(
-            f"the records are of several clusters: {', '.join(named)}; choose one ({flag})"
+            "the records are of several clusters",
+            f": {', '.join(named)}; choose one ({flag})",
+            f"; choose one ({flag})",
         )
     return named[0] if named else None
 

@@ -9,6 +9,7 @@ key, refused lines go in without their text, and reasons without what they show 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import hashlib
 import hmac
 import io
@@ -23,8 +24,9 @@ import polars as pl
 
 from audit import periods
 from audit.config import DIGITS, PREFIXES, Cluster
-from audit.errors import ConfigError, DialectError
-from audit.ingest.logs import Unread
+from audit.errors import ConfigError
+from audit.formats.dialects import Header
+from audit.ingest.logs import Opened
 from audit.store import queries
 from audit.store.database import Connection
 
@@ -103,12 +105,12 @@ class Door:
             reason=pl.format("damaged ({}); {}", "code", pl.lit(_WITHHELD)), text=pl.lit("")
         )
 
-    def unread(self, log: Unread) -> Unread:
-        """What is said of a log that cannot be read, without its first line."""
-        if not self.hides or not isinstance(log.error, DialectError):
-            return log
-        said, shown, _ = str(log.error).partition(" It begins with")
-        return log._replace(error=type(log.error)(said)) if shown else log
+    def header(self, log: Opened) -> Header:
+        """The header of a log as it is stored: without comments and other free text."""
+        if not self.hides:
+            return log.header
+        needed = log.dialect.needed(log.header.entries)
+        return dataclasses.replace(log.header, entries=needed, problems=())
 
     def pseudonym(self, column: str, name: str) -> str:
         """What a name becomes in a column; the same in every run, and for every cluster."""
@@ -185,6 +187,7 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
 
     Raises:
         ConfigError: it cannot be read, or lines are wrong: all of them are told, by file and line.
+            Nothing in the file is quoted, as it holds names.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -193,12 +196,14 @@ def read(path: Path, zone: ZoneInfo) -> list[Row]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: holds a character that is not UTF-8 (people.file)") from error
     lines = csv.reader(io.StringIO(text, newline=""))
-    header = [name.strip().lower() for name in next(lines, [])]
+    try:
+        header = [name.strip().lower() for name in next(lines, [])]
+    except csv.Error as error:
+        raise ConfigError(f"{path}:1: {error} (people.file)") from error
     unknown = [name for name in header if name not in _COLUMNS]
     if unknown or len(set(header)) < len(header) or "user" not in header:
         raise ConfigError(
-            f"{path}:1: must name the columns user, account or group, and from and to where "
-            f"wanted; it is {','.join(header)!r}"
+            f"{path}:1: must name the columns user, account or group, and from and to where wanted"
         )
     if not set(header) & set(_MAPPED):
         raise ConfigError(f"{path}:1: says nothing of users: name a column account or group")
@@ -230,14 +235,14 @@ def _row(line: int, header: Sequence[str], fields: Sequence[str], zone: ZoneInfo
     if user is None:
         raise ValueError("has no user")
     if given.get("account") is None and given.get("group") is None:
-        raise ValueError(f"says nothing of {user!r}: neither account nor group")
+        raise ValueError("names neither account nor group")
     edges = []
     for name in ("from", "to"):
         text = given.get(name)
         try:
             day = None if text is None else date.fromisoformat(text)
         except ValueError:
-            raise ValueError(f"{name} must be a day such as 2026-04-01, not {text!r}") from None
+            raise ValueError(f"{name} must be a day such as 2026-04-01") from None
         edges.append(None if day is None else periods.day_start(day, zone))
     begin, end = edges
     if begin is not None and end is not None and begin >= end:
@@ -250,7 +255,7 @@ def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
     by_user: dict[str, list[Row]] = {}
     for row in rows:
         by_user.setdefault(row.user, []).append(row)
-    for user, of in by_user.items():
+    for of in by_user.values():
         of.sort(key=lambda row: (row.from_time is not None, row.from_time or 0, row.line))
         open_row = of[0]
         for row in of[1:]:
@@ -260,7 +265,7 @@ def _overlaps(rows: Sequence[Row]) -> Iterator[str]:
                 or row.from_time < open_row.to_time
             ):
                 first, second = sorted((open_row.line, row.line))
-                yield f"{second}: {user!r} belongs elsewhere in this time by line {first}"
+                yield f"{second}: its user belongs elsewhere in this time by line {first}"
                 continue
             open_row = row
 

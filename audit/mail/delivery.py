@@ -11,7 +11,6 @@ it becomes `unknown`, is said, and is never sent again unless somebody asks for 
 from __future__ import annotations
 
 import functools
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from audit.config import Config, Mail, allowed, places
+from audit.config import Config, allowed, places
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
-from audit.files import lock, privacy
+from audit.files import state_folder
 from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
@@ -132,7 +131,6 @@ def deliver(
     return done
 
 
-@privacy.private()
 def by_hand(
     config: Config,
     folder: Path,
@@ -153,12 +151,12 @@ def by_hand(
         raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
     if not config.recipients:
         raise UsageError("deliver: config.toml has no [[recipients]]")
-    store = folder / config.output.state / "store.duckdb"
-    if not store.exists():
-        raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
+    state = folder / config.output.state
+    if not state_folder.begun(state):
+        raise UsageError(f"{state}: there is nothing yet; 'fairaudit run' makes the reports first")
     base = places.published_folder(config, folder)
     with (
-        lock.held(store, "fairaudit deliver"),
+        state_folder.held(state, "fairaudit deliver") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         done = deliver(
@@ -195,7 +193,7 @@ def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
         "This mail was asked for with 'fairaudit deliver --test-send'.\n"
         "That it arrived shows that reports can be mailed from there."
     )
-    answer = _note(config.mail, folder, recipient, "fairaudit: mail works", text, now)
+    answer = _note(config, folder, recipient, "fairaudit: mail works", text, now)
     if answer.outcome is not Outcome.SENT:
         raise DeliveryError(f"{recipient}: {answer.outcome}: {answer.said}")
     return answer
@@ -220,7 +218,7 @@ def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()
     for address in config.mail.operators:
         try:
             recipient = allowed(address, config.mail.domains)
-            answer = _note(config.mail, folder, recipient, subject, text, int(time.time()))
+            answer = _note(config, folder, recipient, subject, text, int(time.time()))
         except (DeliveryError, ValueError) as error:
             lost.append(f"{address}: {error}")
             continue
@@ -230,9 +228,10 @@ def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()
 
 
 def _note(
-    settings: Mail, folder: Path, recipient: str, subject: str, text: str, now: int
+    config: Config, folder: Path, recipient: str, subject: str, text: str, now: int
 ) -> Answer:
     """A mail of text alone, tried once."""
+    settings = config.mail
     assert settings.sender is not None  # config.Mail asks for it
     message = mails.note(
         subject,
@@ -242,7 +241,8 @@ def _note(
         message_id=ledger.message_id(settings, [recipient, subject, text, now]),
         now=now,
     )
-    return transport.post(settings, folder).hand_over(message, recipient, lambda: None)
+    post = transport.post(settings, folder, hides=config.hides())
+    return post.hand_over(message, recipient, lambda: None)
 
 
 def _recover(con: Connection, now: int, done: Delivered) -> None:
@@ -316,7 +316,7 @@ class _Draft:
         self, wish: mails.Wish, spoken: list[OwnerContents]
     ) -> tuple[list[mails.File], list[str]]:
         """What is attached for one recipient, and what is to be said of that."""
-        plain = re.sub(r"[^A-Za-z0-9.-]", "_", self.report.name)
+        plain = f"{places.file_name(self.report.cluster)}_{self.report.period.name}"
         files: list[mails.File] = []
         remarks = []
         for of in spoken:
@@ -361,7 +361,7 @@ class _Round:
                 self.con, self.config, self.folder, report, about, self.now
             )
         try:
-            post = transport.post(settings, self.folder)
+            post = transport.post(settings, self.folder, hides=self.config.hides())
         except DeliveryError as error:
             self._stay(due, str(error))
             return

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from audit.config import Mail
-from audit.errors import DeliveryError
-from audit.files import replace
+from audit.errors import WITHHELD, DeliveryError
+from audit.files import folders, replace
 
+_ENHANCED: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}\b")  # status codes of RFC 3463
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 
 
@@ -75,12 +76,13 @@ class Post(Protocol):
         ...
 
 
-def post(mail: Mail, folder: Path) -> Post:
+def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
     """The way in which mail leaves, by configuration.
 
     Args:
         mail: the section of config.toml; ``via`` is not none.
         folder: what its paths are relative to.
+        hides: whether what a server says is withheld: it may hold names of people.
 
     Raises:
         DeliveryError: the password or the certificates are not to be had.
@@ -88,7 +90,7 @@ def post(mail: Mail, folder: Path) -> Post:
     assert mail.sender is not None  # config.Mail asks for it
     if mail.via == "outbox":
         return Outbox(folder / mail.outbox)
-    return Smtp(mail, mail.sender, _password(mail, folder), _trust(mail, folder))
+    return Smtp(mail, mail.sender, _password(mail, folder), _trust(mail, folder), hides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Outbox:
         """See :class:`Post`. The file is named for the mail's id, and appears all at once."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folders.make(self.folder)
             with replace.drafting(self.folder / f"{name}.eml", alone=True) as draft:
                 handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 with os.fdopen(handle, "wb") as out:
@@ -118,7 +120,7 @@ class Outbox:
     def reach(self) -> Answer | None:
         """See :class:`Post`."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folders.make(self.folder)
             with tempfile.TemporaryFile(dir=self.folder):
                 return None
         except OSError as error:
@@ -137,6 +139,8 @@ class Smtp:
     sender: str
     password: str | None = field(repr=False)
     trust: ssl.SSLContext = field(repr=False)
+    hides: bool = False
+    """Whether of what the server says only its codes are kept."""
 
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
@@ -174,7 +178,7 @@ class Smtp:
             )
         except smtplib.SMTPResponseException as error:
             gone = Outcome.DOWN if 400 <= error.smtp_code < 500 else Outcome.BARRED
-            return self._answer(gone, _text(error.smtp_code, error.smtp_error))
+            return self._answer(gone, self._text(error.smtp_code, error.smtp_error))
         except (smtplib.SMTPException, OSError) as error:
             return self._answer(Outcome.DOWN, _reason(error))
 
@@ -212,7 +216,7 @@ class Smtp:
             for command in (f"MAIL FROM:<{self.sender}>", f"RCPT TO:<{recipient}>", "DATA"):
                 code, reply = server.docmd(command)
                 if code >= 400:
-                    return self._answer(_refusal(code), _text(code, reply))
+                    return self._answer(_refusal(code), self._text(code, reply))
             sending()
             begun = True
             server.send(content + (b"" if content.endswith(b"\r\n") else b"\r\n") + b".\r\n")
@@ -222,10 +226,20 @@ class Smtp:
                 return self._answer(Outcome.UNKNOWN, f"after the mail was sent: {_reason(error)}")
             return self._answer(Outcome.LATER, _reason(error))
         if code >= 400:
-            return self._answer(_refusal(code), _text(code, reply))
+            return self._answer(_refusal(code), self._text(code, reply))
         with suppress(smtplib.SMTPException, OSError):
             server.quit()
         return Answer(Outcome.SENT)
+
+    def _text(self, code: int, reply: bytes | str) -> str:
+        """What the server said, on one line."""
+        text = (
+            reply.decode("utf-8", errors="backslashreplace") if isinstance(reply, bytes) else reply
+        )
+        if self.hides:
+            enhanced = _ENHANCED.match(text)
+            return f"{code}{f' {enhanced[0]}' if enhanced else ''}{WITHHELD}"
+        return f"{code} {' '.join(text.split())}"
 
     def _answer(self, outcome: Outcome, reply: str) -> Answer:
         """What is kept of an answer: without the password, should the server repeat it."""
@@ -236,11 +250,6 @@ class Smtp:
 
 def _refusal(code: int) -> Outcome:
     return Outcome.LATER if code < 500 else Outcome.REFUSED
-
-
-def _text(code: int, reply: bytes | str) -> str:
-    text = reply.decode("utf-8", errors="backslashreplace") if isinstance(reply, bytes) else reply
-    return f"{code} {' '.join(text.split())}"
 
 
 def _reason(error: Exception) -> str:

@@ -24,6 +24,7 @@ from audit.errors import (
     SilentError,
     TruncatedLogError,
     UsageError,
+    withholding,
 )
 from audit.files.names import readable
 from audit.ingest import streams
@@ -63,7 +64,8 @@ def ingest(work: Work, cluster: Cluster) -> None:
         if source.command is not None:
             there.update(map(str, _spools(work, cluster, source, stem)))
             try:
-                _pull(work, cluster, source, stem)
+                with withholding(when=work.config.hides(cluster.name)):
+                    _pull(work, cluster, source, stem)
             except AuditError as error:
                 night.failures.append(error)
         else:
@@ -240,13 +242,11 @@ def _take(
     texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
     earlier = [Part(size, sha256) for size, sha256 in texts]
     logs, unread = open_each(paths, source.dialect, reading, origin, earlier)
-    if door is not None:
-        unread = [door.unread(log) for log in unread]
 
     def naming(names: Sequence[str]) -> Named:
         from audit.ingest.naming import Named
 
-        called = called_by(cluster.name, names, "clusters.name")
+        called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
         return Named(cluster.name, "config.toml", called, door)
 
     limit = work.config.ingest.refused_limit
@@ -281,7 +281,9 @@ def _take(
 
 def _set_aside(work: Work, cluster: Cluster, source: Source, unread: Sequence[Unread]) -> None:
     """Keeps in mind which logs could not be taken in, and why."""
-    for log in unread:
+    said = {str(failure) for failure in work.night.failures}
+    hides = work.config.hides(cluster.name)
+    for log in (one.withheld() if hides else one for one in unread):
         cut = source.files is not None and isinstance(log.error, TruncatedLogError)
         if cut and _is_new(work, log.path.stat()):
             _leave(work, log.path, "its compressed data")
@@ -289,7 +291,8 @@ def _set_aside(work: Work, cluster: Cluster, source: Source, unread: Sequence[Un
         setting_aside.note(work.con, cluster.name, source.files or log.name, log, work.now)
         if isinstance(log.error, EmptyLogError):  # as logrotate leaves them: nothing is missing
             work.night.warnings.append(str(log.error))
-        elif log.error not in work.night.failures:
+        elif str(log.error) not in said:
+            said.add(str(log.error))
             work.night.failures.append(log.error)
 
 

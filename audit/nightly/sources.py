@@ -189,7 +189,11 @@ def printed(
             raise SourceError(f"{shown} cannot be run: {error}") from error
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {-code}"
-            raise SourceError(f"{shown} failed with {how}: {complaint}")
+            raise SourceError(
+                f"{shown} failed with {how}",
+                f": {complaint}",
+                "; run it by hand to see what it says (clusters.sources)",
+            )
         yield spool
     finally:
         spool.unlink(missing_ok=True)

@@ -85,7 +85,6 @@ class Outcome:
     """Logs that could not be taken in: all this is without them."""
 
 
-@privacy.private()
 def audit(
     request: Request,
     options: Options,

@@ -12,7 +12,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
@@ -191,6 +191,11 @@ def sample_is_whole(case: Case) -> None:
     assert case.whole.refusals.is_empty()
     assert accounted(case.whole) == len(case.records) >= 3
     assert case.name in case.records[0]
+
+
+def needed_entries_are_enough(case: Case) -> None:
+    header = replace(case.header, entries=case.dialect.needed(case.header.entries), problems=())
+    assert case.read(case.sample, header).records.equals(case.whole.records)
 
 
 def a_cut_costs_one_record(case: Case) -> None:
@@ -399,6 +404,7 @@ def nothing_is_too_odd_to_be_read(case: Case) -> None:
 CHECKS: Final[Sequence[Any]] = (
     is_recognised_by_itself_alone,
     sample_is_whole,
+    needed_entries_are_enough,
     a_cut_costs_one_record,
     pytest.param(a_cut_anywhere_costs_one_record, marks=pytest.mark.thorough),
     a_flipped_bit_costs_what_it_touches,

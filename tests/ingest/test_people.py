@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from audit import config, periods
 from audit.config.people import is_pseudonym
 from audit.errors import ConfigError, DialectError, LogError
+from audit.formats.lines import Block
 from audit.ingest import people
 from audit.ingest.ingest import take_in_by_name
 from audit.ingest.logs import Unread, open_logs
@@ -29,7 +30,7 @@ from audit.nightly.run import run
 from audit.store import database
 from tests import stores
 from tests.ingest.test_quarantine import odd, of_2026, ordinary
-from tests.logs import write
+from tests.logs import line, log, write
 from tests.nightly.test_run import FIGURES, NOW, month, site
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -99,21 +100,22 @@ def test_at_each_instant_a_user_belongs_to_at_most_one_place(edges: list[int], d
     ("text", "said"),
     [
         ("", "people.csv:1: must name the columns user"),
+        ("u" * 200_000, "people.csv:1: field larger than field limit"),
         ("user,account,age\n", "people.csv:1: must name the columns"),
         ("user,user,account\n", "people.csv:1: must name the columns"),
         ("user,from\n", "people.csv:1: says nothing of users"),
         ("user,account\na,b,c\n", "people.csv:2: has 3 fields, the header 2"),
         ("user,account\n\n,b\n", "people.csv:3: has no user"),
-        ("user,account\na,\n", "people.csv:2: says nothing of 'a'"),
+        ("user,account\na,\n", "people.csv:2: names neither account nor group"),
         ("user,account,to\na,b,1.4.2026\n", "people.csv:2: to must be a day such as 2026-04-01"),
         (
             "user,account,from,to\na,b,2026-04-01,2026-04-01\n",
             "people.csv:2: ends (to) before it begins (from)",
         ),
-        ("user,account\na,b\nx,y\na,c\n", "people.csv:4: 'a' belongs elsewhere in this time by"),
+        ("user,account\na,b\nx,y\na,c\n", "people.csv:4: its user belongs elsewhere in this"),
         (
             "user,account,from,to\na,b,2026-01-01,\na,c,,2026-01-02\n",
-            "people.csv:3: 'a' belongs elsewhere in this time by line 2",
+            "people.csv:3: its user belongs elsewhere in this time by line 2",
         ),
     ],
 )
@@ -177,26 +179,46 @@ def test_no_name_passes_and_cutting_changes_nothing(
 
 def test_refused_lines_and_unknown_logs_show_nothing(tmp_path: Path) -> None:
     door = Door(None, ("user",), KEY)
-    line = {
+    refused = {
         "line": 3,
         "byte_offset": 9,
         "code": "value",
         "reason": "User 'anna'?",
         "text": "anna|1",
     }
-    refusals = pl.DataFrame([line], schema=REFUSALS)
+    refusals = pl.DataFrame([refused], schema=REFUSALS)
     (row,) = door.refusals(refusals).rows(named=True)
     assert row == {
-        **line,
+        **refused,
         "reason": "damaged (value); withheld: it may hold names (clusters.people)",
         "text": "",
     }
     assert Door(None).refusals(refusals).equals(refusals)
-    odd = Unread(tmp_path, DialectError("x: not a log. It begins with: 'anna|1'"))
-    assert str(door.unread(odd).error) == "x: not a log."
+    odd = Unread(tmp_path, DialectError("x: not a log", ". It begins with: 'anna|1'", ""))
+    assert odd.reason == "x: not a log. It begins with: 'anna|1'"
+    assert odd.withheld().reason == "x: not a log"
     other = Unread(tmp_path, LogError("x: is empty"))
-    assert door.unread(other) is other
-    assert Door(None).unread(odd) is odd
+    assert other.withheld() == other
+
+
+def test_a_header_is_stored_without_what_its_writer_added(tmp_path: Path) -> None:
+    """Comments go; records are read as before."""
+    swf = log([line(1, partition=2)], UnixStartTime="7 by anna", Partition="2 short", Note="anna")
+    sacct = "JobID|User|Start|anna\n1|u|2026-01-01T00:00:00|x\n"
+    for text, kept in [
+        (swf, {"UnixStartTime": "7", "Partition 2": "short"}),
+        (sacct, {"columns": "JobID,User,Start,_"}),
+    ]:
+        (opened,) = open_logs([write(tmp_path / "log", text)])
+        assert Door(None).header(opened) is opened.header
+        header = Door(None, ("user",), KEY).header(opened)
+        assert header.problems == ()
+        assert "anna" not in str(header)
+        assert kept.items() <= header.entries.items()
+        block = Block(text.encode(), 0, 1)
+        assert opened.dialect.parse(block, header).records.equals(
+            opened.dialect.parse(block, opened.header).records
+        )
 
 
 def test_keys_are_private_and_long_enough(tmp_path: Path) -> None:
@@ -269,9 +291,9 @@ def called(named: Named, _names: Sequence[str]) -> Named:
 
 def test_a_doubtful_record_waits_without_its_text(tmp_path: Path) -> None:
     con = stores.new(tmp_path / "db")
-    log = write(tmp_path / "a.swf", of_2026([*ordinary(40), odd(98, 2059)]))
+    path = write(tmp_path / "a.swf", of_2026([*ordinary(40), odd(98, 2059)]))
     for name, door in (("plain", None), ("hidden", Door(None, ("user",), KEY))):
-        take_in_by_name(con, open_logs([log]), partial(called, Named(name, "me", None, door)))
+        take_in_by_name(con, open_logs([path]), partial(called, Named(name, "me", None, door)))
         ((text, user),) = database.rows(
             con, f'SELECT text, "user" FROM doubtful WHERE cluster = {database.quote_text(name)}'
         )

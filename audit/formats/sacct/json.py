@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -66,6 +67,11 @@ def header(head: bytes, reading: Reading) -> Header:
     declared = reading.columns is not None
     problems = ("a JSON document names its fields: --columns is not used",) if declared else ()
     return Header(zone=reading.zone, entries=entries, problems=problems)
+
+
+def needed(entries: Mapping[str, str]) -> dict[str, str]:
+    """With what jobs begin."""
+    return {"begins": entries["begins"]}
 
 
 def whole(data: bytes, header: Header) -> int:
@@ -231,4 +237,5 @@ DIALECT: Final = Dialect(
     parse=parse,
     whole=whole,
     names_clusters=True,
+    needed=needed,
 )

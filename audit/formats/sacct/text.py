@@ -39,7 +39,7 @@ from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
 from audit.formats.lines import Block, Bytes, Lines, Offsets, cut, refusals, select
 from audit.formats.sacct import proposals
-from audit.formats.sacct.columns import Layout, declared, header_row
+from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, declared, header_row
 from audit.formats.sacct.records import typed
 from audit.formats.sacct.splitting import Found, fits, split
 from audit.model import RECORDS, RefusalCode
@@ -415,6 +415,13 @@ def _stated(layout: Layout, header: Header) -> Header:
     return replace(header, entries=entries)
 
 
+def needed(entries: Mapping[str, str]) -> dict[str, str]:
+    """All, but for names of columns that are not sacct's."""
+    names = entries["columns"].split(",")
+    known = (name if name.lower() in BY_NAME else SKIPPED for name in names)
+    return {**entries, "columns": ",".join(known)}
+
+
 def _layout(header: Header) -> Layout:
     entries: Mapping[str, str] = header.entries
     return _cached_layout(
@@ -436,4 +443,5 @@ DIALECT = Dialect(
     parse=parse,
     whole=whole,
     names_clusters=True,
+    needed=needed,
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audit.config import Config, places
-from audit.errors import UsageError
-from audit.files import lock
+from audit.errors import UsageError, withholding
+from audit.files import state_folder
 from audit.nightly.stages import own_state
 from audit.store import migrations
 from audit.store.database import Connection
@@ -44,9 +44,13 @@ def replay(
     from audit.ingest import people, replay
     from audit.ingest.replay import Replayed
 
-    doors = {of.name: people.door(of, folder) for of in config.clusters}
-    texts = None if mended is None else _texts(mended)
-    with _opened(config, folder, "refused --replay") as con:
+    chosen = [of for of in config.clusters if cluster in (None, of.name)]
+    doors = {of.name: people.door(of, folder) for of in chosen}
+    with (
+        withholding(when=config.hides(cluster)),
+        _opened(config, folder, "refused --replay") as con,
+    ):
+        texts = None if mended is None else _texts(mended)
         done = [
             replay.replay(
                 con,
@@ -75,12 +79,12 @@ def accept(config: Config, folder: Path, cluster: str | None, file: str | None) 
 
 @contextmanager
 def _opened(config: Config, folder: Path, what: str) -> Iterator[Connection]:
-    store = own_state(config, folder) / "store.duckdb"
-    if not store.exists():
-        raise UsageError(f"{store}: there is no store yet; 'fairaudit run' makes it")
+    state = own_state(config, folder)
+    if not state_folder.begun(state):
+        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
     base = places.published_folder(config, folder)
     with (
-        lock.held(store, f"fairaudit {what}"),
+        state_folder.held(state, f"fairaudit {what}") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         yield con
@@ -102,6 +106,7 @@ def _texts(path: Path) -> dict[Place, str]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path}: holds no refused records as 'fairaudit refused --format json' writes them "
-            f"({type(error).__name__}: {error})"
+            f"{path}: holds no refused records as 'fairaudit refused --format json' writes them",
+            f" ({type(error).__name__}: {error})",
+            f" ({type(error).__name__})",
         ) from error

@@ -12,7 +12,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage
+from audit.config import Usage, places
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.model import Pool
@@ -59,7 +59,8 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        log = open_published(database, chosen, request.cluster, subject.job)
+        kept = places.archive(chosen, folder, database)
+        log = open_published(database, chosen, request.cluster, subject.job, kept)
     found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = _ranked(log, pool, folder)

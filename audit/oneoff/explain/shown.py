@@ -38,7 +38,7 @@ def as_json(story: Story) -> str:
     }
     told["subject"]["wait_s"] = story.subject.wait_s
     told["sentences"] = sentences.sentences(story)
-    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
 
 
 def as_html(story: Story) -> str:

@@ -32,6 +32,7 @@ from audit.report.render.sandbox import Limits
 from audit.report.text import advice, belief, elsewhere, overtaken, tables, wording
 from audit.report.text.notices import notices
 from audit.report.text.standing import standing
+from audit.spreadsheets import visible
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment
@@ -259,6 +260,17 @@ def text_of(name: str) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip())  # as in the page
 
 
+def _shown(value: object) -> str:
+    """What a template writes for a value: what cannot be seen in it shows as its code point.
+
+    Every value that stands on a page or in a mail comes through here, whoever named it.
+    """
+    from markupsafe import Markup
+
+    shown = visible(str(value))
+    return trusted(shown) if isinstance(value, Markup) else shown
+
+
 @cache
 def _environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -266,6 +278,7 @@ def _environment() -> "Environment":
     environment = Environment(
         loader=FileSystemLoader(resources.path("templates")),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -316,7 +329,8 @@ def _compiled(environment: "Environment") -> "BytecodeCache":
     folder = caches.folder(Path(__file__).parent, "templates")
     blocks = (environment.trim_blocks, environment.lstrip_blocks, environment.autoescape)
     tag = sys.implementation.cache_tag
-    made_with = f"{jinja2.__version__} {tag} {blocks} {sorted(environment.filters)}"
+    finalize = environment.finalize is not None
+    made_with = f"{jinja2.__version__} {tag} {blocks} {finalize} {sorted(environment.filters)}"
 
     class Kept(BytecodeCache):
         """A file for each template."""

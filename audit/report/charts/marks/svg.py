@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from audit.report.charts.style import INK, PAPER, SIZE
+from audit.spreadsheets import visible
 
 Point = tuple[float, float]
 
@@ -188,8 +189,8 @@ _CORNERS = {
 
 
 def text(says: str) -> str:
-    """A text as SVG may hold it: escaped, without characters that XML has no place for."""
-    return escape("".join(letter for letter in says if letter.isprintable() or letter == "\n"))
+    """A text as SVG may hold it: escaped, what cannot be seen as its code point."""
+    return escape(visible(says))
 
 
 def width_of(says: str, size: float = SIZE) -> float:
