@@ -74,7 +74,7 @@ main()
 @pytest.mark.parametrize(
     ("entry", "refusal"),
     [
-        ('kernel="NO_SUCH_CODE", deeper=0.0', "no attribute 'NO_SUCH_CODE'"),
+        ('kernel="NO_SUCH_CODE", deeper=0.0', "KeyError: 'NO_SUCH_CODE'"),
         ('kernel="RANK"', "missing 1 required keyword-only argument: 'deeper'"),
         ("deeper=0.0", "missing 1 required keyword-only argument: 'kernel'"),
     ],

@@ -9,12 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
-from audit.kernels.scheduling import limits as limiting
-from audit.kernels.scheduling import space
-from audit.kernels.scheduling.owners import Ledger, Owners, ledger
+from audit.kernels.scheduling import model as kernels
+from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
+from audit.kernels.scheduling.owners import Ledger, Owners
+from audit.kernels.scheduling.pool import Pool as KernelPool
 from audit.kernels.scheduling.replay import replay as replay_kernel
-from audit.kernels.scheduling.snapshot import Observed
-from audit.kernels.scheduling.space import Jobs, Model, Rules, Space, Steps
 from audit.metrics.attempts import fidelity, population
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
@@ -37,8 +36,8 @@ from audit.scenario.workload import (
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_ORDERS: Final = {order: getattr(space, order.traits.kernel) for order in Order}
-_BACKFILLS: Final = {fill: getattr(space, fill.traits.kernel) for fill in Backfill}
+_ORDERS: Final = {order: kernels.Order[order.traits.kernel] for order in Order}
+_BACKFILLS: Final = {fill: kernels.Backfill[fill.traits.kernel] for fill in Backfill}
 """Their codes; one that the kernels do not know raises here."""
 
 PLANNED = "planned_start_time"
@@ -74,8 +73,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
-    known = work.has_started | work.open
-    taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
+    # Where its start is not known, an attempt takes part if it arrives later.
+    taking_part = present(work) | (work.arrival >= since)
     steps = kernel_steps(work, work.blocked)
     ranking = kernel_ranking(work, policy.order)
     jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
@@ -88,7 +87,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             contiguous(work.capacity),
             since,
             from_time is not None,
-            room(work, count, steps.number, ledger, begun, planned),
+            kernel_pool(work, count, steps.number, ledger, begun, planned),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -170,9 +169,8 @@ class Ranking(NamedTuple):
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
-        bounds = len(self.owners.weights) + 1
         books = self.clock.books()
-        return ledger(self.path, self.siblings, bounds, changes, self.half_life, books)
+        return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
@@ -201,63 +199,87 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     for key in policy.not_taken:
         raise SimulationError(f"{policy.backfill.value}: {key}: {refused(key)}")
     return Rules(
-        _ORDERS[policy.order],
-        _ORDERS[fair_order],
-        policy.order is Order.fcfs,
-        _BACKFILLS[policy.backfill],
-        NEVER if policy.depth is None else policy.depth,
-        NEVER if policy.window_s is None else policy.window_s,
-        policy.interval_s or 0,
-        int(work.arrival.min(initial=NEVER)),
-        policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
-        NEVER if policy.reservations is None else policy.reservations,
+        order=_ORDERS[policy.order],
+        fair=_ORDERS[fair_order],
+        latest_last=policy.order is Order.fcfs,
+        backfill=_BACKFILLS[policy.backfill],
+        depth=NEVER if policy.depth is None else policy.depth,
+        window=NEVER if policy.window_s is None else policy.window_s,
+        every=policy.interval_s or 0,
+        origin=int(work.arrival.min(initial=NEVER)),
+        between=policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
+        reservations=NEVER if policy.reservations is None else policy.reservations,
     )
 
 
-def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
-    """The attempts as the kernels take them; those not ``queued`` have no rank."""
+def kernel_jobs(
+    work: Workload, policy: Policy, queued: Bools, owner: Ints, *, in_all: bool = False
+) -> Jobs:
+    """Return the attempts as the kernels take them; those not ``queued`` have no rank.
+
+    ``in_all``: they are charged what they use in all, as under NUWT, not per second.
+    """
     count = len(work.arrival)
+    in_all |= policy.order is Order.nuwt
     rank = np.arange(count)
-    request = by_resource(work.request, len(work.capacity))
     if (rank_by := policy.order.traits.rank_by) is not None:
         values = getattr(work, rank_by.removeprefix("-"))
         # NaN sorts last, as it should
         rank[np.argsort(-values if rank_by[0] == "-" else values, kind="stable")] = np.arange(count)
     return Jobs(
-        contiguous(work.arrival),
-        contiguous(work.occupancy),
-        contiguous(work.estimate),
-        np.where(queued, rank, -1),
-        np.minimum(np.frexp(request[0].astype(np.float64))[1], space.WIDTHS - 1).astype(np.int64),
-        request,
-        owner,
-        contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
-        kernel_limits(work.limits),
+        arrival=contiguous(work.arrival),
+        occupancy=contiguous(work.occupancy),
+        estimate=contiguous(work.estimate),
+        rank=np.where(queued, rank, -1),
+        request=by_resource(work.request, len(work.capacity)),
+        owner=owner,
+        charge=contiguous(work.owners.used if in_all else work.owners.charge),
+        limits=kernel_limits(work.limits),
     )
 
 
-def kernel_limits(limits: Limits) -> limiting.Limits:
+def kernel_limits(limits: Limits) -> kernels.Limits:
     """Limits and windows as the kernels take them."""
-    return limiting.Limits(
-        contiguous(limits.first),
-        contiguous(limits.counter),
-        contiguous(limits.amount),
-        contiguous(limits.binding),
-        limits.most,
-        limiting.Edges(*limits.edges),
+    return kernels.Limits(
+        first=contiguous(limits.first),
+        counter=contiguous(limits.counter),
+        amount=contiguous(limits.amount),
+        binding=contiguous(limits.binding),
+        most=limits.most,
+        edges=kernels.Edges(**limits.edges._asdict()),
     )
 
 
-def room(
-    work: Workload, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
-) -> Space:
-    """A space for so many attempts of a workload at one time; see ``scheduling.space``."""
-    counters = len(work.limits.most)
-    return space.space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
+def kernel_pool(
+    work: Workload,
+    attempts: int,
+    steps: int,
+    ledger: Ledger,
+    begun: Ints,
+    promised: Ints,
+    **bounds: int,
+) -> KernelPool:
+    """Return a pool for at most ``attempts`` of a workload at one time (``scheduling.pool``).
+
+    ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
+    """
+    return KernelPool(
+        resources=len(work.capacity),
+        attempts=attempts,
+        steps=steps,
+        counters=len(work.limits.most),
+        ledger=ledger,
+        begun=begun,
+        promised=promised,
+        **bounds,
+    )
 
 
-def kernel_steps(work: Workload, taken: Bools) -> Steps:
-    """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
+def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
+    """Return steps as the kernels take them: of the capacity, and by the attempts ``taken``.
+
+    All are ``delay_s`` later.
+    """
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
     ends = work.end[taken]
@@ -266,21 +288,42 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    begins = np.flatnonzero(taken).tolist()
-    ends_again = [space.ending(job) for job in begins]
-    job = np.array([space.NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
+    begins = np.flatnonzero(taken)
+    job = np.concatenate((np.full(len(work.step_time), -1), begins, begins))
     return Steps(
-        time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
+        time=time[order] + delay_s,
+        change=np.ascontiguousarray(change[:, order]),
+        planned=planned[order],
+        job=job[order],
+        ends=(np.arange(len(job)) >= len(job) - len(begins))[order],
+        number=len(order),
     )
 
 
-def observation(work: Workload) -> Observed:
-    """What the observed schedule says, as the kernels take it."""
+def step_space(resources: int, steps: int) -> Steps:
+    """Return working space for ``steps`` steps."""
+    return Steps(
+        time=np.zeros(steps, np.int64),
+        change=np.zeros((resources, steps), np.int64),
+        planned=np.zeros(steps, np.bool_),
+        job=np.zeros(steps, np.int64),
+        ends=np.zeros(steps, np.bool_),
+        number=0,
+    )
+
+
+def present(work: Workload) -> Bools:
+    """Return which attempts snapshots hold, [n]: those that have started or are open."""
+    return work.has_started | work.open
+
+
+def observation(work: Workload, *, blocked: bool = True) -> Observed:
+    """Return the observed schedule as the kernels take it, with or without blocked attempts."""
     return Observed(
-        contiguous(work.start),
-        contiguous(work.end),
-        contiguous(work.blocked),
-        work.has_started | work.open,
+        start=contiguous(work.start),
+        end=contiguous(work.end),
+        held=work.blocked & blocked,
+        present=present(work) if blocked else present(work) & ~work.blocked,
     )
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.kernels.scheduling import fair_start as kernels
+from audit.kernels.scheduling.fair_start import Trials
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.snapshot import Aside
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
@@ -35,9 +39,6 @@ from audit.scenario.workload import (
     workload_of_rows,
 )
 from audit.workers.crew import IN_TURN, Crew
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.fair_start import Trials
 
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
@@ -125,18 +126,16 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
 
     It may be called by several threads at once, and gives views of what it holds for all indices.
     """
-    from audit.kernels.scheduling import fair_start as kernels
-    from audit.kernels.scheduling.space import Model
-
     work, policy, fair_order, subjects = of
     out = _no_fair_starts(len(work.arrival))
     asked = np.zeros(len(work.arrival), np.bool_)
     asked[subjects] = True
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order if policy.order in BY_USAGE else fair_order)
+    steps = engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_))
     model = Model(
         engine.kernel_jobs(work, policy, work.queued, ranking.owner),
-        engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_)),
+        steps,
         engine.rules(policy, work, fair_order),
         ranking.owners,
     )
@@ -145,12 +144,12 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
         (plans_ahead and work.step_planned.any()) or work.limits.some or policy.interval_s
     )
     capacity = engine.contiguous(work.capacity)
-    crowd = largest_snapshot(work, observed.present)
+    crowd = largest_snapshot(work, engine.present(work))
     of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> FairStarts:
         if not hasattr(of_thread, "trials"):
-            of_thread.trials = _trials(work, ranking, model.steps.number, crowd)
+            of_thread.trials = _trials(work, ranking, steps.number, crowd)
         kernels.fair_starts(
             model,
             observed,
@@ -159,7 +158,9 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
             asked,
             *part,
             of_thread.trials,
-            kernels.FairStarts(*out),
+            out.strict,
+            out.relaxed,
+            out.over_capacity,
         )
         here = slice(*part)
         return FairStarts(out.strict[here], out.relaxed[here], out.over_capacity[here])
@@ -169,24 +170,14 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
 
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of at most ``crowd`` attempts and so many capacity steps."""
-    from audit.kernels.scheduling.fair_start import Trials
-    from audit.kernels.scheduling.space import Steps
-
-    resources = len(work.capacity)
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
     snapshot, start, trial = (
-        engine.room(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
+        engine.kernel_pool(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
     )
-    own_steps = Steps(
-        np.zeros(most_steps, np.int64),
-        np.zeros((resources, most_steps), np.int64),
-        np.zeros(most_steps, np.bool_),
-        np.zeros(most_steps, np.int64),
-        0,
-    )
-    return Trials(snapshot, start, trial, own_steps, np.zeros(crowd + 1, np.int64))
+    own_steps = engine.step_space(len(work.capacity), most_steps)
+    return Trials(snapshot, start, trial, own_steps, Aside(crowd))
 
 
 def fair_start_times(

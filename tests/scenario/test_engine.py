@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
 from audit.policies import SETTINGS, takers
@@ -524,3 +525,12 @@ def test_blocked_reserved_and_never_started_stay_as_they_were() -> None:
     assert schedule["start_time"].to_list() == [EPOCH + 5, EPOCH + 6, None, EPOCH]
     assert schedule["end_time"].to_list() == [EPOCH + 9, EPOCH + 9, EPOCH + 3, EPOCH + 2]
     assert isinstance(schedule, pl.DataFrame)
+
+
+@pytest.mark.parametrize("unknown", [{"order": 5}, {"fair": 1}, {"backfill": 5}])
+def test_kernels_refuse_codes_that_they_do_not_have(unknown: dict[str, Any]) -> None:
+    known: dict[str, Any] = {"order": 0, "fair": 0, "backfill": 0, "depth": 1, "window": 1}
+    known |= {"latest_last": True, "every": 0, "origin": 0, "between": False, "reservations": 1}
+    kernels.Rules(**known)
+    with pytest.raises(ValueError, match="no kernel has"):
+        kernels.Rules(**known | unknown)
