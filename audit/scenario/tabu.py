@@ -33,6 +33,9 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.tabu.pursue import Pursuit
+from audit.kernels.scheduling.tabu.search import Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine
@@ -89,16 +92,11 @@ def replay(
     Args:
         work: the attempts, see ``workload``. Blocked ones are taken from what is free while they
             last; their starts are the observed ones.
-        search: how plans are optimised.
         told: told of simulated instants, epoch s, now and then.
 
     Raises:
         SimulationError: an impossible search is asked for, or the pool has limits or windows.
     """
-    from audit.kernels.scheduling.model import Model
-    from audit.kernels.scheduling.tabu.pursue import Pursuit
-    from audit.kernels.scheduling.tabu.search import Workspace
-
     _refuse_impossible(search)
     if work.limits.some:
         raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")

@@ -58,7 +58,6 @@ def read_jobs(
 
     Args:
         request: the files.
-        chosen: the configuration in force.
         folder: what its paths are relative to.
         site: whose jobs, and which resources matter.
         progress: told how far reading is.

@@ -45,8 +45,8 @@ def text(seed: int = 1) -> str:
 
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
-    request = studies.Request(logs=[source], out=folder / "out", **options)  # type: ignore[arg-type]
-    return studies.conduct(workload.KEY, request, Config(), workload.plan())
+    request = (opening.Request(logs=[source]), studies.Target(out=folder / "out", **options))  # type: ignore[arg-type]
+    return studies.conduct(workload.KEY, *request, Config(), workload.plan())
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +111,9 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
-    request = studies.Request(logs=[source], out=tmp_path / "out")
+    request = (opening.Request(logs=[source]), studies.Target(out=tmp_path / "out"))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
-        studies.conduct(workload.KEY, request, Config(), workload.plan())
+        studies.conduct(workload.KEY, *request, Config(), workload.plan())
 
 
 @pytest.mark.thorough
@@ -137,7 +137,7 @@ def test_a_synthetic_log_is_read_as_any_other(
     first = out.read_bytes()
     workload.make_log(workload.Wanted(model=files[-3], out=out, seed=3, jobs=200, machine=2.0))
     assert out.read_bytes() == first
-    read = opening.open_log(opening.Asked(logs=[out], zone="Europe/Berlin"), Config()).described
+    read = opening.open_log(opening.Request(logs=[out], zone="Europe/Berlin"), Config()).described
     assert read.height == 200
     assert set(read["size"]) == {1, 16}
     assert read["wait_s"].min() == 0
@@ -170,10 +170,15 @@ def test_the_command(
         return "the plan"
 
     def conduct(
-        key: str, request: studies.Request, _: Config, plan: str, *__: object
+        key: str,
+        request: opening.Request,
+        target: studies.Target,
+        _: Config,
+        plan: str,
+        *__: object,
     ) -> list[Path]:
-        asked.extend([key, plan, request.logs, request.pool_size, request.zone, request.threads])
-        return [request.out / "workload.html"]
+        asked.extend([key, plan, request.logs, request.pool_size, request.zone, target.threads])
+        return [target.out / "workload.html"]
 
     monkeypatch.setattr(workload, "plan", plan)
     monkeypatch.setattr(studies, "conduct", conduct)
@@ -210,8 +215,8 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    request = studies.Request(logs=[source], out=out)
-    studies.conduct(workload.KEY, request, Config(), workload.plan(clusters=4))
+    request = (opening.Request(logs=[source]), studies.Target(out=out))
+    studies.conduct(workload.KEY, *request, Config(), workload.plan(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}
     assert traits["Attempts"]["log"] == 28_475

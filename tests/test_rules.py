@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit import config
-from audit.config.limits import hours_of_week
+from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
 from tests.config.refusals import usage_refusal
 
 
@@ -19,14 +21,11 @@ from tests.config.refusals import usage_refusal
         ("Sun-Mon 23-24", {167, 23}),
         ("Fri 22-06", {118, 119, 120, 121, 122, 123, 124, 125}),
         ("Sun 23-1", {167, 0}),  # until Monday
+        ("Mon-Sun", set(range(WEEK))),
     ],
 )
 def test_hours(text: str, hours: set[int]) -> None:
     assert hours_of_week(text) == hours
-
-
-def test_all_week() -> None:
-    assert hours_of_week("Mon-Sun") == set(range(168))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +34,31 @@ def test_all_week() -> None:
 def test_what_says_no_hours(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be days|hours are from"):
         hours_of_week(text)
+
+
+@given(st.sets(st.integers(0, WEEK - 1), min_size=1, max_size=60))
+def test_a_window_comes_back(closed: set[int]) -> None:
+    window = Window(hours=tuple(sorted(closed)), partition=("long",))
+    assert Window.model_validate_json(window.model_dump_json()) == window
+
+
+def test_hours_are_as_people_write_them() -> None:
+    office = [day * 24 + hour for day in range(5) for hour in range(8, 17)]
+    assert texts(office) == ["Mon-Fri 08-17"]
+    assert texts(range(5 * 24, WEEK)) == ["Sat-Sun"]
+
+
+def test_a_rule_is_written_as_it_always_was() -> None:
+    """Stored fair start times rest on this text."""
+    scope = "Scope(user=('ann',), account=None, qos=None, partition=None, walltime_above_s=None, "
+    scope += "size_above=None, size_up_to=4)"
+    limit = Limit(most=3, resource="cpus", per="user", user=("ann",), size_up_to=4)
+    assert f"{(limit,)}" == (
+        f"(Limit(most=3, resource='cpus', per='user', scope={scope}, exempt_qos=()),)"
+    )
+    window = Window(hours=(5,), user=("ann",), size_up_to=4)
+    assert f"{[window]}" == f"[Window(hours=(5,), scope={scope})]"
+    assert window.conditions == Scope(user=("ann",), size_up_to=4).conditions
 
 
 def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:

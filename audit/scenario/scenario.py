@@ -1,26 +1,52 @@
-"""The scenario of today, and the same after a change.
-
-What cannot be made is refused here, with the option of the command that asked for it.
-
-Sources: SPEC §4; DESIGN, ``fairaudit whatif``.
-"""
+"""What is replayed: attempts, a pool with its policy, and how owners are ranked."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from audit import rules
 from audit.errors import UsageError
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree
 from audit.metrics.fairshare.usage import HalfLife, Kind
 from audit.metrics.slurm.multifactor import FACTORS
-from audit.model import Backfill, Order, Policy, Pool
-from audit.scenario.advice.scenario import Scenario, asking_for
-from audit.scenario.ownership import Fairshare
-from audit.scenario.whatif.bounds import Bound, lifted
+from audit.model import Limit, Order, Pool
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+
+
+class Scenario(NamedTuple):
+    """What is replayed."""
+
+    attempts: pl.DataFrame
+    """Columns of ``model.DESCRIBED``, of the pool; ``penalty`` where usage is charged by one."""
+    pool: Pool
+    """With the policy in force."""
+    fairshare: Fairshare = EQUAL_SHARES
+
+
+def asking_for(
+    attempts: pl.DataFrame, factor: Fraction, of: tuple[str, ...] | None = None
+) -> pl.DataFrame:
+    """Attempts with better walltimes: min(walltime, factor · occupancy), rounded up, ≥ 1 s.
+
+    A walltime that is unknown stays so, as does that of an attempt whose occupancy is.
+
+    Args:
+        factor: ≥ 1; 1: all ask for exactly what they take.
+    """
+    above, below = factor.numerator, factor.denominator
+    enough = -((-pl.col("occupancy_s") * above) // below)
+    better = pl.min_horizontal("walltime_s", pl.max_horizontal(enough, pl.lit(1)))
+    known = pl.col("walltime_s").is_not_null() & pl.col("occupancy_s").is_not_null()
+    if of is not None:
+        known &= pl.col("user").is_in(list(of)).fill_null(value=False)
+    return attempts.with_columns(walltime_s=pl.when(known).then(better).otherwise("walltime_s"))
+
+
+# --- the same after a change; what cannot be made is refused, with the option that asked for it --
 
 
 class Amount(NamedTuple):
@@ -34,13 +60,30 @@ class Amount(NamedTuple):
         return had + self.amount if self.relative else self.amount
 
 
+class Bound(NamedTuple):
+    """A limit as a command line says it; see ``options.limits``."""
+
+    kind: rules.Kind
+    name: str | None
+    """None: each of them."""
+    most: int
+    unit: str | None
+    """None: what the pool counts."""
+
+    def of(self, pool: Pool) -> Limit:
+        """The limit that it is for a pool."""
+        resource = None if self.unit == "jobs" else self.unit or pool.resource.value
+        if self.name is None:
+            return Limit(most=self.most, resource=resource, per=self.kind)
+        whose: dict[str, Any] = {self.kind: self.name}
+        return Limit(most=self.most, resource=resource, **whose)
+
+
 class Change(NamedTuple):
     """What is changed; what is None or empty stays."""
 
-    order: Order | None = None
-    backfill: Backfill | None = None
-    depth: int | None = None
-    window_s: int | None = None
+    policy: Mapping[str, Any] = {}
+    """Fields of ``Policy``."""
     targets: Mapping[str, float] = {}
     """Shares of users or accounts, in the unit of those of today; without any today, all have 1."""
     half_life_s: float | None = None
@@ -52,10 +95,8 @@ class Change(NamedTuple):
     """Of the counted resource."""
     nodes: Amount | None = None
     """Everything that the pool has grows with them."""
-    interval_s: int | None = None
-    reservations: int | None = None
     lift: tuple[str, ...] = ()
-    """Which limits and windows of today are no more; see ``cluster.limits.lifted``."""
+    """Which limits and windows of today are no more; see ``lifted``."""
     limits: tuple[Bound, ...] = ()
     """What may run at one time, beside what is limited today."""
     walltime_limits: Mapping[str, int] = {}
@@ -71,18 +112,18 @@ def changed(today: Scenario, change: Change) -> Scenario:
         UsageError: it cannot be made: an unknown user, account or partition, an amount below 1, a
             setting that the policy after the change does not heed.
     """
-    policy = _policy(today.pool.policy, change)
-    if (change.targets or change.half_life_s is not None) and policy.order is not Order.fairshare:
-        flag = "--targets" if change.targets else "--half-life"
-        raise UsageError(
-            f"{flag}: only the order fairshare heeds it, and pool {today.pool.name!r} has "
-            f"{policy.order.value}; add --order fairshare"
-        )
-    if change.weights and policy.order is not Order.multifactor:
-        raise UsageError(
-            f"--weight: only the order multifactor heeds it, and pool {today.pool.name!r} has "
-            f"{policy.order.value}; add --order multifactor"
-        )
+    pool = decided(today.pool, change)
+    heeded = (
+        ("--targets", change.targets, Order.fairshare),
+        ("--half-life", change.half_life_s, Order.fairshare),
+        ("--weight", change.weights, Order.multifactor),
+    )
+    for flag, value, order in heeded:
+        if value and pool.policy.order is not order:
+            raise UsageError(
+                f"{flag}: only the order {order} heeds it, and pool {pool.name!r} has "
+                f"{pool.policy.order}; add --order {order}"
+            )
     attempts = _without(today, change.without)
     if change.walltimes is not None:
         attempts = asking_for(attempts, change.walltimes)
@@ -91,8 +132,6 @@ def changed(today: Scenario, change: Change) -> Scenario:
         attempts = cut_short(attempts, change.walltime_limits)
     named = [each.name for each in change.limits if each.kind == "partition" and each.name]
     _refuse_strange(named, today, "--limit")
-    pool = lifted(today.pool._replace(policy=policy), change.lift)
-    pool = pool._replace(limits=(*pool.limits, *(each.of(pool) for each in change.limits)))
     fairshare = today.fairshare
     if change.targets:
         fairshare = retargeted(fairshare, today.attempts, change.targets)
@@ -100,11 +139,46 @@ def changed(today: Scenario, change: Change) -> Scenario:
         fairshare = fairshare._replace(method=HalfLife(half_life_s=change.half_life_s))
     if change.weights:
         fairshare = reweighted(fairshare, change.weights)
-    return Scenario(
-        attempts,
-        resized(pool, change.capacity, change.nodes),
-        fairshare,
-    )
+    return Scenario(attempts, resized(pool, change.capacity, change.nodes), fairshare)
+
+
+def decided(pool: Pool, change: Change) -> Pool:
+    """The pool with another policy and other rules.
+
+    Raises:
+        UsageError: the policy after the change does not take a setting, or a limit is to be lifted
+            that the pool does not have.
+    """
+    after = lifted(pool._replace(policy=pool.policy.changed(**change.policy)), change.lift)
+    return after._replace(limits=(*after.limits, *(each.of(after) for each in change.limits)))
+
+
+def lifted(pool: Pool, what: Sequence[str]) -> Pool:
+    """A pool without some of its limits and windows.
+
+    Args:
+        what: ``all``, ``limits``, ``windows``, or the number of a limit, from 1 on, in the order of
+            the configuration.
+
+    Raises:
+        UsageError: it has no such limit, or none at all.
+    """
+    gone: set[int] = set()
+    count = len(pool.limits)
+    for each in what:
+        if each in ("all", "limits", "windows"):
+            gone |= set(range(len(pool.limits))) if each != "windows" else set()
+            if each != "limits":
+                pool = pool._replace(windows=())
+        elif each.isdecimal() and 1 <= int(each) <= count:
+            gone.add(int(each) - 1)
+        else:
+            raise UsageError(
+                f"--lift {each}: all, limits, windows, or one of the {count} limits of pool "
+                f"{pool.name!r} by its number"
+            )
+    kept = tuple(limit for k, limit in enumerate(pool.limits) if k not in gone)
+    return pool._replace(limits=kept)
 
 
 def _without(today: Scenario, users: Sequence[str]) -> pl.DataFrame:
@@ -133,20 +207,6 @@ def _refuse_strange(limits: Iterable[str], today: Scenario, flag: str) -> None:
         )
 
 
-def _policy(today: Policy, change: Change) -> Policy:
-    try:
-        return today.changed(
-            order=change.order,
-            backfill=change.backfill,
-            depth=change.depth,
-            window_s=change.window_s,
-            interval_s=change.interval_s,
-            reservations=change.reservations,
-        )
-    except ValueError as error:
-        raise UsageError(f"--{error}") from error
-
-
 def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame:
     """Attempts under walltime limits of their partitions.
 
@@ -155,7 +215,6 @@ def cut_short(attempts: pl.DataFrame, limits: Mapping[str, int]) -> pl.DataFrame
     keeps what it has run.
 
     Args:
-        attempts: columns of ``model.DESCRIBED``.
         limits: by partition, s ≥ 1; other partitions have none.
     """
     given = {"partition": list(limits), "_limit": list(limits.values())}
@@ -178,8 +237,6 @@ def resized(pool: Pool, capacity: Amount | None, nodes: Amount | None) -> Pool:
     """A pool of another size, at all times.
 
     Args:
-        pool: as it is.
-        capacity: of the counted resource; the other resources stay.
         nodes: every amount grows in proportion to them, rounded down.
 
     Raises:

@@ -12,11 +12,10 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import HalfLife
 from audit.model import Backfill, Order, Policy, Pool, Resource, Step
-from audit.scenario.advice.scenario import asking_for
+from audit.scenario import scenario as whatif
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.whatif import change as whatif
-from audit.scenario.whatif.bounds import asked
-from audit.scenario.whatif.change import Amount, Change, changed
+from audit.scenario.scenario import Amount, Change, asking_for, changed
+from audit.scenario.whatif.options import limits
 from tests.naive import whatif as naive
 from tests.naive.multifactor import Slurm
 from tests.scenario.whatif.scenarios import POOL, scenario
@@ -65,14 +64,20 @@ def test_another_size() -> None:
         (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
         (Change(without=("nobody",)), "no attempt of pool 'all' is of it"),
         (Change(without=("ann", "bob")), "nobody would be left"),
-        (Change(limits=asked(["x=3"])), "no such partition"),
+        (Change(limits=limits(["x=3"])), "no such partition"),
         (Change(targets={"ann": 2.0}), "add --order fairshare"),
-        (Change(half_life_s=60.0, order=Order.nuwt), "pool 'all' has nuwt"),
+        (Change(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),
         (Change(weights={"age": 2.0}), "--weight: only the order multifactor heeds it"),
-        (Change(targets={"cem": 2.0}, order=Order.fairshare), "cem: not in the log"),
-        (Change(targets={"ann": 2.0, "of bob": 1.0}, order=Order.fairshare), "not both"),
-        (Change(depth=3, backfill=Backfill.none), "--depth: only"),
-        (Change(targets={"ann": 0.0, "bob": 0.0}, order=Order.fairshare), "--targets: "),
+        (Change(policy={"order": Order.fairshare}, targets={"cem": 2.0}), "cem: not in the log"),
+        (
+            Change(policy={"order": Order.fairshare}, targets={"ann": 2.0, "of bob": 1.0}),
+            "not both",
+        ),
+        (Change(policy={"depth": 3, "backfill": Backfill.none}), "--depth: only"),
+        (
+            Change(policy={"order": Order.fairshare}, targets={"ann": 0.0, "bob": 0.0}),
+            "--targets: ",
+        ),
     ],
 )
 def test_what_cannot_be_changed_is_refused(change: Change, said: str) -> None:
@@ -104,11 +109,13 @@ def test_other_weights_of_slurm_s_priority() -> None:
     slurm = slurm_of(Slurm(age=1.0, fairshare=2.0))
     today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
     owned = today._replace(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
-    after = changed(owned, Change(order=Order.multifactor, weights={"fairshare": 5.0, "qos": 7.0}))
+    after = changed(
+        owned, Change(policy={"order": Order.multifactor}, weights={"fairshare": 5.0, "qos": 7.0})
+    )
     assert after.fairshare.multifactor is not None
     assert after.fairshare.multifactor.weights == {"age": 1.0, "fairshare": 5.0, "qos": 7.0}
     with pytest.raises(UsageError, match="--weight: size: one of age, assoc"):
-        changed(owned, Change(order=Order.multifactor, weights={"size": 1.0}))
+        changed(owned, Change(policy={"order": Order.multifactor}, weights={"size": 1.0}))
 
 
 def test_policy_half_life_and_who_comes() -> None:
@@ -118,12 +125,15 @@ def test_policy_half_life_and_who_comes() -> None:
         pool=POOL._replace(policy=Policy(depth=5)),
     )
     after = changed(
-        today, Change(order=Order.fairshare, half_life_s=60.0, window_s=7, without=("ann",))
+        today,
+        Change(
+            policy={"order": Order.fairshare, "window_s": 7}, half_life_s=60.0, without=("ann",)
+        ),
     )
     assert after.pool.policy == Policy(Order.fairshare, Backfill.easy, 5, 7)
     assert after.fairshare.method == HalfLife(half_life_s=60.0)
     assert after.attempts["user"].to_list() == ["bob"]
-    plain = changed(today, Change(backfill=Backfill.conservative))
+    plain = changed(today, Change(policy={"backfill": Backfill.conservative}))
     assert plain.pool.policy == Policy(Order.fcfs, Backfill.conservative)
 
 
