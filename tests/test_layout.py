@@ -39,6 +39,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
+    "tests/test_demo_log.py": "the same, of `make demo`",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
     "tests/test_docs.py": "what the documents promise",
@@ -112,6 +113,7 @@ TESTED_IN: Final = {
     "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
     "scenario/fit/scopes": "scenario/fit/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "studies/commands": "cli/test_studies",
     "studies/grid/charts": "studies/grid/test_page",
     "studies/operators/charts": "studies/operators/test_page",
     "studies/sensitivity/charts": "studies/sensitivity/test_plan",
@@ -140,7 +142,7 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
     "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
     "audit.formats.pbs.writing": "for tests, and for logs to try things with",
-    "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
+    "audit.studies.commands": "by its entry point",
 }
 """Modules that nothing in the package imports, and what they are for."""
 

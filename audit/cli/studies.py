@@ -1,11 +1,10 @@
-"""Commands that study logs: ``whatif``, and ``experiment``, which repeats the papers' studies."""
+"""Commands that study logs: ``whatif`` and ``fit-policy``; and what all studies of logs share."""
 
 from __future__ import annotations
 
 import inspect
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -30,7 +29,7 @@ from audit.cli.options import (
     folder_of,
     reading,
 )
-from audit.cli.output import at_work, say, show, tell
+from audit.cli.output import at_work, show, tell
 from audit.words import Backfill, Order
 
 if TYPE_CHECKING:
@@ -40,16 +39,6 @@ if TYPE_CHECKING:
     from audit.metrics.draws import Draws
     from audit.oneoff.study import Plan, Request
     from audit.pipeline.opening import Log
-    from audit.studies.sensitivity.compute import By
-
-experiment = typer.Typer(
-    help="Repeat a study of the papers.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-
-GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
 
 Weight = Annotated[
     list[str] | None, typer.Option(metavar="FACTOR=N", help="Another weight of Slurm's priority.")
@@ -139,7 +128,7 @@ def _conduct(given: Given, asked: Study) -> None:
     """Makes a study of logs, showing how far it is, and says where it is."""
     from audit.oneoff.study import conduct
 
-    _prepare(given.request.out)
+    prepare(given.request.out)
     with at_work() as progress:
         files = conduct(
             asked.key,
@@ -154,7 +143,7 @@ def _conduct(given: Given, asked: Study) -> None:
         show(file)
 
 
-def _prepare(out: Path) -> None:
+def prepare(out: Path) -> None:
     """Refuses a folder that cannot be written before anything is computed for it."""
     from audit.oneoff.study import refuse_unfit
 
@@ -238,134 +227,3 @@ def fit_policy(
     from audit.oneoff.fit_policy import plan as study_plan
 
     return Study(study_plan.KEY, study_plan.plan(given.pool, budget, write))
-
-
-@experiment.command()
-def penalties(out: Out = DEFAULT_OUT) -> None:
-    """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
-    from audit.oneoff.study import write
-    from audit.studies.penalties.page import study
-
-    _prepare(out)
-    for file in write(study(), out):
-        show(file)
-
-
-@experiment.command()
-def operators(
-    out: Out = DEFAULT_OUT,
-    bits: Annotated[
-        int, typer.Option(min=3, max=20, help="Study priorities of 3 to so many bits.")
-    ] = 20,
-) -> None:
-    """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
-    from audit.oneoff.study import write
-    from audit.studies.operators.compute.resolution import Setting
-    from audit.studies.operators.page import study
-
-    _prepare(out)
-    with at_work() as progress:
-        page = study(Setting(bits=range(3, bits + 1)), progress.update)
-    for file in write(page, out):
-        show(file)
-
-
-@experiment.command("grid")
-@of_logs
-def grid(
-    given: Given,
-    attempts: Annotated[
-        int, typer.Option(min=1, help="Simulate the first so many that started.")
-    ] = 5_000,
-    loads: Annotated[
-        str, typer.Option(help="Offered loads, as shares of the capacity.")
-    ] = "0.70,0.80,0.90,0.95,0.98",
-    widest: Annotated[
-        int, typer.Option(help="Upper end of the last bounded width class, a power of two.")
-    ] = 128,
-) -> Study:
-    """How unfair each queue order and backfilling is, at each load, in the busiest pool."""
-    from audit.errors import UsageError
-    from audit.studies.grid import plan as study_plan
-
-    if widest & (widest - 1) or widest < 1:
-        raise UsageError(f"--widest {widest}: not a power of two")
-    options = study_plan.Options(given.pool, attempts, study_plan.loads(loads), widest)
-    return Study(study_plan.KEY, lambda log, draws: study_plan.plan(log, draws, options))
-
-
-@experiment.command("users")
-@of_logs
-def users(
-    given: Given,
-    search_seconds: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="Stop each search of TS after so long; results then vary."),
-    ] = None,
-) -> Study:
-    """How six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, and TS."""
-    from audit.studies.users import plan as study_plan
-
-    return Study(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
-
-
-@experiment.command("sensitivity")
-@of_logs
-def sensitivity(
-    given: Given,
-    group_by: Annotated[
-        GroupBy | None,
-        typer.Option(help="What makes a group; without it, account or width class."),
-    ] = None,
-    groups: Annotated[
-        int, typer.Option(min=2, max=6, help="So many groups; the smallest become one.")
-    ] = 6,
-    backfill: Annotated[
-        Backfill | None,
-        typer.Option(help="Who may start before others; without it, easy or as configured."),
-    ] = None,
-) -> Study:
-    """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
-    from audit.studies.sensitivity import plan as study_plan
-
-    by = cast("By | None", group_by.value if group_by else None)
-    return Study(study_plan.KEY, study_plan.plan(given.pool, by, groups, backfill))
-
-
-@experiment.command("workload")
-@of_logs
-def workload(
-    given: Given,
-    clusters: Annotated[
-        int | None,
-        typer.Option(min=1, max=50, help="How many classes k-means makes; without it, 2 to 9."),
-    ] = None,
-) -> Study:
-    """Who asks for what, and when: a log as a small model, from which others can be drawn."""
-    from audit.studies.workload import plan as study_plan
-
-    return Study(study_plan.KEY, study_plan.plan(given.pool, clusters))
-
-
-@experiment.command()
-def synthetic(
-    model: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="Made by `workload`.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=".swf, or .psv for sacct's text.")],
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="So many jobs; without it, as long as the model's.")
-    ] = None,
-    machine: Annotated[
-        float, typer.Option(help="How many times as large, and as busy, the machine is.")
-    ] = 1.0,
-    intensity: Annotated[
-        float, typer.Option(help="How many times as often jobs arrive on the same machine.")
-    ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
-) -> None:
-    """A made-up log that is like a real one, as short or as large as it is needed."""
-    from audit.studies.workload.plan import Wanted, make_log
-
-    wanted = Wanted(
-        model=model, out=out, seed=seed, jobs=jobs, intensity=intensity, machine=machine
-    )
-    say(make_log(wanted))

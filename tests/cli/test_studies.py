@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from audit.cli.app import app, main
@@ -23,7 +25,8 @@ STUDIES = (
 def options(*command: str) -> set[str]:
     found = get_command(app)
     for name in command:
-        found = getattr(found, "commands", {})[name]
+        assert isinstance(found, TyperGroup)
+        found = found.get_command(Context(found), name)
     return {option for one in found.params for option in one.opts}
 
 

@@ -14,9 +14,9 @@ distribution", two parts are decided, over the classes with enough arrivals to b
 from typing import Final
 
 from audit.metrics.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
-from audit.studies.workload.compute import fitted
-from audit.workloads.hyper_exponential import FEW
-from audit.workloads.model import Model
+from audit.studies.workload.compute.hyper_exponential import FEW
+from audit.studies.workload.compute.likeness import fitted
+from audit.studies.workload.compute.model import Model
 
 MARGIN: Final = 0.1
 """Distributions that are nowhere further apart than this match."""

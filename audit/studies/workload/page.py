@@ -27,7 +27,9 @@ from audit.report.study.page import (
 from audit.report.text import wording
 from audit.studies.workload import charts
 from audit.studies.workload.charts import PART_NAMES
-from audit.studies.workload.compute import (
+from audit.studies.workload.compute import classes, synthetic
+from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.likeness import (
     DRAWN_LOGS,
     Likeness,
     Summary,
@@ -36,10 +38,8 @@ from audit.studies.workload.compute import (
     summaries,
     week,
 )
-from audit.workloads import classes, synthetic
-from audit.workloads.hyper_exponential import Fit
-from audit.workloads.model import Class, Model, place, population
-from audit.workloads.weekly_clock import PARTS
+from audit.studies.workload.compute.model import Class, Model, place, population
+from audit.studies.workload.compute.weekly_clock import PARTS
 
 SOURCE: Final = "[B] H. Bui et al., Fairshare Scheduling – A Case Study."
 

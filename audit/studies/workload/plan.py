@@ -20,13 +20,13 @@ from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.report.study.cells import Cell
 from audit.report.study.page import pool_prefix
-from audit.studies.workload import compute, page
+from audit.studies.workload import page
 from audit.studies.workload.claims import decide
-from audit.studies.workload.compute import Likeness, Traits
+from audit.studies.workload.compute import likeness, model_files, synthetic
+from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.studies.workload.compute.likeness import Likeness, Traits
+from audit.studies.workload.compute.model import model_of, place, population
 from audit.studies.workload.page import Modelled, Studied
-from audit.workloads import model_files, synthetic
-from audit.workloads.classes import TECHNIQUES
-from audit.workloads.model import model_of, place, population
 
 KEY: Final = "workload"
 SUFFIXES: Final = (".swf", ".psv", ".txt")
@@ -128,7 +128,7 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
                 for one in of.models
             }
             rows = [
-                compute.rows(of.pool.name, one.model, one.likeness)
+                likeness.rows(of.pool.name, one.model, one.likeness)
                 for of in studied
                 for one in of.models
             ]
@@ -147,8 +147,8 @@ def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None)
     """A model, as columns of ``_FRAME``."""
     placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
     model = model_of(placed, pool, log.setting.cluster, draws.seed)
-    apart = compute.distance(placed, model, draws) or (None, None, None)
-    traits = [compute.of_log(log.described, pool, model), *compute.drawn(model, draws.seed)]
+    apart = likeness.distance(placed, model, draws) or (None, None, None)
+    traits = [likeness.of_log(log.described, pool, model), *likeness.drawn(model, draws.seed)]
     head = (model_files.to_toml(model), *apart)
     return pl.DataFrame(
         [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],

@@ -17,7 +17,7 @@ from audit.report.study import page as study
 from audit.store import database
 from audit.studies.workload import page as workload_study
 from audit.studies.workload import plan as workload
-from audit.workloads import model_files
+from audit.studies.workload.compute import model_files
 from tests.logs import line, log, write
 from tests.report import chromium
 

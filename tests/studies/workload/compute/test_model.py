@@ -17,14 +17,22 @@ from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.scenario.check import check_schedule
-from audit.workloads import model_files, synthetic
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import Fit, HyperExponential
-from audit.workloads.model import SIZES, Class, Model, model_of, of_class, place, shares_of
-from audit.workloads.weekly_clock import weekly_clock
+from audit.studies.workload.compute import model_files, synthetic
+from audit.studies.workload.compute.hyper_exponential import Fit, HyperExponential
+from audit.studies.workload.compute.model import (
+    SIZES,
+    Class,
+    Model,
+    model_of,
+    of_class,
+    place,
+    shares_of,
+)
+from audit.studies.workload.compute.synthetic import easy
+from audit.studies.workload.compute.weekly_clock import weekly_clock
 from tests.examples import examples
 from tests.naive import workload as naive
-from tests.workloads.attempts import POOL, ZONE, at, described
+from tests.studies.workload.attempts import POOL, ZONE, at, described
 
 
 def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> Model:

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from audit.errors import UsageError
-from audit.workloads import classes
-from audit.workloads.classes import OTHERS, by_clusters, by_group, by_size, labels
-from tests.workloads.attempts import at, described
+from audit.studies.workload.compute import classes
+from audit.studies.workload.compute.classes import OTHERS, by_clusters, by_group, by_size, labels
+from tests.studies.workload.attempts import at, described
 
 
 def attempts(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.workloads.weekly_clock import PARTS, weekly_clock
+from audit.studies.workload.compute.weekly_clock import PARTS, weekly_clock
 from tests.naive import workload as naive
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.workloads import hyper_exponential
-from audit.workloads.hyper_exponential import FEW, LEAST_S, HyperExponential, fit, grid
+from audit.studies.workload.compute import hyper_exponential
+from audit.studies.workload.compute.hyper_exponential import (
+    FEW,
+    LEAST_S,
+    HyperExponential,
+    fit,
+    grid,
+)
 from tests.examples import examples
 from tests.naive import workload as naive
 

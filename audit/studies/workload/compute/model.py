@@ -29,10 +29,10 @@ from audit.metrics.attempts.fidelity import rank_correlation
 from audit.metrics.quantiles import exact_sum
 from audit.model import Pool, Standing
 from audit.periods import day_of
-from audit.workloads import hyper_exponential
-from audit.workloads.classes import OTHERS, labels
-from audit.workloads.hyper_exponential import Fit
-from audit.workloads.weekly_clock import PARTS, WeeklyClock, weekly_clock
+from audit.studies.workload.compute import hyper_exponential
+from audit.studies.workload.compute.classes import OTHERS, labels
+from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.weekly_clock import PARTS, WeeklyClock, weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

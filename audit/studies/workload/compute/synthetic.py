@@ -22,12 +22,14 @@ from audit import __version__
 from audit.errors import UsageError
 from audit.formats import swf
 from audit.formats.sacct import writing
-from audit.model import ATTEMPTS, JobState
+from audit.model import ATTEMPTS, Backfill, JobState, Order, Policy
 from audit.periods import zone
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import HyperExponential
-from audit.workloads.model import Class, Model, Shares
-from audit.workloads.weekly_clock import weekly_clock
+from audit.scenario.engine import replay
+from audit.scenario.ownership import unowned
+from audit.scenario.workload import NEVER, Workload
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.weekly_clock import weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -268,3 +270,38 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
         **{model.resource: pl.col("size")},
     )
     return empty.with_columns(columns.get_columns()).cast(ATTEMPTS)
+
+
+def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
+    """When attempts start in an empty pool, first come first served with EASY backfilling.
+
+    Args:
+        arrival: epoch seconds, ascending; those that arrive together are served in this order.
+        size: processors that each asks for, in [0, ``capacity``].
+        occupancy: actual seconds from start to end, ≥ 0.
+        walltime: seconds that each asked for.
+        capacity: processors of the pool.
+
+    Source: SPEC §4.
+    """
+    count, none = len(arrival), np.zeros(0, np.int64)
+    unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
+    work = Workload(
+        arrival=arrival,
+        start=unknown,
+        end=unknown,
+        occupancy=occupancy,
+        estimate=np.maximum(np.maximum(walltime, occupancy), 1),
+        request=size,
+        priority=np.full(count, np.nan),
+        blocked=no,
+        open=no,
+        no_estimate=no,
+        preempted=no,
+        capacity=np.array([capacity]),
+        step_time=none,
+        step_change=none,
+        step_planned=none.astype(np.bool_),
+        owners=unowned(count),
+    )
+    return replay(work, Policy(Order.fcfs, Backfill.easy)).start

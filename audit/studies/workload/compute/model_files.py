@@ -11,11 +11,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
+from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
+from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.weekly_clock import PARTS
 from audit.words import Resource
-from audit.workloads.classes import TECHNIQUES
-from audit.workloads.hyper_exponential import LEAST_S, Fit, HyperExponential
-from audit.workloads.model import Class, Model, Shares
-from audit.workloads.weekly_clock import PARTS
 
 VERSION: Final = 1
 

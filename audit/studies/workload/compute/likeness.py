@@ -23,11 +23,11 @@ from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.metrics.verdicts import Estimate
 from audit.model import Pool
 from audit.report.study.cells import studied
-from audit.workloads import hyper_exponential, synthetic
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import FEW
-from audit.workloads.model import Class, Model, Placed, of_class, population
-from audit.workloads.weekly_clock import PARTS
+from audit.studies.workload.compute import hyper_exponential, synthetic
+from audit.studies.workload.compute.hyper_exponential import FEW
+from audit.studies.workload.compute.model import Class, Model, Placed, of_class, population
+from audit.studies.workload.compute.synthetic import easy
+from audit.studies.workload.compute.weekly_clock import PARTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
