@@ -21,6 +21,7 @@ from audit.analyst.sql import (
     typed_values,
 )
 from audit.errors import AuditError, UsageError
+from audit.files import folders
 from audit.store import database, saved, selection
 from audit.store.database import Connection
 from audit.words import Format
@@ -301,7 +302,7 @@ def _keep(history: Path | None, say: Callable[[str], None]) -> None:
     if not EDITS or history is None:
         return
     try:
-        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folders.make(history.parent)
         readline.set_history_length(REMEMBERED)
         history.touch(mode=0o600)
         history.chmod(0o600)

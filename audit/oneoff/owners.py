@@ -17,7 +17,6 @@ from audit.store import database, queries
 from audit.store.database import Connection
 
 
-@privacy.private()
 def from_published(
     config: Config,
     folder: Path,

@@ -17,7 +17,7 @@ from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
-from audit.files import replace
+from audit.files import folders, replace
 from audit.formats import swf
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
@@ -249,6 +249,7 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
         raise UsageError(f"{out}: is a folder; name the file to write (--out)")
     if not out.parent.is_dir():
         raise UsageError(f"{out.parent}: no such folder (--out)")
+    folders.require(out.parent)
     if out.exists() and any(log.exists() and out.samefile(log) for log in logs):
         raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
 

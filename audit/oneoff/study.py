@@ -24,7 +24,7 @@ import polars as pl
 from audit import __version__, config
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
-from audit.files import lock, privacy, replace
+from audit.files import folders, lock, privacy, replace
 from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
 from audit.pipeline.opening import Asked, Log, open_log
@@ -74,7 +74,6 @@ class Plan(NamedTuple):
     """Makes the study of the cells' frames, in the order of the cells."""
 
 
-@privacy.private()
 def conduct(
     key: str,
     request: Request,
@@ -115,7 +114,7 @@ def conduct(
     target = request.database or request.out / f"{key}.duckdb"
     threads = request.threads or chosen.simulation.threads
     try:
-        request.out.mkdir(parents=True, exist_ok=True)
+        folders.make(request.out)
     except OSError as error:
         raise _unwritable(request.out, error) from error
     busy = "another run is making this study"
@@ -126,11 +125,11 @@ def conduct(
         progress("making the page", 0, 1)
         result = planned.finish(frames)
         _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
-        files = (*write(result.page, request.out, result.others), target)
+        files = write(result.page, request.out, result.others)
         progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=chosen.output.shared_with_group)
-    return files
+    return (*files, target)
 
 
 def run_cells(
@@ -194,7 +193,7 @@ def _place(folder: Path, identity: str) -> Path:
     """Where the cells of this identity are kept; those of another one are removed."""
     place = folder / identity
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        folders.make(place)
         for other in folder.iterdir():
             if other != place:
                 shutil.rmtree(other)
@@ -218,6 +217,10 @@ def refuse_unfit(out: Path) -> None:
         raise UsageError(f"{out}: is no folder; choose another place with --out")
     if out.exists() and not os.access(out, os.W_OK | os.X_OK):
         raise UsageError(f"{out}: cannot be written; choose another place with --out")
+    try:
+        folders.require(out)
+    except OSError as error:
+        raise _unwritable(out, error) from error
 
 
 def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
@@ -234,7 +237,7 @@ def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path
     page = (f"{study.key}.html", pages.render_html(study))
     tables = [*((file.name, file.text) for file in pages.files(study)), *others.items()]
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        folders.make(out)
         for name, text in (*tables, page):
             replace.write(out / name, text.encode(), alone=True)
     except OSError as error:
@@ -250,7 +253,7 @@ def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: b
         delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
         database.execute(con, delete, list(key.values()))
         database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
-        publish.publish(con, target)
+        publish.publish(con, target, with_group=chosen.output.shared_with_group)
 
 
 @contextmanager

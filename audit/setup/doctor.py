@@ -15,10 +15,12 @@ from audit import config, periods, resources
 from audit.cluster import decayed, fairshare
 from audit.cluster.setting import Setting
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
+from audit.files import folders
 from audit.formats import dialects
 from audit.ingest import people
 from audit.mail import transport
-from audit.nightly import sources
+from audit.nightly import sources, stages
+from audit.nightly.keeping import claims
 from audit.pipeline import owners
 from audit.report.owner.who import Who
 from audit.report.render import page
@@ -150,8 +152,35 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         for _ in settings.recipients[:1]
         if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
     ]
+    own: list[tuple[str, Callable[[], str], str]] = [
+        (
+            "permissions of config.toml",
+            partial(_own_config, path),
+            "change the permissions named above",
+        ),
+        (
+            "permissions of output folders",
+            partial(_own_outputs, settings, path.parent),
+            "change the permissions named above, or name other folders in [output]",
+        ),
+    ]
     mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    return [*clusters, *rules, mail, *about]
+    archive = (
+        "archive",
+        partial(claims.examine, settings, path.parent),
+        "choose another folder (output.archive)",
+    )
+    return [*own, *clusters, *rules, mail, *about, archive]
+
+
+def _own_config(path: Path) -> str:
+    stages.require_own_config(path)
+    return "no other user can change it"
+
+
+def _own_outputs(settings: config.Config, folder: Path) -> str:
+    stages.require_own_outputs(settings, folder)
+    return "no other user can change them"
 
 
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
@@ -168,8 +197,18 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
         elif (program := shutil.which(source.command[0], path=None)) is None:
             raise AuditError(f"no program {source.command[0]!r} on the PATH (clusters.sources)")
         else:
+            _own_program(folder / program)
             parts.append(f"command {program}")
     return "; ".join(parts) or "no sources: nothing to read"
+
+
+def _own_program(program: Path) -> None:
+    try:
+        folders.require(program)
+    except OSError as error:
+        raise AuditError(
+            f"{program}: runs as this user, but {error.strerror} (clusters.sources)"
+        ) from error
 
 
 def _mail(settings: config.Config, folder: Path) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from audit import resources
-from audit.errors import StoreError
-from audit.store import archive, publish
+from audit.errors import StoreError, UsageError
+from audit.files import folders
+from audit.store import archive, publish, queries
 from audit.store.database import (
     Connection,
     execute,
@@ -58,9 +60,15 @@ def temporary(memory_limit: str = "512MB", seed: Path | None = None) -> Iterator
     """As ``migrated``, but the store is thrown away when the block ends."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
-        migrated(Path(folder) / "store.duckdb", memory_limit, seed) as con,
+        migrated(_own(folder) / "store.duckdb", memory_limit, seed) as con,
     ):
         yield con
+
+
+def _own(folder: str) -> Path:
+    path = Path(folder)
+    folders.require(path)
+    return path
 
 
 _VIEWS: Final = 0
@@ -74,7 +82,11 @@ def _files(folder: str) -> list[Path]:
 
 def newest() -> int:
     """The number of the newest script of ``sql/schema``."""
-    return max(int(file.stem.split("_")[0]) for file in _files("sql/schema"))
+    return max(map(_number, _files("sql/schema")))
+
+
+def _number(script: Path) -> int:
+    return int(script.stem.split("_")[0])
 
 
 def migrate(con: Connection) -> None:
@@ -87,23 +99,84 @@ def migrate(con: Connection) -> None:
     Raises:
         StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
     """
-    execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
-    done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
+    done = _apply_scripts(con, newest())
     views = done.pop(_VIEWS, None)
-    known: set[int] = set()
-    for file in _files("sql/schema"):
-        number = int(file.stem.split("_")[0])
-        known.add(number)
-        if number not in done:
-            with transaction(con):
-                _run_script(con, file.name, file.read_text(encoding="utf-8"))
-                execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
-    if unknown := sorted(done.keys() - known):
+    if unknown := sorted(number for number in done if number > newest()):
         raise StoreError(
             f"this database has migration {unknown[-1]}, which this fairaudit does not know: "
             "it was made by a newer version; upgrade fairaudit"
         )
     _renew_views(con, views)
+
+
+def _apply_scripts(con: Connection, until: int) -> dict[int, str]:
+    """Applies the scripts up to a number; gives the rows of ``migrations`` that were there."""
+    execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
+    done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
+    for file in _files("sql/schema"):
+        number = _number(file)
+        if number not in done and number <= until:
+            with transaction(con):
+                _run_script(con, file.name, file.read_text(encoding="utf-8"))
+                execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
+    return done
+
+
+def check_catalog(con: Connection) -> int:
+    """Check that a database holds the tables of a store, exactly as the scripts make them.
+
+    A database from elsewhere may hold tables that compute when they are read, or functions with the
+    names of others. Views are not looked at: see ``distrust_views``.
+
+    Args:
+        con: a snapshot.
+
+    Returns:
+        The number of its newest script.
+
+    Raises:
+        UsageError: the store was made by a newer fairaudit.
+        StoreError: it holds anything else.
+    """
+    foreign = StoreError("a database, but not one of fairaudit")
+    try:
+        ((number,),) = rows(con, "SELECT max(number) FROM migrations")
+    except StoreError as error:
+        raise foreign from error
+    if not isinstance(number, int):
+        raise foreign
+    if number > newest():
+        raise UsageError(
+            f"its store has migration {number}, this fairaudit knows {newest()}: it was made by a "
+            "newer version; upgrade fairaudit"
+        )
+    if queries.rows(con, "catalog") != _catalog(number):
+        raise foreign
+    return number
+
+
+@cache
+def _catalog(until: int) -> list[tuple[Any, ...]]:
+    """The catalog of a store that has the scripts up to a number."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
+        closing(open_store(Path(folder) / "store.duckdb")) as con,
+    ):
+        _apply_scripts(con, until)
+        return queries.rows(con, "catalog")
+
+
+def distrust_views(path: Path) -> None:
+    """Let the next ``migrate`` of a store from elsewhere make all views anew.
+
+    Args:
+        path: the store, which passed ``check_catalog`` and which nobody has open.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    with closing(open_store(path)) as con:
+        execute(con, "DELETE FROM migrations WHERE number = ?", [_VIEWS])
 
 
 def _renew_views(con: Connection, made_of: str | None) -> None:

@@ -220,7 +220,7 @@ def test_results_go_beside_others_in_a_database_and_replace_their_own(
     swf: Path, whole: Path, tmp_path: Path
 ) -> None:
     base = tmp_path / "base.duckdb"
-    shutil.copy(whole / "grid.duckdb", base)
+    shutil.copyfile(whole / "grid.duckdb", base)
     con = database.open_store(base)
     database.execute(con, "UPDATE study_result SET study = 'users' WHERE metric = 'wait_mean'")
     con.close()

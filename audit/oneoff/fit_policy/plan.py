@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from audit.errors import UsageError
-from audit.files import replace
+from audit.files import folders, replace
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.oneoff.fit_policy import kept, page, writing
@@ -75,6 +75,7 @@ def _refuse(file: Path) -> None:
         raise UsageError(f"--write {file}: is there already; name a new file")
     if not file.parent.is_dir():
         raise UsageError(f"--write {file}: name a file in a folder that exists")
+    folders.require(file.parent)
 
 
 def _put(file: Path, text: str) -> None:

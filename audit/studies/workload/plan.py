@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from audit.errors import UsageError
-from audit.files import privacy, replace
+from audit.files import replace
 from audit.metrics.draws import Draws
 from audit.metrics.verdicts import Estimate
 from audit.model import Pool
@@ -55,7 +55,6 @@ class Wanted:
     machine: float = 1.0
 
 
-@privacy.private()
 def make_log(wanted: Wanted) -> str:
     """Writes a synthetic log, whole or not at all.
 
