@@ -40,9 +40,9 @@ def bars(
         shown: the bars; panels, groups and series stand in the order of their first bars.
         axes: titles of the horizontal and of the vertical axis.
     """
-    panels, groups, series = (
-        list(dict.fromkeys(bar[place] for bar in shown)) for place in range(3)
-    )
+    panels = list(dict.fromkeys(bar.panel for bar in shown))
+    groups = list(dict.fromkeys(bar.group for bar in shown))
+    series = list(dict.fromkeys(bar.series for bar in shown))
     x, unit = axes
     drawn = [
         marks.Bar(
