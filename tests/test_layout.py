@@ -116,7 +116,6 @@ TESTED_IN: Final = {
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "studies/commands": "cli/test_studies",
     "studies/grid/charts": "studies/grid/test_page",
-    "studies/sensitivity/charts": "studies/sensitivity/test_plan",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/charts": "oneoff/whatif/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",

@@ -83,14 +83,7 @@ class Answers(NamedTuple):
 def answers(
     labels: Sequence[str], points: Sequence[Point], frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Answers:
-    """Puts the sums of all settings together.
-
-    Args:
-        labels: of the groups.
-        points: the settings.
-        frames: what each came to, columns of ``sensitivity.SUMS``.
-        draws: the resamples, of users and of days.
-    """
+    """Puts the sums of all settings together; ``frames`` have the columns ``compute.SUMS``."""
     groups = len(labels)
     known = [frame.filter(pl.col("group") < groups) for frame in frames]
     users = 1 + max((_last(frame, ("user",)) for frame in known), default=-1)
@@ -162,15 +155,7 @@ def changes(answers: Answers, sweep: Sweep) -> Change:
 
 
 def rows(pool: str, answers: Answers) -> pl.DataFrame:
-    """Each setting's mean response by group, with its interval, and what the pool did.
-
-    Args:
-        pool: its name.
-        answers: what the settings came to.
-
-    Returns:
-        Columns of ``cells.STUDIED``.
-    """
+    """Rows of ``cells.STUDIED``: each setting's mean response by group, and what the pool did."""
     rows: list[tuple[object, ...]] = []
     for point, sums in answers.sums.items():
         for group, label in enumerate(answers.labels):

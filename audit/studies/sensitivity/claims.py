@@ -33,11 +33,7 @@ MOVES_MORE: Final = (
 def decide(base: Base, answers: Answers, *, two_at_once: bool) -> list[Verdict]:
     """All of [B]'s conclusions around one set of fixed values.
 
-    Args:
-        base: the fixed values.
-        answers: what at least ``sweeps(base)``, and ``planes(base)`` where ``two_at_once``, came
-            to.
-        two_at_once: whether those conclusions are decided too.
+    ``answers`` are those of ``sweeps(base)`` at least, and of ``planes(base)`` if ``two_at_once``.
     """
     by_key = {sweep.key: changes(answers, sweep) for sweep in sweeps(base)}
     verdicts = [slower_and_faster(base, answers.labels, by_key[key]) for key in SETTINGS]
