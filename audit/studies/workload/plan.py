@@ -147,7 +147,10 @@ def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None)
     placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
     model = model_of(placed, pool, log.setting.cluster, draws.seed)
     apart = likeness.distance(placed, model, draws) or (None, None, None)
-    traits = [likeness.of_log(log.described, pool, model), *likeness.drawn(model, draws.seed)]
+    traits = [
+        likeness.traits(population(log.described, pool), model),
+        *likeness.drawn(model, draws.seed),
+    ]
     head = (model_files.to_toml(model), *apart)
     return pl.DataFrame(
         [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],

@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from audit.metrics.draws import Drawn, Draws
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.metrics.verdicts import Estimate
-from audit.model import Pool
 from audit.report.study.cells import studied
 from audit.studies.workload.compute import hyper_exponential, synthetic
 from audit.studies.workload.compute.hyper_exponential import FEW
-from audit.studies.workload.compute.model import Class, Model, Placed, of_class, population
-from audit.studies.workload.compute.synthetic import easy
+from audit.studies.workload.compute.model import Class, Model, Placed, of_class
+from audit.studies.workload.compute.synthetic import starts
 from audit.studies.workload.compute.weekly_clock import PARTS
 
 Ints = NDArray[np.int64]
@@ -80,26 +79,11 @@ class Likeness(NamedTuple):
         return Span(mean, min(values), max(values))
 
 
-def of_log(described: pl.DataFrame, pool: Pool, model: Model) -> Traits:
-    """What the log's own workload looks like.
-
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        pool: whose.
-        model: of this pool.
-    """
-    return traits(population(described, pool), model)
-
-
-def drawn(model: Model, seed: int, logs: int = DRAWN_LOGS) -> tuple[Traits, ...]:
-    """What logs drawn from a model look like.
-
-    Args:
-        model: of what.
-        seed: of the first; the others follow it.
-        logs: how many.
-    """
-    return tuple(traits(synthetic.draw(model, seed + number), model) for number in range(logs))
+def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
+    """What ``DRAWN_LOGS`` logs drawn from a model look like; each has the next seed."""
+    return tuple(
+        traits(synthetic.draw(model, seed + number), model) for number in range(DRAWN_LOGS)
+    )
 
 
 def traits(attempts: pl.DataFrame, model: Model) -> Traits:
@@ -136,7 +120,7 @@ def traits(attempts: pl.DataFrame, model: Model) -> Traits:
     )
 
 
-def week(arrivals: pl.Series, model: Model) -> Floats:
+def weekly(arrivals: pl.Series, model: Model) -> Floats:
     """Arrivals per hour in each hour of the week, from Monday 0:00 on the zone's clock, (168,).
 
     Args:
@@ -282,13 +266,7 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
 
 def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:
     fits = attempts.filter(pl.col("size") <= capacity)
-    arrival, size, occupancy = (
-        fits[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
-    )
-    walltime = fits["walltime_s"].fill_null(fits["occupancy_s"]).to_numpy()
-    waits: Floats = (easy(arrival, size, occupancy, walltime, capacity) - arrival).astype(
-        np.float64
-    )
+    waits: Floats = (starts(fits, capacity) - fits["arrival_time"].to_numpy()).astype(np.float64)
     return waits
 
 

@@ -246,11 +246,7 @@ def _places(values: Floats) -> Ints:
 
 def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
     """A drawn workload as the log of a pool."""
-    arrival, size, occupancy = (
-        drawn[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
-    )
-    walltime = drawn["walltime_s"].fill_null(drawn["occupancy_s"]).to_numpy()
-    start = easy(arrival, size, occupancy, walltime, pool)
+    start = starts(drawn, pool)
     empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
     number = pl.int_range(1, pl.len() + 1)
     columns = drawn.select(
@@ -264,12 +260,21 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
         submit_time="arrival_time",
         eligible_time="arrival_time",
         start_time=pl.Series(start),
-        end_time=pl.Series(start + occupancy),
+        end_time=pl.Series(start) + pl.col("occupancy_s"),
         occupancy_s="occupancy_s",
         walltime_s="walltime_s",
         **{model.resource: pl.col("size")},
     )
     return empty.with_columns(columns.get_columns()).cast(ATTEMPTS)
+
+
+def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
+    """Return what ``easy`` makes of attempts; those without a walltime ask for their occupancy."""
+    arrival, size, occupancy = (
+        attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
+    )
+    walltime = attempts["walltime_s"].fill_null(attempts["occupancy_s"]).to_numpy()
+    return easy(arrival, size, occupancy, walltime, capacity)
 
 
 def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:

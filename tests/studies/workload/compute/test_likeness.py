@@ -11,7 +11,7 @@ from audit.report.study.cells import STUDIED
 from audit.studies.workload.compute import likeness, synthetic
 from audit.studies.workload.compute.hyper_exponential import HyperExponential
 from audit.studies.workload.compute.likeness import Likeness, distance, traits
-from audit.studies.workload.compute.model import model_of, place
+from audit.studies.workload.compute.model import model_of, place, population
 from tests.studies.workload.arrivals import arrivals, drawn
 from tests.studies.workload.attempts import POOL, ZONE, at, described
 
@@ -51,7 +51,7 @@ def test_traits_by_hand() -> None:
     frame = described(rows)
     placed = place(frame, POOL, ZONE, "size", 1)
     model = model_of(placed, POOL, "test", 1)
-    found = likeness.of_log(frame, POOL, model)
+    found = traits(population(frame, POOL), model)
     assert (found.attempts, found.mean_size, found.mean_occupancy_s) == (3, 67 / 3, 230)
     assert found.mean_walltime_s == 2400
     assert found.load == pytest.approx((64 * 600 + 60 + 60) / (64 * 6 * 86_400))
@@ -72,7 +72,7 @@ def test_a_workload_of_nothing_has_no_waits() -> None:
 
 def test_weeks_are_those_of_the_zone() -> None:
     _, model = arrivals(np.full(3_000, 300.0))
-    found = likeness.week(pl.Series([at(2, 9), at(9, 9, 30), at(29, 23)]), model)
+    found = likeness.weekly(pl.Series([at(2, 9), at(9, 9, 30), at(29, 23)]), model)
     assert found.shape == (168,)
     assert found[9] == pytest.approx(2 / 5)  # five Mondays from 2 to 31 March
     assert found[6 * 24 + 23] == pytest.approx(1 / 4)
