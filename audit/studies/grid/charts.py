@@ -32,13 +32,9 @@ def bars(
 ) -> Chart:
     """Grouped bars, a panel for each load, on one scale; lines are 95 % intervals.
 
-    Args:
-        key: of the chart.
-        titles: of the figure in a few words, and what is drawn.
-        what: the chart shows, in words.
-        where: to find every value.
-        shown: the bars; panels, groups and series stand in the order of their first bars.
-        axes: titles of the horizontal and of the vertical axis.
+    Panels, groups and series stand in the order of their first bars. ``titles`` say in a few words
+    what is measured, and what is drawn; ``what`` and ``where`` say in words what the chart shows and
+    where every value is; ``axes`` are the titles of both axes, the horizontal one first.
     """
     panels = list(dict.fromkeys(bar.panel for bar in shown))
     groups = list(dict.fromkeys(bar.group for bar in shown))

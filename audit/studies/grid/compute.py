@@ -176,14 +176,7 @@ def grid(
     frames: Mapping[str, pl.DataFrame],
     draws: Draws,
 ) -> Grid:
-    """Puts what ``measure`` gave together.
-
-    Args:
-        part: what was simulated.
-        loads: at which loads.
-        frames: by the cells' keys, those of all ``points(loads)``.
-        draws: the resamples, of users.
-    """
+    """Put together what ``measure`` gave for all ``points(loads)``; ``frames`` are by cells' keys."""
     units = number_users(part.described)["unit"].to_numpy()
     return Grid(
         part,

@@ -41,13 +41,9 @@ Point = tuple[float, float, float]
 def surfaces(
     key: str, title: str, panels: Mapping[str, pl.DataFrame], *, marked: bool = False
 ) -> Chart:
-    """Surfaces side by side.
+    """Draw surfaces (``compute.surface``), by label, side by side.
 
-    Args:
-        key: of the chart.
-        title: of the chart.
-        panels: ``compute.surface`` by label.
-        marked: draw in black where a penalty must be 0 and 1, and the symmetric line.
+    ``marked``: draw in black where a penalty must be 0 and 1, and the symmetric line.
     """
     alt = f"Surfaces over the parts of processors and memory. {title}. " + " ".join(
         _in_words(*panel) for panel in panels.items()

@@ -20,13 +20,10 @@ KEY = "sensitivity"
 def plan(
     only: str | None, by: By | None, most: int, backfill: Backfill | None
 ) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        by: what makes a group; None: account or width class, see ``compute.grouped``.
-        most: so many groups at the most, ≥ 2.
-        backfill: who may start before others; None: as the pool is configured.
+    ``only`` names the pool that it concerns; None: every one. For ``by`` and ``most`` see
+    ``compute.grouped``. Without ``backfill``, that of the pool's configuration.
     """
 
     def of(log: Log, draws: Draws) -> Plan:

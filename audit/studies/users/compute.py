@@ -91,11 +91,8 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
 def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
     """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
-    Args:
-        described: columns of ``model.DESCRIBED``; all attempts of ``pool``.
-        pool: its capacity; its own policy does not matter.
-        now: when the log was taken, epoch s.
-        search: how TS searches; its seed is that of the first run, each further one has the next.
+    ``described`` is all attempts of ``pool``, whose own policy does not matter. The seed of
+    ``search`` is that of TS's first run; each further run has the next.
     """
     searches = [search._replace(seed=search.seed + number) for number in range(SEEDS)]
     return [

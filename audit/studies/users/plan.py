@@ -25,11 +25,10 @@ KEY = "users"
 
 
 def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        search_s: wall-clock bound of a tabu search, s; None: none.
+    ``only`` names the pool that it concerns; None: every one. ``search_s`` bounds the wall-clock
+    time of each tabu search, s.
     """
     bound = None if search_s is None else Stopwatch(search_s)
 
@@ -75,13 +74,10 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, flag: NDArray[np.int64]) -> Iterator[Callable[[], None]]:
-        """Watches while the block runs, which is given what starts the watch, and resets the flag.
+        """Watch while the block runs; it is given what starts the watch and resets the flag.
 
-        One thread looks at the clock ten times in as many seconds; one for each start would take
-        longer than a search.
-
-        Args:
-            flag: its first element becomes 1 when the time is over, 0 at each start.
+        The first element of ``flag`` becomes 1 when the time is over. One thread looks at the clock
+        ten times in as many seconds; one for each start would take longer than a search.
         """
         until, lock, ended = float("inf"), Lock(), Event()
 

@@ -35,12 +35,7 @@ NEARLY_ALL: Final = Asked("95 % at least", _nearly_all)
 
 
 def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
-    """Whether [B]'s conclusion about arrivals holds; see the module's docstring.
-
-    Args:
-        model: of the workload.
-        apart: what ``compute.distance`` gave for it.
-    """
+    """Whether [B]'s conclusion about arrivals holds; ``apart`` is ``compute.likeness.distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)
     refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]

@@ -96,11 +96,10 @@ def make_log(wanted: Wanted) -> str:
 
 
 def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log; the models are files of their own.
+    """Return what to do with a log; the models are files of their own.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        clusters: how many k-means makes, ≥ 1; None chooses.
+    ``only`` names the pool that it concerns; None: every one. ``clusters`` is how many k-means
+    makes, ≥ 1; None chooses.
     """
 
     def of(log: Log, draws: Draws) -> Plan:

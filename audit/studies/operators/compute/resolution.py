@@ -106,11 +106,7 @@ def areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[
 
 
 def local_densities(bits: int, cases: Iterable[tuple[float, bool]]) -> pl.DataFrame:
-    """The states that share each digit.
-
-    Args:
-        bits: of the digits.
-        cases: targets, each with whether it is looked at as published.
+    """The states that share each digit, for targets that are looked at as published or corrected.
 
     Returns:
         operator, digit, priority (effective), lowest_state and highest_state (null where no state

@@ -87,12 +87,10 @@ def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
 
 
 def traits(attempts: pl.DataFrame, model: Model) -> Traits:
-    """What a workload looks like.
+    """What a workload looks like. Attempts larger than the model's capacity have no wait.
 
-    Args:
-        attempts: ``arrival_time``, ascending, in the days of the model, ``size``, ``occupancy_s``
-            and ``walltime_s``.
-        model: its days and its capacity. Attempts larger than that have no wait.
+    ``attempts`` have ``arrival_time``, ascending, in the days of the model, ``size``,
+    ``occupancy_s`` and ``walltime_s``.
     """
     clock = model.clock()
     arrival, size, occupancy = (
@@ -121,11 +119,9 @@ def traits(attempts: pl.DataFrame, model: Model) -> Traits:
 
 
 def weekly(arrivals: pl.Series, model: Model) -> Floats:
-    """Arrivals per hour in each hour of the week, from Monday 0:00 on the zone's clock, (168,).
+    """Arrivals (epoch s, in the days of the model) per hour in each hour of the week, (168,).
 
-    Args:
-        arrivals: epoch s, in the days of the model.
-        model: its days and zone.
+    The first hour begins on Monday at 0:00 on the clock of the model's zone.
     """
     at = pl.from_epoch(arrivals, "s").dt.replace_time_zone("UTC").dt.convert_time_zone(model.zone)
     hour = ((at.dt.weekday().cast(pl.Int64) - 1) * 24 + at.dt.hour()).to_numpy()
@@ -144,15 +140,8 @@ def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
     """How far gaps between arrivals are from what was fitted to them, on the whole.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
-    are of days, as arrivals of a day depend on each other; the fits stay.
-
-    Args:
-        placed: the attempts.
-        model: made of them.
-        draws: the resamples, of days.
-
-    Returns:
-        None where no class has enough arrivals to be fitted.
+    are of days, as arrivals of a day depend on each other; the fits stay. None where no class has
+    enough arrivals to be fitted.
     """
     classes = fitted(model)
     if not classes:

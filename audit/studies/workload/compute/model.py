@@ -120,12 +120,7 @@ class Model:
 
 
 def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """The attempts of a pool that a model is made of, by arrival.
-
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        pool: whose.
-    """
+    """The attempts of a pool that a model is made of, by arrival."""
     return described.filter(
         pl.col("pool") == pool.name,
         pl.col("standing") == Standing.ENDED,
@@ -158,15 +153,10 @@ def place(
     seed: int,
     clusters: int | None = None,
 ) -> Placed:
-    """Puts each attempt of a pool into its class.
+    """Put each attempt of a pool into its class.
 
-    Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are left aside.
-        pool: whose workload.
-        zone: whose clock tells peak hours.
-        by: one of ``classes.TECHNIQUES``.
-        seed: of k-means.
-        clusters: how many, where classes are clusters; None chooses.
+    Peak hours are those of the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed``
+    and ``clusters`` are those of k-means (None chooses how many).
 
     Raises:
         LogError: no attempt has ended.
@@ -202,14 +192,7 @@ def place(
 
 
 def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
-    """The model of what a pool was asked for.
-
-    Args:
-        placed: its attempts.
-        pool: whose workload.
-        cluster: its name.
-        seed: of the bootstraps (PCG64).
-    """
+    """The model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
     classes = []

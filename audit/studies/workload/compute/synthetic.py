@@ -166,11 +166,7 @@ def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> 
 
 
 def to_sacct(log: pl.DataFrame) -> bytes:
-    """A synthetic log as sacct prints it, with a header row; times in epoch seconds.
-
-    Args:
-        log: what ``log`` gave.
-    """
+    """What ``log`` gave, as sacct prints it, with a header row; times in epoch seconds."""
     return writing.write(
         log.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
         SACCT,
@@ -280,12 +276,8 @@ def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
 def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
     """When attempts start in an empty pool, first come first served with EASY backfilling.
 
-    Args:
-        arrival: epoch seconds, ascending; those that arrive together are served in this order.
-        size: processors that each asks for, in [0, ``capacity``].
-        occupancy: actual seconds from start to end, ≥ 0.
-        walltime: seconds that each asked for.
-        capacity: processors of the pool.
+    Arrivals are epoch seconds, ascending; those that arrive together are served in this order.
+    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes what was asked for.
 
     Source: SPEC §4.
     """
