@@ -33,8 +33,8 @@ def bars(
     """Grouped bars, a panel for each load, on one scale; lines are 95 % intervals.
 
     Panels, groups and series stand in the order of their first bars. ``titles`` say in a few words
-    what is measured, and what is drawn; ``what`` and ``where`` say in words what the chart shows and
-    where every value is; ``axes`` are the titles of both axes, the horizontal one first.
+    what is measured, and what is drawn; ``what`` and ``where``, what the chart shows in words and
+    where every value is; ``axes`` are the titles of both axes, x first.
     """
     panels = list(dict.fromkeys(bar.panel for bar in shown))
     groups = list(dict.fromkeys(bar.group for bar in shown))

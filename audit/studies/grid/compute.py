@@ -176,7 +176,7 @@ def grid(
     frames: Mapping[str, pl.DataFrame],
     draws: Draws,
 ) -> Grid:
-    """Put together what ``measure`` gave for all ``points(loads)``; ``frames`` are by cells' keys."""
+    """Put together what ``measure`` gave for ``points(loads)``; ``frames`` are by cells' keys."""
     units = number_users(part.described)["unit"].to_numpy()
     return Grid(
         part,

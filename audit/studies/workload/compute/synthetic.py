@@ -277,7 +277,7 @@ def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: i
     """When attempts start in an empty pool, first come first served with EASY backfilling.
 
     Arrivals are epoch seconds, ascending; those that arrive together are served in this order.
-    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes what was asked for.
+    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes those requested.
 
     Source: SPEC §4.
     """

@@ -60,7 +60,7 @@ class WeeklyClock:
         return shown
 
     def instants(self, part: str, readings: Floats) -> Ints:
-        """When a part's clock showed each reading in [0, ``seconds(part)``): epoch s, rounded down."""
+        """Return when a part's clock showed each reading in [0, ``seconds(part)``), epoch s."""
         pieces = np.flatnonzero(self.part == PARTS.index(part))
         before = self._before()[pieces]
         place = np.searchsorted(before, readings, side="right") - 1
