@@ -15,7 +15,7 @@ is here: wide jobs count for what they hold). Runs 1 and 2 give the group of the
 10 points more, at the others' expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
 
 A setting's figures are kept as sums by user and by day, so that intervals of any comparison of
-settings can be drawn from them (``sensitivity.answers``).
+settings can be drawn from them (``sensitivity.claims``).
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """

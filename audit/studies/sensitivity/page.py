@@ -24,7 +24,7 @@ from audit.report.study.page import (
     verdict_table,
 )
 from audit.report.text import wording
-from audit.studies.sensitivity.answers import Answers, Sums, changes
+from audit.studies.sensitivity.claims import Answers, Sums, changes
 from audit.studies.sensitivity.compute import (
     BASES,
     RUNS,

@@ -11,7 +11,7 @@ from audit.model import Backfill, Pool
 from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.sensitivity import answers, claims, compute, page
+from audit.studies.sensitivity import claims, compute, page
 from audit.studies.sensitivity.compute import BASES, By, Groups
 
 KEY = "sensitivity"
@@ -43,7 +43,7 @@ def plan(
             ]
             return Made(
                 page.study(log.setting.cluster, results, backfills, draws),
-                pl.concat(answers.rows(one.pool.name, one.answers) for one in results),
+                pl.concat(claims.rows(one.pool.name, one.answers) for one in results),
             )
 
         return Plan(f"{only} {by} {most} {backfills}", cells, finish)
@@ -59,7 +59,7 @@ def _results(
     pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws
 ) -> page.Results:
     """Puts together what the cells of one pool came to, and decides [B]'s conclusions."""
-    came_to = answers.answers(groups.labels, compute.points(), frames, draws)
+    came_to = claims.answers(groups.labels, compute.points(), frames, draws)
     verdicts = [
         verdict
         for base in BASES

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from audit.errors import LogError
 from audit.metrics.attempts.fidelity import rank_correlation
-from audit.metrics.quantiles import exact_sum
 from audit.model import Pool, Standing
 from audit.periods import day_of
 from audit.studies.workload.compute import hyper_exponential
@@ -104,15 +103,6 @@ class Model:
     def attempts(self) -> int:
         """Of all classes."""
         return sum(one.attempts for one in self.classes)
-
-    @property
-    def load(self) -> float:
-        """Offered load: mean size-seconds that arrive per second, by the capacity."""
-        clock = self.clock()
-        work = exact_sum(
-            np.array([one.attempts * one.mean_size * one.mean_occupancy_s for one in self.classes])
-        )
-        return work / (self.capacity * float(clock.edges[-1] - clock.edges[0]))
 
     def clock(self) -> WeeklyClock:
         """The clock of the days that it was made of."""
