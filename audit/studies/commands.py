@@ -76,8 +76,8 @@ def grid(
 
     if widest & (widest - 1) or widest < 1:
         raise UsageError(f"--widest {widest}: not a power of two")
-    options = study_plan.Options(given.pool, attempts, study_plan.loads(loads), widest)
-    return Study(study_plan.KEY, lambda log, draws: study_plan.plan(log, draws, options))
+    planned = study_plan.plan(given.pool, attempts, study_plan.loads(loads), widest)
+    return Study(study_plan.KEY, planned)
 
 
 @experiment.command("users")
@@ -149,9 +149,6 @@ def synthetic(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
 ) -> None:
     """A made-up log that is like a real one, as short or as large as it is needed."""
-    from audit.studies.workload.plan import Wanted, make_log
+    from audit.studies.workload.plan import make_log
 
-    wanted = Wanted(
-        model=model, out=out, seed=seed, jobs=jobs, intensity=intensity, machine=machine
-    )
-    say(make_log(wanted))
+    say(make_log(model, out, seed=seed, jobs=jobs, intensity=intensity, machine=machine))
