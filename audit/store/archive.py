@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from audit.errors import StoreError, UsageError
 from audit.files import privacy
+from audit.store import catalogue
 from audit.store.database import (
     Connection,
     execute,
@@ -32,12 +33,6 @@ from audit.store.database import (
 
 SCHEMA: Final = "021_archive.sql"
 """The script of ``sql/schema`` that makes its tables."""
-
-VIEWS: Final = {
-    "all_records": ("records", "records_file"),
-    "all_results": ("job_result", "results_file"),
-}
-"""The table of what is not archived, and the column of ``archived`` that names the files."""
 
 
 NEVER: Final = 1 << 62
@@ -156,13 +151,10 @@ def renew_views(con: Connection) -> None:
 
 
 def _make_views(con: Connection, kind: str, of: Sequence[Month]) -> None:
-    for position, (view, (table, _)) in enumerate(VIEWS.items()):
-        files = ", ".join(quote_text(month.files[position]) for month in of)
-        parts = f"SELECT * FROM {table}"  # noqa: S608
-        if files:
-            parts += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}])"  # noqa: S608
+    for position, (view, table) in enumerate(catalogue.OVER_ARCHIVE.items()):
+        rows_of = catalogue.over_archive(table, [month.files[position] for month in of])
         try:
-            execute(con, f"CREATE OR REPLACE {kind} {view} AS {parts}")
+            execute(con, f"CREATE OR REPLACE {kind} {view} AS {rows_of}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
@@ -218,7 +210,7 @@ def _looking_into(con: Connection, held: Sequence[Month]) -> Iterator[None]:
         _make_views(con, "TEMP VIEW", held)  # found before those of the database
         yield
     finally:
-        for view in VIEWS:
+        for view in catalogue.OVER_ARCHIVE:
             execute(con, f"DROP VIEW IF EXISTS temp.{view}")
 
 
@@ -395,7 +387,7 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
     back = [month for month in months(con, cluster) if month.to_time > since]
     if not back:
         return []
-    for position, (table, _) in enumerate(VIEWS.values()):
+    for position, table in enumerate(catalogue.OVER_ARCHIVE.values()):
         for month in back:
             execute(
                 con,

@@ -13,11 +13,15 @@ from typing import Any, Final
 from audit import resources
 from audit.errors import StoreError, UsageError
 from audit.files import folders
-from audit.store import archive, publish, queries
+from audit.store import archive, catalogue, queries
 from audit.store.database import (
+    LONGEST_S,
+    STORE,
     Connection,
+    attach,
     execute,
     open_store,
+    quote_name,
     rows,
     statements,
     transaction,
@@ -40,7 +44,7 @@ def migrated(
         base: the folder of the published database, to which names in its archive are relative.
 
     Raises:
-        LockedError, StoreError: as ``database.open_store``, ``publish.seed`` and ``migrate``.
+        LockedError, StoreError: as ``database.open_store``, ``migrate``.
     """
     con = open_store(path, memory_limit)
     try:
@@ -48,7 +52,7 @@ def migrated(
             archive.reach(con, base)
         if seed is not None:
             archive.reach(con, seed.parent)
-            publish.seed(con, seed)
+            _begin_with(con, seed)
         migrate(con)
         yield con
     finally:
@@ -94,19 +98,62 @@ def migrate(con: Connection) -> None:
 
     Each script runs in one transaction together with the record that it ran. Views hold no data:
     they are made anew, with their comments, whenever a script of theirs or of a table is another
-    than when they were made.
+    than when they were made, or a view is another than these scripts make.
 
     Raises:
-        StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
+        StoreError: the store was made by a newer fairaudit, a script fails (it is named), or the
+            store has macros.
     """
+    catalogue.refuse_programs(con, STORE)
     done = _apply_scripts(con, newest())
     views = done.pop(_VIEWS, None)
     if unknown := sorted(number for number in done if number > newest()):
-        raise StoreError(
-            f"this database has migration {unknown[-1]}, which this fairaudit does not know: "
-            "it was made by a newer version; upgrade fairaudit"
-        )
+        raise _newer(unknown[-1])
     _renew_views(con, views)
+
+
+def _newer(number: int | None) -> StoreError:
+    return StoreError(
+        f"this database has migration {number}, which this fairaudit does not know: "
+        "it was made by a newer version; upgrade fairaudit"
+    )
+
+
+def _begin_with(con: Connection, path: Path) -> None:
+    """Fills the empty store of ``con`` with the rows of the tables that were published at ``path``.
+
+    Nothing else is taken from there, as anyone may have made it: tables are made by the scripts
+    that its version had.
+
+    Raises:
+        LockedError: a process is writing ``path``.
+        StoreError: it is no database of fairaudit.
+    """
+    attach(con, path, "published", read_only=True)
+    execute(con, f"SET max_execution_time = {LONGEST_S * 1000}")
+    try:
+        catalogue.refuse_programs(con, "published")
+        files = [file for pair in catalogue.archived(con, "published") for file in pair]
+        catalogue.close(catalogue.open_files(path.parent, path.parent, files))
+        ((of,),) = rows(con, "SELECT max(number)::BIGINT FROM published.main.migrations")
+        if of is None or of > newest():
+            raise _newer(of)
+        _apply_scripts(con, of)
+        tables = rows(
+            con,
+            "SELECT table_name, string_agg('\"' || column_name || '\"', ', ') "
+            "FROM system.main.duckdb_columns() "
+            "WHERE database_name = $store AND table_name <> 'migrations' GROUP BY ALL",
+            {"store": STORE},
+        )
+        for table, columns in tables:
+            taken = f"SELECT {columns} FROM published.main.{table}"  # noqa: S608
+            execute(con, f"INSERT INTO {STORE}.main.{table} ({columns}) {taken}")
+    except StoreError as error:
+        raise StoreError(f"{path}: not a database of fairaudit: {error}") from error
+    finally:
+        execute(con, "RESET max_execution_time")
+        execute(con, "DETACH published")
 
 
 def _apply_scripts(con: Connection, until: int) -> dict[int, str]:
@@ -126,7 +173,7 @@ def check_catalog(con: Connection) -> int:
     """Check that a database holds the tables of a store, exactly as the scripts make them.
 
     A database from elsewhere may hold tables that compute when they are read, or functions with the
-    names of others. Views are not looked at: see ``distrust_views``.
+    names of others. Views are not looked at: ``migrate`` makes foreign ones anew.
 
     Args:
         con: a snapshot.
@@ -166,28 +213,18 @@ def _catalog(until: int) -> list[tuple[Any, ...]]:
         return queries.rows(con, "catalog")
 
 
-def distrust_views(path: Path) -> None:
-    """Let the next ``migrate`` of a store from elsewhere make all views anew.
-
-    Args:
-        path: the store, which passed ``check_catalog`` and which nobody has open.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
-    with closing(open_store(path)) as con:
-        execute(con, "DELETE FROM migrations WHERE number = ?", [_VIEWS])
-
-
 def _renew_views(con: Connection, made_of: str | None) -> None:
     """Makes the views anew, unless they are as these scripts make them."""
     views = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/views")]
     rest = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/schema")]
     digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
     scripts = f"views made of scripts {digest}"
-    if made_of == scripts:
+    strange = catalogue.strange_views(con, STORE, catalogue.archived(con, STORE))
+    if made_of == scripts and not strange:
         return
     with transaction(con):
+        for schema, view in strange:
+            execute(con, f"DROP VIEW {quote_name(schema)}.{quote_name(view)}")
         if any(name == archive.SCHEMA for name, _ in rest):
             archive.renew_views(con)
         for name, script in views:

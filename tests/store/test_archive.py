@@ -11,6 +11,7 @@ import pytest
 from audit.errors import StoreError, UsageError
 from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection, fetch, insert, rows, transaction
+from audit.words import ARCHIVE
 
 HOSTILE = "x'); DROP TABLE records; --"
 
@@ -224,7 +225,8 @@ def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, fo
     move(con, tmp_path, 10, 100, place=f"archive/{folder}")
     database.execute(con, f"COPY (SELECT 1) TO '{secret}' (FORMAT parquet)")
     publish.publish(con, tmp_path / "audit.duckdb")
-    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as reader:
+    kept = tmp_path / "archive"
+    with closing(database.open_snapshot(tmp_path / "audit.duckdb", archive=kept)) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
         for file in ("secret.parquet", "../store.duckdb"):
             for path in (tmp_path / "archive" / file, f"archive/{file}"):
@@ -233,10 +235,10 @@ def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, fo
 
 
 def test_a_published_database_moves_with_its_archive(con: Connection, tmp_path: Path) -> None:
-    move(con, tmp_path, 10, 100)
+    move(con, tmp_path, 10, 100, place=f"{ARCHIVE}/c")
     (tmp_path / "there").mkdir()
     publish.publish(con, tmp_path / "there" / "audit.duckdb")
-    (tmp_path / "archive").rename(tmp_path / "there" / "archive")
+    (tmp_path / ARCHIVE).rename(tmp_path / "there" / ARCHIVE)
     with closing(database.open_snapshot(tmp_path / "there" / "audit.duckdb")) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
 
