@@ -103,10 +103,6 @@ def test_cells_without_a_value_are_known_to_be_none() -> None:
     assert set(last) == {"rule"}
 
 
-def test_the_same_settings_give_the_same_study() -> None:
-    assert operator_study.study(SMALL) == made()
-
-
 def test_the_lead_names_who_keeps_what() -> None:
     assert made().lead.startswith(
         "Of 7 operators, relative, relative_n, sigmoid, sigmoid_n, slurm keep all"

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.cli.app import main
 from audit.config import Config
 from audit.errors import UsageError
 from audit.oneoff import study as studies
@@ -20,6 +19,7 @@ from audit.studies.workload import plan as workload
 from audit.studies.workload.compute import model_files
 from tests.logs import line, log, write
 from tests.report import chromium
+from tests.studies.commands import run
 
 TECHNIQUES = ("size", "group", "clusters")
 
@@ -125,14 +125,11 @@ def test_pools_have_sections_and_models_of_their_own(files: tuple[Path, ...]) ->
 @pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["swf", "psv"])
 def test_a_synthetic_log_is_read_as_any_other(
-    suffix: str, files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, files: tuple[Path, ...], tmp_path: Path
 ) -> None:
     out = tmp_path / f"made.{suffix}"
-    arguments = [str(files[-3]), str(out), "--jobs", "200", "--machine", "2", "--seed", "3"]
-    monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "synthetic", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
+    drawn = ("--jobs", 200, "--machine", 2, "--seed", 3)
+    assert run("experiment", "synthetic", files[-3], out, *drawn) == 0
     first = out.read_bytes()
     workload.make_log(files[-3], out, seed=3, jobs=200, machine=2.0)
     assert out.read_bytes() == first
@@ -188,11 +185,8 @@ def test_the_command(
         "--threads",
         "3",
     ]
-    monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "workload", "my.swf", *flags])
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
+    assert run("experiment", "workload", "my.swf", *flags) == 0
     assert asked == [None, 2, "workload", "the plan", [Path("my.swf")], 9, "UTC", 3]
     assert capsys.readouterr().out == "there/workload.html\n"
 
