@@ -46,6 +46,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
     "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
+    "tests/test_demo_log.py": "the same, of `make demo`",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
     "tests/test_docs.py": "what the documents promise",
@@ -124,6 +125,7 @@ TESTED_IN: Final = {
     "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
     "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
+    "studies/commands": "cli/test_studies",
     "kernels/fitting": "studies/fit/compute/test_observed",
     "studies/fit/charts": "studies/fit/test_plan",
     "studies/fit/compute/candidates": "studies/fit/compute/test_search",
@@ -132,8 +134,6 @@ TESTED_IN: Final = {
     "studies/fit/compute/scopes": "studies/fit/compute/test_search",
     "studies/fit/page": "studies/fit/test_plan",
     "studies/grid/charts": "studies/grid/test_page",
-    "studies/operators/charts": "studies/operators/test_page",
-    "studies/sensitivity/charts": "studies/sensitivity/test_plan",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",
@@ -158,7 +158,7 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
     "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
     "audit.formats.pbs.writing": "for tests, and for logs to try things with",
-    "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
+    "audit.studies.commands": "by its entry point",
 }
 """Modules that nothing in the package imports, and what they are for."""
 

@@ -50,7 +50,7 @@ _WORDS: Final = 1 << 16
 Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
 """A bound on the time of one search. It is given a flag, and gives a context in which it watches,
 with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
-the time is over. The core has no clock; ``studies.users.stopwatch`` has."""
+the time is over. The core has no clock; ``studies.users.plan`` has."""
 
 
 class Search(NamedTuple):

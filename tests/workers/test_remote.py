@@ -85,7 +85,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
 @pytest.mark.parametrize(
     "of",
     [
-        lambda log, draws: grid.plan(log, draws, grid.Options(None, 60, grid.loads("0.8"), 128)),
+        grid.plan(None, 60, grid.loads("0.8"), 128),
         users.plan(None, None),
         sensitivity.plan(None, None, 3, None),
         fit.plan(None, 1.0),

@@ -17,14 +17,14 @@ from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
 from audit.scenario.check import check_schedule
-from audit.workloads import model_files, synthetic
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import Fit, HyperExponential
-from audit.workloads.model import SIZES, Class, Model, model_of, of_class, place, shares_of
-from audit.workloads.weekly_clock import weekly_clock
+from audit.studies.workload.compute import model as model_module
+from audit.studies.workload.compute import model_files, synthetic
+from audit.studies.workload.compute.hyper_exponential import Fit, HyperExponential
+from audit.studies.workload.compute.model import SIZES, Class, Model, model_of, of_class, place
+from audit.studies.workload.compute.weekly_clock import weekly_clock
 from tests.examples import examples
 from tests.naive import workload as naive
-from tests.workloads.attempts import POOL, ZONE, at, described
+from tests.studies.workload.attempts import POOL, ZONE, at, described
 
 
 def made(by: str = "size", rows: list[dict[str, object]] | None = None) -> Model:
@@ -63,7 +63,6 @@ def test_a_model_by_hand() -> None:
     # ann and bob have as many attempts; ann came first
     assert narrow.users == ((1, 0.5), (2, 0.5))
     assert narrow.foresight == pytest.approx(-1)
-    assert model.load == pytest.approx(480 / (64 * 3 * 86_400))
 
 
 def test_what_has_not_ended_or_has_no_size_is_left_out_and_counted() -> None:
@@ -80,11 +79,8 @@ def test_what_has_not_ended_or_has_no_size_is_left_out_and_counted() -> None:
 
 
 def test_groups_are_classes_too() -> None:
-    assert [(of.label, of.attempts) for of in made("group").classes] == [
-        ("x", 2),
-        ("x", 1),
-        ("y", 1),
-    ]
+    classes = made("group").classes
+    assert [(of.label, of.attempts) for of in classes] == [("x", 2), ("x", 1), ("y", 1)]
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -104,7 +100,7 @@ def test_gaps_are_those_of_the_definition(offsets: list[int]) -> None:
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
 def test_a_short_table_keeps_the_mean_and_the_widest(values: list[int]) -> None:
-    shares = shares_of(np.array(values))
+    shares = model_module.shares_of(np.array(values))
     assert len(shares) <= SIZES
     assert shares[-1][0] == max(values)
     if len(set(values)) <= SIZES:
@@ -118,7 +114,7 @@ def test_a_short_table_keeps_the_mean_and_the_widest(values: list[int]) -> None:
 def test_a_table_by_hand() -> None:
     # 9 that are frequent, the widest, and thirds of the others: {20, 21}, {22, 23, 24}, {26, 30}
     values = [size for size in range(1, 10) for _ in range(10)] + [20, 21, 22, 23, 24, 26, 30, 500]
-    found = dict(shares_of(np.array(values)))
+    found = dict(model_module.shares_of(np.array(values)))
     assert set(found) == {*range(1, 10), 20, 21, 23, 28, 500}
     assert found[23] == pytest.approx(3 / 98)
     assert found[28] == pytest.approx(2 / 98)
@@ -267,7 +263,7 @@ def test_a_log_is_what_easy_makes_of_it_and_passes_the_check() -> None:
     log = synthetic.log(simple(), 3)
     arrival, size, lasts = (log[c].to_numpy() for c in ("submit_time", "cpus", "occupancy_s"))
     asked = log["walltime_s"].fill_null(log["occupancy_s"]).to_numpy()
-    assert easy(arrival, size, lasts, asked, 16).tolist() == log["start_time"].to_list()
+    assert synthetic.easy(arrival, size, lasts, asked, 16).tolist() == log["start_time"].to_list()
     assert (log["start_time"] > log["submit_time"]).sum() > 50
     schedule = log.select(
         "cluster", "job_id", "attempt", "start_time", "end_time", "occupancy_s",

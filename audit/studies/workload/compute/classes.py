@@ -35,12 +35,12 @@ SAMPLE: Final = 2_000
 
 
 def labels(attempts: pl.DataFrame, by: str, seed: int, clusters: int | None = None) -> pl.Series:
-    """The class of each attempt.
+    """The class of each attempt, by one of ``TECHNIQUES``.
 
     Args:
         attempts: ``size``, ``occupancy_s``, ``group``, ``account`` and ``user``; ended ones of a
             known size.
-        by: one of ``TECHNIQUES``.
+        by: technique.
         seed: of k-means.
         clusters: how many, ≥ 1; None chooses.
 

@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from audit.errors import LogError
 from audit.metrics.attempts.fidelity import rank_correlation
-from audit.metrics.quantiles import exact_sum
 from audit.model import Pool, Standing
 from audit.periods import day_of
-from audit.workloads import hyper_exponential
-from audit.workloads.classes import OTHERS, labels
-from audit.workloads.hyper_exponential import Fit
-from audit.workloads.weekly_clock import PARTS, WeeklyClock, weekly_clock
+from audit.studies.workload.compute import hyper_exponential
+from audit.studies.workload.compute.classes import OTHERS, labels
+from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.weekly_clock import PARTS, WeeklyClock, weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -105,27 +104,13 @@ class Model:
         """Of all classes."""
         return sum(one.attempts for one in self.classes)
 
-    @property
-    def load(self) -> float:
-        """Offered load: mean size-seconds that arrive per second, by the capacity."""
-        clock = self.clock()
-        work = exact_sum(
-            np.array([one.attempts * one.mean_size * one.mean_occupancy_s for one in self.classes])
-        )
-        return work / (self.capacity * float(clock.edges[-1] - clock.edges[0]))
-
     def clock(self) -> WeeklyClock:
         """The clock of the days that it was made of."""
         return weekly_clock(self.first_day, self.days, ZoneInfo(self.zone))
 
 
 def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """The attempts of a pool that a model is made of, by arrival.
-
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        pool: whose.
-    """
+    """The attempts of a pool that a model is made of, by arrival."""
     return described.filter(
         pl.col("pool") == pool.name,
         pl.col("standing") == Standing.ENDED,
@@ -158,15 +143,10 @@ def place(
     seed: int,
     clusters: int | None = None,
 ) -> Placed:
-    """Puts each attempt of a pool into its class.
+    """Put each attempt of a pool into its class.
 
-    Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are left aside.
-        pool: whose workload.
-        zone: whose clock tells peak hours.
-        by: one of ``classes.TECHNIQUES``.
-        seed: of k-means.
-        clusters: how many, where classes are clusters; None chooses.
+    Peak hours are those of the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed``
+    and ``clusters`` are those of k-means (None chooses how many).
 
     Raises:
         LogError: no attempt has ended.
@@ -202,14 +182,7 @@ def place(
 
 
 def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
-    """The model of what a pool was asked for.
-
-    Args:
-        placed: its attempts.
-        pool: whose workload.
-        cluster: its name.
-        seed: of the bootstraps (PCG64).
-    """
+    """The model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
     attempts = placed.attempts
     work = float((attempts["size"] * attempts["occupancy_s"]).sum())
     classes = []

@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 from audit.metrics.draws import Drawn, Draws
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.metrics.verdicts import Estimate
-from audit.model import Pool
 from audit.report.study.cells import studied
-from audit.workloads import hyper_exponential, synthetic
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import FEW
-from audit.workloads.model import Class, Model, Placed, of_class, population
-from audit.workloads.weekly_clock import PARTS
+from audit.studies.workload.compute import hyper_exponential, synthetic
+from audit.studies.workload.compute.hyper_exponential import FEW
+from audit.studies.workload.compute.model import Class, Model, Placed, of_class
+from audit.studies.workload.compute.synthetic import starts
+from audit.studies.workload.compute.weekly_clock import PARTS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,35 +79,18 @@ class Likeness(NamedTuple):
         return Span(mean, min(values), max(values))
 
 
-def of_log(described: pl.DataFrame, pool: Pool, model: Model) -> Traits:
-    """What the log's own workload looks like.
-
-    Args:
-        described: columns of ``model.DESCRIBED``.
-        pool: whose.
-        model: of this pool.
-    """
-    return traits(population(described, pool), model)
-
-
-def drawn(model: Model, seed: int, logs: int = DRAWN_LOGS) -> tuple[Traits, ...]:
-    """What logs drawn from a model look like.
-
-    Args:
-        model: of what.
-        seed: of the first; the others follow it.
-        logs: how many.
-    """
-    return tuple(traits(synthetic.draw(model, seed + number), model) for number in range(logs))
+def drawn(model: Model, seed: int) -> tuple[Traits, ...]:
+    """What ``DRAWN_LOGS`` logs drawn from a model look like; each has the next seed."""
+    return tuple(
+        traits(synthetic.draw(model, seed + number), model) for number in range(DRAWN_LOGS)
+    )
 
 
 def traits(attempts: pl.DataFrame, model: Model) -> Traits:
-    """What a workload looks like.
+    """What a workload looks like. Attempts larger than the model's capacity have no wait.
 
-    Args:
-        attempts: ``arrival_time``, ascending, in the days of the model, ``size``, ``occupancy_s``
-            and ``walltime_s``.
-        model: its days and its capacity. Attempts larger than that have no wait.
+    ``attempts`` have ``arrival_time``, ascending, in the days of the model, ``size``,
+    ``occupancy_s`` and ``walltime_s``.
     """
     clock = model.clock()
     arrival, size, occupancy = (
@@ -136,12 +118,10 @@ def traits(attempts: pl.DataFrame, model: Model) -> Traits:
     )
 
 
-def week(arrivals: pl.Series, model: Model) -> Floats:
-    """Arrivals per hour in each hour of the week, from Monday 0:00 on the zone's clock, (168,).
+def weekly(arrivals: pl.Series, model: Model) -> Floats:
+    """Arrivals (epoch s, in the days of the model) per hour in each hour of the week, (168,).
 
-    Args:
-        arrivals: epoch s, in the days of the model.
-        model: its days and zone.
+    The first hour begins on Monday at 0:00 on the clock of the model's zone.
     """
     at = pl.from_epoch(arrivals, "s").dt.replace_time_zone("UTC").dt.convert_time_zone(model.zone)
     hour = ((at.dt.weekday().cast(pl.Int64) - 1) * 24 + at.dt.hour()).to_numpy()
@@ -160,15 +140,8 @@ def distance(placed: Placed, model: Model, draws: Draws) -> Estimate | None:
     """How far gaps between arrivals are from what was fitted to them, on the whole.
 
     The mean of the classes' Kolmogorov–Smirnov distances, weighted by arrivals, 0 to 1. Resamples
-    are of days, as arrivals of a day depend on each other; the fits stay.
-
-    Args:
-        placed: the attempts.
-        model: made of them.
-        draws: the resamples, of days.
-
-    Returns:
-        None where no class has enough arrivals to be fitted.
+    are of days, as arrivals of a day depend on each other; the fits stay. None where no class has
+    enough arrivals to be fitted.
     """
     classes = fitted(model)
     if not classes:
@@ -282,13 +255,7 @@ def rows(pool: str, model: Model, likeness: Likeness) -> pl.DataFrame:
 
 def _waits(attempts: pl.DataFrame, capacity: int) -> Floats:
     fits = attempts.filter(pl.col("size") <= capacity)
-    arrival, size, occupancy = (
-        fits[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
-    )
-    walltime = fits["walltime_s"].fill_null(fits["occupancy_s"]).to_numpy()
-    waits: Floats = (easy(arrival, size, occupancy, walltime, capacity) - arrival).astype(
-        np.float64
-    )
+    waits: Floats = (starts(fits, capacity) - fits["arrival_time"].to_numpy()).astype(np.float64)
     return waits
 
 

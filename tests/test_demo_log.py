@@ -11,10 +11,10 @@ import pytest
 
 from audit.errors import SimulationError, UsageError
 from audit.scenario.check import check_schedule
-from audit.workloads import demo_log as module
-from audit.workloads.demo_jobs import QUEUES, ZONE, Ints, start_of_log
-from audit.workloads.demo_log import LOG, as_schedule, demo_log
-from audit.workloads.easy import easy
+from audit.studies.workload.compute.synthetic import easy
+from bench.logs import demo_schedule as module
+from bench.logs.demo_jobs import QUEUES, ZONE, Ints, start_of_log
+from bench.logs.demo_schedule import LOG, as_schedule, demo_log
 
 CAPACITY = 512
 

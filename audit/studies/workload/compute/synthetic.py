@@ -22,12 +22,14 @@ from audit import __version__
 from audit.errors import UsageError
 from audit.formats import swf
 from audit.formats.sacct import writing
-from audit.model import ATTEMPTS, JobState
+from audit.model import ATTEMPTS, Backfill, JobState, Order, Policy
 from audit.periods import zone
-from audit.workloads.easy import easy
-from audit.workloads.hyper_exponential import HyperExponential
-from audit.workloads.model import Class, Model, Shares
-from audit.workloads.weekly_clock import weekly_clock
+from audit.scenario.engine import replay
+from audit.scenario.ownership import unowned
+from audit.scenario.workload import NEVER, Workload
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.weekly_clock import weekly_clock
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -164,11 +166,7 @@ def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> 
 
 
 def to_sacct(log: pl.DataFrame) -> bytes:
-    """A synthetic log as sacct prints it, with a header row; times in epoch seconds.
-
-    Args:
-        log: what ``log`` gave.
-    """
+    """What ``log`` gave, as sacct prints it, with a header row; times in epoch seconds."""
     return writing.write(
         log.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
         SACCT,
@@ -244,11 +242,7 @@ def _places(values: Floats) -> Ints:
 
 def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
     """A drawn workload as the log of a pool."""
-    arrival, size, occupancy = (
-        drawn[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
-    )
-    walltime = drawn["walltime_s"].fill_null(drawn["occupancy_s"]).to_numpy()
-    start = easy(arrival, size, occupancy, walltime, pool)
+    start = starts(drawn, pool)
     empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
     number = pl.int_range(1, pl.len() + 1)
     columns = drawn.select(
@@ -262,9 +256,49 @@ def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
         submit_time="arrival_time",
         eligible_time="arrival_time",
         start_time=pl.Series(start),
-        end_time=pl.Series(start + occupancy),
+        end_time=pl.Series(start) + pl.col("occupancy_s"),
         occupancy_s="occupancy_s",
         walltime_s="walltime_s",
         **{model.resource: pl.col("size")},
     )
     return empty.with_columns(columns.get_columns()).cast(ATTEMPTS)
+
+
+def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
+    """Return what ``easy`` makes of attempts; those without a walltime ask for their occupancy."""
+    arrival, size, occupancy = (
+        attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
+    )
+    walltime = attempts["walltime_s"].fill_null(attempts["occupancy_s"]).to_numpy()
+    return easy(arrival, size, occupancy, walltime, capacity)
+
+
+def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
+    """When attempts start in an empty pool, first come first served with EASY backfilling.
+
+    Arrivals are epoch seconds, ascending; those that arrive together are served in this order.
+    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes those requested.
+
+    Source: SPEC §4.
+    """
+    count, none = len(arrival), np.zeros(0, np.int64)
+    unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
+    work = Workload(
+        arrival=arrival,
+        start=unknown,
+        end=unknown,
+        occupancy=occupancy,
+        estimate=np.maximum(np.maximum(walltime, occupancy), 1),
+        request=size,
+        priority=np.full(count, np.nan),
+        blocked=no,
+        open=no,
+        no_estimate=no,
+        preempted=no,
+        capacity=np.array([capacity]),
+        step_time=none,
+        step_change=none,
+        step_planned=none.astype(np.bool_),
+        owners=unowned(count),
+    )
+    return replay(work, Policy(Order.fcfs, Backfill.easy)).start

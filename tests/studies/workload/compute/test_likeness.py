@@ -8,13 +8,12 @@ import pytest
 
 from audit.metrics.draws import Draws
 from audit.report.study.cells import STUDIED
-from audit.studies.workload import compute
-from audit.studies.workload.compute import Likeness, distance, traits
-from audit.workloads import synthetic
-from audit.workloads.hyper_exponential import HyperExponential
-from audit.workloads.model import model_of, place
+from audit.studies.workload.compute import likeness, synthetic
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.likeness import Likeness, distance, traits
+from audit.studies.workload.compute.model import model_of, place, population
 from tests.studies.workload.arrivals import arrivals, drawn
-from tests.workloads.attempts import POOL, ZONE, at, described
+from tests.studies.workload.attempts import POOL, ZONE, at, described
 
 
 def test_the_distance_is_that_of_its_classes_weighted() -> None:
@@ -52,7 +51,7 @@ def test_traits_by_hand() -> None:
     frame = described(rows)
     placed = place(frame, POOL, ZONE, "size", 1)
     model = model_of(placed, POOL, "test", 1)
-    found = compute.of_log(frame, POOL, model)
+    found = traits(population(frame, POOL), model)
     assert (found.attempts, found.mean_size, found.mean_occupancy_s) == (3, 67 / 3, 230)
     assert found.mean_walltime_s == 2400
     assert found.load == pytest.approx((64 * 600 + 60 + 60) / (64 * 6 * 86_400))
@@ -73,7 +72,7 @@ def test_a_workload_of_nothing_has_no_waits() -> None:
 
 def test_weeks_are_those_of_the_zone() -> None:
     _, model = arrivals(np.full(3_000, 300.0))
-    found = compute.week(pl.Series([at(2, 9), at(9, 9, 30), at(29, 23)]), model)
+    found = likeness.weekly(pl.Series([at(2, 9), at(9, 9, 30), at(29, 23)]), model)
     assert found.shape == (168,)
     assert found[9] == pytest.approx(2 / 5)  # five Mondays from 2 to 31 March
     assert found[6 * 24 + 23] == pytest.approx(1 / 4)
@@ -92,11 +91,11 @@ def test_what_is_drawn_from_a_model_is_like_its_log() -> None:
         ),
         model,
     )
-    likeness = Likeness(of_log, compute.drawn(model, 1))
+    found = Likeness(of_log, likeness.drawn(model, 1))
     for trait in ("attempts", "mean_occupancy_s", "load"):
-        assert likeness.span(trait).mean == pytest.approx(getattr(of_log, trait), rel=0.15)
-    assert len(likeness.drawn) == compute.DRAWN_LOGS
-    rows = compute.rows("all", model, likeness)
+        assert found.span(trait).mean == pytest.approx(getattr(of_log, trait), rel=0.15)
+    assert len(found.drawn) == likeness.DRAWN_LOGS
+    rows = likeness.rows("all", model, found)
     assert rows.schema == STUDIED
     keys = ["pool", "setting", "metric", "dimension", "dimension_value"]
     assert not rows.select(keys).is_duplicated().any()
@@ -121,14 +120,14 @@ def test_summaries_by_hand() -> None:
         {"submit_time": at(2, 10), "cpus": 1, "lasts": 60},
     ]
     model = model_of(place(described(rows), POOL, ZONE, "size", 1), POOL, "test", 1)
-    one, two = compute.summaries(model)
+    one, two = likeness.summaries(model)
     assert tuple(one) == ("1", 1, 1 / 3, 1, 60, pytest.approx(60 / 1860))
     assert tuple(two) == ("2", 2, 2 / 3, 2, 450, pytest.approx(1800 / 1860))
 
 
 def test_gaps_are_drawn_beside_their_fits() -> None:
     placed, model = drawn(HyperExponential(0.9, 30.0, 3000.0))
-    of = compute.gap_distributions(placed, model.classes[0])
+    of = likeness.gap_distributions(placed, model.classes[0])
     assert list(of.shares) == ["log", "hyper-exponential", "exponential"]
     assert (np.diff(of.seconds) > 0).all()
     assert of.shares["log"][-1] == 1

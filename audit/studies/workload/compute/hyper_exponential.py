@@ -101,12 +101,9 @@ class Fit(NamedTuple):
 
 
 def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
-    """Fits a two-phase hyper-exponential distribution.
+    """Fit a two-phase hyper-exponential distribution to whole seconds ≥ 0.
 
-    Args:
-        seconds: the sample, whole seconds ≥ 0, one at least.
-        seed: of the bootstrap (PCG64).
-        resamples: of the bootstrap, ≥ 1.
+    ``seed`` is that of the bootstrap (PCG64).
 
     Raises:
         ValueError: there is no value, or a negative one.
@@ -137,8 +134,7 @@ def fit(seconds: Ints, seed: int, resamples: int = RESAMPLES) -> Fit:
 def grid(greatest: int) -> Floats:
     """Ends of the intervals that values are grouped in: 0, ½, 1½, …, then by a twentieth; last ∞.
 
-    Args:
-        greatest: value that must not be in the last interval, whole seconds ≥ 0.
+    ``greatest``, whole seconds ≥ 0, is not in the last interval.
     """
     edges = [0.0, 0.5]
     while edges[-1] <= greatest:
@@ -176,11 +172,7 @@ def _climb(
 ) -> tuple[Floats, Floats]:
     """The parameters of the greatest likelihood of each row of counts, and that likelihood.
 
-    Args:
-        counts: values in each interval, (rows, intervals).
-        edges: of the intervals.
-        starts: p, a, b to begin with, (rows, 3).
-        rounds: at the most.
+    Counts are (rows, intervals), ``starts`` (rows, 3): p, a, b to begin with.
 
     Returns:
         p, a, b with a ≤ b, (rows, 3); log-likelihoods, (rows,).

@@ -60,12 +60,7 @@ class WeeklyClock:
         return shown
 
     def instants(self, part: str, readings: Floats) -> Ints:
-        """When the clock of a part showed each reading: epoch s, rounded down.
-
-        Args:
-            part: one of ``PARTS``.
-            readings: s, in [0, ``seconds(part)``).
-        """
+        """Return when a part's clock showed each reading in [0, ``seconds(part)``), epoch s."""
         pieces = np.flatnonzero(self.part == PARTS.index(part))
         before = self._before()[pieces]
         place = np.searchsorted(before, readings, side="right") - 1
@@ -87,13 +82,7 @@ class WeeklyClock:
 
 
 def weekly_clock(first: date, days: int, zone: ZoneInfo) -> WeeklyClock:
-    """The clock of whole days in a zone; a day of a clock change lasts as long as it does.
-
-    Args:
-        first: the first day.
-        days: how many, ≥ 1.
-        zone: of the cluster.
-    """
+    """The clock of ``days`` ≥ 1 days in a zone; a day of a clock change is as long as it is."""
     edges: list[int] = []
     parts: list[int] = []
     of_days: list[int] = []

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from audit.errors import UsageError
 from audit.model import JobState
 from audit.scenario.check import check_schedule, require_sound
-from audit.workloads.demo_jobs import ACCOUNTS, HOUR, MINUTE, QUEUES, USERS, Ints, Jobs, draw
-from audit.workloads.easy import easy
+from audit.studies.workload.compute.synthetic import easy
+from bench.logs.demo_jobs import ACCOUNTS, HOUR, MINUTE, QUEUES, USERS, Ints, Jobs, draw
 
 FULL_JOBS: Final = 22_000
 FULL_DAYS: Final = 91

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.workloads.weekly_clock import PARTS, weekly_clock
+from audit.studies.workload.compute.weekly_clock import PARTS, weekly_clock
 from tests.naive import workload as naive
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -23,13 +23,8 @@ def at(day: int, hour: int, minute: int = 0) -> int:
 def test_parts_of_a_week_by_hand() -> None:
     clock = weekly_clock(MARCH, DAYS, BERLIN)
     instants = np.array([at(26, 7, 59), at(26, 8), at(26, 16, 59), at(26, 17), at(28, 12)])
-    assert [PARTS[k] for k in clock.part_of(instants)] == [
-        "off_peak",
-        "peak",
-        "peak",
-        "off_peak",
-        "weekend",
-    ]
+    parts = [PARTS[k] for k in clock.part_of(instants)]
+    assert parts == ["off_peak", "peak", "peak", "off_peak", "weekend"]
     assert clock.day_of(instants).tolist() == [0, 0, 0, 0, 2]
 
 

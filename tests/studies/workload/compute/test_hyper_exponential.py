@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.workloads import hyper_exponential
-from audit.workloads.hyper_exponential import FEW, LEAST_S, HyperExponential, fit, grid
+from audit.studies.workload.compute import hyper_exponential
+from audit.studies.workload.compute.hyper_exponential import FEW, LEAST_S, HyperExponential, fit
 from tests.examples import examples
 from tests.naive import workload as naive
 
@@ -136,7 +136,7 @@ def test_wide_intervals_hardly_move_a_fit() -> None:
 
 
 def test_the_grid_holds_every_value_between_two_edges() -> None:
-    edges = grid(100_000)
+    edges = hyper_exponential.grid(100_000)
     assert edges[:4].tolist() == [0, 0.5, 1.5, 2.5]
     assert edges[-1] == np.inf
     assert edges[-2] > 100_000
@@ -144,5 +144,5 @@ def test_the_grid_holds_every_value_between_two_edges() -> None:
     assert np.all(edges[1:-1] % 1 == 0.5)
     widths = np.diff(edges[:-1])
     assert np.all((widths == 1) | (widths <= 0.05 * edges[:-2] + 0.5))
-    assert len(grid(0)) == 3
+    assert len(hyper_exponential.grid(0)) == 3
     assert hyper_exponential.RESAMPLES == 99

@@ -11,11 +11,11 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from audit.errors import UsageError
+from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.studies.workload.compute.hyper_exponential import LEAST_S, Fit, HyperExponential
+from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.weekly_clock import PARTS
 from audit.words import Resource
-from audit.workloads.classes import TECHNIQUES
-from audit.workloads.hyper_exponential import LEAST_S, Fit, HyperExponential
-from audit.workloads.model import Class, Model, Shares
-from audit.workloads.weekly_clock import PARTS
 
 VERSION: Final = 1
 
@@ -45,11 +45,7 @@ def to_toml(model: Model) -> str:
 
 
 def from_toml(text: str, where: str) -> Model:
-    """A model from the text of its file.
-
-    Args:
-        text: of the file.
-        where: its name, for errors.
+    """A model from the text of the file that errors call ``where``.
 
     Raises:
         UsageError: it is no model; the message says where and why.
@@ -86,68 +82,70 @@ class _Table:
     """A table of the file, whose values are asked for by type."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
-        self._values = values
+        self.values = values
         self._where = where
 
     def wrong(self, key: str, needed: str) -> UsageError:
-        state = f"is {self._values[key]!r}" if key in self._values else "is missing"
+        state = f"is {self.values[key]!r}" if key in self.values else "is missing"
         return UsageError(f"{self._where}, {key}: {state}; it must be {needed}")
 
-    def whole(self, key: str, least: int) -> int:
-        value = self._values.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise self.wrong(key, f"a whole number, {least} or more")
+    def _checked(self, key: str, needed: str, fits: Callable[[Any], bool]) -> Any:
+        value = self.values.get(key)
+        if not fits(value):
+            raise self.wrong(key, needed)
         return value
 
+    def whole(self, key: str, least: int) -> int:
+        needed = f"a whole number, {least} or more"
+        return int(self._checked(key, needed, lambda value: _is_whole(value, least)))
+
     def number(self, key: str, least: float, most: float = float("inf")) -> float:
-        value = self._values.get(key)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise self.wrong(key, "a number")
-        if not least <= value <= most or value == float("inf"):
-            raise self.wrong(key, f"{least:g} or more" + f" and at most {most:g}" * (most < 1e300))
+        value = self._checked(key, "a number", lambda value: type(value) in (int, float))
+        needed = f"{least:g} or more" + f" and at most {most:g}" * (most < float("inf"))
+        self._checked(key, needed, lambda value: least <= value <= most and value != float("inf"))
         return float(value)
 
     def text(self, key: str) -> str:
-        value = self._values.get(key)
-        if not isinstance(value, str):
-            raise self.wrong(key, "a text")
-        return value
+        return str(self._checked(key, "a text", lambda value: isinstance(value, str)))
 
     def one_of(self, key: str, allowed: Sequence[str]) -> str:
-        value = self._values.get(key)
-        if not isinstance(value, str) or value not in allowed:
-            raise self.wrong(key, f"one of {', '.join(allowed)}")
-        return value
+        needed = f"one of {', '.join(allowed)}"
+        return str(
+            self._checked(key, needed, lambda value: isinstance(value, str) and value in allowed)
+        )
 
     def table(self, key: str) -> "_Table":
-        value = self._values.get(key)
-        if not isinstance(value, dict):
-            raise self.wrong(key, "a table in braces")
+        value = self._checked(key, "a table in braces", lambda value: isinstance(value, dict))
         return _Table(value, f"{self._where}, {key}")
 
     def shares(self, key: str, least: int, *, empty: bool = False) -> Shares:
         """Pairs of a whole number and its share; shares add up to 1."""
-        value = self._values.get(key)
-        needed = f"pairs of a whole number, {least} or more, and a share; shares add up to 1"
-        if not isinstance(value, list) or not (value or empty):
-            raise self.wrong(key, needed)
-        pairs: list[tuple[int, float]] = []
-        for pair in value:
-            if not isinstance(pair, list) or len(pair) != 2:
-                raise self.wrong(key, needed)
-            whole, share = pair
-            fits = isinstance(whole, int) and isinstance(share, int | float) and whole >= least
-            if not fits or not 0 <= share <= 1:
-                raise self.wrong(key, needed)
-            pairs.append((whole, float(share)))
-        numbers = [whole for whole, _ in pairs]
-        together = sum(share for _, share in pairs)
-        if len(set(numbers)) < len(numbers) or (pairs and abs(together - 1) > 1e-6):
-            raise self.wrong(key, needed)
-        return tuple(sorted(pairs))
 
-    def has(self, key: str) -> bool:
-        return key in self._values
+        def fits(value: Any) -> bool:
+            if not isinstance(value, list) or not all(_is_pair(pair, least) for pair in value):
+                return False
+            if not value:
+                return empty
+            different = len({whole for whole, _ in value}) == len(value)
+            return different and abs(sum(share for _, share in value) - 1) <= 1e-6
+
+        needed = f"pairs of a whole number, {least} or more, and a share; shares add up to 1"
+        pairs = self._checked(key, needed, fits)
+        return tuple(sorted((whole, float(share)) for whole, share in pairs))
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return type(value) is int and value >= least
+
+
+def _is_pair(value: object, least: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and _is_whole(value[0], least)
+        and type(value[1]) in (int, float)
+        and 0 <= value[1] <= 1
+    )
 
 
 def _class(table: _Table, users: int) -> Class:
@@ -166,7 +164,7 @@ def _fit(outer: _Table, key: str) -> Fit:
     return Fit(
         HyperExponential(table.number("p", 0, 1), short, table.number("long_s", short)),
         table.number("distance", 0, 1),
-        table.number("p_value", 0, 1) if table.has("p_value") else None,
+        table.number("p_value", 0, 1) if "p_value" in table.values else None,
         table.number("exponential_distance", 0, 1),
         table.number("gain", 0),
     )
