@@ -1,6 +1,8 @@
 """The table of dialects, and what is said of a log that none of them reads."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audit.errors import DialectError
 from audit.formats import dialects
@@ -25,3 +27,94 @@ def test_an_unknown_log_is_shown() -> None:
     assert message.startswith("a/b.swf: not a log that fairaudit reads (known: ")
     assert r"\\xffJobID|User|State" in message
     assert caught.value.exit_code == 2
+
+
+LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
+REPORTING = (
+    "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
+)
+GRIDWARE = '{"job_number":7,"task_number":0,"start_time":1795234360123456,"owner":"ana"}\n'
+QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
+CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
+SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
+JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        (LSF, r"LSF.s log of events \(lsb.events\)", 1),
+        ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
+        (REPORTING, "Grid Engine's reporting file", 1),
+        (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
+        (QACCT, "Grid Engine's qacct", 1),
+        (CONDOR_EVENTS, "HTCondor job event log", 1),
+        (SACCT_YAML, "sacct --yaml", 1),
+        (JOBCOMP, "job completion log", 1),
+        (JOBCOMP.replace("\n", "\r\n"), "job completion log", 1),
+    ],
+)
+def test_logs_of_others_are_named(text: str, name: str, line: int) -> None:
+    said = rf"^x: this looks like .*{name}.* \(line {line}\); fairaudit does not read those yet: \w"
+    with pytest.raises(DialectError, match=said) as caught:
+        dialects.detect(text.encode(), "x")
+    assert "Standard Workload Format" in str(caught.value)
+
+
+FIELDS = [
+    str(number) for number in (7, 10, 5, 100, 4, -1, -1, 4, 200, -1, 1, 3, 1, -1, 1, -1, -1, -1)
+]
+COMMENT = "; MaxProcs: 64\n"
+
+
+def nearly(fields: list[str], separator: str = " ") -> str:
+    text = COMMENT + (separator.join(fields) + "\n") * 3
+    with pytest.raises(DialectError) as caught:
+        dialects.detect(text.encode(), "x")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "separator", "seen", "remedy"),
+    [
+        (
+            [*FIELDS, *"1234567"],
+            " ",
+            "25 columns separated by blanks",
+            "leave out columns 19 to 25",
+        ),
+        ([*FIELDS, *"1234567"], "\t", "25 columns separated by blanks", "leave out columns 19"),
+        (FIELDS[:17], " ", "17 columns separated by blanks", "write -1"),
+        (FIELDS, ":", "18 columns separated by colons", "blanks instead of colons"),
+        (FIELDS[:17], "; ", "17 columns separated by semicolons", "blanks instead of semicolons"),
+        ([*FIELDS, "1"], ":", "19 columns separated by colons", "colons; leave out column 19"),
+        ([*FIELDS[:11], "ana", *FIELDS[12:]], " ", "18 columns", "write numbers in column 12"),
+    ],
+)
+def test_what_is_nearly_swf_is_told_how_it_differs(
+    fields: list[str], separator: str, seen: str, remedy: str
+) -> None:
+    message = nearly(fields, separator)
+    assert message.startswith(f"x: nearly SWF: line 2 has {seen}")
+    assert remedy in message
+
+
+def test_tabs_are_blanks() -> None:
+    text = COMMENT + ("\t".join(FIELDS) + "\n") * 3
+    assert dialects.detect(text.encode(), "x").name == "swf"
+
+
+def test_a_row_of_names_above_the_numbers_is_passed_over() -> None:
+    names = ",".join(f"column{number}" for number in range(18))
+    text = names + "\n" + (",".join(FIELDS) + "\n") * 3
+    assert "line 2 has 18 columns separated by commas" in (dialects.describe(text.encode()) or "")
+
+
+@given(st.binary(max_size=200) | st.text('0123456789.,;:| \n\t"=-', max_size=300).map(str.encode))
+def test_nothing_is_too_odd_to_be_looked_at(head: bytes) -> None:
+    assert dialects.describe(head) is None or dialects.describe(head)
+
+
+@pytest.mark.parametrize("text", ["", "one two three\n", "1 2 3\n4 5 6\n", "{}", "a=1\n"])
+def test_what_nobody_knows_is_not_guessed(text: str) -> None:
+    assert dialects.describe(text.encode()) is None
