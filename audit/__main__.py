@@ -26,8 +26,9 @@ def main() -> NoReturn:
         if ended:
             os._exit(ended[0])
 
-    from audit.files import memory
+    from audit.files import memory, privacy
 
+    privacy.keep_private()
     memory.give_back()
     from audit.cli import app
 

@@ -18,10 +18,10 @@ from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import ATTEMPTS, LIMITED, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
-from audit.simulation.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
-from audit.simulation.multifactor import Multifactor, Priorities
-from audit.simulation.ownership import Fairshare, Ownership
-from audit.simulation.workload import NEVER, Workload
+from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
+from audit.scenario.multifactor import Multifactor, Priorities
+from audit.scenario.ownership import Fairshare, Ownership
+from audit.scenario.workload import NEVER, Workload
 from audit.words import Algorithm
 from tests.naive import multifactor
 from tests.naive.simulation import BLOCKED, Job, Log, Ranking, Rule, Step, Window, estimate_of

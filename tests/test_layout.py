@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ from tests.places import ROOT
 MODULES_PER_FOLDER: Final = 15
 LINES_PER_FILE: Final = 500
 LINES_PER_FUNCTION: Final = 60
+
+CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*"
+"""A definition, and the lines after it that begin with a space or the end of its arguments."""
 
 BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
@@ -30,11 +34,18 @@ BESIDE_THE_MIRROR: Final = {
     "tests/report/render/test_in_chromium.py": "the page as a browser shows it",
     "tests/security/test_configured_texts.py": "one site, at every page, mail and command",
     "tests/security/test_names_with_key.py": "one site, and all that its night leaves",
-    "tests/simulation/test_easy.py": "one policy, by hand",
-    "tests/simulation/test_papers.py": "examples of a paper",
-    "tests/simulation/test_real_logs.py": "all of its room, over real logs",
+    "tests/security/test_differencing.py": "pages and mails of several nights, subtracted",
+    "tests/security/test_modes.py": "every command that writes, under three umasks",
+    "tests/security/test_neighbours.py": "another user of the machine, against every command",
+    "tests/security/test_crafted.py": "what a crafted database cannot do, at every command",
+    "tests/security/test_statements.py": "what an analyst cannot do, layer by layer",
+    "tests/scenario/test_easy.py": "one policy, by hand",
+    "tests/scenario/test_papers.py": "examples of a paper",
+    "tests/scenario/test_real_logs.py": "all of its room, over real logs",
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
+    "tests/security/test_backups.py": "what docs/security.md promises of backups",
+    "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
@@ -50,6 +61,8 @@ BESIDE_THE_MIRROR: Final = {
 
 TESTED_IN: Final = {
     "analyst/answers": "analyst/test_sql",
+    "analyst/confined": "security/test_statements",
+    "analyst/messages": "security/test_statements",
     "cli/options": "cli/test_app",
     "cli/output": "cli/test_app",
     "cluster/results": "nightly/test_run",
@@ -60,29 +73,37 @@ TESTED_IN: Final = {
     "config/sources": "config/test_file",
     "files/names": "ingest/test_streams",
     "files/privacy": "test_security",
+    "files/privacy": "security/test_modes",
+    "formats/broken_json": "formats/htcondor/test_json",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
     "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/lives": "ingest/test_events",
     "kernels/kinds": "kernels/test_translation",
     "kernels/operators": "metrics/fairshare/test_operators",
-    "kernels/scheduling/books": "simulation/test_engine",
-    "kernels/scheduling/decisions": "simulation/test_decisions",
-    "kernels/scheduling/passes/expected": "simulation/test_engine",
-    "kernels/scheduling/fair_start": "simulation/test_fair_start",
-    "kernels/scheduling/forward": "simulation/test_forward",
-    "kernels/scheduling/limits": "simulation/test_engine",
-    "kernels/scheduling/loop": "simulation/test_engine",
-    "kernels/scheduling/order": "simulation/test_engine",
-    "kernels/scheduling/owners": "simulation/test_engine",
-    "kernels/scheduling/passes/planned": "simulation/test_engine",
-    "kernels/scheduling/profile": "simulation/test_engine",
-    "kernels/scheduling/snapshot": "simulation/test_fair_start",
-    "kernels/scheduling/tabu/search": "simulation/test_tabu",
+    "kernels/scheduling/books": "scenario/test_engine",
+    "kernels/scheduling/decisions": "scenario/test_decisions",
+    "kernels/scheduling/passes/expected": "scenario/test_engine",
+    "kernels/scheduling/fair_start": "scenario/test_fair_start",
+    "kernels/scheduling/forward": "scenario/test_forward",
+    "kernels/scheduling/limits": "scenario/test_engine",
+    "kernels/scheduling/loop": "scenario/test_engine",
+    "kernels/scheduling/order": "scenario/test_engine",
+    "kernels/scheduling/owners": "scenario/test_engine",
+    "kernels/scheduling/passes/planned": "scenario/test_engine",
+    "kernels/scheduling/profile": "scenario/test_engine",
+    "kernels/scheduling/snapshot": "scenario/test_fair_start",
+    "kernels/scheduling/tabu/search": "scenario/test_tabu",
+    "kernels/events": "ingest/test_events",
+    "kernels/scheduling/passes/greedy": "scenario/test_engine",
+    "kernels/scheduling/pool": "scenario/test_engine",
+    "kernels/scheduling/replay": "scenario/test_engine",
+    "kernels/scheduling/tabu/pursue": "scenario/test_tabu",
     "kernels/trees": "metrics/fairshare/test_vectors",
     "mail/ledger": "mail/test_delivery",
-    "metrics/attempts/contention": "simulation/test_workload",
+    "metrics/attempts/contention": "scenario/test_workload",
     "nightly/setting_aside": "nightly/test_run",
+    "nightly/keeping/pack": "security/test_backups",
     "nightly/reports": "nightly/test_run",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
@@ -98,9 +119,16 @@ TESTED_IN: Final = {
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
     "setup/rules": "cli/test_setup",
-    "simulation/fidelity": "metrics/attempts/test_fidelity",
+    "scenario/fidelity": "metrics/attempts/test_fidelity",
     "store/streams": "store/test_database",
-    "kernels/room": "studies/fit/compute/test_observed",
+    "kernels/room": "scenario/fit/test_observed",
+    "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
+    "scenario/fit/candidates": "scenario/fit/test_search",
+    "scenario/fit/forwards": "oneoff/fit_policy/test_plan",
+    "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
+    "scenario/fit/scopes": "scenario/fit/test_search",
+    "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "kernels/fitting": "studies/fit/compute/test_observed",
     "studies/fit/charts": "studies/fit/test_plan",
     "studies/fit/compute/candidates": "studies/fit/compute/test_search",
     "studies/fit/compute/forwards": "studies/fit/test_plan",
@@ -111,8 +139,8 @@ TESTED_IN: Final = {
     "studies/operators/charts": "studies/operators/test_page",
     "studies/sensitivity/charts": "studies/sensitivity/test_plan",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
-    "studies/whatif/charts": "studies/whatif/test_plan",
-    "studies/whatif/page": "studies/whatif/test_plan",
+    "oneoff/whatif/charts": "oneoff/whatif/test_plan",
+    "oneoff/whatif/page": "oneoff/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",
     "workers/certificate": "workers/test_on_dask",
     "workers/on_slurm": "slurm/test_dask",
@@ -121,6 +149,11 @@ TESTED_IN: Final = {
 
 IMPORTED_BY_NAME: Final = {
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
+    "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
+    "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
+    "audit.formats.gridengine.writing": "for logs to test with",
+    "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
+    "audit.formats.lsf.writing": "for logs to test with",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
 }
@@ -131,14 +164,18 @@ def modules(folder: str) -> list[Path]:
     """Its modules, without the faces of packages and the way in."""
     return sorted(
         path.relative_to(ROOT)
-        for path in (ROOT / folder).rglob("*.py")
-        if path.name not in {"__init__.py", "__main__.py"}
+        for path in (ROOT / folder).rglob("*.py*")
+        if path.suffix in {".py", ".pyx"} and path.name not in {"__init__.py", "__main__.py"}
     )
+
+
+def text(path: Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
 @functools.cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return ast.parse(text(path))
 
 
 def dotted(path: Path) -> str:
@@ -152,6 +189,9 @@ def imported(path: Path) -> frozenset[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
+    if path.suffix == ".pyx":
+        yield from re.findall(r"^from (\S+) cimport", text(path), re.MULTILINE)
+        return
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -166,29 +206,35 @@ def test_no_folder_holds_too_many_modules() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    lengths = {
-        str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines())
-        for path in modules("audit")
-    }
+    lengths = {str(path): len(text(path).splitlines()) for path in modules("audit")}
     assert {path: n for path, n in lengths.items() if n > LINES_PER_FILE} == {}
 
 
 def test_no_function_is_too_long() -> None:
     lengths = {
-        f"{path}: {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
-        for path in modules("audit")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        f"{path}: {name}": lines for path in modules("audit") for name, lines in functions(path)
     }
     assert {name: n for name, n in lengths.items() if n > LINES_PER_FUNCTION} == {}
 
 
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """The name of each function of a module, and of how many lines it is."""
+    if path.suffix == ".pyx":
+        for function in re.findall(CYTHON_FUNCTION, text(path), re.MULTILINE):
+            yield function.split("(")[0], len(function.rstrip().splitlines())
+        return
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
 def test_tests_mirror_the_package_or_say_why_not() -> None:
+    known = {path.with_suffix("") for path in modules("audit")}
     strays = {
         str(path)
         for path in modules("tests")
         if path.name.startswith("test_")
-        and not (ROOT / "audit" / Path(*path.parts[1:-1], path.name[5:])).exists()
+        and Path("audit", *path.parts[1:-1], path.stem[5:]) not in known
     }
     assert strays == set(BESIDE_THE_MIRROR)
 
@@ -199,7 +245,7 @@ def test_each_module_is_tested() -> None:
         str(Path(*path.parts[1:]).with_suffix(""))
         for path in modules("audit")
         if dotted(path) not in known
-        and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.name}").exists()
+        and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.stem}.py").exists()
     }
     assert untested == set(TESTED_IN)
     assert [test for test in TESTED_IN.values() if not (ROOT / f"tests/{test}.py").exists()] == []
@@ -208,7 +254,10 @@ def test_each_module_is_tested() -> None:
 def test_nothing_is_left_that_nobody_imports() -> None:
     """A module that only tests import is no part of the package."""
     inside = {
-        name for path in (ROOT / "audit").rglob("*.py") for name in imported(path.relative_to(ROOT))
+        name
+        for path in (ROOT / "audit").rglob("*.py*")
+        if path.suffix in {".py", ".pyi", ".pyx"}
+        for name in imported(path.relative_to(ROOT))
     }
     orphans = {dotted(path) for path in modules("audit")} - inside
     dialects = {f"audit.formats.{name}" for name in MODULES}

@@ -67,7 +67,9 @@ def report(
 def _stages(config: Path, period: str | None, stages: tuple[str, ...]) -> None:
     """Does these stages of a run, and says what came of them."""
     from audit.nightly.service import by_hand
+    from audit.nightly.stages import require_own_config
 
+    require_own_config(config)
     settings = configuration(config)
     folder, now = config.parent, int(time.time())
     with at_work() as progress:
@@ -101,7 +103,9 @@ def service(config: SiteConfig = SITE) -> None:
     import threading
 
     from audit.nightly.service import serve
+    from audit.nightly.stages import require_own_config
 
+    require_own_config(config)
     settings = configuration(config)
     stop = threading.Event()
     with stopped_by_signals(stop):

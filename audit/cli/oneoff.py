@@ -189,10 +189,10 @@ def _show_audit(outcome: Outcome) -> None:
 
 
 def fitting(seconds: float, resamples: int) -> Fit:
-    """Finds out how a pool decides within so many seconds; see ``studies.fit.assumed``."""
+    """Finds out how a pool decides within so many seconds; see ``oneoff.fit_policy.assumed``."""
 
     def fit(described: pl.DataFrame, pool: Pool, now: int, seed: int) -> Fitted:
-        from audit.studies.fit.assumed import assumed
+        from audit.oneoff.fit_policy.assumed import assumed
 
         return assumed(described, pool, now, seed, seconds=seconds, resamples=resamples)
 
@@ -227,8 +227,8 @@ def simulate(
     config: ConfigFile = None,
 ) -> None:
     """Simulate a scheduling policy on logs: how would they have waited?"""
-    from audit.cluster import limits
     from audit.oneoff import simulate as simulation
+    from audit.scenario.whatif import bounds as limits
 
     settings = configuration(config)
     request = simulation.Request(

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from audit.config import Config
+    from audit.metrics.draws import Draws
+    from audit.oneoff.study import Plan, Request
     from audit.pipeline.opening import Log
-    from audit.studies.drawn import Draws
-    from audit.studies.run import Plan, Request
     from audit.studies.sensitivity.compute import By
 
 experiment = typer.Typer(
@@ -97,7 +97,7 @@ def _given(
     config: ConfigFile = None,
 ) -> Given:
     """The options that every study of logs has."""
-    from audit.studies.run import Request
+    from audit.oneoff.study import Request
 
     request = Request(
         logs=logs,
@@ -137,7 +137,7 @@ def of_logs(study: Callable[..., Study]) -> Callable[..., None]:
 
 def _conduct(given: Given, asked: Study) -> None:
     """Makes a study of logs, showing how far it is, and says where it is."""
-    from audit.studies.run import conduct
+    from audit.oneoff.study import conduct
 
     _prepare(given.request.out)
     with at_work() as progress:
@@ -156,7 +156,7 @@ def _conduct(given: Given, asked: Study) -> None:
 
 def _prepare(out: Path) -> None:
     """Refuses a folder that cannot be written before anything is computed for it."""
-    from audit.studies.run import refuse_unfit
+    from audit.oneoff.study import refuse_unfit
 
     refuse_unfit(out)
 
@@ -199,9 +199,9 @@ def whatif(
     without_user: WithoutUser = None,
 ) -> Study:
     """Who would win and who would lose if something were changed?"""
-    from audit.cluster import limits
-    from audit.studies.whatif import plan as study_plan
-    from audit.studies.whatif.compute.change import Change
+    from audit.oneoff.whatif import plan as study_plan
+    from audit.scenario.whatif import bounds as limits
+    from audit.scenario.whatif.change import Change
 
     change = Change(
         order=order,
@@ -235,7 +235,7 @@ def fit_policy(
     ] = None,
 ) -> Study:
     """How does the site decide? Order, backfilling, limits, windows, as far as the log tells."""
-    from audit.studies.fit import plan as study_plan
+    from audit.oneoff.fit_policy import plan as study_plan
 
     return Study(study_plan.KEY, study_plan.plan(given.pool, budget, write))
 
@@ -243,8 +243,8 @@ def fit_policy(
 @experiment.command()
 def penalties(out: Out = DEFAULT_OUT) -> None:
     """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
+    from audit.oneoff.study import write
     from audit.studies.penalties.page import study
-    from audit.studies.run import write
 
     _prepare(out)
     for file in write(study(), out):
@@ -259,9 +259,9 @@ def operators(
     ] = 20,
 ) -> None:
     """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
+    from audit.oneoff.study import write
     from audit.studies.operators.compute.resolution import Setting
     from audit.studies.operators.page import study
-    from audit.studies.run import write
 
     _prepare(out)
     with at_work() as progress:

@@ -18,14 +18,14 @@ from audit.metrics.attempts.peers import stuck, waits
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.model import OBSERVED, Period, Pool
-from audit.simulation import ownership
-from audit.simulation.advice.advise import advise
-from audit.simulation.decisions import decision_times
-from audit.simulation.fair_start import fair_start_times
-from audit.simulation.fidelity import model_fidelity
-from audit.simulation.forward import forward_start_times
-from audit.simulation.parts import ALONE, Effort, Labour
-from audit.simulation.workload import Met, workload_of_rows
+from audit.scenario import ownership
+from audit.scenario.advice.advise import advise
+from audit.scenario.decisions import decision_times
+from audit.scenario.fair_start import fair_start_times
+from audit.scenario.fidelity import model_fidelity
+from audit.scenario.forward import forward_start_times
+from audit.scenario.parts import ALONE, Effort, Labour
+from audit.scenario.workload import Met, workload_of_rows
 from audit.workers.crew import Crew
 
 _UNUSED: Final = (

@@ -18,8 +18,8 @@ from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.usage import SlurmUsage
 from audit.model import BY_OWNER, Order, Policy
-from audit.simulation import ownership
-from audit.simulation.multifactor import Multifactor
+from audit.scenario import ownership
+from audit.scenario.multifactor import Multifactor
 from audit.words import Algorithm
 
 _LIKE: Final = {"fair_tree": "slurm"}

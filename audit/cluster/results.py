@@ -16,8 +16,10 @@ from audit.cluster.restating import FIGURE
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
 from audit.errors import StoreError
-from audit.model import Period
-from audit.store import courses, database, histories, queries
+from audit.metrics import disclosure
+from audit.model import OBSERVED, Period, Standing
+from audit.periods import covering
+from audit.store import archive, courses, database, histories, queries
 from audit.store.appending import Appending
 from audit.store.database import Connection
 from audit.store.histories import Histories
@@ -71,11 +73,42 @@ def replace(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
         courses.keep(con, cluster, [identity.period for identity in computed])
+        _publish(con, setting)
         for identity in computed:
             identity.note(con, "compute", now)
         if after:
             changed = restating.restated(con, old, pl.concat(after), computed)
             database.insert(con, "restatement", changed)
+
+
+def _publish(con: Connection, setting: Setting) -> None:
+    """Writes what pages of users and accounts say of weeks that were closed since the last time.
+
+    A week is closed once an attempt has ended after it. What is published never changes: attempts
+    of a published week that the store learns of later are part of no figure about everybody.
+    """
+    cluster = setting.cluster
+    request = {"cluster": cluster, "schedule": OBSERVED, "ended": Standing.ENDED.value}
+    attempts = queries.run(con, "unpublished_attempts", **request)
+    if attempts.is_empty():
+        return
+    ends = attempts["end_time"].to_numpy()
+    weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
+    latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
+    ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
+    published = queries.run(con, "published_blocks", cluster=cluster, until=archive.NEVER)
+    for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
+        blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
+        closed = [
+            week
+            for week in weeks
+            if week.to_time <= last_end
+            and not any(begin < week.to_time and end > week.from_time for begin, end in blocks)
+        ]
+        made = disclosure.publish(of_pool, closed)
+        of = {"cluster": cluster, "pool": pool}
+        database.insert(con, "published_block", made, of)
+        database.insert(con, "published_wait", disclosure.waits(of_pool, made), of)
 
 
 def check(con: Connection) -> None:

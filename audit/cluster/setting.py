@@ -12,9 +12,9 @@ import polars as pl
 from audit import config, periods
 from audit.cluster import inference, spans
 from audit.cluster.inference import Fact
-from audit.cluster.limits import limits, windows
 from audit.formats.dialects import Header
 from audit.model import Policy, Pool, Resource, Step
+from audit.scenario.whatif.bounds import limits, windows
 
 ASSUMED = Policy()
 """The policy of fair start times where nobody says which."""

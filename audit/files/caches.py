@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from audit.files import replace
+from audit.files import folders, replace
 
 _DIGEST: Final = hashlib.sha256().digest_size
 
@@ -26,15 +26,16 @@ def folder(installed: Path, name: str) -> Path:
     """
     beside = installed / "__pycache__"
     try:
-        beside.mkdir(exist_ok=True)
+        beside.mkdir(exist_ok=True, mode=0o700)
+        folders.require(beside)
         if writable(beside):
             return beside
-    except OSError:  # read-only
+    except OSError:  # read-only, or others can write there
         pass
     try:
         home_cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
         found = Path(home_cache) / "fairaudit" / name
-        found.mkdir(parents=True, exist_ok=True)
+        folders.make(found)
     except (OSError, RuntimeError):  # RuntimeError: this user has no home
         pass
     else:
@@ -42,6 +43,7 @@ def folder(installed: Path, name: str) -> Path:
             return found
     found = Path(tempfile.mkdtemp(prefix=f"fairaudit-{name}-"))
     atexit.register(shutil.rmtree, found, ignore_errors=True)
+    folders.require(found)
     return found
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,8 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from audit.errors import LockedError
+from audit.files import folders
 
 _TRIES: Final = 4
+_SAFELY: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Neither follows a link nor waits for the other end of a pipe."""
 
 
 @contextmanager
@@ -31,11 +36,13 @@ def held(
 
     Raises:
         LockedError: another run holds it; the message names it.
+        PermissionError: another user can change the folder, or the lock is not this user's file.
     """
+    folders.require(database.parent)
     path = _beside(database)
     tries = 0
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = _open_own(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -61,6 +68,27 @@ def held(
         os.close(descriptor)
 
 
+def _open_own(path: Path) -> int:
+    """Open the lock file, or make it; only an ordinary file of this user may be written to.
+
+    Raises:
+        PermissionError: a link, a file with a second name, or another user's lies there.
+    """
+    foreign = f"{path.name} is a link, or another user's: remove it"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise PermissionError(errno.EPERM, foreign, str(path)) from error
+        raise
+    seen = os.fstat(descriptor)
+    # one that its holder has just removed has no name at all
+    if stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid() and seen.st_nlink <= 1:
+        return descriptor
+    os.close(descriptor)
+    raise PermissionError(errno.EPERM, foreign, str(path))
+
+
 def holder(database: Path) -> str | None:
     """Who holds the right to write ``database``; None where nobody does.
 
@@ -68,7 +96,7 @@ def holder(database: Path) -> str | None:
         OSError: it cannot be told, for want of permission.
     """
     try:
-        descriptor = os.open(_beside(database), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(_beside(database), os.O_RDONLY | _SAFELY)
     except FileNotFoundError:
         return None
     try:

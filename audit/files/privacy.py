@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from audit.files import folders
 
 _OTHERS: Final = 0o077
 
 
-@contextmanager
-def private() -> Iterator[None]:
-    """Makes all that is written while the block runs its user's alone, whatever the umask was.
-
-    The umask belongs to the whole process; it is put back in the end. Usable as a decorator.
-    """
-    before = os.umask(_OTHERS)
-    try:
-        yield
-    finally:
-        os.umask(before)
+def keep_private() -> None:
+    """Make all that this process and its children write their user's alone, whatever the umask."""
+    os.umask(_OTHERS)
 
 
 def share(path: Path, *, with_group: bool) -> None:
@@ -30,20 +22,32 @@ def share(path: Path, *, with_group: bool) -> None:
         path.chmod(0o750 if path.is_dir() else 0o640)
 
 
+def seal(path: Path, *, with_group: bool) -> None:
+    """Make a finished file read-only; another one may still be renamed over it.
+
+    Args:
+        path: the file.
+        with_group: whether the group may read it, as the site wants.
+    """
+    path.chmod(0o440 if with_group else 0o400)
+
+
 def own_folder(path: Path) -> None:
     """Makes the folder where there is none, and takes it from everybody else.
 
     Raises:
-        OSError: it cannot be made, or is somebody else's.
+        OSError: it cannot be made, or another user can change it or what leads to it.
     """
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folders.make(path)
     if path.stat().st_mode & _OTHERS:
         path.chmod(0o700)
 
 
 def shared_folder(path: Path, *, with_group: bool) -> None:
-    """Makes the folder and those above it; those that are new may be shared with the group."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
+    """Makes the folder and those above it; those that are new may be shared with the group.
+
+    Raises:
+        OSError: it cannot be made, or another user can change it or what leads to it.
+    """
+    for folder in folders.make(path):
         share(folder, with_group=with_group)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from audit.files import folders
+
 
 @contextmanager
 def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -> Iterator[Path]:
@@ -23,8 +25,9 @@ def drafting(target: Path, *, alone: bool = False, also: tuple[str, ...] = ()) -
         also: endings of files that the draft's writer makes beside it, to be removed with it.
 
     Raises:
-        OSError: the draft cannot take its place.
+        OSError: the draft cannot take its place, or another user can change its folder.
     """
+    folders.require(target.parent)
     draft = target.with_name(f".{target.name}.{'draft' if alone else os.getpid()}")
     try:
         _remove(draft, also)
@@ -43,6 +46,15 @@ def write(target: Path, content: bytes, *, alone: bool = False) -> None:
     """
     with drafting(target, alone=alone) as draft:
         draft.write_bytes(content)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(draft: Path, also: tuple[str, ...]) -> None:

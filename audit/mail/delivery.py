@@ -20,7 +20,7 @@ from typing import Final
 
 from audit.config import Config, allowed, places
 from audit.errors import AuditError, DeliveryError, ReportError, UsageError
-from audit.files import lock, privacy
+from audit.files import state_folder
 from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
@@ -131,7 +131,6 @@ def deliver(
     return done
 
 
-@privacy.private()
 def by_hand(
     config: Config,
     folder: Path,
@@ -152,12 +151,12 @@ def by_hand(
         raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
     if not config.recipients:
         raise UsageError("deliver: config.toml has no [[recipients]]")
-    store = folder / config.output.state / "store.duckdb"
-    if not store.exists():
-        raise UsageError(f"{store}: there is nothing yet; 'fairaudit run' makes the reports first")
+    state = folder / config.output.state
+    if not state_folder.begun(state):
+        raise UsageError(f"{state}: there is nothing yet; 'fairaudit run' makes the reports first")
     base = places.published_folder(config, folder)
     with (
-        lock.held(store, "fairaudit deliver"),
+        state_folder.held(state, "fairaudit deliver") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         done = deliver(

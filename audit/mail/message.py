@@ -31,7 +31,7 @@ from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording
 from audit.report.text.notices import Notice, notices
-from audit.report.text.standing import Standing, State
+from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2
@@ -147,14 +147,13 @@ def compose(
     days = f"{wording.day(span.from_time, span.zone)} to {wording.day(span.to_time - 1, span.zone)}"
     cluster = wording.name(contents.cluster)
     about = "Fairness of" if wish.whole else "Waits on"
-    trust = next((part.trust for of in owners for part in of.parts[:1]), ())
     return Letter(
         subject=headline(contents, standing.state, subject, wish, one, owners, corrected=corrected),
         title=f"{about} {cluster}, {days}",
-        standing=standing,
-        notices=notices(contents),
+        standing=standing if wish.whole else uncounted(standing),
+        notices=notices(contents) if wish.whole else (),
         verdict=one.verdict.sentence if one else "",
-        trust=one.trust if one else () if wish.whole else trust,
+        trust=one.trust if one else (),
         questions=one.questions if one else (),
         advice=_advice(one) if one else (),
         parts=tuple(map(_part, owners)),
@@ -217,8 +216,8 @@ def _of_owners(owners: Sequence[OwnerContents]) -> str:
     """The verdicts on users and accounts as a subject says them; of many, how many wait longer."""
     if len(owners) <= _TOLD:
         return "; ".join(map(said.short, owners))
-    longer = sum(any(part.named for part in of.parts) for of in owners)
-    return f"{wording.count(longer)} of {len(owners)} wait longer than others with jobs alike"
+    longer = sum(any(part.longer and not part.burst for part in of.parts) for of in owners)
+    return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
 
 
 def _verdict(one: PageOne | None, days: int) -> str:
@@ -256,7 +255,7 @@ def _part(of: OwnerContents) -> Part:
         said.best_way(most) if most.attempts else "",
         tuple(
             f"{wording.first_upper(said.long_title(wait, most, of.span.zone))}. "
-            + " ".join(said.explained(wait, of.who))
+            + " ".join(said.explained(wait, of.who, most))
             for wait in most.longest[:_LONGEST]
         ),
     )
@@ -290,7 +289,7 @@ def _picture(chart: Chart, where: str) -> Picture:
 
 
 def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
-    """The report's tables; with ``owners``, the rows of these alone."""
+    """The report's tables; with ``owners``, what these have of their own."""
     if not owners:
         return tuple(
             File(file.name, "text/csv", file.text.encode())
@@ -303,7 +302,7 @@ def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...
         for of in (pool.users, pool.accounts):
             rows = tuple(row for row in of.rows if (of.kind, row.name) in owners)
             if rows:
-                text = export.table(pool, replace(of, rows=rows))
+                text = export.table(pool, replace(of, rows=rows), own=True)
                 tables.append(File(f"{of.kind}s{end}.csv", "text/csv", text.encode()))
     return tuple(tables)
 

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from audit.config import Mail
 from audit.errors import WITHHELD, DeliveryError
-from audit.files import replace
+from audit.files import folders, replace
 
 _ENHANCED: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}\b")  # status codes of RFC 3463
 _PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
@@ -105,7 +105,7 @@ class Outbox:
         """See :class:`Post`. The file is named for the mail's id, and appears all at once."""
         name = re.sub(r"[^A-Za-z0-9.-]", "", str(message["Message-ID"]).split("@")[0])
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folders.make(self.folder)
             with replace.drafting(self.folder / f"{name}.eml", alone=True) as draft:
                 handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 with os.fdopen(handle, "wb") as out:
@@ -120,7 +120,7 @@ class Outbox:
     def reach(self) -> Answer | None:
         """See :class:`Post`."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folders.make(self.folder)
             with tempfile.TemporaryFile(dir=self.folder):
                 return None
         except OSError as error:

@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from audit import __version__
 from audit.errors import AuditError, StoreError, UnwritableError
-from audit.files import lock
+from audit.files import lock, state_folder
 from audit.store import database
 from audit.store.database import Connection
 
@@ -49,6 +49,16 @@ CREATE TABLE IF NOT EXISTS settled (
     basis TEXT NOT NULL         -- on what that rests
 )
 """
+_WRONG: Final = """
+SELECT count(*) FROM history WHERE (
+    typeof(id) = 'integer' AND typeof(run) IN ('integer', 'null') AND typeof(stage) = 'text'
+    AND typeof(cluster) IN ('text', 'null') AND typeof(period) IN ('text', 'null')
+    AND state IN ('running', 'done', 'failed', 'abandoned') AND typeof(exit_code) = 'integer'
+    AND typeof(started_at) = 'integer' AND typeof(ended_at) IN ('integer', 'null')
+    AND typeof(error) IN ('text', 'null') AND typeof(version) = 'text'
+) IS NOT TRUE
+"""
+"""Counts the entries that are not as ``History`` writes them."""
 _COLUMNS: Final = "id, run, stage, cluster, period, state, exit_code, started_at, ended_at, error"
 
 
@@ -70,7 +80,7 @@ class Entry:
 
 def path_in(state: Path) -> Path:
     """The history's file in the folder of the store."""
-    return state / "history.sqlite"
+    return state / state_folder.HISTORY
 
 
 class History:
@@ -243,7 +253,7 @@ def read(state: Path) -> list[Entry]:
     path = path_in(state)
     if not path.exists():
         return []
-    holder = lock.holder(state / "store.duckdb")
+    holder = lock.holder(state / state_folder.STORE)
     with closing(_connect(path)) as con:
         try:
             entries = _select(con, "ORDER BY id DESC", {})
@@ -256,6 +266,47 @@ def read(state: Path) -> list[Entry]:
         else Entry(**{**vars(entry), "state": "abandoned", "exit_code": 4})
         for entry in entries
     ]
+
+
+def examine(path: Path) -> None:
+    """Check a history that comes from elsewhere: it holds entries, and nothing that acts.
+
+    Raises:
+        StoreError: it is damaged, or no history.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as con:
+            check(con)
+            tables = con.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+            ).fetchall()
+            ((rest,),) = con.execute(
+                "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+                " OR (type = 'index' AND sql IS NOT NULL) OR sql LIKE 'CREATE VIRTUAL%'"
+            )
+            known = {"history", "settled", "sqlite_sequence"}
+            if rest or not {name for (name,) in tables} <= known:
+                raise StoreError("holds more than a history of runs")
+            if tables:
+                ((wrong,),) = con.execute(_WRONG)
+                con.execute("SELECT what, basis FROM settled").fetchall()
+                if wrong:
+                    raise StoreError("holds entries that no run wrote")
+                _select(con, "", {})
+    except sqlite3.Error as error:
+        raise StoreError(f"is damaged: {error}") from error
+
+
+def check(con: sqlite3.Connection) -> None:
+    """Read a whole SQLite file.
+
+    Raises:
+        StoreError: it is damaged.
+        sqlite3.Error: it is none.
+    """
+    ((said,),) = con.execute("PRAGMA integrity_check(1)").fetchall()
+    if said != "ok":
+        raise StoreError(f"is damaged: {said}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from audit.config import Cluster, Config, places
 from audit.errors import AuditError, UsageError, withholding
-from audit.files import lock, privacy
+from audit.files import state_folder
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
-from audit.nightly.keeping import retention
+from audit.nightly.keeping import claims, retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import archive, compaction, database, migrations, publish, queries
 from audit.store.database import Connection
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from audit.ingest.ingest import Progress
 
 
-@privacy.private()
 def run(
     config: Config,
     folder: Path,
@@ -56,7 +55,8 @@ def run(
 
     Raises:
         LockedError: another run is at work.
-        UsageError: there is no cluster, or no such period.
+        UsageError: there is no cluster, or no such period; the archive's folder belongs to another
+            store.
         StoppedError: ``stopping`` said so. What was begun was taken back.
         AuditError: the store itself fails. Failures of a source, a cluster or a report are kept in
             the result instead, and the rest is done.
@@ -64,7 +64,7 @@ def run(
     if not config.clusters:
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
     state = own_state(config, folder)
-    store = state / "store.duckdb"
+    clock = _clock(now)
 
     def watched(what: str, done: int, of: int) -> None:
         if stopping():
@@ -77,8 +77,8 @@ def run(
     told = [one.name for one in clusters] if what == WHOLE and only is None else []
     with (
         pinging.pinged(config, told, night) as begins,
-        lock.held(store, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}"),
-        history.opened(state, _clock(now)) as past,
+        state_folder.held(state, f"fairaudit {WHOLE if what == WHOLE else stages[-1]}") as store,
+        history.opened(state, clock) as past,
         past.noted(what, cluster, only, night.failures) as number,
         withholding(when=config.hides(cluster)),
     ):
@@ -108,6 +108,7 @@ def _clock(now: int) -> Callable[[], int]:
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
+    claims.claim(work.con, work.config, work.folder)
     for cluster in clusters:
         _do_for(work, cluster)
     retention.forget(work.con, work.past, work.config.retention, work.now)
@@ -159,10 +160,9 @@ def _publish(work: Work) -> None:
     retention.remove_drafts(work.folder / work.config.output.database)
     work.past.copy(work.con)
     work.night.published = _renew(work)
-    if archive.months(work.con):
-        for cluster in work.config.clusters:
-            base = places.published_folder(work.config, work.folder)
-            archive.tidy(work.con, base, places.of_archive(work.config, work.folder, cluster.name))
+    base = places.published_folder(work.config, work.folder)
+    for cluster in work.config.clusters:
+        archive.tidy(work.con, base, places.of_archive(work.config, work.folder, cluster.name))
 
 
 def _deliver(work: Work) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from audit.config import Config
 from audit.errors import AuditError, LockedError, StoreError, UsageError
-from audit.files import lock, privacy
+from audit.files import lock
 from audit.nightly.run import run
 from audit.nightly.stages import STAGES, Night, StoppedError, own_state
 
@@ -50,10 +50,7 @@ def serve(config: Config, folder: Path, clock: Callable[[], float], stop: Event,
     def do(cluster: str) -> None:
         attend(config, folder, cluster, clock, stop, say)
 
-    with (
-        privacy.private(),
-        lock.held(state / "service", "fairaudit service", "another service is at work here"),
-    ):
+    with lock.held(state / "service", "fairaudit service", "another service is at work here"):
         path = status.timetable_in(state)
         kept = timetable.stored(path)
         entries = history.read(state)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from audit.config import Config
+from audit.config import Config, places
 from audit.errors import UNWRITABLE, AuditError, UsageError, failed, withholding
-from audit.files import caches, privacy
+from audit.files import caches, folders, privacy
 from audit.nightly.history import History
 from audit.store.database import Connection
 
@@ -103,12 +103,46 @@ class Work:
         return ended
 
 
+def require_own_config(path: Path) -> None:
+    """Check that no other user can change a config.toml.
+
+    Raises:
+        UsageError: another user can, or the path cannot be followed.
+    """
+    try:
+        folders.require(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: the commands in it run as this user, but {error.strerror}"
+        ) from error
+
+
+def require_own_outputs(config: Config, folder: Path) -> None:
+    """Check that no other user can change a folder that runs write to.
+
+    Raises:
+        UsageError: another user can, or a path cannot be followed.
+    """
+    published = places.published_folder(config, folder)
+    for key, place in (
+        ("state", folder / config.output.state),
+        ("database", published),
+        ("reports", folder / config.output.reports),
+        ("archive", folder / config.output.archive),
+    ):
+        try:
+            folders.require(place)
+        except OSError as error:
+            raise UsageError(f"{place}: cannot be used: {error.strerror} (output.{key})") from error
+
+
 def own_state(config: Config, folder: Path) -> Path:
     """The folder of the store, this user's alone; made where there is none.
 
     Raises:
-        UsageError: it cannot be made, or not be written to.
+        UsageError: it cannot be made or written to, or as ``require_own_outputs``.
     """
+    require_own_outputs(config, folder)
     state = folder / config.output.state
     try:
         privacy.own_folder(state)

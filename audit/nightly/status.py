@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from audit import __version__, periods
 from audit.config import Cluster, Config, Source
-from audit.files import caches, lock
+from audit.files import caches, lock, state_folder
 from audit.nightly import history, sources, timetable
 from audit.nightly.history import WHOLE, Entry
 
@@ -78,7 +78,7 @@ def look(config: Config, folder: Path, now: int) -> Status:
             replace(_standing(config, cluster, entries, kept, now), hindrance=hindrance)
             for cluster in config.clusters
         ],
-        holder=lock.holder(state / "store.duckdb"),
+        holder=lock.holder(state / state_folder.STORE),
     )
 
 

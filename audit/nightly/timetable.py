@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Final
 
+from apscheduler.events import EVENT_SCHEDULER_STARTED
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.blocking import BlockingScheduler
@@ -136,6 +137,7 @@ class Timetable:
         """Set when it is at its end."""
         self.error: BaseException | None = None
         """What it died of."""
+        self._begun = Event()
         self._path = path
         self._config = config
         self._scheduler = BlockingScheduler(
@@ -145,6 +147,7 @@ class Timetable:
             job_defaults={"coalesce": True, "misfire_grace_time": None, "max_instances": 1},
             timezone=UTC,
         )
+        self._scheduler.add_listener(lambda _: self._begun.set(), EVENT_SCHEDULER_STARTED)
         self._thread = Thread(target=self._run, name="fairaudit-timetable")
         _at_work[str(path)] = do
 
@@ -178,6 +181,7 @@ class Timetable:
                 next_run_time=datetime.fromtimestamp(instant, UTC),
             )
         self._thread.start()
+        self._begun.wait()  # a scheduler cannot be stopped before
         return coming
 
     def stop(self) -> None:
@@ -194,3 +198,4 @@ class Timetable:
             self.error = error
         finally:
             self.ended.set()
+            self._begun.set()

@@ -84,7 +84,6 @@ class Outcome:
     """Logs that could not be taken in: all this is without them."""
 
 
-@privacy.private()
 def audit(
     request: Request,
     config: Config,

@@ -15,10 +15,9 @@ from audit import __version__, config
 from audit.cluster import charges, fairshare, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.cluster.limits import Bound, lifted
 from audit.cluster.setting import Setting
 from audit.errors import UsageError
-from audit.files import replace
+from audit.files import folders, replace
 from audit.formats import swf
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
@@ -26,10 +25,11 @@ from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
 from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Standing
 from audit.pipeline.opening import Asked, open_log
 from audit.report.text import wording
-from audit.simulation import engine
-from audit.simulation.check import check_simulated, require_sound
-from audit.simulation.ownership import EQUAL_SHARES
-from audit.simulation.workload import KEYS
+from audit.scenario import engine
+from audit.scenario.check import check_simulated, require_sound
+from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.whatif.bounds import Bound, lifted
+from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
 _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
@@ -249,6 +249,7 @@ def _refuse_unfit(out: Path, logs: Sequence[Path]) -> None:
         raise UsageError(f"{out}: is a folder; name the file to write (--out)")
     if not out.parent.is_dir():
         raise UsageError(f"{out.parent}: no such folder (--out)")
+    folders.require(out.parent)
     if out.exists() and any(log.exists() and out.samefile(log) for log in logs):
         raise UsageError(f"{out}: is the log itself; name another file to write (--out)")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit import __version__
-from audit.config import Config, Report
+from audit.config import Config, Report, places
 from audit.errors import ReportError, UsageError
+from audit.model import Period
 from audit.report import build
 from audit.report.contents import Contents
 from audit.report.owner import build as pages
@@ -52,7 +53,9 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         claim = identity.read(given)
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
-    with closing(database.open_snapshot(_database(report, published, config, folder))) as con:
+    path = _database(report, published, config, folder)
+    archive = places.archive(config, folder, path)
+    with closing(database.open_snapshot(path, archive=archive)) as con:
         return _compared(con, claim, given, config.report)
 
 
@@ -78,16 +81,23 @@ def _compared(con: Connection, claim: Claim, given: bytes, chosen: Report) -> Ve
     run_id, version = current.row(0)[:2]
     if run_id != claim.run_id:
         return Verdict(False, f"{named}: {_restated(con, claim, run_id, version)}")
-    contents = build.build(con, claim.cluster, claim.period, claim.options)
+    # the page of somebody says of a whole log only when their jobs began and ended
+    period = next(
+        Period(*row[:3])
+        for row in queries.rows(con, "computed", cluster=claim.cluster)
+        if row[0] == claim.period.name
+    )
+    contents = build.build(
+        con, claim.cluster, claim.period if claim.owner is None else period, claim.options
+    )
     again, seen = _again(con, contents, claim, sandbox.limits(chosen), pdf=_is_pdf(given))
     if again == given:
         return Verdict(True, f"{named}: the same, byte for byte")
     if seen != claim.seen:
         return Verdict(
             False,
-            f"{named}: not compared: it was made of {claim.seen:,} attempts that had come by the "
-            f"end of the period, and the database has {seen:,} by now; 'fairaudit report' makes "
-            "it again",
+            f"{named}: not compared: it was made of other attempts or published weeks than the "
+            "database has by now; 'fairaudit report' makes it again",
         )
     return Verdict(False, f"{named}: differs {_where(again, given)}: {_why(claim)}")
 
@@ -101,12 +111,12 @@ def _named(claim: Claim) -> str:
 
 def _again(
     con: Connection, contents: Contents, claim: Claim, limits: Limits, *, pdf: bool
-) -> tuple[bytes, int]:
-    """The file made again, and of a page of somebody how many attempts it was made of."""
+) -> tuple[bytes, str]:
+    """The file made again, and of a page of somebody a digest of what it was made of."""
     if claim.owner is None:
         if pdf:
-            return page.render_pdf(contents, limits=limits), 0
-        return page.render_html(contents).encode(), 0
+            return page.render_pdf(contents, limits=limits), ""
+        return page.render_html(contents).encode(), ""
     (made,) = pages.build(con, contents, [claim.owner])
     if pdf:
         return owner.render_pdf(made, limits), made.seen

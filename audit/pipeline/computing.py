@@ -15,7 +15,7 @@ from audit.cluster.windows import WHOLE, Window
 from audit.config import Config
 from audit.ingest.ingest import Progress
 from audit.model import Period
-from audit.simulation.parts import Labour
+from audit.scenario.parts import Labour
 from audit.store import queries
 from audit.store.database import Connection
 from audit.workers import chosen as workers

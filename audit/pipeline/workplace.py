@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from audit.errors import LockedError, StoreError, UsageError
-from audit.files import lock
+from audit.files import folders, lock
 from audit.store import database
 
 
@@ -17,7 +17,7 @@ def workplace(out: Path) -> Iterator[Path]:
     """A folder inside ``out`` for what is not finished; gone when the block ends.
 
     Raises:
-        UsageError: ``out`` cannot be made or written.
+        UsageError: ``out`` cannot be made or written, or another user can change it.
         LockedError: another run is writing a report there.
     """
     new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -25,11 +25,11 @@ def workplace(out: Path) -> Iterator[Path]:
     with ExitStack() as undo:
         undo.callback(_remove_empty, new_folders)
         try:
-            out.mkdir(parents=True, exist_ok=True)
+            folders.make(out)
             undo.enter_context(lock.held(out / "report.html"))
             undo.callback(shutil.rmtree, work, ignore_errors=True)
             shutil.rmtree(work, ignore_errors=True)  # of a run that was killed
-            work.mkdir()
+            work.mkdir(mode=0o700)
         except (PermissionError, FileExistsError, NotADirectoryError) as error:
             raise UsageError(
                 f"{out}: cannot be written ({error.strerror}); choose another place with --out"
@@ -66,7 +66,7 @@ def replacing(target: Path) -> Iterator[None]:
 
 def _check_replaceable(target: Path) -> None:
     try:
-        con = database.open_snapshot(target)
+        con = database.open_snapshot(target, tables_only=True)
     except LockedError:
         raise
     except StoreError as error:

@@ -18,6 +18,7 @@ from audit import config, periods
 from audit.cluster import inference, spans
 from audit.cluster.inference import Fact
 from audit.errors import DialectError, UsageError
+from audit.files import folders
 from audit.files.replace import write as replace_file
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Header, Reading
@@ -451,6 +452,7 @@ def refuse_existing(path: Path, *, force: bool = False) -> None:
         raise UsageError(f"{path}: exists already; --force replaces it, --output names another")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent}: no such folder (--output)")
+    folders.require(path.parent)
 
 
 def save(path: Path, text: str, *, force: bool = False) -> None:

@@ -3,13 +3,16 @@
 A store holds what is still worked on, and readers of its views see both: ``all_records`` and
 ``all_results`` are the tables and the files. Files are written once and never changed; the table
 ``archived`` names them, and a file that it does not name is a leftover of a run that was killed.
-Their names are relative to the folder of the published database.
+Their names are relative to the folder of the published database. Each name carries the identity of
+the store that wrote the file, and a store removes only its own files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,8 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from audit.errors import StoreError
+from audit.errors import StoreError, UsageError
 from audit.files import privacy
+from audit.store import catalogue
 from audit.store.database import (
     Connection,
     execute,
@@ -30,17 +34,18 @@ from audit.store.database import (
 SCHEMA: Final = "021_archive.sql"
 """The script of ``sql/schema`` that makes its tables."""
 
-VIEWS: Final = {
-    "all_records": ("records", "records_file"),
-    "all_results": ("job_result", "results_file"),
-}
-"""The table of what is not archived, and the column of ``archived`` that names the files."""
-
 
 NEVER: Final = 1 << 62
 """An instant after all others, epoch s."""
 
 _HALF_A_DAY_S: Final = 43_200
+
+_IDENTITY: Final = re.compile(r"[0-9a-f]{16}")
+_STEM: Final = r"\d{4}-\d{2}-(records|results)"
+_FILE: Final = re.compile(
+    rf"\w[\w.-]{{0,99}}/{_STEM}-([0-9a-f]{{16}}-)?[0-9a-f]{{12}}\.parquet", re.ASCII
+)
+"""A file of an archive, relative to the archive's folder; older ones lack the identity."""
 
 
 class Month(NamedTuple):
@@ -75,6 +80,52 @@ def months(con: Connection, cluster: str | None = None) -> list[Month]:
     ]
 
 
+def identity(con: Connection) -> str | None:
+    """Return which store this is; None for one that never archived.
+
+    Raises:
+        StoreError: the table ``identity`` holds something else.
+    """
+    found = [store for (store,) in rows(con, "SELECT store FROM identity")]
+    if not found:
+        return None
+    if len(found) > 1 or not _IDENTITY.fullmatch(found[0]):
+        raise StoreError("the store's identity is damaged")
+    return str(found[0])
+
+
+def identified(con: Connection) -> str:
+    """Return which store this is, choosing an identity where it has none; as ``identity``."""
+    if (store := identity(con)) is None:
+        store = secrets.token_hex(8)
+        execute(con, "INSERT INTO identity VALUES (?)", [store])
+    return store
+
+
+def checked_name(name: str, root: str) -> str:
+    """Return ``name`` if it is that of a file in an archive, as a store names its files.
+
+    Args:
+        name: relative to the folder of the published database, from a table or file that may have
+            been crafted.
+        root: the folder of the archive, relative to the same folder.
+
+    Raises:
+        UsageError: the file lies in another archive.
+        StoreError: it is no such name.
+    """
+    folder, _, file = name.rpartition("/")
+    there, _, cluster = folder.rpartition("/")
+    if not _FILE.fullmatch(f"{cluster}/{file}"):
+        raise StoreError("it names a file that no archive holds")
+    if there != root:
+        raise UsageError(
+            f"its archive lies in {there!r}, that of config.toml in {root!r}: set output.archive "
+            "as it was"
+        )
+    return name
+
+
 def archived_until(con: Connection, cluster: str) -> int | None:
     """Up to when a cluster is archived, epoch s; None where nothing is."""
     ((until,),) = rows(
@@ -100,13 +151,10 @@ def renew_views(con: Connection) -> None:
 
 
 def _make_views(con: Connection, kind: str, of: Sequence[Month]) -> None:
-    for position, (view, (table, _)) in enumerate(VIEWS.items()):
-        files = ", ".join(quote_text(month.files[position]) for month in of)
-        parts = f"SELECT * FROM {table}"  # noqa: S608
-        if files:
-            parts += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}])"  # noqa: S608
+    for position, (view, table) in enumerate(catalogue.OVER_ARCHIVE.items()):
+        rows_of = catalogue.over_archive(table, [month.files[position] for month in of])
         try:
-            execute(con, f"CREATE OR REPLACE {kind} {view} AS {parts}")
+            execute(con, f"CREATE OR REPLACE {kind} {view} AS {rows_of}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
@@ -162,7 +210,7 @@ def _looking_into(con: Connection, held: Sequence[Month]) -> Iterator[None]:
         _make_views(con, "TEMP VIEW", held)  # found before those of the database
         yield
     finally:
-        for view in VIEWS:
+        for view in catalogue.OVER_ARCHIVE:
             execute(con, f"DROP VIEW IF EXISTS temp.{view}")
 
 
@@ -254,11 +302,12 @@ def _move_month(
     if not count:
         return None
     privacy.shared_folder(folder, with_group=with_group)
+    store = identified(con)
     written = [
         _write(
             con,
             f"SELECT * FROM {table} WHERE {chosen} ORDER BY {order}",  # noqa: S608
-            *(folder, last, kind, with_group),
+            *(folder, f"{_month(last)}-{kind}-{store}", with_group),
         )
         for table, kind, order in (
             ("records", "records", "end_time, job_id, attempt, input_id, line"),
@@ -294,11 +343,12 @@ def _move_month(
 
 
 def _write(
-    con: Connection, sql: str, folder: Path, last: int, kind: str, with_group: bool
+    con: Connection, sql: str, folder: Path, stem: str, with_group: bool
 ) -> tuple[str, int, str]:
     """Writes rows to a file of the archive: its name, how many there are, and its SHA-256."""
-    draft = folder / f".{kind}.draft"  # the store's lock is held, so that nobody else writes here
+    draft = folder / f".{stem}.draft"  # the store's lock is held, so that nobody else writes it
     try:
+        draft.unlink(missing_ok=True)  # a killed run may have left it read-only
         ((count,),) = rows(
             con,
             f"COPY ({sql}) TO {quote_text(str(draft))} "
@@ -307,8 +357,8 @@ def _write(
         with draft.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-        name = f"{_month(last)}-{kind}-{digest[:12]}.parquet"
-        privacy.share(draft, with_group=with_group)
+        name = f"{stem}-{digest[:12]}.parquet"
+        privacy.seal(draft, with_group=with_group)
         draft.replace(folder / name)
     except OSError as error:
         raise StoreError(
@@ -337,7 +387,7 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
     back = [month for month in months(con, cluster) if month.to_time > since]
     if not back:
         return []
-    for position, (table, _) in enumerate(VIEWS.values()):
+    for position, table in enumerate(catalogue.OVER_ARCHIVE.values()):
         for month in back:
             execute(
                 con,
@@ -355,12 +405,21 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
 
 
 def tidy(con: Connection, base: Path, place: str) -> list[Path]:
-    """Removes the files of a cluster's folder that ``archived`` does not name; gives them.
+    """Remove this store's files from a cluster's folder if ``archived`` does not name them.
 
-    For after a publication, when no database that new readers open names them.
+    For after a publication, when no database that new readers open names them. Files of other
+    stores stay, and so does whatever else lies there.
+
+    Returns:
+        The files that were removed, drafts of killed runs and restores among them.
     """
+    if (store := identity(con)) is None:
+        return []
     named = {base / file for month in months(con) for file in month.files}
-    gone = sorted(file for file in (base / place).glob("*.parquet") if file not in named)
+    own = re.compile(rf"\.?{_STEM}-{store}(-[0-9a-f]{{12}}\.parquet)?(\.draft)?", re.ASCII)
+    gone = sorted(
+        file for file in (base / place).glob("*") if own.fullmatch(file.name) and file not in named
+    )
     for file in gone:
         file.unlink(missing_ok=True)
     return gone

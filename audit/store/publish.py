@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from audit.errors import UNWRITABLE, StoreError, UnwritableError
@@ -24,16 +26,12 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    try:
-        with replace.drafting(path, also=(".wal",)) as draft:
-            attach(con, draft, "snapshot")
-            try:
-                execute(con, "COPY FROM DATABASE store TO snapshot")
-            finally:
-                execute(con, "DETACH snapshot")
-            privacy.share(draft, with_group=with_group)
-    except OSError as error:
-        raise _unwritten(path, error) from error
+    with _drafting(path, with_group) as draft:
+        attach(con, draft, "snapshot")
+        try:
+            execute(con, "COPY FROM DATABASE store TO snapshot")
+        finally:
+            execute(con, "DETACH snapshot")
 
 
 def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
@@ -50,32 +48,27 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
     Raises:
         StoreError: it cannot be put there, or was not closed in order.
     """
-    if store.with_name(store.name + ".wal").exists():
-        raise StoreError(f"{store}.wal: is left: the database is not whole")
-    try:
-        privacy.share(store, with_group=with_group)
-        with replace.drafting(path) as draft:
-            shutil.move(store, draft)  # copies where that is another file system
-    except OSError as error:
-        raise _unwritten(path, error) from error
+    if _log_of(store).exists():
+        raise StoreError(f"{_log_of(store)}: is left: the database is not whole")
+    with _drafting(path, with_group) as draft:
+        shutil.move(store, draft)  # copies where that is another file system
 
 
-def _unwritten(path: Path, error: OSError) -> StoreError:
-    kind = UnwritableError if error.errno in UNWRITABLE else StoreError
-    return kind(f"{path}: cannot be written: {error.strerror}")
+@contextmanager
+def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
+    """Yield where to write what replaces the published ``path``: a read-only file without a log.
 
-
-def seed(con: Connection, path: Path) -> None:
-    """Fills the empty store of ``con`` with what was published at ``path``.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        StoreError: it is no database of fairaudit.
+    A log that lies beside ``path`` belongs to another file: DuckDB would replay it into this one.
     """
-    attach(con, path, "published", read_only=True)
     try:
-        execute(con, "COPY FROM DATABASE published TO store")
-    except StoreError as error:
-        raise StoreError(f"{path}: not a database of fairaudit: {error}") from error
-    finally:
-        execute(con, "DETACH published")
+        with replace.drafting(path, also=(".wal",)) as draft:
+            yield draft
+            privacy.seal(draft, with_group=with_group)
+            _log_of(path).unlink(missing_ok=True)
+    except OSError as error:
+        kind = UnwritableError if error.errno in UNWRITABLE else StoreError
+        raise kind(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + ".wal")

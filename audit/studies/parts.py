@@ -25,7 +25,7 @@ from audit.errors import UsageError
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.width import TOP, width_class
 from audit.model import DESCRIBED, SEQUENCE, Pool, Standing
-from audit.simulation.workload import Ints, workload
+from audit.scenario.workload import Ints, workload
 
 ATTEMPTS: Final = 5_000
 """Of a part, as in [S §4]."""

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from audit.config import Compute
 from audit.errors import AuditError, WorkersError
+from audit.files import folders
 from audit.workers import certificate, on_slurm, remote
 from audit.workers.crew import Made, Part, Shared, Stopped
 from audit.workers.identity import difference, identity
@@ -275,9 +276,10 @@ class Dask:
         below = None if self.asked.folder is None else Path(self.asked.folder)
         try:
             made = Path(tempfile.mkdtemp(prefix="fairaudit-", dir=below))
+            self._open.callback(shutil.rmtree, made, ignore_errors=True)
+            folders.require(made)
         except OSError as error:
             raise _unusable(below or Path(tempfile.gettempdir()), error) from error
-        self._open.callback(shutil.rmtree, made, ignore_errors=True)
         return made
 
     def _scheduler(self, distributed: Any, folder: Path) -> Any:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from audit.errors import UsageError
 from audit.model import JobState
-from audit.simulation.check import check_schedule, require_sound
+from audit.scenario.check import check_schedule, require_sound
 from audit.workloads.demo_jobs import ACCOUNTS, HOUR, MINUTE, QUEUES, USERS, Ints, Jobs, draw
 from audit.workloads.easy import easy
 

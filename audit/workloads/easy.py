@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.model import Backfill, Order, Policy
-from audit.simulation.engine import replay
-from audit.simulation.ownership import unowned
-from audit.simulation.workload import NEVER, Workload
+from audit.scenario.engine import replay
+from audit.scenario.ownership import unowned
+from audit.scenario.workload import NEVER, Workload
 
 Ints = NDArray[np.int64]
 

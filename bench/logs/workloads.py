@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from audit.model import Backfill, Order, Policy
-from audit.simulation import engine
-from audit.simulation.ownership import unowned
-from audit.simulation.workload import NEVER, Workload
+from audit.scenario import engine
+from audit.scenario.ownership import unowned
+from audit.scenario.workload import NEVER, Workload
 
 EASY = Policy(Order.fcfs, Backfill.easy)
 CONSERVATIVE = Policy(Order.fcfs, Backfill.conservative)

@@ -16,8 +16,8 @@ from audit.model import Policy
 from audit.report.charts import drawing
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.style import SERIES, Chart
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.workload import Workload
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.workload import Workload
 from bench.logs.workloads import CAPACITY, CONSERVATIVE, EASY, LOAD, scheduled, steady, waiting
 from bench.measure.growth import exponent
 from bench.measure.machine import machine

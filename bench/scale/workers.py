@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from audit.config import Compute, Config
+from audit.oneoff import study as studies
 from audit.pipeline.opening import Asked, Log, largest_pool, open_log
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
-from audit.simulation.workload import Workload, workload
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
+from audit.scenario.workload import Workload, workload
 from audit.studies import parts
-from audit.studies import run as studies
 from audit.studies.grid import compute as grid
 from audit.workers.crew import Crew, Threads
 from audit.workers.on_dask import Dask

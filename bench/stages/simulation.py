@@ -31,12 +31,12 @@ import numpy as np
 import polars as pl
 
 from audit.model import BY_OWNER, Backfill, Order, Policy
-from audit.simulation import engine
-from audit.simulation.decisions import decisions
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
-from audit.simulation.ownership import EQUAL_SHARES, owners_of
-from audit.simulation.workload import Workload
+from audit.scenario import engine
+from audit.scenario.decisions import decisions
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
+from audit.scenario.ownership import EQUAL_SHARES, owners_of
+from audit.scenario.workload import Workload
 from bench.logs.real import KTH, LANL, real_log
 from bench.logs.workloads import CONSERVATIVE, EASY, load, scheduled, steady
 from bench.measure.figures import Figure

@@ -21,7 +21,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     sick = run("doctor", "--config", "my.toml", "--db", "none.duckdb", check=2)
     assert "WRONG" in sick.stdout
     assert "did you mean metrics.tau_s?" in sick.stdout
-    assert "2 of 8 checks failed" in sick.stderr
+    assert "2 of 9 checks failed" in sick.stderr
 
 
 @pytest.mark.thorough
@@ -58,7 +58,9 @@ def test_init_run_and_doctor_of_a_new_site(run: Run, tmp_path: Path) -> None:
     assert made.stdout == "config.toml\n"
     assert "Europe/Berlin" in made.stderr
     assert run("init", "a.swf", "--name", "mine", check=2).stdout == ""
-    assert "cluster 'mine'" in run("doctor", "--config", "config.toml").stdout
+    looked = run("doctor", "--config", "config.toml").stdout
+    assert "cluster 'mine'" in looked
+    assert "archive: nothing is archived" in looked
     assert "computed mine 2001-09" in run("run").stdout
     run("init", "--partitions", "none.txt", "--output", "other.toml", check=2)
 

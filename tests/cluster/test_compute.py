@@ -7,7 +7,7 @@ import pytest
 
 from audit.metrics.attempts.summary import summarise
 from audit.nightly.run import run
-from audit.simulation.workload import workload_of_rows
+from audit.scenario.workload import workload_of_rows
 from tests.logs import line, log
 from tests.nightly.test_run import NOW, site
 
@@ -33,7 +33,7 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("audit.cluster.compute.summarise", counted)
     monkeypatch.setattr("audit.cluster.compute.workload_of_rows", made)
     for module in ("decisions", "fair_start", "forward", "fidelity"):
-        monkeypatch.setattr(f"audit.simulation.{module}.workload_of_rows", made)
+        monkeypatch.setattr(f"audit.scenario.{module}.workload_of_rows", made)
     config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
     (tmp_path / "logs" / "year.swf").write_text(log(lines, MaxProcs=4))
     run(config, tmp_path, NOW, stages=("ingest", "compute"))

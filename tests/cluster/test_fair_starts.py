@@ -8,8 +8,8 @@ import pytest
 
 from audit.config.figures import Simulation
 from audit.nightly.run import run
-from audit.simulation.budget.cost import Costs
-from audit.simulation.fair_start import fair_start_times
+from audit.scenario.budget.cost import Costs
+from audit.scenario.fair_start import fair_start_times
 from audit.store import database
 from tests.logs import line, log
 from tests.nightly.test_run import NOW, site
@@ -83,7 +83,7 @@ def test_a_budget_is_made_up_for_night_by_night(
         for night in range(nights):
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    "audit.simulation.fair_start.costs",
+                    "audit.scenario.fair_start.costs",
                     lambda work, policy: Costs(*np.full((2, len(work.arrival)), 0.5)),
                 )
                 did = run(config, folder, NOW + night * DAY)

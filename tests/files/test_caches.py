@@ -1,5 +1,6 @@
 """What is kept for the next process: given back whole and as it was made, or made anew."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,22 @@ def test_the_cache_of_a_read_only_installation(
     private = caches.folder(read_only, "charts")
     assert private.stat().st_mode & 0o777 == 0o700
     assert not caches.writable(tmp_path / "file" / "below")
+
+
+def test_nothing_is_taken_from_where_others_can_put_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed, home = tmp_path / "installed", tmp_path / "home" / "cache"
+    installed.mkdir()
+    (installed / "__pycache__").mkdir()
+    (installed / "__pycache__").chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    before = os.umask(0)
+    try:
+        found = caches.folder(installed, "charts")
+    finally:
+        os.umask(before)
+    assert found == home / "fairaudit" / "charts"
+    assert [path.stat().st_mode & 0o777 for path in (found, home, home.parent)] == [0o700] * 3
+    found.chmod(0o777)
+    assert caches.folder(installed, "charts") not in {found, installed / "__pycache__"}

@@ -78,3 +78,19 @@ def test_a_draft_is_as_private_as_all_that_is_written(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         replace.write(tmp_path / "none" / "a", b"")
+
+
+def test_nothing_is_written_where_others_can_exchange_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(PermissionError, match="chmod go-w"):
+        replace.write(tmp_path / "a", b"")
+    assert names(tmp_path) == []
+
+
+@ALONE
+def test_a_draft_that_somebody_laid_there_is_not_followed(tmp_path: Path, alone: bool) -> None:
+    (tmp_path / "secret").write_bytes(b"precious")
+    (tmp_path / f".a.{'draft' if alone else os.getpid()}").symlink_to("secret")
+    replace.write(tmp_path / "a", b"new", alone=alone)
+    assert (tmp_path / "secret").read_bytes() == b"precious"
+    assert (tmp_path / "a").read_bytes() == b"new"

@@ -2,7 +2,7 @@
 
 Time is cut at every instant at which anything happens, and each elementary interval is looked at on
 its own; all numbers are integers or fractions. Nothing here is shared with the package. The
-scheduling model is in ``simulation.py``.
+scheduling model is in ``scenario.py``.
 """
 
 import decimal

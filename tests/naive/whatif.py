@@ -1,4 +1,4 @@
-"""The definitions of ``studies.whatif.compute``, in slow plain Python."""
+"""The definitions of ``scenario.whatif``, in slow plain Python."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

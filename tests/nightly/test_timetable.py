@@ -1,6 +1,7 @@
 """Every time on the clock's face once; after an outage one run; nothing old is unpickled."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from threading import Event
 from zoneinfo import ZoneInfo
 
 import pytest
+from apscheduler.schedulers.blocking import BlockingScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 from audit.errors import ConfigError
@@ -127,3 +129,19 @@ def test_a_timetable_that_cannot_be_kept_ends_and_says_why(
     assert table.ended.wait(60)
     assert str(table.error) == "disk full"
     table.stop()
+
+
+def test_it_can_be_stopped_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = BlockingScheduler.start
+
+    def late(scheduler: BlockingScheduler) -> None:
+        time.sleep(0.2)  # as on a busy machine
+        start(scheduler)
+
+    monkeypatch.setattr(BlockingScheduler, "start", late)
+    table = Timetable(tmp_path / "timetable.sqlite", site(tmp_path), lambda _: None)
+    now = int(datetime.now(UTC).timestamp())
+    table.start({"c": now + 86_400}, now)
+    table.stop()
+    assert table.ended.is_set()
+    assert table.error is None

@@ -20,8 +20,8 @@ from audit.store import database
 from audit.words import Order
 from tests.cli.command import left_in
 from tests.logs import busy, write
-from tests.studies.fit import made
-from tests.studies.fit.test_plan import OFFICE, RULES
+from tests.oneoff.fit_policy import made
+from tests.oneoff.fit_policy.test_plan import OFFICE, RULES
 
 HEADER = "JobID|User|Partition|State|Start|End|AllocTRES"
 
@@ -70,7 +70,7 @@ def test_a_log_that_does_not_say_when_jobs_arrived_has_no_waits_rather_than_none
     assert any("their waits are unknown" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.main_findings)
     assert not any("waited" in text or "waiting" in text for text in outcome.main_findings)
-    con = database.open_store(outcome.database)
+    con = database.open_snapshot(outcome.database)
     jobs = database.fetch(
         con,
         "SELECT count(*) AS jobs, count(wait_s), count(arrival_time), count(re_unfairness), "
@@ -111,7 +111,7 @@ def audited(log: Path, out: Path, settings: Config | None = None, **asked: Any) 
 
 
 def notes(database_: Path) -> list[str]:
-    con = database.open_store(database_)
+    con = database.open_snapshot(database_)
     [text] = database.fetch(con, "SELECT notes::VARCHAR AS notes FROM clusters")["notes"]
     con.close()
     return list(json.loads(text)["notes"])
@@ -131,7 +131,7 @@ def test_rules_that_the_log_supports_are_assumed_and_said(site: Path, tmp_path: 
     # they are those of every figure, and of what is read from the database later
     [pool] = open_published(outcome.database, Config()).setting.pools
     assert (pool.limits, pool.windows[0].hours) == (RULES["limits"], OFFICE)
-    con = database.open_store(outcome.database)
+    con = database.open_snapshot(outcome.database)
     agreement = "SELECT value FROM fidelity WHERE metric = 'agreement'"
     assert database.fetch(con, agreement).item() > 0.9
     con.close()

@@ -20,7 +20,7 @@ from audit.formats.lines import Block
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
 from audit.oneoff.simulate import Figures, Outcome, Request, simulate, table, to_parquet, to_swf
-from audit.simulation import engine
+from audit.scenario import engine
 from tests.examples import examples
 from tests.logs import busy, line, log, write
 from tests.strategies import EPOCH, policies, workloads

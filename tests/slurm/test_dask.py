@@ -15,8 +15,8 @@ import pytest
 from audit.config import Compute, Slurm
 from audit.errors import WorkersError
 from audit.model import Policy
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
 from audit.workers.chosen import crew
 from tests.logs import line, log, write
 from tests.places import ROOT

@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.errors import StoreError
+from audit.errors import StoreError, UsageError
 from audit.store import archive, database, migrations, publish
 from audit.store.database import Connection, fetch, insert, rows, transaction
+from audit.words import ARCHIVE
 
 HOSTILE = "x'); DROP TABLE records; --"
 
@@ -141,12 +142,74 @@ def test_the_same_jobs_make_the_same_file(con: Connection, tmp_path: Path) -> No
 
 def test_files_that_no_month_names_go(con: Connection, tmp_path: Path) -> None:
     months = move(con, tmp_path, 10, 50, 100)
-    left_over = tmp_path / "archive" / "c" / "1999-01-records-abc.parquet"
-    left_over.write_bytes(b"half")
-    assert archive.tidy(con, tmp_path, "archive/c") == [left_over]
-    assert sorted(file.name for file in (tmp_path / "archive" / "c").iterdir()) == sorted(
+    folder = tmp_path / "archive" / "c"
+    store = archive.identity(con)
+    own = [
+        folder / f"{name.format(store)}"
+        for name in (
+            *(".1999-01-records-{}-0123456789ab.parquet.draft", ".1999-01-results-{}.draft"),
+            "1999-01-records-{}-0123456789ab.parquet",
+        )
+    ]
+    others = {
+        "1999-01-records-0123456789abcdef-0123456789ab.parquet",
+        "1999-01-records-0123456789ab.parquet",
+        f"notes on {store}.parquet",
+    }
+    for path in (*own, *(folder / name for name in others)):
+        path.write_bytes(b"half")
+    assert archive.tidy(con, tmp_path, "archive/c") == own
+    assert {file.name for file in folder.iterdir()} == others | {
         Path(file).name for month in months for file in month.files
-    )
+    }
+
+
+def test_a_store_keeps_the_identity_that_it_chose(con: Connection, tmp_path: Path) -> None:
+    assert archive.identity(con) is None
+    chosen = archive.identified(con)
+    assert archive.identified(con) == archive.identity(con) == chosen
+    publish.publish(con, tmp_path / "audit.duckdb")
+    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as reader:
+        assert archive.identity(reader) == chosen
+    database.execute(con, "UPDATE identity SET store = '../../etc/passwd'")
+    with pytest.raises(StoreError, match="identity is damaged"):
+        move(con, tmp_path, 10, 100)
+
+
+def test_files_of_an_archive_are_read_only_and_replaced(con: Connection, tmp_path: Path) -> None:
+    (month,) = move(con, tmp_path, 10, 100)
+    for file in month.files:
+        assert (tmp_path / file).stat().st_mode & 0o777 == 0o400
+    with transaction(con):
+        archive.bring_back(con, "c", 0)
+    (again,) = archive.move(con, "c", (10, 100), tmp_path, "archive/c", with_group=True)
+    assert again == month
+    for file in month.files:
+        assert (tmp_path / file).stat().st_mode & 0o777 == 0o440
+
+
+NAME = "c/2026-01-records-0123456789abcdef-0123456789ab.parquet"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("/etc/passwd", "../../etc/passwd", "archive", "", "archive/..", f"archive/../{NAME[2:]}"),
+        *(f"archive/{NAME}\0", f"archive/{NAME}/..", f"archive/c/{NAME}x", f"archive/c\n{NAME}"),
+        *("archive/c/*.parquet", "archive/c/.fairaudit-store", f"archive/ü{NAME}"),
+    ],
+)
+def test_what_no_store_would_name_a_file_is_refused(name: str) -> None:
+    with pytest.raises(StoreError, match="no archive holds"):
+        archive.checked_name(name, "archive")
+
+
+@pytest.mark.parametrize("there", ["/archive", "archive/..", "archive/", "", "other\x1b[2J"])
+def test_a_file_of_another_archive_is_refused(there: str) -> None:
+    assert archive.checked_name(f"archive/{NAME}", "archive") == f"archive/{NAME}"
+    with pytest.raises(UsageError, match=r"config\.toml in 'archive'") as caught:
+        archive.checked_name(f"{there}/{NAME}", "archive")
+    assert "\x1b" not in str(caught.value)
 
 
 def test_a_file_that_is_gone_is_named(con: Connection, tmp_path: Path) -> None:
@@ -162,7 +225,8 @@ def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, fo
     move(con, tmp_path, 10, 100, place=f"archive/{folder}")
     database.execute(con, f"COPY (SELECT 1) TO '{secret}' (FORMAT parquet)")
     publish.publish(con, tmp_path / "audit.duckdb")
-    with closing(database.open_snapshot(tmp_path / "audit.duckdb")) as reader:
+    kept = tmp_path / "archive"
+    with closing(database.open_snapshot(tmp_path / "audit.duckdb", archive=kept)) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
         for file in ("secret.parquet", "../store.duckdb"):
             for path in (tmp_path / "archive" / file, f"archive/{file}"):
@@ -171,10 +235,10 @@ def test_readers_see_the_files_and_no_others(con: Connection, tmp_path: Path, fo
 
 
 def test_a_published_database_moves_with_its_archive(con: Connection, tmp_path: Path) -> None:
-    move(con, tmp_path, 10, 100)
+    move(con, tmp_path, 10, 100, place=f"{ARCHIVE}/c")
     (tmp_path / "there").mkdir()
     publish.publish(con, tmp_path / "there" / "audit.duckdb")
-    (tmp_path / "archive").rename(tmp_path / "there" / "archive")
+    (tmp_path / ARCHIVE).rename(tmp_path / "there" / ARCHIVE)
     with closing(database.open_snapshot(tmp_path / "there" / "audit.duckdb")) as reader:
         assert rows(reader, "SELECT count(*) FROM job_fairness") == [(9,)]
 

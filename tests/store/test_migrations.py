@@ -114,9 +114,10 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
 def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
     store: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
-    execute(store, "CREATE OR REPLACE VIEW stuck AS SELECT 1 AS mine")
+    comment = "SELECT comment FROM duckdb_views() WHERE view_name = 'stuck'"
+    execute(store, "COMMENT ON VIEW stuck IS 'mine'")
     migrations.migrate(store)
-    assert fetch(store, "SELECT * FROM stuck").columns == ["mine"]
+    assert fetch(store, comment).item() == "mine"
 
     more = tmp_path / "900_more.sql"
     more.write_text("CREATE TABLE more (a BIGINT);\n")
@@ -126,9 +127,28 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
 
     monkeypatch.setattr(migrations, "resources", SimpleNamespace(files=files))
     migrations.migrate(store)
-    assert fetch(store, "SELECT * FROM stuck").columns == VIEWS["stuck"].split()
+    assert fetch(store, comment).item() != "mine"
     assert fetch(store, "SELECT * FROM more").columns == ["a"]
     migrations.migrate(store)
+
+
+def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
+    """A store may come from a backup that somebody else made."""
+    execute(store, "CREATE SCHEMA other")
+    for view in ("stuck", "own", "other.records", "all_records"):
+        execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")
+    migrations.migrate(store)
+    assert fetch(store, "SELECT * FROM stuck").columns == VIEWS["stuck"].split()
+    assert "job_id" in fetch(store, "SELECT * FROM all_records").columns
+    for view in ("own", "other.records"):
+        with pytest.raises(StoreError, match="does not exist"):
+            fetch(store, f"FROM {view}")
+
+
+def test_a_store_with_a_macro_is_refused(store: Connection) -> None:
+    execute(store, "CREATE MACRO upper(x) AS 'mine'")
+    with pytest.raises(StoreError, match="the macro 'upper' is not of fairaudit"):
+        migrations.migrate(store)
 
 
 def test_a_script_that_fails_is_named_and_leaves_nothing(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from audit.model import Backfill, Order, Policy
-from audit.simulation.engine import replay
-from audit.simulation.workload import Workload
+from audit.scenario.engine import replay
+from audit.scenario.workload import Workload
 from tests.naive.simulation import Job, Log
 from tests.strategies import arrays, performed
 

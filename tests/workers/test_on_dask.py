@@ -19,8 +19,8 @@ from dask import distributed as library
 from audit.config import Compute
 from audit.errors import UsageError, WorkersError
 from audit.model import Policy
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
 from audit.workers import on_dask
 from audit.workers.chosen import crew
 from audit.workers.identity import identity

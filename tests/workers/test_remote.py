@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from audit.config import Config
 from audit.errors import UsageError, WorkersError
 from audit.metrics.attempts.peers import excess
+from audit.metrics.draws import Draws
 from audit.model import Policy
+from audit.oneoff.fit_policy import plan as fit
+from audit.oneoff.study import Plan
+from audit.oneoff.whatif import plan as whatif
 from audit.pipeline.opening import Asked, Log, open_log
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import forward_starts
-from audit.studies.drawn import Draws
-from audit.studies.fit import plan as fit
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import forward_starts
+from audit.scenario.whatif.change import Change
 from audit.studies.grid import plan as grid
-from audit.studies.run import Plan
 from audit.studies.sensitivity import plan as sensitivity
 from audit.studies.users import plan as users
-from audit.studies.whatif import plan as whatif
-from audit.studies.whatif.compute.change import Change
 from audit.studies.workload import plan as workload
 from audit.workers import remote
 from audit.workers.crew import computed

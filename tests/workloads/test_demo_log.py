@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from audit.errors import SimulationError, UsageError
-from audit.simulation.check import check_schedule
+from audit.scenario.check import check_schedule
 from audit.workloads import demo_log as module
 from audit.workloads.demo_jobs import QUEUES, ZONE, Ints, start_of_log
 from audit.workloads.demo_log import LOG, as_schedule, demo_log

@@ -16,7 +16,7 @@ from audit.formats import swf
 from audit.formats.dialects import PLAIN
 from audit.formats.lines import Block
 from audit.formats.sacct import text as sacct
-from audit.simulation.check import check_schedule
+from audit.scenario.check import check_schedule
 from audit.workloads import model_files, synthetic
 from audit.workloads.easy import easy
 from audit.workloads.hyper_exponential import Fit, HyperExponential

@@ -105,7 +105,7 @@ def of_forward_starts(attempts: pl.DataFrame, resamples: Resamples) -> list[Row]
     """What later arrivals cost, what they explain of the misses, and what nothing explains.
 
     Args:
-        attempts: as in ``of_fair_starts``; with what ``simulation.forward`` adds.
+        attempts: as in ``of_fair_starts``; with what ``scenario.forward`` adds.
         resamples: of its users.
     """
     if "overtaken_s" not in attempts.columns:

@@ -1,6 +1,6 @@
 """By how much attempts missed their fair start times (FST) [S §3.1.3], and fair slowdown [K §2.3].
 
-With FST_j when attempt j would have started had nobody come after it (``audit.simulation``),
+With FST_j when attempt j would have started had nobody come after it (``audit.scenario``),
 
     miss_j          = max(start_j − FST_j, 0)       positive: later arrivals cost it that much
     preference_j    = max(FST_j − start_j, 0)       positive: it was treated preferentially

@@ -119,7 +119,7 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
     Args:
         with_re: what ``resource_equality`` gave for one pool, or those rows that a period holds;
             also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
-            with what ``simulation.forward`` adds where forward starts are, and with what
+            with what ``scenario.forward`` adds where forward starts are, and with what
             ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
         kind: the column that names the entity.
         tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.

@@ -11,7 +11,7 @@ from audit import periods
 from audit.cluster.setting import Setting, Told
 from audit.config import Cluster, Config, places
 from audit.errors import UsageError
-from audit.files import lock
+from audit.files import state_folder
 from audit.ingest.quarantine import weigh_dates
 from audit.model import Period
 from audit.nightly.stages import Work, own_state
@@ -92,10 +92,10 @@ def bring_back(config: Config, folder: Path, cluster: str, since: date) -> list[
     zones = {each.name: periods.zone(each.zone) for each in config.clusters}
     if cluster not in zones:
         raise UsageError(f"--cluster {cluster!r}: config.toml has: {', '.join(zones)}")
-    store = own_state(config, folder) / "store.duckdb"
+    state = own_state(config, folder)
     base = places.published_folder(config, folder)
     with (
-        lock.held(store, "fairaudit archive"),
+        state_folder.held(state, "fairaudit archive") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
         transaction(con),
     ):
@@ -113,7 +113,7 @@ def listed(config: Config, folder: Path, cluster: str | None) -> list[str]:
     published = folder / config.output.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
-    with closing(database.open_snapshot(published)) as con:
+    with closing(database.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in config.clusters}
     lines = []

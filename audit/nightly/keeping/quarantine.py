@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from audit.config import Config, places
 from audit.errors import UsageError, withholding
-from audit.files import lock
+from audit.files import state_folder
 from audit.nightly.stages import own_state
 from audit.store import migrations
 from audit.store.database import Connection
@@ -79,12 +79,12 @@ def accept(config: Config, folder: Path, cluster: str | None, file: str | None) 
 
 @contextmanager
 def _opened(config: Config, folder: Path, what: str) -> Iterator[Connection]:
-    store = own_state(config, folder) / "store.duckdb"
-    if not store.exists():
-        raise UsageError(f"{store}: there is no store yet; 'fairaudit run' makes it")
+    state = own_state(config, folder)
+    if not state_folder.begun(state):
+        raise UsageError(f"{state}: there is no store yet; 'fairaudit run' makes it")
     base = places.published_folder(config, folder)
     with (
-        lock.held(store, f"fairaudit {what}"),
+        state_folder.held(state, f"fairaudit {what}") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
         yield con

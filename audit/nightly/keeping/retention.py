@@ -13,6 +13,7 @@ from typing import Final
 
 from audit.config import Config, Retention, places
 from audit.errors import StoreError
+from audit.files import folders
 from audit.nightly.history import History
 from audit.report.owner import who
 from audit.store import database, queries
@@ -69,6 +70,7 @@ _FILES: Final = (*("report.html", "report.pdf", *who.FILES, "*.csv", ".*.draft")
 
 def _remove(folder: Path) -> None:
     try:
+        folders.require(folder)
         for pattern in _FILES:
             for file in folder.glob(pattern):
                 file.unlink()

@@ -12,7 +12,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage
+from audit.config import Usage, places
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.model import Pool
@@ -21,8 +21,8 @@ from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Asked, Log, open_log
 from audit.pipeline.published import open_published
 from audit.progress import printable
-from audit.simulation.ownership import EQUAL_SHARES
-from audit.simulation.ownership import Fairshare as Ranked
+from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.ownership import Fairshare as Ranked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,9 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        log = open_published(request.database, chosen, request.cluster, request.job)
+        of = request.database
+        kept = places.archive(chosen, folder, of)
+        log = open_published(of, chosen, request.cluster, request.job, kept)
     found = _found(log.described, request)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = _ranked(log, pool, folder)

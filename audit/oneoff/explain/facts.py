@@ -12,8 +12,8 @@ from audit.metrics.attempts import anatomy
 from audit.metrics.attempts.peers.waits import peer_waits
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Crowd, Passer, Subject, Use
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
-from audit.simulation.workload import NEVER, Bools, Ints, Workload, workload_of_rows
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
 PASSERS: Final = 10
 """So many of those that passed are named."""

@@ -12,10 +12,10 @@ from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Backfill, Order, Policy
 from audit.oneoff.explain.facts import Scene, counted
 from audit.oneoff.explain.story import Cost, Starts, Trust
-from audit.simulation.decisions import Decisions, decisions
-from audit.simulation.fair_start import fair_starts
-from audit.simulation.forward import NO_USER, forward_starts
-from audit.simulation.workload import NEVER, Ints
+from audit.scenario.decisions import Decisions, decisions
+from audit.scenario.fair_start import fair_starts
+from audit.scenario.forward import NO_USER, forward_starts
+from audit.scenario.workload import NEVER, Ints
 
 ALONE: Final = Policy(Order.fcfs, Backfill.none)
 """With an empty queue all policies decide alike."""
@@ -104,7 +104,7 @@ def trust(found: Scene, decided: Decisions, tolerance_s: int = TOLERANCE_S) -> T
 
 
 def decided(found: Scene, tolerance_s: int = TOLERANCE_S) -> Decisions:
-    """What the pool's policy says at each instant; see ``simulation.decisions``."""
+    """What the pool's policy says at each instant; see ``scenario.decisions``."""
     return decisions(found.work, found.subject.pool.policy, tolerance_s)
 
 

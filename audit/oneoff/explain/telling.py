@@ -7,7 +7,7 @@ import polars as pl
 from audit.model import Pool
 from audit.oneoff.explain import facts, modelled
 from audit.oneoff.explain.story import Cost, Story
-from audit.simulation.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 
 
 def story(

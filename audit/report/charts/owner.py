@@ -17,9 +17,9 @@ def why(of: OwnerPart, name: str) -> Chart | None:
         return None
     shares = {part.key: part.share for part in of.parts}
     rows = [(wording.name(name, 20), shares, of.wait_mean.value)]
-    everybody = {part.key: part.of_all for part in of.parts if part.of_all is not None}
-    if len(everybody) == len(shares) and any(everybody.values()):
-        rows.append(("everybody", everybody, of.pool.wait_mean))
+    everybody = {part.key: part.of_all for part in of.parts}
+    if of.everybody is not None and any(everybody.values()):
+        rows.append(("everybody", everybody, of.everybody.wait_mean))
     present = [key for key in REASONS if any(row[1][key] for row in rows)]
     divided = [
         Divided(

@@ -99,13 +99,21 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
 
 def trust(contents: Contents, of: PoolPart) -> tuple[Trust, ...]:
     """Why to believe what a report says of a pool, or not to."""
-    return _records(contents), _machine(of), _model(of, contents.settings.assumed.get(of.name))
+    return records(contents), _machine(of), _model(of, contents.settings.assumed.get(of.name))
 
 
-def _records(contents: Contents) -> Trust:
+def records(contents: Contents, *, counted: bool = True) -> Trust:
+    """Whether records are complete.
+
+    Args:
+        contents: the report.
+        counted: whether to say why not, and how many were refused: that tells of everybody's jobs.
+    """
     stands = standing(contents)
-    refused = f"{wording.count(contents.refused)} of {wording.count(contents.records)} refused"
     level = {State.COMPLETE: Level.PASS, State.PARTIAL: Level.WARN}.get(stands.state, Level.FAIL)
+    if not counted:
+        return Trust(level, "Records", stands.state.value)
+    refused = f"{wording.count(contents.refused)} of {wording.count(contents.records)} refused"
     why = next(iter(lacks(contents)), "") if stands.state is State.PARTIAL else ""
     return Trust(level, "Records", "; ".join(filter(None, (stands.state.value, why, refused))))
 

@@ -38,47 +38,47 @@ def files(contents: Contents) -> dict[str, tuple[File, ...]]:
     return made
 
 
-def table(pool: PoolPart, of: Entities) -> str:
-    """All users, or accounts, of a pool as CSV (RFC 4180), with numbers in full precision."""
+def table(pool: PoolPart, of: Entities, *, own: bool = False) -> str:
+    """All users, or accounts, of a pool as CSV (RFC 4180), with numbers in full precision.
+
+    Args:
+        pool: the pool.
+        of: its users or accounts.
+        own: whether to leave out columns that rest on the attempts of anybody else.
+    """
     unit = wording.resource(pool.resource).lower()
+    names = {"tusa": f"tusa_{unit}_s"}
+    fields = [name for name in _FIELDS if not (own and name in _OTHERS)]
+    missed = () if own else _MISSED
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(
         [
             of.kind,
-            "attempts",
-            "jobs",
-            "tuwt_s",
-            f"tusa_{unit}_s",
-            "nuwt",
-            "re_unfairness_net",
-            "re_unfairness_positive",
-            "never_started",
-            "gave_up_wait_s",
-            "fst_attempts",
-            *_MISSED,
+            *(names.get(name, name) for name in fields),
+            *(("fst_attempts", *missed) if missed else ()),
         ]
     )
     for row in of.rows:
+        of_fair = (row.missed.attempts if row.missed else 0,) if missed else ()
         writer.writerow(
             [
                 cell(row.name),
-                row.attempts,
-                row.jobs,
-                row.tuwt_s,
-                row.tusa,
-                row.nuwt,
-                row.re_unfairness_net,
-                row.re_unfairness_positive,
-                row.never_started,
-                row.gave_up_wait_s,
-                row.missed.attempts if row.missed else 0,
-                *(getattr(row.missed, name) if row.missed else None for name in _MISSED),
+                *(getattr(row, name) for name in fields),
+                *of_fair,
+                *(getattr(row.missed, name) if row.missed else None for name in missed),
             ]
         )
     return out.getvalue()
 
 
+_FIELDS: Final = (
+    *("attempts", "jobs", "tuwt_s", "tusa", "nuwt", "re_unfairness_net", "re_unfairness_positive"),
+    *("never_started", "gave_up_wait_s"),
+)
+"""Fields of ``contents.Entity``."""
+_OTHERS: Final = ("re_unfairness_net", "re_unfairness_positive")
+"""Those that rest on the attempts of others, too."""
 _MISSED: Final = (
     *("miss_strict_s", "miss_relaxed_s", "missed_strict", "missed_relaxed"),
     *("preferred_strict_share", "preference_strict_mean"),

@@ -38,8 +38,8 @@ class Claim:
     """Of whom it is a page; None: of all."""
     linked: bool = False
     """Whether such a page leads to the report beside it."""
-    seen: int = 0
-    """How many attempts the database of such a page knew."""
+    seen: str = ""
+    """A digest of what such a page is made of."""
 
 
 def written(contents: Contents) -> str:
@@ -96,7 +96,7 @@ def _claim(word: bytes) -> Claim:
             _options(said["options"]),
             _who(said["owner"]) if "owner" in said else None,
             bool(said.get("linked")),
-            int(said.get("seen", 0)),
+            str(said.get("seen", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
         raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (

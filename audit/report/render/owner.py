@@ -78,12 +78,12 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "answers": said.answers(of, who),
         "notes": [note for note in (said.one_wait(of), said.both_true(of)) if note],
         "charts": page.pictures(chart for chart in charts if chart is not None),
-        "waits": [(part, said.part_of_wait(part.key, who)) for part in of.parts if part.wait_s],
-        "everybody": any(part.of_all is not None for part in of.parts),
+        "waits": [(part, said.part_of_wait(part.key, who)) for part in of.parts if part.share],
+        "used": said.used(of),
         "ways": [said.way(way, of) for way in of.ways],
         "no_way": said.no_way(of),
         "longest": [
-            (said.long_title(wait, of, contents.span.zone), said.explained(wait, who))
+            (said.long_title(wait, of, contents.span.zone), said.explained(wait, who, of))
             for wait in of.longest
         ],
     }

@@ -227,7 +227,7 @@ def _resource_equality(attempts: pl.DataFrame, metrics: Metrics) -> Definition:
 
 
 def _fair_start(tau_s: int) -> Definition:
-    from audit.simulation.fair_start import fair_start_times  # compiled code: not before it is due
+    from audit.scenario.fair_start import fair_start_times  # compiled code: not before it is due
 
     described = describe(_log(_DELAYED), [_POOL], tau_s=tau_s)
     made = fair_start_times(described, _POOL, _END, tau_s=tau_s).sort("job_number")

@@ -65,6 +65,19 @@ def standing(contents: Contents, now: int | None = None) -> Standing:
     return Standing(State.COMPLETE, "Records cover the whole period, and none was refused.")
 
 
+_UNCOUNTED: Final = {
+    State.COMPLETE: "Records cover the whole period.",
+    State.PARTIAL: "Some records of this period are missing.",
+    State.EMPTY: "There are no records of jobs that ended in this period.",
+    State.STALE: "There are no records of the end of this period.",
+}
+
+
+def uncounted(of: Standing) -> Standing:
+    """The same without numbers or times, which tell of everybody's jobs."""
+    return Standing(of.state, _UNCOUNTED[of.state])
+
+
 def lacks(contents: Contents) -> tuple[str, ...]:
     """What keeps a report from being complete, each in a few words; nothing where it is."""
     return tuple(_lacking(contents))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from audit.report.charts.marks import bars as marks
 from audit.report.charts.marks import scales
 from audit.report.charts.style import Chart
+from audit.report.study.charts import ends, several
 from audit.report.text import wording
-from audit.studies.charts import ends, several
 
 
 class Bar(NamedTuple):

@@ -15,9 +15,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.metrics import verdicts
 from audit.metrics.measures import ONE
+from audit.metrics.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 from audit.model import Backfill, Order
-from audit.studies import verdicts
 from audit.studies.grid.compute import (
     BACKFILLS,
     ORDERS,
@@ -33,7 +34,6 @@ from audit.studies.grid.compute import (
     Point,
     load_name,
 )
-from audit.studies.verdicts import ABOVE_0, Asked, Claim, Estimate, Verdict, between, within
 
 Floats = NDArray[np.float64]
 

@@ -25,20 +25,20 @@ from numpy.typing import NDArray
 from audit.metrics.attempts import width
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
+from audit.metrics.draws import Draws
 from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
+from audit.metrics.ranks import spearman
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
-from audit.simulation.check import check_simulated, require_sound
-from audit.simulation.engine import simulate
-from audit.simulation.fair_start import fair_start_times
-from audit.simulation.workload import KEYS
+from audit.report.study.cells import Cell, studied
+from audit.scenario.check import check_simulated, require_sound
+from audit.scenario.engine import simulate
+from audit.scenario.fair_start import fair_start_times
+from audit.scenario.workload import KEYS
 from audit.studies import parts
-from audit.studies.cells import Cell, studied
-from audit.studies.drawn import Draws
 from audit.studies.parts import NOW, Part
-from audit.studies.ranks import spearman
-from audit.studies.verdicts import Estimate, of_resamples
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -6,8 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from audit.metrics.verdicts import Holds, every, tally
 from audit.model import Order
 from audit.report.charts.style import Chart
+from audit.report.study.page import Column, Columns, Kind, Section, Study, Table, interval, table
 from audit.report.text import wording
 from audit.studies.grid import claims
 from audit.studies.grid.charts import Axes, Bar, bars, title_of
@@ -31,8 +33,6 @@ from audit.studies.grid.compute import (
     combinations,
     load_name,
 )
-from audit.studies.page import Column, Columns, Kind, Section, Study, Table, interval, table
-from audit.studies.verdicts import Holds, every, tally
 
 SOURCE: Final = (
     "[S] G. Sabin, P. Sadayappan, Unfairness Metrics for Space-Sharing Parallel Job Schedulers."

@@ -11,14 +11,14 @@ import polars as pl
 
 from audit.errors import UsageError
 from audit.metrics.attempts.width import TOP
+from audit.metrics.draws import Draws
+from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, largest_pool
+from audit.report.study.cells import studied
 from audit.studies import parts
-from audit.studies.cells import studied
-from audit.studies.drawn import Draws
 from audit.studies.grid import claims, compute, page
 from audit.studies.grid.compute import LOADS, Correlation
 from audit.studies.parts import ATTEMPTS, Part
-from audit.studies.run import Made, Plan
 
 KEY = "grid"
 

@@ -8,6 +8,7 @@ import polars as pl
 from audit.metrics.fairshare import operators
 from audit.metrics.fairshare.operator_rules import RULES, Sample, Witness
 from audit.metrics.fairshare.operators import OPERATORS
+from audit.report.study.page import Column, Columns, Section, Study, Table, table
 from audit.report.text import wording
 from audit.studies.operators import resolution_page
 from audit.studies.operators.compute import job_size, rules
@@ -15,7 +16,6 @@ from audit.studies.operators.compute.job_size import Progress
 from audit.studies.operators.compute.resolution import Setting
 from audit.studies.operators.compute.rules import Judged
 from audit.studies.operators.resolution_page import AREA_NAMES
-from audit.studies.page import Column, Columns, Section, Study, Table, table
 
 SOURCE: Final = (
     "[R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairshare Scheduling."

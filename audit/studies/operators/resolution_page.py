@@ -8,13 +8,13 @@ import polars as pl
 
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart
+from audit.report.study.charts import Colours, Layout, Values, heat_map
+from audit.report.study.page import Column, Section, Table, table
 from audit.report.text import wording
-from audit.studies.charts import Colours, Layout, Values, heat_map
 from audit.studies.operators.charts import profiles
 from audit.studies.operators.compute import job_size, resolution, rules
 from audit.studies.operators.compute.job_size import Ordered
 from audit.studies.operators.compute.resolution import AREAS, TARGETS, Setting
-from audit.studies.page import Column, Section, Table, table
 
 BITS: Final = 3
 """At which densities are drawn: few enough to see, as in [R]."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from audit.metrics.fairshare.penalty_rules import RULES, Witness
 from audit.report.charts.style import Chart
-from audit.studies.page import Cell, Column, Columns, Section, Study, Table, table
+from audit.report.study.page import Cell, Column, Columns, Section, Study, Table, table
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties.charts import Panel, surfaces
 from audit.studies.penalties.compute import Figure, Judged, Problem

@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.draws import Drawn, Draws, combined, ratio
 from audit.metrics.uncertainty import Resamples
-from audit.studies.cells import studied
-from audit.studies.drawn import Drawn, Draws, combined, ratio
+from audit.report.study.cells import studied
 from audit.studies.sensitivity.compute import Point, Sweep
 
 Floats = NDArray[np.float64]

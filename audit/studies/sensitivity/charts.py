@@ -9,7 +9,7 @@ from audit.report.charts.marks import lines as marks
 from audit.report.charts.marks import scales
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.style import Chart
-from audit.studies.charts import Values, several
+from audit.report.study.charts import Values, several
 
 
 def lines(

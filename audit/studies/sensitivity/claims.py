@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.studies.drawn import Drawn, combined, ratio
-from audit.studies.ranks import spearman
+from audit.metrics.draws import Drawn, combined, ratio
+from audit.metrics.ranks import spearman
+from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.studies.sensitivity.answers import Answers, Change, changes
 from audit.studies.sensitivity.compute import Base, Point, planes, sweeps
-from audit.studies.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 
 Floats = NDArray[np.float64]
 

@@ -34,10 +34,10 @@ from audit.errors import UsageError
 from audit.metrics.attempts import performance
 from audit.metrics.fairshare import trees, usage
 from audit.model import Backfill, Order, Policy, Pool, Standing
-from audit.simulation.engine import replay
-from audit.simulation.ownership import Fairshare
-from audit.simulation.workload import KEYS, NEVER, Workload, workload
-from audit.studies.cells import Cell
+from audit.report.study.cells import Cell
+from audit.scenario.engine import replay
+from audit.scenario.ownership import Fairshare
+from audit.scenario.workload import KEYS, NEVER, Workload, workload
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

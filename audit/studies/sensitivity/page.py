@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Estimate, Holds, Verdict, tally
 from audit.model import Backfill, Pool
 from audit.report.charts.style import Chart
-from audit.report.text import wording
-from audit.studies.charts import Colours, Layout, Values, heat_map
-from audit.studies.drawn import Draws
-from audit.studies.page import (
+from audit.report.study.charts import Colours, Layout, Values, heat_map
+from audit.report.study.page import (
     Column,
     Columns,
     Section,
@@ -21,6 +21,7 @@ from audit.studies.page import (
     table,
     verdict_table,
 )
+from audit.report.text import wording
 from audit.studies.sensitivity import charts
 from audit.studies.sensitivity.answers import Answers, Sums, changes
 from audit.studies.sensitivity.compute import (
@@ -35,7 +36,6 @@ from audit.studies.sensitivity.compute import (
     sweeps,
     targets,
 )
-from audit.studies.verdicts import Estimate, Holds, Verdict, tally
 
 SOURCE: Final = "[B] H. Bui et al., Fairshare Scheduling – A Case Study."
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from audit.metrics.draws import Draws
 from audit.model import Backfill, Pool
+from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.drawn import Draws
-from audit.studies.run import Made, Plan
 from audit.studies.sensitivity import answers, claims, compute, page
 from audit.studies.sensitivity.compute import BASES, By, Groups
 

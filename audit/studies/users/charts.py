@@ -11,8 +11,8 @@ from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel
 from audit.report.charts.style import EARLIER, LATER, Chart
+from audit.report.study.charts import Values, ends, several
 from audit.report.text import wording
-from audit.studies.charts import Values, ends, several
 
 _STEPS = 500
 """A distribution is drawn with at most so many steps: one for each pixel."""

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.metrics.uncertainty import Resamples
-from audit.studies.users.compute import POLICIES, TS, Compared, Outcome, mean_of
-from audit.studies.verdicts import (
+from audit.metrics.verdicts import (
     ABOVE_0,
     NOT_ABOVE_0,
     Asked,
@@ -36,6 +35,7 @@ from audit.studies.verdicts import (
     mean_difference,
     of_resamples,
 )
+from audit.studies.users.compute import POLICIES, TS, Compared, Outcome, mean_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

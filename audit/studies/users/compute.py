@@ -3,7 +3,7 @@
 The whole log is replayed, beginning with an empty pool, under
 
     FCFS fcfs + none · BF fcfs + no_guarantee · BF-EASY fcfs + easy · BF-CONS fcfs + conservative ·
-    BF-FAIR nuwt + no_guarantee · TS, see ``simulation.tabu``
+    BF-FAIR nuwt + no_guarantee · TS, see ``scenario.tabu``
 
 once with exact estimates, as in [K §5.2], and once with the log's own. Measured are the mean wait,
 response and bounded slowdown (τ = 1 s) over attempts, and NUWT over users: its distribution, mean
@@ -28,20 +28,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import UsageError
+from audit.metrics import verdicts
 from audit.metrics.attempts import parts
 from audit.metrics.attempts.population import ended
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import Dispersion, by_entity, cdf, counted, dispersion
+from audit.metrics.draws import Draws
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Estimate
 from audit.model import Backfill, Order, Policy, Pool, Standing
-from audit.simulation import engine, tabu
-from audit.simulation.tabu import Search
-from audit.simulation.workload import KEYS
-from audit.studies import verdicts
-from audit.studies.cells import Cell, studied
-from audit.studies.drawn import Draws
-from audit.studies.verdicts import Estimate
+from audit.report.study.cells import Cell, studied
+from audit.scenario import engine, tabu
+from audit.scenario.tabu import Search
+from audit.scenario.workload import KEYS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Holds, Verdict, tally
 from audit.model import Policy
 from audit.report.charts.style import Chart
-from audit.report.text import wording
-from audit.simulation.tabu import Search
-from audit.studies.charts import Values
-from audit.studies.drawn import Draws
-from audit.studies.page import (
+from audit.report.study.charts import Values
+from audit.report.study.page import (
     Column,
     Columns,
     Section,
@@ -22,6 +21,8 @@ from audit.studies.page import (
     table,
     verdict_table,
 )
+from audit.report.text import wording
+from audit.scenario.tabu import Search
 from audit.studies.users import charts, claims
 from audit.studies.users.compute import (
     ESTIMATES,
@@ -34,7 +35,6 @@ from audit.studies.users.compute import (
     Outcome,
     figures,
 )
-from audit.studies.verdicts import Holds, Verdict, tally
 
 SOURCE: Final = (
     "[K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling."

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from audit.metrics.draws import Draws
+from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
-from audit.simulation.tabu import Search
-from audit.studies.cells import Cell
-from audit.studies.drawn import Draws
-from audit.studies.run import Made, Plan
+from audit.report.study.cells import Cell
+from audit.scenario.tabu import Search
 from audit.studies.users import compute, page
 from audit.studies.users.compute import ESTIMATES, RUNS
 from audit.studies.users.stopwatch import Stopwatch

@@ -12,7 +12,7 @@ from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.style import EARLIER, INK, LATER, OWN, SHARED, Chart
-from audit.studies.charts import Values
+from audit.report.study.charts import Values
 
 PART_NAMES: Final = {"peak": "peak hours", "off_peak": "off-peak", "weekend": "weekend"}
 _PARTS: Final = (

@@ -13,7 +13,7 @@ distribution", two parts are decided, over the classes with enough arrivals to b
 
 from typing import Final
 
-from audit.studies.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
+from audit.metrics.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
 from audit.studies.workload.compute import fitted
 from audit.workloads.hyper_exponential import FEW
 from audit.workloads.model import Model

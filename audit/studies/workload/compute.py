@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.metrics.draws import Drawn, Draws
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
+from audit.metrics.verdicts import Estimate
 from audit.model import Pool
-from audit.studies.cells import studied
-from audit.studies.drawn import Drawn, Draws
-from audit.studies.verdicts import Estimate
+from audit.report.study.cells import studied
 from audit.workloads import hyper_exponential, synthetic
 from audit.workloads.easy import easy
 from audit.workloads.hyper_exponential import FEW

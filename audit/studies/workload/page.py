@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Verdict
 from audit.model import Pool
 from audit.report.charts.style import Chart
-from audit.report.text import wording
-from audit.studies.charts import Values
-from audit.studies.drawn import Draws
-from audit.studies.page import (
+from audit.report.study.charts import Values
+from audit.report.study.page import (
     Cell,
     Column,
     Columns,
@@ -24,7 +24,7 @@ from audit.studies.page import (
     table,
     verdict_table,
 )
-from audit.studies.verdicts import Verdict
+from audit.report.text import wording
 from audit.studies.workload import charts
 from audit.studies.workload.charts import PART_NAMES
 from audit.studies.workload.compute import (

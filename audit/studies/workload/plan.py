@@ -11,15 +11,15 @@ from typing import Final
 import polars as pl
 
 from audit.errors import UsageError
-from audit.files import privacy, replace
+from audit.files import replace
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Estimate
 from audit.model import Pool
+from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.cells import Cell
-from audit.studies.drawn import Draws
-from audit.studies.page import pool_prefix
-from audit.studies.run import Made, Plan
-from audit.studies.verdicts import Estimate
+from audit.report.study.cells import Cell
+from audit.report.study.page import pool_prefix
 from audit.studies.workload import compute, page
 from audit.studies.workload.claims import decide
 from audit.studies.workload.compute import Likeness, Traits
@@ -55,7 +55,6 @@ class Wanted:
     machine: float = 1.0
 
 
-@privacy.private()
 def make_log(wanted: Wanted) -> str:
     """Writes a synthetic log, whole or not at all.
 

@@ -169,6 +169,7 @@ def test_a_file_that_was_cut_off_is_refused(place: Path, part: float) -> None:
 
 def test_a_store_of_a_newer_fairaudit_is_refused_and_an_older_one_migrated(place: Path) -> None:
     published = place / "fairaudit.duckdb"
+    published.chmod(0o600)
     con = database.open_store(published)
     database.execute(con, "INSERT INTO migrations VALUES (999, 'of_tomorrow.sql')")
     con.close()

@@ -5,32 +5,29 @@ from dataclasses import replace
 import pytest
 
 from audit.report.owner import text
-from audit.report.owner.contents import (
-    LongWait,
-    Meanwhile,
-    OwnerPart,
-    Placed,
-    Way,
-)
-from audit.report.owner.who import Who
+from audit.report.owner.contents import OwnerPart, Way
 from audit.report.trend import Change, Estimate, Trend
 from tests.report.owner.sample import ANN, HOUR, LONG, owner, part
 from tests.report.sample import figure
 
 LESS = figure("peer_ratio", 0.5, 0.3, 0.8)
+LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
 
 
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(named=True), "User ann waits 1.5 times as long as others with jobs alike, beyond"),
-        (part(flood=True), "20 h more in all, but only in floods of their own"),
-        (part(), "User ann does not wait longer than others with jobs alike, beyond chance."),
-        (part(LESS), "User ann waits less than others with jobs alike: 0.5 times as long."),
-        (part(figure("peer_ratio", 2.0)), "their jobs came on fewer than ten days"),
-        (part(figure("peer_ratio", None)), "nobody else had enough jobs alike"),
-        (replace(part(named=True), peers_told=False), "jobs alike were of fewer than 5 others"),
-        (replace(part(), attempts=0), "no job of theirs started and ended"),
+        (part(LONGER), "User ann waited 1.5 times as long as similar jobs: 20 h more in all (sig"),
+        (part(LONGER, burst=True), "20 h more in all, but only in bursts: jobs that came when no"),
+        (part(), "User ann did not wait significantly longer than similar jobs."),
+        (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
+        (part(figure("peer_ratio", 2.0)), "their jobs came on fewer than 10 days"),
+        (part(figure("peer_ratio", None)), "too few others had similar jobs in the same weeks"),
+        (
+            replace(part(figure("peer_ratio", None)), everybody=None),
+            "cannot be compared with others: no week of the period is closed yet, or too few",
+        ),
+        (replace(part(), attempts=0), "none of their jobs started and ended"),
     ],
 )
 def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) -> None:
@@ -40,11 +37,10 @@ def test_the_verdict_goes_by_what_chance_leaves(of: OwnerPart, expected: str) ->
 def test_three_figures_with_their_intervals() -> None:
     long, beside, way = text.answers(part(), ANN)
     assert long.big == "5 h"
-    assert long.text == (
-        "a job in the mean (4–6 h); longer than 70 % (40–90 %) of 40 other users with 30 jobs or "
-        "more."
+    assert long.text == "per job, mean (4–6 h); all jobs in closed weeks waited 2 h."
+    assert beside.text == (
+        "times as long (0.8–2), 20 h more in all, over 1,000 jobs. Not significantly longer."
     )
-    assert beside.text.startswith("times as long (0.8–2), 20 h more in all, over 1,000 jobs.")
     assert (way.big, way.text) == (
         "60 %",
         "of their waiting passed with room for the job, even after all that waited before it took "
@@ -53,98 +49,63 @@ def test_three_figures_with_their_intervals() -> None:
     assert "20 h less in all" in text.answers(part(LESS), ANN)[1].text
 
 
-def test_of_too_few_others_no_figure_is_told() -> None:
-    for of in (part(), part(named=True), part(flood=True)):
-        answer = text.answers(replace(of, peers_told=False), ANN)[1]
-        assert answer.big == "–"
-        assert "1.5" not in answer.text
+def test_where_nothing_is_published_no_figure_is_about_others() -> None:
+    none = part(figure("peer_ratio", None))
+    of = replace(none, everybody=None, parts=(), used_share=None)
+    long, beside, way = text.answers(of, ANN)
+    assert long.text == "per job, mean (4–6 h)."
+    assert (beside.big, way.big) == ("–", "–")
+    assert text.used(of) == text.both_true(of) == ""
 
 
-@pytest.mark.parametrize(
-    ("of", "expected"),
-    [
-        (part(named=True, beyond=200.0 * HOUR), "held 200 CPU-hours beyond an equal share"),
-        (part(named=True, beyond=20.0 * HOUR), ""),
-        (part(named=True, beyond=-200.0 * HOUR), ""),
-        (part(beyond=-200.0 * HOUR), "held 200 CPU-hours less than an equal share"),
-        (part(beyond=200.0 * HOUR), ""),
-        (
-            replace(part(beyond=-200.0 * HOUR), placed=Placed(Estimate(0.9, 0.8, 1.0), 40)),
-            "long among all, and yet not beyond jobs alike",
-        ),
-    ],
-)
-def test_where_measures_disagree_one_sentence_says_how_both_are_true(
-    of: OwnerPart, expected: str
-) -> None:
-    told = text.both_true(of)
-    assert expected in told
-    assert bool(expected) is bool(told)
-    assert text.both_true(replace(of, peers_told=False)) == ""
+def test_what_was_used_is_a_part_of_what_all_used() -> None:
+    assert text.used(part()) == (
+        "Their jobs used 10 % of the CPU-hours that all jobs used in closed weeks."
+    )
 
 
-def test_choices_are_told_with_what_else_was_alike() -> None:
-    gain = figure("wait_median", 2.0 * HOUR, 1.0 * HOUR, 3.0 * HOUR, "s")
-    width = Way("width", "9-16", "5-8", "", "4-12h", gain, 8, None)
+def test_where_measures_disagree_one_sentence_says_how_both_are_true() -> None:
+    assert "jobs of this width and walltime wait long here" in text.both_true(part())
+    assert text.both_true(part(LONGER)) == ""
+    short = replace(part(), wait_mean=figure("wait_mean", HOUR, HOUR / 2, 3.0 * HOUR, "s"))
+    assert text.both_true(short) == ""
+
+
+def test_choices_are_given_with_what_else_was_the_same() -> None:
+    gain = figure("wait_mean", 2.0 * HOUR, None, None, "s")
+    width = Way("width", "9-16", "5-8", "", "4-12h", gain, 11, 12, None)
     assert text.way(width, part()) == (
-        "Jobs of 5–8 CPUs waited 2 h less (1–3 h) in the median than those of 9–16 CPUs, of those "
-        "that asked for 4–12 h. A narrower job runs longer: weigh both."
+        "Jobs of 5–8 CPUs waited 2 h less on average than jobs of 9–16 CPUs, in 11 of 12 closed "
+        "weeks; both requested 4–12 h. A narrower job runs longer: weigh both."
     )
     wider = text.way(replace(width, better=">128"), part())
     assert "Jobs of over 128 CPUs" in wider
-    assert wider.endswith("Ask for more only where a job can use it.")
-    walltime = Way("walltime", "4-12h", "0-1h", "1", "", gain, 8, 0.3)
+    assert wider.endswith("Request more only where a job can use it.")
+    walltime = Way("walltime", "4-12h", "0-1h", "1", "", gain, 8, 8, 0.3)
     assert text.way(walltime, part()) == (
-        "Jobs that asked for up to 1 h waited 2 h less (1–3 h) in the median than those that asked "
-        "for 4–12 h, of those of 1 CPU. 3 in 10 of their own jobs of this kind ran no longer."
+        "Jobs that requested up to 1 h waited 2 h less on average than jobs that requested 4–12 h, "
+        "in 8 of 8 closed weeks; both were of 1 CPU. 3 in 10 of their own jobs of this kind ran no "
+        "longer."
     )
-    hours = text.way(Way("hours", "peak", "weekend", "2", "1-4h", gain, 8, None), part())
-    assert "Jobs that came at weekends waited 2 h less" in hours
-    assert "than those that came on workdays from 8 to 17 h, of those of 2 CPUs" in hours
 
 
-def test_where_no_choice_gains_it_says_how_many_were_compared() -> None:
+def test_where_no_choice_is_better_it_says_how_many_were_compared() -> None:
     assert text.no_way(part()).startswith("Too few others")
-    assert text.no_way(replace(part(), tried=3)).startswith("3 other choices")
-    assert "1 other choice of width, walltime or hour of arrival was" in text.no_way(
-        replace(part(), tried=1)
-    )
+    assert "compared 3 other choices" in text.no_way(replace(part(), tried=3))
+    assert "compared 1 other choice of" in text.no_way(replace(part(), tried=1))
 
 
-def test_a_long_wait_is_explained_without_anybody_else() -> None:
-    wait = LongWait(
-        *("17", 0, 10 * HOUR, 10 * HOUR, 4, 2 * HOUR),
-        parts={"room": 9.0 * HOUR, "own": 1.0 * HOUR, "down": 0.0},
-        peer_wait_s=2.0 * HOUR,
-        overtaken_s=-HOUR,
-        meanwhile=Meanwhile(0.1, 0.5, 12, 0.2, 0.3),
+def test_a_long_wait_is_told_without_anybody_else() -> None:
+    assert text.long_title(LONG, part(), "UTC") == (
+        "5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 00:13"
     )
-    assert text.long_title(wait, part(), "UTC") == (
-        "10 h: job 17, 4 CPUs for up to 2 h, from 1970-01-01 00:00"
+    assert text.explained(LONG, ANN, part()) == (
+        "Meanwhile jobs of this user held 6.4 CPUs.",
+        "Similar jobs waited 2 h on average in the same weeks.",
     )
-    assert text.explained(wait, ANN) == (
-        "Of this wait passed 90 % with room for the job, even after all that waited before it took "
-        "theirs; 10 % behind running jobs of the same user.",
-        "Meanwhile jobs of this user held 10 % of the pool in the mean, and those of 12 other "
-        "users 50 % (20 % by jobs that had come before, 30 % by jobs that came after).",
-        "Jobs alike, of 5 other users or more, waited 2 h in the mean at about that time.",
-        "By the model of the scheduler, those that came later let it start 60 min sooner.",
-    )
-    alone = replace(wait, job_id=None, meanwhile=Meanwhile(0.0, None, None, None, None), parts={})
-    assert "a job, 4 CPUs" in text.long_title(alone, part(), "UTC")
-    told = " ".join(text.explained(alone, Who("account", "a")))
-    assert "This wait could not be taken apart." in told
-    idle = replace(wait, meanwhile=Meanwhile(0.0, 0.5, 12, None, None))
-    assert text.explained(idle, ANN)[1] == (
-        "Meanwhile no job of this user ran, and those of 12 other users held 50 % of the pool in "
-        "the mean."
-    )
-    little = replace(wait, meanwhile=Meanwhile(0.0001, 0.5, 12, None, None))
-    assert text.explained(little, ANN)[1] == (
-        "Meanwhile jobs of this user held next to nothing of the pool, and those of 12 other users "
-        "held 50 % of the pool in the mean."
-    )
-    assert "no job of this account ran; others who ran were fewer than 5" in told
+    alone = replace(LONG, job_id=None, held=0.0, similar_wait_s=None)
+    assert "a job, 8 CPUs" in text.long_title(alone, part(), "UTC")
+    assert text.explained(alone, ANN, part()) == ("Meanwhile no job of this user ran.",)
 
 
 BETTER = Trend(
@@ -155,14 +116,14 @@ BETTER = Trend(
 @pytest.mark.parametrize(
     ("of", "expected"),
     [
-        (part(named=True), "waits 1.5 × as long as jobs alike"),
-        (part(flood=True), "waits 1.5 × as long as jobs alike, in floods of its own"),
-        (part(), "waits no longer than jobs alike"),
-        (part(LESS), "waits less than jobs alike"),
-        (part(figure("peer_ratio", 2.0)), "waits 5 h a job"),
-        (replace(part(named=True), peers_told=False), "waits 5 h a job"),
+        (part(LONGER), "waited 1.5 × as long as similar jobs"),
+        (part(LONGER, burst=True), "waited 1.5 × as long as similar jobs, in bursts"),
+        (part(), "waited no longer than similar jobs"),
+        (part(LESS), "waited less than similar jobs"),
+        (part(figure("peer_ratio", 2.0)), "waited 5 h a job"),
+        (part(figure("peer_ratio", None)), "waited 5 h a job"),
         (replace(part(), attempts=0), "had no job that started"),
-        (replace(part(), trend=BETTER), "waits no longer than jobs alike; shorter than 2026-09"),
+        (replace(part(), trend=BETTER), "waited no longer than similar jobs; shorter than 2026-09"),
     ],
 )
 def test_the_subject_of_a_mail_says_it_in_a_few_words(of: OwnerPart, expected: str) -> None:
@@ -171,11 +132,11 @@ def test_the_subject_of_a_mail_says_it_in_a_few_words(of: OwnerPart, expected: s
 
 def test_a_period_of_which_there_is_nothing_to_tell() -> None:
     none = replace(owner(), parts=())
-    assert text.nothing(none) == "User ann: no job of theirs ended in this period."
+    assert text.nothing(none) == "User ann: none of their jobs ended in this period."
     assert text.short(none) == "user ann: no job ended"
-    early = replace(none, covered_days=1)
-    assert "covers only 1 day of this period so far, too few" in text.nothing(early)
-    assert text.short(early) == "user ann: only 1 day covered so far"
+    early = replace(none, brief=True)
+    assert text.nothing(early) == "User ann: the log covers too few days of this period so far."
+    assert text.short(early) == "user ann: too few days covered so far"
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def _report() -> str:
 
 
 def _owner() -> str:
-    other = replace(part(flood=True), pool=Ground("gpu", "gpus", None))
-    several = (replace(part(named=True), longest=(LONG,)), other)
+    other = replace(part(), pool=Ground("gpu", "gpus"))
+    several = (replace(part(), longest=(LONG,)), other)
     return render_owner(owner(ANN, *several), linked=True)
 
 

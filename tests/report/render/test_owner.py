@@ -17,20 +17,19 @@ def piece(html: str, begin: str, tag: str) -> str:
 
 def test_waiting_taken_apart_to_the_letter() -> None:
     assert piece(render_html(owner()), '<h2 id="pool-1-why">', "table") == (
-        '<h2 id="pool-1-why">All their waiting, taken apart</h2>\n'
-        '<p class="sub">20 d 20 h in all, without any model.</p>\n'
+        '<h2 id="pool-1-why">What their jobs waited for</h2>\n'
+        '<p class="sub">Of jobs that ended in closed weeks, without any model. Their jobs waited '
+        "20 d 20 h in all.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
-        '<thead><tr><th scope="col">Share</th><th scope="col" class="num">Time</th>'
+        '<thead><tr><th scope="col">Share</th>'
         '<th scope="col" class="num">Share, everybody</th>'
         '<th scope="col" class="what">What happened</th></tr></thead>\n'
         "<tbody>\n"
         '<tr><th scope="row" data-label="Share">60.0 %</th>'
-        '<td class="num" data-label="Time">12 d 12 h</td>'
         '<td class="num" data-label="Share, everybody">20.0 %</td>'
         '<td class="what" data-label="What happened">with room for the job, even after all that '
         "waited before it took theirs</td></tr>\n"
         '<tr><th scope="row" data-label="Share">40.0 %</th>'
-        '<td class="num" data-label="Time">8 d 8 h</td>'
         '<td class="num" data-label="Share, everybody">13.3 %</td>'
         '<td class="what" data-label="What happened">behind running jobs of others that came after '
         "it</td></tr>\n"
@@ -44,8 +43,7 @@ def test_a_figure_to_the_letter() -> None:
         '<div class="question">\n'
         "<h2>How long?</h2>\n"
         '<p class="big">5 h</p>\n'
-        '<p class="of">a job in the mean (4–6 h); longer than 70 % (40–90 %) of 40 other users '
-        "with 30 jobs or more.</p>\n"
+        '<p class="of">per job, mean (4–6 h); all jobs in closed weeks waited 2 h.</p>\n'
         "</div>"
     )
 
@@ -55,10 +53,8 @@ def test_a_long_wait_to_the_letter() -> None:
     assert piece(html, "<article>", "article") == (
         "<article>\n"
         "<h3>5 h: job 17, 8 CPUs for up to 4 h, from 2026-10-02 02:13</h3>\n"
-        "<p>Of this wait passed 60 % with room for the job, even after all that waited before it "
-        "took theirs; 40 % behind running jobs of others that came after it. Meanwhile jobs of "
-        "this user held 10 % of the pool in the mean, and those of 7 other users 60 %. Jobs alike, "
-        "of 5 other users or more, waited 2 h in the mean at about that time.</p>\n"
+        "<p>Meanwhile jobs of this user held 6.4 CPUs. Similar jobs waited 2 h on average in the "
+        "same weeks.</p>\n"
         "</article>"
     )
 

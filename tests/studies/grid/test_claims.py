@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Estimate, Holds
 from audit.model import Backfill, Order, Pool, Resource
 from audit.studies import parts
-from audit.studies.drawn import Draws
 from audit.studies.grid import claims
 from audit.studies.grid import compute as grid
 from audit.studies.grid.claims import Decided, decided
 from audit.studies.grid.compute import UNFAIRNESS, WAIT, Correlation, Grid, Point
-from audit.studies.verdicts import Estimate, Holds
 from tests.naive import grid as slow
 from tests.strategies import EPOCH, ended, frame
 

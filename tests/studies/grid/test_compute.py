@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
 from audit.model import Backfill, Order
+from audit.report.study.cells import STUDIED
 from audit.studies import parts
-from audit.studies.cells import STUDIED
-from audit.studies.drawn import Draws
 from audit.studies.grid import compute as grid
 from audit.studies.grid.compute import BACKFILLS, ORDERS, UNFAIRNESS, Grid, Point
 from audit.studies.parts import Part

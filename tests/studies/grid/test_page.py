@@ -11,15 +11,15 @@ import pytest
 
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.width import TOP
+from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
+from audit.report.study import page as study
+from audit.report.study.page import Study, Table
 from audit.report.text import wording
-from audit.studies import page as study
 from audit.studies import parts
-from audit.studies.drawn import Draws
 from audit.studies.grid import claims, page
 from audit.studies.grid import compute as grid
 from audit.studies.grid.page import Results
-from audit.studies.page import Study, Table
 from tests.report import chromium
 from tests.strategies import EPOCH, POOLS, ended, frame
 

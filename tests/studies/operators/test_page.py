@@ -8,12 +8,12 @@ import pytest
 
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.report.charts.style import Chart
-from audit.studies import page as study
+from audit.report.study import page as study
+from audit.report.study.page import Study, Table
 from audit.studies.operators import page as operator_study
 from audit.studies.operators import resolution_page
 from audit.studies.operators.compute import job_size, resolution
 from audit.studies.operators.compute.resolution import Setting
-from audit.studies.page import Study, Table
 from tests.report import chromium
 
 SMALL = Setting(bits=range(3, 7))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from audit.cli.app import main
-from audit.studies import page as study
-from audit.studies.page import Table
+from audit.report.study import page as study
+from audit.report.study.page import Table
 from audit.studies.penalties import compute as penalties
 from audit.studies.penalties import page as penalty_study
 from tests.metrics.fairshare.test_penalty_rules import TABLE_1

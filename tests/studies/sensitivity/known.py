@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
-from audit.studies.drawn import Draws
 from audit.studies.sensitivity import answers
 from audit.studies.sensitivity.answers import Answers
 from audit.studies.sensitivity.compute import BASES, SUMS, Point, planes, sweeps

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.metrics.draws import ratio
 from audit.metrics.uncertainty import Resamples
-from audit.studies.drawn import ratio
 from audit.studies.sensitivity import answers
 from tests.naive import sensitivity as naive
 from tests.studies.sensitivity.known import FIXED, answered, as_the_paper, rising

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from audit.metrics.draws import Draws
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Holds
 from audit.model import Backfill
-from audit.studies.drawn import Draws
 from audit.studies.sensitivity import answers, claims
 from audit.studies.sensitivity import compute as sensitivity
 from audit.studies.sensitivity.answers import Answers, Sums
 from audit.studies.sensitivity.compute import OTHERS, Base, Groups, Point
-from audit.studies.verdicts import Holds
 from tests.strategies import EPOCH
 from tests.studies.sensitivity.known import (
     ACXIOM,

@@ -13,9 +13,9 @@ from audit.metrics.attempts.population import describe
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.usage import Windows
 from audit.model import Backfill, Order, Policy
-from audit.simulation import engine
-from audit.simulation.ownership import Fairshare
-from audit.simulation.workload import workload
+from audit.scenario import engine
+from audit.scenario.ownership import Fairshare
+from audit.scenario.workload import workload
 from audit.studies.sensitivity import compute as sensitivity
 from audit.studies.sensitivity.compute import BASES, OTHERS, RUNS, Point
 from tests.examples import examples

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from audit.metrics.attempts.population import describe
+from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
-from audit.simulation.tabu import Search
-from audit.studies.drawn import Draws
+from audit.scenario.tabu import Search
 from audit.studies.users import compute as users
 from audit.studies.users.compute import ESTIMATES, RUNS, Compared, Estimates
 from tests.strategies import ended, frame

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Holds
 from audit.studies.users import claims
 from audit.studies.users import compute as users
 from audit.studies.users.compute import ESTIMATES, SEEDS, TS, Estimates
-from audit.studies.verdicts import Holds
 from tests.studies.users.episodes import Attempt, attempts, compare
 
 

@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from audit.cli.app import main
+from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
-from audit.simulation.tabu import Search
+from audit.report.study import page as study
+from audit.scenario.tabu import Search
 from audit.store import database
-from audit.studies import page as study
-from audit.studies.drawn import Draws
 from audit.studies.users import compute as users
 from audit.studies.users import page
 from audit.studies.users.compute import ESTIMATES, POLICIES, TS

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from audit.studies.drawn import Draws
-from audit.studies.verdicts import Estimate, Holds
+from audit.metrics.draws import Draws
+from audit.metrics.verdicts import Estimate, Holds
 from audit.studies.workload.claims import decide
 from audit.studies.workload.compute import distance
 from audit.workloads.hyper_exponential import HyperExponential

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.studies.cells import STUDIED
-from audit.studies.drawn import Draws
+from audit.metrics.draws import Draws
+from audit.report.study.cells import STUDIED
 from audit.studies.workload import compute
 from audit.studies.workload.compute import Likeness, distance, traits
 from audit.workloads import synthetic

@@ -11,10 +11,10 @@ import pytest
 from audit.cli.app import main
 from audit.config import Config
 from audit.errors import UsageError
+from audit.oneoff import study as studies
 from audit.pipeline import opening
+from audit.report.study import page as study
 from audit.store import database
-from audit.studies import page as study
-from audit.studies import run as studies
 from audit.studies.workload import page as workload_study
 from audit.studies.workload import plan as workload
 from audit.workloads import model_files

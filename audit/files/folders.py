@@ -1,0 +1,135 @@
+"""Folders that no other user can change: fairaudit writes, replaces and removes files there alone.
+
+A user who may rename files in a folder can exchange a file or folder in it for a link while
+fairaudit works there. So the folder is checked before anything is written: with all that leads to
+it, it must belong to this user or to root, and nobody else may write to it. Then nobody else can
+exchange anything, and the paths below it can be trusted. The rule is that of ``StrictModes`` in
+sshd. A folder with the sticky bit, such as ``/tmp``, may lie on the way, as its entries can be
+exchanged by their owners alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_MOST_LINKS: Final = 40
+"""As many as Linux follows on one way."""
+
+
+def require(path: Path) -> None:
+    """Check that no other user can change a file or folder, or anything that leads to it.
+
+    What does not exist yet cannot be changed: it is checked when it has been made.
+
+    Raises:
+        PermissionError: another user can. The message names the place and the remedy.
+        OSError: the path cannot be followed.
+    """
+    with suppress(FileNotFoundError):
+        _follow(path, lambda place: None)
+
+
+def make(path: Path) -> list[Path]:
+    """Make a folder and those above it, this user's alone, and check them as ``require`` does.
+
+    Returns:
+        The folders that did not exist, outermost first.
+
+    Raises:
+        PermissionError: as ``require``.
+        OSError: a folder cannot be made.
+    """
+    made = []
+
+    def make_missing(place: Path) -> None:
+        if not os.path.lexists(place):
+            with suppress(FileExistsError):  # another process was quicker
+                place.mkdir(mode=0o700)
+                made.append(place)
+
+    if not _follow(path, make_missing).is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    return made
+
+
+def _follow(path: Path, prepare: Callable[[Path], None]) -> Path:
+    """Return what ``path`` leads to, without links.
+
+    Each place on the way is checked before the next one is looked at, so that no other user can
+    exchange what was checked. ``prepare`` is called with each place before its check.
+    """
+    here, links = Path("/"), 0
+    names = [*reversed(path.absolute().parts[1:])]
+    _check(here, path)
+    while names:
+        name = names.pop()
+        if name == "..":
+            here = here.parent
+            continue
+        place = here / name
+        prepare(place)
+        _check(place, path)
+        if not place.is_symlink():
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = place.readlink()
+        here = Path("/") if target.is_absolute() else here
+        names += [name for name in reversed(target.parts) if name != "/"]
+    if _others_write(here, here.lstat()):  # by the sticky bit a stop on the way, but no place
+        raise _refused(path, f"other users can write to {here}; use a new folder in it")
+    return here
+
+
+def _check(place: Path, path: Path) -> None:
+    """Raise PermissionError if another user can exchange ``place``, which leads to ``path``."""
+    seen = place.lstat()
+    if seen.st_uid not in {0, os.geteuid()}:
+        raise _refused(
+            path,
+            f"{place} belongs to user {_name(seen.st_uid)}, who can change it; run fairaudit as "
+            "that user, or use a folder of your own",
+        )
+    is_sticky = stat.S_ISDIR(seen.st_mode) and seen.st_mode & stat.S_ISVTX
+    if stat.S_ISLNK(seen.st_mode) or is_sticky:
+        return
+    if _others_write(place, seen):
+        raise _refused(path, f"other users can change {place}; run 'chmod go-w {place}'")
+
+
+def _others_write(place: Path, seen: os.stat_result) -> bool:
+    """Return whether users other than the owner and root can write to ``place``.
+
+    Many systems give each user a group of the same name without other members, and let it write.
+    """
+    if seen.st_mode & stat.S_IWOTH:
+        return True
+    if not seen.st_mode & stat.S_IWGRP:
+        return False
+    try:
+        group, owner = grp.getgrgid(seen.st_gid), pwd.getpwuid(seen.st_uid).pw_name
+    except KeyError:
+        return True
+    listed = "system.posix_acl_access" in os.listxattr(place, follow_symlinks=False)
+    return listed or group.gr_name != owner or not {owner}.issuperset(group.gr_mem)
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+def _refused(path: Path, why: str) -> PermissionError:
+    return PermissionError(errno.EPERM, why, str(path))

@@ -1,0 +1,78 @@
+"""The state folder: one process writes it at a time; a restore replaces all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from audit.files import lock, scratch
+from audit.files.replace import sync
+
+STORE: Final = "store.duckdb"
+HISTORY: Final = "history.sqlite"
+
+_RESTORED: Final = "restored"
+"""The folder of files that are to replace those of the state folder."""
+
+_SIDE_FILES: Final = (".wal", "-wal", "-journal", "-shm")
+"""What DuckDB and SQLite leave beside their files; another file must never meet them."""
+
+
+@contextmanager
+def held(state: Path, who: str) -> Iterator[Path]:
+    """Hold the right to write the store in the folder ``state``; yield the store's file.
+
+    A restore that was killed after it took effect is finished first, and what killed processes
+    left is removed.
+
+    Args:
+        state: the state folder, which exists.
+        who: as in ``lock.held``.
+
+    Raises:
+        LockedError: another process holds it.
+    """
+    store = state / STORE
+    with lock.held(store, who):
+        _finish(state)
+        scratch.sweep(state)
+        yield store
+
+
+def begun(state: Path) -> bool:
+    """Whether there is a store."""
+    return any((folder / STORE).exists() for folder in (state, state / _RESTORED))
+
+
+def replace(state: Path, new: Path) -> None:
+    """Replace the store and the history by those in the folder ``new``.
+
+    One rename decides: until then the old files are as they were, and from then on ``held`` of the
+    next process finishes what was left to do.
+
+    Args:
+        state: the state folder, which this process holds.
+        new: holds both files, written to the disk, and nothing else; on the same file system.
+
+    Raises:
+        OSError: a file cannot be replaced.
+    """
+    sync(new)
+    new.rename(state / _RESTORED)
+    sync(state)
+    _finish(state)
+
+
+def _finish(state: Path) -> None:
+    restored = state / _RESTORED
+    if not restored.is_dir():
+        return
+    for name in (STORE, HISTORY):
+        if (restored / name).exists():
+            for ending in _SIDE_FILES:
+                (state / f"{name}{ending}").unlink(missing_ok=True)
+            (restored / name).replace(state / name)
+    sync(state)
+    restored.rmdir()

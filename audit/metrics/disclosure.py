@@ -1,0 +1,225 @@
+"""What may be published about everybody without telling about anybody (disclosure control).
+
+Pages for one user or account compare it with everybody. Their reader can subtract: own figures from
+everybody's, an account's from everybody's, yesterday's page from today's. Each figure here is
+therefore made of all attempts of a *block* of whole, closed weeks, and a block is published once
+and for all. A set of attempts may be published only if, after taking out those of any one user or
+any one account, at least ``FEWEST`` users remain, or no attempt of an account's set does.
+
+    block        the fewest consecutive closed weeks that may be published, from the first week on
+    class        width class × walltime class; its set is the class's attempts in a block
+    remainder    the block's attempts in classes that are not published: must be publishable too
+
+Conventions: an attempt belongs to the week in which it ended, on the cluster's clock, whatever its
+arrival. Attempts without a user count as nobody: they add no user, but they remain. Figures are
+rounded: durations and amounts to two significant digits, shares to 1 %.
+
+Source: A. Hundepool et al., Statistical Disclosure Control (2012), chapter 4 (minimum frequency
+rule, secondary suppression).
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.model import Period
+
+FEWEST: Final = 5
+"""Users that must remain when those whom a reader knows are taken out."""
+PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
+"""Of a wait (SPEC §10)."""
+BLOCKS: Final = pl.Schema(
+    {
+        "from_time": pl.Int64,  # of the block, epoch s
+        "to_time": pl.Int64,
+        "width": pl.String,  # null: all classes together
+        "walltime": pl.String,
+        "metric": pl.String,
+        "value": pl.Float64,
+    }
+)
+"""Published figures. ``wait_mean`` in s, over attempts; of a class over users, so that one user is
+not the class. ``wait_PART_share``: parts of all waiting. ``consumed``: resource-seconds."""
+
+WAITS: Final = pl.Schema(
+    {
+        "from_time": pl.Int64,  # of the block, epoch s
+        "to_time": pl.Int64,
+        "entity_kind": pl.String,  # user | account
+        "entity": pl.String,
+        "part": pl.String,  # of ``PARTS``
+        "wait_s": pl.Float64,
+    }
+)
+"""What the attempts of each user and account waited for in a block: others' attempts show in it."""
+
+Pair = tuple[str | None, str | None]
+"""User and account of an attempt."""
+Class = tuple[str | None, str]
+"""Width and walltime class of an attempt."""
+
+
+class Block(NamedTuple):
+    """Consecutive weeks that are published together, by their places."""
+
+    first: int
+    last: int
+
+
+def may_be_published(pairs: Collection[Pair]) -> bool:
+    """Whether a figure about the attempts of these users and accounts may be published.
+
+    Args:
+        pairs: user and account of the attempts, each combination once.
+    """
+    accounts = defaultdict(set)
+    for user, account in pairs:
+        accounts[user].add(account)
+    users = accounts.keys() - {None}
+    if len(users) <= FEWEST:
+        return False
+    confined = Counter(next(iter(accounts[user])) for user in users if len(accounts[user]) == 1)
+    return all(
+        account is None
+        or len(users) - count >= FEWEST
+        or all(other == account for _, other in pairs)
+        for account, count in confined.items()
+    )
+
+
+def published_classes(pairs: Collection[tuple[Class, Pair]]) -> set[Class]:
+    """The classes of a block about which figures may be published, each and as what they leave.
+
+    Args:
+        pairs: class, user and account of the block's attempts, each combination once. Attempts of
+            unknown width are of no class, and are part of the remainder.
+    """
+    of = defaultdict(set)
+    for label, pair in pairs:
+        of[label].add(pair)
+    allowed = [label for label in of if label[0] is not None and may_be_published(of[label])]
+    allowed.sort(key=lambda label: (len(of[label]), label))
+    rest = set().union(*(of[label] for label in of.keys() - {*allowed}))
+    while allowed and rest and not may_be_published(rest):
+        rest |= of[allowed.pop(0)]
+    return {*allowed}
+
+
+def blocks(weeks: Sequence[Period], pairs: Collection[tuple[int, Pair]]) -> Iterator[Block]:
+    """The blocks that closed weeks make; weeks after the last block wait for more users.
+
+    Args:
+        weeks: not yet published, in order; weeks on either side of a gap are never put together.
+        pairs: place of the week, user and account of the attempts, each combination once.
+    """
+    of = defaultdict(set)
+    for number, pair in pairs:
+        of[number].add(pair)
+    first, held = 0, set[Pair]()
+    for place, week in enumerate(weeks):
+        if place and weeks[place - 1].to_time != week.from_time:
+            first, held = place, set()
+        held |= of[place]
+        if may_be_published(held):
+            yield Block(first, place)
+            first, held = place + 1, set()
+
+
+def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
+    """The figures about everybody in closed weeks that were not published before.
+
+    Args:
+        attempts: of one pool, ended, with a wait that was taken apart: user, account, width_class,
+            walltime_s, size, end_time, occupancy_s, wait_s and wait_PART_s. Those that ended in
+            none of ``weeks`` are left out.
+        weeks: closed, not yet published, in order.
+
+    Returns:
+        Columns of ``BLOCKS``.
+    """
+    held = _placed(attempts, weeks).sort(pl.all())  # sums of one order, whatever the store gives
+    rows = [
+        (weeks[block.first].from_time, weeks[block.last].to_time, *figure)
+        for block in blocks(weeks, _pairs(held, "week"))
+        for figure in _figures(held.filter(pl.col("week").is_between(*block)))
+    ]
+    return pl.DataFrame(rows, BLOCKS, orient="row")
+
+
+def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
+    """What the attempts of each user and account waited for in newly published blocks.
+
+    Args:
+        attempts: as for ``publish``.
+        published: its result.
+
+    Returns:
+        Columns of ``WAITS``.
+    """
+    spans = published.select("from_time", "to_time").unique().sort("from_time")
+    over = [Period("", *span) for span in spans.iter_rows()]
+    held = _placed(attempts, over)
+    summed = [
+        held.filter(pl.col(kind).is_not_null())
+        .group_by("week", entity=kind)
+        .agg(pl.col(f"wait_{part}_s").sum().alias(part) for part in PARTS)
+        .unpivot(PARTS, index=["week", "entity"], variable_name="part", value_name="wait_s")
+        .with_columns(entity_kind=pl.lit(kind))
+        for kind in ("user", "account")
+    ]
+    timed = pl.concat(summed).join(spans.with_row_index("week").cast(pl.Int64), on="week")
+    return timed.select(pl.col(name).cast(kind) for name, kind in WAITS.items())
+
+
+def rounded(value: float) -> float:
+    """A number to two significant digits."""
+    return round(value, 1 - math.floor(math.log10(abs(value)))) if value else 0.0
+
+
+def _placed(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
+    """The attempts that ended in ``weeks``, with the place of the week and their class."""
+    starts = np.array([week.from_time for week in weeks], np.int64)
+    ends = np.array([week.to_time for week in weeks], np.int64)
+    ended = attempts["end_time"].to_numpy()
+    place = np.searchsorted(starts, ended, side="right") - 1
+    inside = (place >= 0) & (ended < ends[np.maximum(place, 0)]) if weeks else place >= 0
+    classed = attempts.with_columns(
+        week=pl.Series(place, dtype=pl.Int64),
+        width="width_class",
+        walltime=pl.Series(WALLTIMES).gather(walltime_class(attempts["walltime_s"])),
+    )
+    return classed.filter(pl.Series(inside, dtype=pl.Boolean))
+
+
+def _pairs(attempts: pl.DataFrame, *by: str) -> set[tuple[Any, Pair]]:
+    """Each combination of ``by`` (one value, or a tuple), user and account, once."""
+    rows = attempts.select(*by, "user", "account").unique().iter_rows()
+    return {(row[0] if len(by) == 1 else row[:-2], row[-2:]) for row in rows}
+
+
+def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, float]]:
+    """Class, metric and value of one block's figures: of all together, then of each class."""
+    waited = int(of["wait_s"].sum())
+    consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).to_numpy().sum()
+    yield None, None, "wait_mean", rounded(waited / of.height)
+    yield None, None, "consumed", rounded(float(consumed))
+    for part in PARTS if waited else ():
+        passed = float(of[f"wait_{part}_s"].to_numpy().sum())
+        yield None, None, f"wait_{part}_share", round(passed / waited, 2)
+    chosen = published_classes(_pairs(of, "width", "walltime"))
+    means = (
+        of.filter(pl.col("user").is_not_null())
+        .group_by("width", "walltime", "user", maintain_order=True)
+        .agg(pl.col("wait_s").mean())
+        .group_by("width", "walltime", maintain_order=True)
+        .agg(pl.col("wait_s").mean())
+        .sort("width", "walltime")
+    )
+    for width, walltime, wait_mean in means.iter_rows():
+        if (width, walltime) in chosen:
+            yield width, walltime, "wait_mean", rounded(wait_mean)

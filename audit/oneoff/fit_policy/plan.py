@@ -1,0 +1,113 @@
+"""``fairaudit fit-policy``: how a site decides, as far as its log tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from audit.errors import UsageError
+from audit.files import folders, replace
+from audit.metrics.draws import Draws
+from audit.model import Pool
+from audit.oneoff.fit_policy import kept, page, writing
+from audit.oneoff.fit_policy.page import Found
+from audit.oneoff.study import Made, Plan
+from audit.pipeline.opening import Log, pools
+from audit.report.study.cells import Cell, studied
+from audit.scenario.fit import outcome
+
+KEY: Final = "fit-policy"
+BUDGET_S: Final = 60.0
+"""Of one processor, of all pools together."""
+
+
+def plan(
+    only: str | None = None, budget_s: float = BUDGET_S, write: Path | None = None
+) -> Callable[[Log, Draws], Plan]:
+    """What to do with a log.
+
+    Args:
+        only: the pool to look at; None: all that hold attempts.
+        budget_s: what the search may take of one processor, s; estimated, not measured.
+        write: a file that gets the site as a config.toml; None: there is none.
+
+    Raises:
+        UsageError: that file is there already, or cannot be written.
+    """
+    if write is not None:
+        _refuse(write)
+
+    def of_log(log: Log, draws: Draws) -> Plan:
+        chosen = [pool._replace(zone=str(log.setting.zone)) for pool in pools(log, only)]
+        each = budget_s / len(chosen)
+        now = log.setting.now
+        begins = [outcome.affordable(log.described, pool, each) for pool in chosen]
+        cells = [
+            Cell(pool.name, partial(_searched, log.described, pool, now, each, draws, since))
+            for pool, since in zip(chosen, begins, strict=True)
+        ]
+
+        def finish(frames: Sequence[pl.DataFrame]) -> Made:
+            found = []
+            for pool, since, frame in zip(chosen, begins, frames, strict=True):
+                tried = kept.from_frame(frame)
+                told = outcome.outcome(log.described, pool, now, tried, draws, since)
+                found.append(Found(pool, told, each))
+            if write is not None:
+                text = writing.config_toml(log.setting.cluster, str(log.setting.zone), found)
+                _put(write, text)
+            rows = [row for one in found for row in _rows(one)]
+            return Made(page.study(log.setting.cluster, found, draws), studied(rows))
+
+        return Plan(json.dumps([only, budget_s, draws.number]), cells, finish)
+
+    return of_log
+
+
+def _refuse(file: Path) -> None:
+    """Before the long work: a configuration is nobody's to overwrite."""
+    if file.exists():
+        raise UsageError(f"--write {file}: is there already; name a new file")
+    if not file.parent.is_dir():
+        raise UsageError(f"--write {file}: name a file in a folder that exists")
+    folders.require(file.parent)
+
+
+def _put(file: Path, text: str) -> None:
+    _refuse(file)
+    try:
+        replace.write(file, text.encode(), alone=True)
+    except OSError as error:
+        raise UsageError(f"--write {file}: cannot be written ({error.strerror})") from error
+
+
+def _searched(
+    described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
+) -> pl.DataFrame:
+    found = outcome.find(described, pool, now, seconds, draws, since)
+    return kept.as_frame(found.tried if found is not None else ())
+
+
+def _rows(found: Found) -> list[tuple[object, ...]]:
+    """How well the site is known, as rows of the database."""
+    result = found.outcome
+    return [
+        (found.pool.name, setting, metric, "all", None, value, None, None, unit, attempts)
+        for setting, standing, fidelity in (
+            ("as assumed", result.before, result.before_fidelity),
+            ("as fitted", result.after, result.after_fidelity),
+        )
+        for metric, value, unit, attempts in (
+            ("unexplained_share", standing.unexplained, "1", standing.attempts),
+            ("agreement", standing.agreement, "1", standing.attempts),
+            ("foreseen_share", standing.foreseen, "1", standing.attempts),
+            ("decision_loss", standing.loss, "nats", standing.attempts),
+            ("forward_correlation", fidelity.over_all, "1", fidelity.attempts),
+            ("forward_correlation_waited", fidelity.waited, "1", fidelity.attempts),
+        )
+    ]

@@ -1,0 +1,127 @@
+"""What elements of a site are called on pages and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from audit.model import Limit, Policy, Scope
+from audit.report.text import wording
+from audit.scenario.fit.hours import DAY, WEEK
+from audit.scenario.fit.site import Element, Kind
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def says(element: Element, resource: str) -> str:
+    """What an element says of the site, as a sentence without its stop.
+
+    Args:
+        element: of the site.
+        resource: the counted one.
+    """
+    if element.window is not None:
+        who = scope(element.window.scope, resource)
+        by = f" ({clock(element.zone)})" if element.zone else ""
+        return f"{wording.first_upper(who)} are not started {hours(element.window.hours)}{by}"
+    if element.limit is not None:
+        return limit(element.limit, resource)
+    if element.policy is not None:
+        return policy(element.policy)
+    if element.ceilings:
+        days = sum((one.until - one.since) // 86_400 for one in element.ceilings)
+        return f"Less than the whole pool was in force, on {wording.plural(days, 'day')}"
+    if element.users:
+        names = ", ".join(wording.name(user) for user in element.users[:5])
+        more = f" and {len(element.users) - 5} more" if len(element.users) > 5 else ""
+        return f"Jobs of {names}{more} wait for the end of their user's previous one"
+    return f"A node is given to one job at a time, of {wording.plural(element.nodes or 0, 'node')}"
+
+
+def clock(zone: str) -> str:
+    """What a clock is called: that of a zone, or one that knows no summer time."""
+    behind = zone.removeprefix("Etc/GMT")
+    if behind == zone:
+        return zone
+    # in these names, as POSIX has it, the sign is that of the way back to UTC
+    return f"UTC{-int(behind):+d} all year"
+
+
+def policy(assumed: Policy) -> str:
+    """A policy as a sentence without its stop."""
+    bounds = [
+        f"{word} {value:,}"
+        for word, value in (
+            ("a depth of", assumed.depth),
+            ("a window, in s, of", assumed.window_s),
+            ("passes, in s, every", assumed.interval_s),
+        )
+        if value is not None
+    ]
+    more = f", with {' and '.join(bounds)}" if bounds else ""
+    return f"Order {assumed.order.value}, backfilling {assumed.backfill.value}{more}"
+
+
+def limit(assumed: Limit, resource: str) -> str:
+    """A limit as a sentence without its stop."""
+    amount = (
+        wording.plural(assumed.most, "job")
+        if assumed.resource is None
+        else f"{assumed.most:,} {wording.resources(assumed.resource)}"
+    )
+    whose = f" of each {assumed.per}" if assumed.per else ""
+    return f"No more than {amount}{whose} run at one time, of {scope(assumed.scope, resource)}"
+
+
+def scope(about: Scope, resource: str) -> str:
+    """Which attempts a rule is about."""
+    named = [
+        f"{word} {wording.name(value)}"
+        for word in ("user", "account", "qos", "partition")
+        if isinstance(value := getattr(about, word), str)
+    ]
+    asking = []
+    if about.size_above is not None:
+        asking.append(f"more than {about.size_above:,} {wording.resources(resource)}")
+    if about.size_up_to is not None:
+        asking.append(f"no more than {about.size_up_to:,} {wording.resources(resource)}")
+    if about.walltime_above_s is not None:
+        asking.append(f"more than {wording.duration(about.walltime_above_s)}")
+    of = f" of {' and '.join(named)}" if named else ""
+    that = f" that ask for {' and '.join(asking)}" if asking else ""
+    return f"jobs{of}{that}" if of or that else "all jobs"
+
+
+def hours(closed: Sequence[int]) -> str:
+    """Hours of the week, such as ``Mon–Fri 07–17``."""
+    by_day = [
+        tuple(hour - day * DAY for hour in closed if day * DAY <= hour < (day + 1) * DAY)
+        for day in range(WEEK // DAY)
+    ]
+    said = []
+    first = 0
+    while first < len(by_day):
+        last = first
+        while last + 1 < len(by_day) and by_day[last + 1] == by_day[first]:
+            last += 1
+        if by_day[first]:
+            days = DAYS[first] if first == last else f"{DAYS[first]}–{DAYS[last]}"
+            said.append(f"{days} {_stretches(by_day[first])}")
+        first = last + 1
+    return "; ".join(said)
+
+
+def _stretches(of_day: Sequence[int]) -> str:
+    """The hours of a day, such as ``00–07, 19–24``."""
+    stretches: list[list[int]] = []
+    for hour in of_day:
+        if stretches and stretches[-1][1] == hour:
+            stretches[-1][1] = hour + 1
+        else:
+            stretches.append([hour, hour + 1])
+    return ", ".join(f"{begin:02}–{end:02}" for begin, end in stretches)
+
+
+def kind(of: Kind) -> str:
+    """What a kind of element is called in a table."""
+    return wording.first_upper(of.value)

@@ -1,0 +1,297 @@
+"""Studies: computed in parts that a later run takes over, and put where the reader asked for them.
+
+A study of a log is a *plan*: cells, which are independent of each other, and what to make of their
+frames. Finished cells are kept beside the study's page, so that a run that was stopped goes on from
+there; what it makes in the end is the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from audit import __version__, config
+from audit.cluster.inference import Fact
+from audit.errors import UsageError
+from audit.files import folders, lock, privacy, replace
+from audit.ingest.ingest import Progress
+from audit.metrics.draws import Draws
+from audit.pipeline.opening import Asked, Log, open_log
+from audit.pipeline.workplace import replacing
+from audit.progress import stopped_by_signals
+from audit.report.study import page as pages
+from audit.report.study.cells import STUDIED, Cell
+from audit.report.study.page import Study
+from audit.store import database, migrations, publish
+from audit.workers import chosen as workers
+from audit.workers.crew import ONE_THREAD, Crew, computed
+from audit.workers.identity import program
+
+STOPPING: Final = "finishing what is under way (once more stops at once)"
+"""Said when a signal asks a study to stop."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """What a study of logs was asked for."""
+
+    out: Path
+    """Folder for the page and its tables."""
+    database: Path | None = None
+    """A database to add the results to. None makes ``STUDY.duckdb`` in ``out`` anew."""
+    threads: int | None = None
+    """How many work on it; None: as the configuration says, else one per core."""
+
+
+class Made(NamedTuple):
+    """What became of a study."""
+
+    page: Study
+    rows: pl.DataFrame
+    """Its results for the database, columns of ``cells.STUDIED``."""
+    others: Mapping[str, str] = {}
+    """Text of further files, by name."""
+
+
+class Plan(NamedTuple):
+    """A study that is still to be made."""
+
+    settings: str
+    """What its cells depend on besides the log: cells are taken over only where it is the same."""
+    cells: Sequence[Cell]
+    finish: Callable[[Sequence[pl.DataFrame]], Made]
+    """Makes the study of the cells' frames, in the order of the cells."""
+
+
+def conduct(
+    key: str,
+    request: Request,
+    chosen: config.Config,
+    plan: Callable[[Log, Draws], Plan],
+    progress: Progress = lambda what, done, of: None,
+    inferred: Callable[[Fact], None] = lambda fact: None,
+    warned: Callable[[str], None] = lambda text: None,
+) -> tuple[Path, ...]:
+    """Makes a study of logs: its page, its tables, and its rows in a database.
+
+    Args:
+        key: the study's name, that of its files.
+        request: which logs, and where to put what is made.
+        chosen: the configuration in force.
+        plan: what to do with a log, and how to draw resamples; their seed is made of the logs.
+        progress: told how far it is.
+        inferred: told what was inferred.
+        warned: told what is wrong with the logs.
+
+    Returns:
+        The files, the page first and the database last.
+
+    Raises:
+        AuditError: see the classes of ``audit.errors``, with their exit codes.
+        KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
+    """
+    refuse_unfit(request.out)
+    log = open_log(request, chosen, progress)
+    for fact in log.setting.facts:
+        if fact.what != "policy":  # a study has its own
+            inferred(fact)
+    for warning in log.setting.warnings:
+        warned(warning)
+    seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
+    planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
+    cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
+    target = request.database or request.out / f"{key}.duckdb"
+    threads = request.threads or chosen.simulation.threads
+    try:
+        folders.make(request.out)
+    except OSError as error:
+        raise _unwritable(request.out, error) from error
+    busy = "another run is making this study"
+    with lock.held(request.out / f"{key}.html", busy=busy), replacing(target):
+        folder = request.out / f".{key}.cells"
+        with workers.crew(chosen.compute, threads) as crew:
+            frames = run_cells(planned.cells, folder, cells_of, crew, progress)
+        progress("making the page", 0, 1)
+        result = planned.finish(frames)
+        _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
+        files = write(result.page, request.out, result.others)
+        progress("making the page", 1, 1)
+    for file in files:
+        privacy.share(file, with_group=chosen.output.shared_with_group)
+    return (*files, target)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Path,
+    identity: str,
+    crew: Crew = ONE_THREAD,
+    progress: Progress = lambda what, done, of: None,
+) -> list[pl.DataFrame]:
+    """Computes cells, taking those over that an earlier run of the same identity has finished.
+
+    The first SIGINT or SIGTERM ends it after the cells that are being computed; a second one ends
+    the process.
+
+    Args:
+        cells: what to compute; no two have the same key.
+        folder: where finished cells are kept, each whole or not at all. Those of another identity
+            are removed.
+        identity: what all cells depend on; see ``identity``.
+        crew: who works on it; the result does not depend on that.
+        progress: told how far it is.
+
+    Returns:
+        The cells' frames, in their order.
+
+    Raises:
+        UsageError: ``folder`` cannot be written.
+        WorkersError: the crew's workers cannot be used.
+        KeyboardInterrupt: it was stopped.
+        ValueError: two cells have the same key.
+    """
+    if len({cell.key for cell in cells}) < len(cells):
+        raise ValueError("two cells have the same key")
+    home = _place(folder, identity)
+    files = [home / f"{_sha256(cell.key)[:16]}.arrow" for cell in cells]
+    frames = [_finished(file) for file in files]
+    missing = [number for number, frame in enumerate(frames) if frame is None]
+    done = len(cells) - len(missing)
+    progress("computing", done, len(cells))
+
+    with _stoppable() as stop:
+
+        def stopped() -> bool:
+            if stop.is_set():
+                progress(STOPPING, done, len(cells))
+            return stop.is_set()
+
+        parts = [cells[number].compute for number in missing]
+        for place, frame in crew.each(computed, None, parts, stopped):
+            number = missing[place]
+            _save(frame, files[number])
+            frames[number] = frame
+            done += 1
+            progress("computing", done, len(cells))
+    if stop.is_set() and done < len(cells):
+        raise KeyboardInterrupt
+    return [frame for frame in frames if frame is not None]
+
+
+def _place(folder: Path, identity: str) -> Path:
+    """Where the cells of this identity are kept; those of another one are removed."""
+    place = folder / identity
+    try:
+        folders.make(place)
+        for other in folder.iterdir():
+            if other != place:
+                shutil.rmtree(other)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return place
+
+
+def identity(*dependencies: str) -> str:
+    """A name for all that cells depend on, the program that computes them included."""
+    return _sha256(program(), *dependencies)[:16]
+
+
+def refuse_unfit(out: Path) -> None:
+    """Checks where a study is to go, before the long work.
+
+    Raises:
+        UsageError: something that is no folder is there, or nothing can be written there.
+    """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is no folder; choose another place with --out")
+    if out.exists() and not os.access(out, os.W_OK | os.X_OK):
+        raise UsageError(f"{out}: cannot be written; choose another place with --out")
+    try:
+        folders.require(out)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+
+
+def write(study: Study, out: Path, others: Mapping[str, str] = {}) -> tuple[Path, ...]:
+    """Writes ``KEY.html``, ``KEY-TABLE.csv`` for each table, and ``others`` into ``out``.
+
+    Each file is there whole or not at all; the page comes last, when its tables are there.
+
+    Returns:
+        The files, the page first.
+
+    Raises:
+        UsageError: they cannot be written.
+    """
+    page = (f"{study.key}.html", pages.render_html(study))
+    tables = [*((file.name, file.text) for file in pages.files(study)), *others.items()]
+    try:
+        folders.make(out)
+        for name, text in (*tables, page):
+            replace.write(out / name, text.encode(), alone=True)
+    except OSError as error:
+        raise _unwritable(out, error) from error
+    return tuple(out / name for name, _ in (page, *tables))
+
+
+def _keep(result: Made, log: str, target: Path, chosen: config.Config, *, add: bool) -> None:
+    """Puts a study's rows into the database ``target``: beside what it holds, or into a new one."""
+    seed = target if add and target.exists() else None
+    with migrations.temporary(chosen.store.memory_limit, seed) as con:
+        key = {"study": result.page.key, "log": log}
+        delete = "DELETE FROM study_result WHERE study = ? AND log = ?"
+        database.execute(con, delete, list(key.values()))
+        database.insert(con, "study_result", result.rows.select(STUDIED.names()), key)
+        publish.publish(con, target, with_group=chosen.output.shared_with_group)
+
+
+@contextmanager
+def _stoppable() -> Iterator[Event]:
+    """An event that signals set, where this thread can receive any."""
+    stop = Event()
+    if current_thread() is main_thread():
+        with stopped_by_signals(stop):
+            yield stop
+    else:
+        yield stop
+
+
+def _finished(file: Path) -> pl.DataFrame | None:
+    """A cell's frame, if an earlier run has finished it."""
+    try:
+        return pl.read_ipc(io.BytesIO(file.read_bytes()))
+    except (OSError, pl.exceptions.PolarsError):  # none, or a file that a failing disk left
+        return None
+
+
+def _save(frame: pl.DataFrame, file: Path) -> None:
+    """Keeps a cell's frame, whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        with replace.drafting(file, alone=True) as draft:
+            frame.write_ipc(draft, compression="zstd")
+    except OSError as error:
+        raise _unwritable(file.parent, error) from error
+
+
+def _unwritable(place: Path, error: OSError) -> UsageError:
+    why = error.strerror or error
+    return UsageError(f"{place}: cannot be written ({why}); choose another place with --out")
+
+
+def _sha256(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

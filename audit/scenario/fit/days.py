@@ -1,0 +1,165 @@
+"""Capacity in force: days on which no more than so much was ever in use, though somebody waited.
+
+Nodes that are drained, down or kept for others are not in the log; the pool is just never full. A
+*ceiling* is seen in a run of whole days with room for somebody who waited, on which what was in use
+came close to its most again and again, and never passed it; it lasts from the last start before
+them with which more was in use until the first one after them. It is read off those very days, as a
+site's own record of drained nodes would tell it, and is judged as a whole: whether such days in a
+part of the log that nobody looked at are explained by theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.model import Step
+from audit.scenario.fit.observed import Observed
+from audit.scenario.workload import Ints
+
+DAY_S: Final = 86_400
+LEAST_DAYS: Final = 3
+"""A shorter run may be chance."""
+NEAR: Final = 0.03
+"""Of the capacity: so near its most a run is full, and so near the capacity it has no ceiling."""
+AT_CEILING: Final = 0.25
+"""Of a run's room, in attempts·s: so much must pass while it is full."""
+LEVELS: Final = 64
+"""So many levels are tried."""
+
+
+class Ceiling(NamedTuple):
+    """A time in which nobody started with whom more than ``most`` would have been in use."""
+
+    since: int  # epoch s
+    until: int
+    most: int
+    explained: int
+    """Seconds of room of those who would not fit under it."""
+
+
+def ceilings(observed: Observed) -> list[Ceiling]:
+    """The runs of days with less in force than the pool has, in order; none overlap."""
+    work, spans = observed.work, observed.spans
+    if len(spans.job) == 0 or len(work.capacity) != 1 or len(work.step_time):
+        return []
+    capacity = int(work.capacity[0])
+    day = (spans.since - observed.first) // DAY_S
+    most = _most_of_days(observed, int(day.max()) + 1)
+    room = _Room(day, used_at(observed, spans.since), work.request[spans.job], spans.seconds)
+    found = [
+        Ceiling(*_lasting(observed, first, last, top), top, explained)
+        for first, last in _runs(most, capacity)
+        for top in [int(most[first : last + 1].max())]
+        for explained in [_explained(room, first, last, top, NEAR * capacity)]
+        if explained
+    ]
+    chosen: list[Ceiling] = []
+    for one in sorted(found, key=lambda one: (-one.explained, one.since, one.until)):
+        if all(one.until <= other.since or other.until <= one.since for other in chosen):
+            chosen.append(one)
+    return sorted(chosen)
+
+
+class _Room(NamedTuple):
+    """The spans of room, each with its day, what was in use, what was asked, and its seconds."""
+
+    day: Ints
+    used: Ints
+    asked: Ints
+    seconds: Ints
+
+
+def _lasting(observed: Observed, first: int, last: int, top: int) -> tuple[int, int]:
+    """From when until when nobody started with whom more than ``top`` was in use, around days.
+
+    Where nobody ever did before, or after, it is from the first of these days, or to the last.
+    """
+    since, until = observed.first + first * DAY_S, observed.first + (last + 1) * DAY_S
+    starts = np.unique(observed.work.start[observed.work.has_started])
+    over = starts[used_at(observed, starts) > top]
+    place = int(np.searchsorted(over, since))
+    before, after = over[:place], over[np.searchsorted(over, until) :]
+    return (
+        int(before[-1]) + 1 if len(before) else since,
+        int(after[0]) if len(after) else until,
+    )
+
+
+def _explained(room: _Room, first: int, last: int, top: int, near: float) -> int:
+    """Seconds of room, from day ``first`` to ``last``, of those who do not fit under ``top``.
+
+    0 where what was in use did not stay close to it.
+    """
+    inside = (room.day >= first) & (room.day <= last)
+    full = inside & (room.used >= top - near)
+    if room.seconds[full].sum() < AT_CEILING * room.seconds[inside].sum():
+        return 0
+    return int(room.seconds[inside & (room.used + room.asked > top)].sum())
+
+
+def steps(found: list[Ceiling], resource: str, capacity: int) -> tuple[Step, ...]:
+    """The ceilings as steps of the capacity, which nobody knew beforehand."""
+    made = []
+    for number, one in enumerate(found):
+        made.append(Step(one.since, ((resource, one.most),)))
+        if number + 1 == len(found) or found[number + 1].since > one.until:
+            made.append(Step(one.until, ((resource, capacity),)))
+    return tuple(made)
+
+
+def used_at(observed: Observed, times: Ints) -> Ints:
+    """What was in use at each instant, after all that happened at it."""
+    at, used = observed.once("in use", None, lambda: in_use(observed))
+    place = np.searchsorted(at, times, side="right") - 1
+    amounts: Ints = np.where(place >= 0, used[np.maximum(place, 0)], 0)
+    return amounts
+
+
+def in_use(observed: Observed, amount: Ints | None = None) -> tuple[Ints, Ints]:
+    """The instants at which use changes, and what is in use from then on.
+
+    ``amount``: what each attempt uses, [n]; None: of the counted resource.
+    """
+    work = observed.work
+    ran = np.flatnonzero(work.has_started)
+    if amount is None:
+        amount = observed.size
+    size = amount[ran]
+    times = np.concatenate((work.start[ran], np.maximum(work.end[ran], work.start[ran])))
+    at, place = np.unique(times, return_inverse=True)
+    change = np.zeros(len(at), np.int64)
+    np.add.at(change, place, np.concatenate((size, -size)))
+    return at, np.cumsum(change)
+
+
+def peak(observed: Observed, amount: Ints) -> int:
+    """The most in use at one time, of what each attempt uses, [n]."""
+    return int(in_use(observed, amount)[1].max(initial=0))
+
+
+def _most_of_days(observed: Observed, days: int) -> Ints:
+    """The most in use on each day since the first arrival."""
+    at, used = observed.once("in use", None, lambda: in_use(observed))
+    most = np.zeros(days, np.int64)
+    for number in range(days):
+        since = observed.first + number * DAY_S
+        low, high = np.searchsorted(at, [since, since + DAY_S])
+        most[number] = used[max(int(low) - 1, 0) : max(int(high), 1)].max(initial=0)
+    return most
+
+
+def _runs(most: Ints, capacity: int) -> list[tuple[int, int]]:
+    """Runs of days, first and last, whose most stays below some level below the capacity."""
+    below = np.unique(most[most < (1 - NEAR) * capacity])
+    found = set()
+    for level in below[:: max(len(below) // LEVELS, 1)]:
+        low = np.concatenate(([0], (most <= level).astype(np.int64), [0]))
+        edges = np.flatnonzero(np.diff(low))
+        found |= {
+            (int(first), int(behind) - 1)
+            for first, behind in edges.reshape(-1, 2)
+            if behind - first >= LEAST_DAYS
+        }
+    return sorted(found)

@@ -1,0 +1,128 @@
+"""What a search will cost, told beforehand, and the part of a log that a budget affords.
+
+To judge a site takes about ``a · n + b · looks + c`` seconds, with n attempts and as many looks
+as there are instants in their waits; to propose elements likewise. An estimate, not a clock,
+decides what is done: the same log and budget give the same result on every machine.
+
+A budget buys a search of the *latest* part of a log: what a site does changes, and it is asked for
+as it is now. Only what even ``LEAST_DAYS`` would go beyond is bought less of: a search then ends
+before it has tried all.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.scenario.fit.observed import Observed
+from audit.scenario.workload import Ints
+
+DAY_S: Final = 86_400
+JUDGED: Final = 85
+ROUNDS: Final = 9
+"""So many sites are judged, in so many rounds, where everything is tried: KTH-SP2 takes 75 in 8,
+the latest parts of LANL-CM5 72 in 7 to 102 in 10."""
+LEAST_DAYS: Final = 28
+"""What a site does by the hour of the week shows in weeks; shorter logs are not searched."""
+LEAST_WAITED: Final = 20
+"""So many must have waited in the part that proposes: fewer hardly tell a rule from chance."""
+
+
+class Cost(NamedTuple):
+    """CPU seconds; fitted to what KTH-SP2 and LANL-CM5, and parts of them, took."""
+
+    judging: float
+    """A site."""
+    proposing: float
+    """Elements, once a round."""
+
+    @property
+    def search(self) -> float:
+        """Of all that a search may try."""
+        return JUDGED * self.judging + ROUNDS * self.proposing
+
+
+def cost(attempts: float, looks: float) -> Cost:
+    """Of a log of so many attempts, with so many instants in their waits."""
+    return Cost(0.7e-6 * attempts + 55e-9 * looks + 0.005, 4e-6 * attempts + 0.24e-6 * looks + 0.15)
+
+
+class Budget:
+    """What a search may still do."""
+
+    def __init__(self, observed: Observed, seconds: float) -> None:
+        """``seconds`` of one processor for judging sites over ``observed`` again and again."""
+        work = observed.work
+        waits = work.queued & work.has_started
+        looks = _looks(observed.instants, work.arrival[waits], work.start[waits])
+        self.each = cost(len(work.arrival), int(looks.sum()))
+        self.left = seconds
+        self.ended = False
+
+    def judge(self) -> bool:
+        """Whether one more site may be judged; it counts."""
+        return self._take(self.each.judging)
+
+    def propose(self) -> bool:
+        """Whether there may be another round; it counts."""
+        return self._take(self.each.proposing)
+
+    def _take(self, seconds: float) -> bool:
+        self.left -= seconds
+        self.ended |= self.left < 0
+        return not self.ended
+
+
+def latest(described: pl.DataFrame, searched: float, seconds: float) -> int | None:
+    """From when on the attempts of a log are looked at, so that a budget affords their search.
+
+    Args:
+        described: columns of ``model.DESCRIBED``, of one pool.
+        searched: the part of the time, the first one, that is searched.
+        seconds: the budget, CPU s.
+
+    Returns:
+        Epoch s, a whole number of days before the last arrival and at least ``LEAST_DAYS``; None:
+        the budget affords the whole log.
+    """
+    ran = described.select(
+        "arrival_time", "start_time", end=pl.col("start_time") + pl.col("occupancy_s")
+    )
+    ran = ran.drop_nulls().sort("arrival_time")
+    if ran.is_empty():
+        return None
+    arrival, start, end = (ran[name].to_numpy() for name in ran.columns)
+    instants = np.unique(np.concatenate((arrival, start, end)))
+    looks = np.concatenate(([0], np.cumsum(_looks(instants, arrival, start))))
+    first, last = int(arrival[0]), int(arrival[-1])
+
+    def affords(since: int) -> bool:
+        low, high = np.searchsorted(arrival, [since, since + searched * (last - since)])
+        return cost(int(high - low), int(looks[high] - looks[low])).search <= seconds
+
+    if affords(first):
+        return None
+    days = range((last - first) // DAY_S, LEAST_DAYS, -1)
+    enough = (number for number in days if affords(last - number * DAY_S))
+    least = min(LEAST_DAYS, (last - first) // DAY_S)
+    return last - next(enough, least) * DAY_S
+
+
+def too_short(observed: Observed, span: tuple[int, int], behind: int) -> bool:
+    """Whether a log, up to ``behind``, tells too little: see ``LEAST_DAYS`` and ``LEAST_WAITED``.
+
+    ``span``: arrivals in the part that proposes, epoch s.
+    """
+    arrival = observed.work.arrival
+    proposing = (arrival >= span[0]) & (arrival < span[1])
+    waited = int((observed.wait[proposing] > TOLERANCE_S).sum())
+    return behind - span[0] < LEAST_DAYS * DAY_S or waited < LEAST_WAITED
+
+
+def _looks(instants: Ints, arrival: Ints, start: Ints) -> Ints:
+    """How many instants are in each wait."""
+    number: Ints = np.searchsorted(instants, start) - np.searchsorted(instants, arrival) + 1
+    return np.maximum(number, 0)

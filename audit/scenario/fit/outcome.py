@@ -1,0 +1,252 @@
+"""What a search came to: told of the last 40 % of a log, which nothing was taken from.
+
+Forward fidelity (``forwards``) is that of ``SUBJECTS`` attempts drawn from that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.metrics.draws import Draws
+from audit.model import Pool
+from audit.scenario.fit import candidates, effort, judging, levels, search
+from audit.scenario.fit.forwards import Fidelity, fidelity
+from audit.scenario.fit.judging import Standing
+from audit.scenario.fit.observed import Floats, Observed, Trials, observe
+from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
+from audit.scenario.fit.site import RULES, Element, Site, applied
+from audit.scenario.workload import NEVER, Bools
+
+SUBJECTS: Final = 2_000
+"""Attempts whose forward starts are compared."""
+
+
+class Kept(NamedTuple):
+    """An element that the site has, as far as is known."""
+
+    tried: Tried
+    told: Gain
+    """By how much the loss falls over the last 40 %."""
+    after: Standing
+    """Over the last 40 %, with all that was kept up to this one."""
+
+
+class Remains(NamedTuple):
+    """A part of what is unexplained, as shares of all waiting in the last 40 %."""
+
+    of: str
+    before: float
+    after: float
+
+
+class Supported(NamedTuple):
+    """A pool with those rules of what was found that the last 40 % support."""
+
+    pool: Pool
+    elements: tuple[Element, ...]
+    before: Standing
+    """Over the last 40 %, as the pool was assumed at first."""
+    after: Standing
+    behind: int
+    """When the log ends, epoch s."""
+
+
+class Outcome(NamedTuple):
+    """What is known of a site."""
+
+    observed: Observed
+    parts: Parts
+    assumed: Judged
+    """As it was assumed at first."""
+    fitted: Judged
+    before: Standing
+    after: Standing
+    before_fidelity: Fidelity
+    after_fidelity: Fidelity
+    kept: tuple[Kept, ...]
+    tried: tuple[Tried, ...]
+    remains: tuple[Remains, ...]
+    told: Bools
+    """[n]: who is told of."""
+
+
+def find(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    seconds: float,
+    draws: Draws,
+    since: int | None = None,
+    progress: Callable[[int], None] = lambda tried: None,
+) -> Searched | None:
+    """What was tried to find out how a site decides; see ``search.search``.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
+        pool: what is known of it, and the policy that is assumed at first.
+        now: when the log was taken, epoch s.
+        seconds: what it may take.
+        draws: how days are resampled.
+        since: from when on attempts are looked at; see ``affordable``.
+        progress: told how many have been judged.
+
+    Returns:
+        None where the log tells too little (``effort.too_short``).
+    """
+    whole = observe(described, pool, now, since)
+    if not whole.judged.any():
+        return None
+    parts = search.parts(whole)
+    if effort.too_short(whole, (parts.first, parts.proposed), parts.behind):
+        return None
+    early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
+    return search.search(early, parts, Site(pool), seconds, draws, progress)
+
+
+def affordable(described: pl.DataFrame, pool: Pool, seconds: float) -> int | None:
+    """From when on a budget affords to look at the attempts of a pool; see ``effort.latest``."""
+    of_pool = described.filter(pl.col("pool") == pool.name)
+    return effort.latest(of_pool, search.CHOOSES, seconds)
+
+
+def supported(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    tried: Sequence[Tried],
+    draws: Draws,
+    since: int | None = None,
+) -> Supported:
+    """The rules of the pool among what was kept that still gain where nothing was fitted.
+
+    Each is judged together with those before it that do; see ``find`` for the arguments.
+    """
+    observed = observe(described, pool, now, since)
+    parts = search.parts(observed)
+    told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
+    assumed = present = search.judge(observed, Site(pool))
+    elements = []
+    for one in tried:
+        if one.kept and one.element.kind in RULES:
+            after = search.judge(observed, applied(present.site, one.element))
+            if _fall(observed, parts, present, after, told, draws).sure:
+                elements.append(one.element)
+                present = after
+    return Supported(
+        present.site.pool,
+        tuple(elements),
+        _standing(observed, parts, assumed, told),
+        _standing(observed, parts, present, told),
+        parts.behind,
+    )
+
+
+def outcome(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    tried: Sequence[Tried],
+    draws: Draws,
+    since: int | None = None,
+) -> Outcome:
+    """What was found out, told of the last 40 % of the log; see ``find``."""
+    observed = observe(described, pool, now, since)
+    parts = search.parts(observed)
+    told = observed.judged & search.within(observed, (parts.chosen, parts.behind))
+    assumed = search.judge(observed, Site(pool))
+    present = assumed
+    kept = []
+    for one in tried:
+        if one.kept:
+            after = search.judge(observed, _with(observed, present, one.element))
+            fall = _fall(observed, parts, present, after, told, draws)
+            kept.append(Kept(one, fall, _standing(observed, parts, after, told)))
+            present = after
+    return Outcome(
+        observed,
+        parts,
+        assumed,
+        present,
+        _standing(observed, parts, assumed, told),
+        _standing(observed, parts, present, told),
+        fidelity(observed, assumed.site, told, SUBJECTS, draws),
+        fidelity(observed, present.site, told, SUBJECTS, draws),
+        tuple(kept),
+        tuple(tried),
+        _remains(observed, assumed, present, told),
+        told,
+    )
+
+
+def _with(observed: Observed, present: Judged, element: Element) -> Site:
+    """The site with an element; what was in force is read off the whole log."""
+    site = applied(present.site, element)
+    if not element.ceilings:
+        return site
+    whole = candidates.ceilings_of(observed, present.site, present.decided)
+    return site._replace(ceilings=whole or element.ceilings)
+
+
+def _counted(observed: Observed, parts: Parts, *judged: Judged) -> tuple[Bools, Floats]:
+    proposing = observed.judged & search.within(observed, (parts.first, parts.proposed))
+    for one in judged:
+        proposing &= ~one.decided.over_capacity
+    last = judged[-1]
+    return proposing, judging.losses(last.said, judging.rates(last.said, proposing))
+
+
+def _fall(
+    observed: Observed, parts: Parts, before: Judged, after: Judged, told: Bools, draws: Draws
+) -> Gain:
+    proposing, losses_after = _counted(observed, parts, before, after)
+    losses_before = judging.losses(before.said, judging.rates(before.said, proposing))
+    counted = told & ~before.decided.over_capacity & ~after.decided.over_capacity
+    return search.mean_by_day(observed, losses_before - losses_after, counted, draws)
+
+
+def _standing(observed: Observed, parts: Parts, one: Judged, told: Bools) -> Standing:
+    _, losses = _counted(observed, parts, one)
+    return judging.standing(observed, one.decided, one.unexplained, told, losses)
+
+
+def _remains(
+    observed: Observed, assumed: Judged, fitted: Judged, told: Bools
+) -> tuple[Remains, ...]:
+    """What is unexplained, by whether its owner had anything running, and by what came of it."""
+    total = float(observed.wait[told].sum()) or 1.0
+    busy = _owner_is_busy(observed)
+
+    def parts(one: Judged) -> list[tuple[str, float]]:
+        left = np.where(told, one.unexplained, 0.0)
+        unforeseen = one.decided.ready == NEVER
+        return [
+            ("it would not have been started by then", float(left[unforeseen].sum())),
+            ("it could start, its owner had others running", float(left[~unforeseen & busy].sum())),
+            (
+                "it could start, its owner had nothing running",
+                float(left[~unforeseen & ~busy].sum()),
+            ),
+        ]
+
+    return tuple(
+        Remains(of, before / total, after / total)
+        for (of, before), (_, after) in zip(parts(assumed), parts(fitted), strict=True)
+    )
+
+
+def _owner_is_busy(observed: Observed) -> Bools:
+    """Whether each attempt's owner had something running just before its start."""
+    work = observed.work
+    group = levels.group_of(observed, "user")
+    whose = np.flatnonzero((group.of != levels.NO_GROUP) & work.has_started)
+    nothing = np.zeros(len(whose), np.int64)
+    before = Trials(whose, work.start[whose] - 1, nothing > 0, nothing)
+    everybody = np.ones(len(group.of), np.bool_)
+    level = levels.level(work, group, everybody, np.ones_like(group.of), before)
+    busy = np.zeros(len(group.of), np.bool_)
+    busy[whose] = level > 1
+    return busy

@@ -1,0 +1,285 @@
+"""Which attempts of a pool count towards which of its limits, and when its windows are closed.
+
+Conventions as in ``scenario.workload``: n attempts; times in epoch seconds. What a limit counts
+stands in a *counter*, one for each of whom it allows so much. A window is a counter too: each
+attempt of its scope counts 1 in it, and while it is closed it is far too full.
+
+Source: SPEC §10, *Limits*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit import periods
+from audit.metrics.attempts.reasons import any_of, in_scope
+from audit.model import Limit, Pool, Window
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+HOUR_S: Final = 3_600
+WEEK: Final = 168
+"""Hours of a week."""
+WEEK_S: Final = WEEK * HOUR_S
+
+SHUT: Final = 1 << 61
+"""What a closed window adds to its counter."""
+ROOM: Final = 1 << 60
+"""How much that may hold: any number of attempts, but not SHUT."""
+AHEAD_S: Final = 366 * 86_400
+"""So long after the last known instant windows are still reckoned by the calendar."""
+
+DAY_S: Final = 86_400
+THURSDAY: Final = 72
+"""The hour of the week at which the epoch began."""
+
+
+class Edges(NamedTuple):
+    """When windows open and close."""
+
+    time: Ints  # ascending
+    counter: Ints
+    change: Ints  # SHUT: it closes; −SHUT: it opens
+    cycle: int
+    """How many of the last ones are repeated for ever."""
+    period: int
+    """After how many seconds."""
+
+
+class Limits(NamedTuple):
+    """What limits and windows are for n attempts, with C counters."""
+
+    first: Ints  # [n + 1], of each attempt its first element in the next three
+    counter: Ints
+    amount: Ints  # > 0, what it adds while it runs
+    binding: Bools  # whether it must find room; else it only counts
+    most: Ints  # [C]
+    edges: Edges
+    exceeded: Bools  # [n], who by itself breaks one
+    marks: tuple[Ints, ...]  # each [n]: all that limits and windows see of each attempt
+    settings: str
+    """All else that starts depend on."""
+
+    @property
+    def some(self) -> bool:
+        """Whether anything is limited."""
+        return len(self.first) > 0
+
+    def of_first(self, count: int) -> Limits:
+        """Those of the first ``count`` attempts."""
+        return self.of_those(np.arange(len(self.exceeded)) < count)
+
+    def of_those(self, chosen: Bools) -> Limits:
+        """Those of some of the attempts."""
+        if not self.some:
+            return self
+        touched = np.diff(self.first)
+        kept = np.repeat(chosen, touched)
+        return self._replace(
+            first=np.concatenate(([0], np.cumsum(touched[chosen]))),
+            counter=self.counter[kept],
+            amount=self.amount[kept],
+            binding=self.binding[kept],
+            exceeded=self.exceeded[chosen],
+            marks=tuple(mark[chosen] for mark in self.marks),
+        )
+
+
+def _no_ints() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+NO_EDGES: Final = Edges(_no_ints(), _no_ints(), _no_ints(), 0, 0)
+
+UNLIMITED: Final = Limits(
+    *(_no_ints(), _no_ints(), _no_ints(), np.zeros(0, np.bool_), _no_ints(), NO_EDGES),
+    *(np.zeros(0, np.bool_), (), ""),
+)
+"""Nothing is limited, of however many attempts."""
+
+
+class _Touch(NamedTuple):
+    """Attempts that count towards one limit or window."""
+
+    attempt: Ints
+    counter: Ints
+    amount: Ints
+    binding: Bools
+
+
+def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
+    """What the limits and windows of ``pool`` are for its attempts.
+
+    An attempt counts from its start to its end towards each limit whose scope it is in, and may
+    start where the limit then holds. Where a limit is per something that is not known of an
+    attempt, that does not count. Who alone is too much is ``exceeded``; so is who falls into
+    windows that together are never open.
+
+    Args:
+        held: user, account, qos, partition, size, cpus, nodes, gpus, mem_bytes, walltime_s and
+            occupancy (s); arrival_time and start_time, epoch s.
+        pool: limits, windows and the zone.
+        known_to: the last instant that anything is known of, epoch s.
+    """
+    if not pool.limits and not pool.windows:
+        return UNLIMITED
+    exceeded = np.zeros(held.height, np.bool_)
+    touches: list[_Touch] = []
+    marks: list[Ints] = []
+    most: list[int] = []
+    for limit in pool.limits:
+        touch, names = _towards(held, limit, len(most))
+        exceeded[touch.attempt[touch.binding & (touch.amount > limit.most)]] = True
+        marks += _marks(held.height, touch, names, len(most))
+        if limit.per != "job":
+            touches.append(touch)
+            most += [limit.most] * len(names)
+    combined = np.zeros(held.height, np.int64)
+    first_window = len(most)
+    for k, window in enumerate(pool.windows):
+        inside = np.flatnonzero(in_scope(held, window.scope))
+        combined[inside] |= 1 << k
+        binding = np.ones(len(inside), np.bool_)
+        touches.append(_Touch(inside, np.full(len(inside), len(most)), binding * 1, binding))
+        most.append(ROOM)
+    exceeded |= np.isin(combined, [each for each in np.unique(combined) if _shut(pool, each)])
+    since = held.select(pl.min_horizontal("arrival_time", "start_time").min()).item()
+    return Limits(
+        *_by_attempt(held.height, touches),
+        np.array(most, np.int64),
+        window_edges(
+            pool.windows, periods.zone(pool.zone), since or 0, known_to + AHEAD_S, first_window
+        ),
+        exceeded,
+        (*marks, combined),
+        f"{pool.limits} {pool.windows} {pool.zone}",
+    )
+
+
+def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, pl.Series]:
+    """Who counts towards a limit, in counters from ``counters`` on; the names of these."""
+    amount = np.ones(held.height, np.int64)
+    if limit.resource is not None:
+        amount = held[limit.resource].fill_null(0).to_numpy().astype(np.int64)
+    inside = in_scope(held, limit.scope) & (amount > 0)
+    number = np.zeros(held.height, np.int64)
+    names = pl.Series([""])
+    if limit.per not in (None, "job"):
+        whose = held[limit.per]
+        names = whose.filter(pl.Series(inside)).drop_nulls().unique().sort()
+        table = pl.DataFrame({limit.per: names}).with_row_index("number")
+        found = whose.to_frame().join(table, on=limit.per, how="left", maintain_order="left")
+        number = found["number"].cast(pl.Int64).fill_null(-1).to_numpy()
+    attempt = np.flatnonzero(inside & (number >= 0))
+    free = any_of(held["qos"], limit.exempt_qos)
+    return _Touch(attempt, counters + number[attempt], amount[attempt], ~free[attempt]), names
+
+
+def _marks(count: int, touch: _Touch, names: pl.Series, counters: int) -> list[Ints]:
+    """What a limit sees of each of ``count`` attempts: whose it is, and how much."""
+    told = [hashlib.sha256(name.encode()).digest()[:8] for name in names.to_list()]
+    whose = np.array([int.from_bytes(each, "big", signed=True) for each in told], np.int64)
+    who, much = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    who[touch.attempt] = whose[touch.counter - counters]
+    much[touch.attempt] = np.where(touch.binding, touch.amount, -touch.amount)
+    return [who, much]
+
+
+def _by_attempt(count: int, touches: Sequence[_Touch]) -> tuple[Ints, Ints, Ints, Bools]:
+    """The touches of ``count`` attempts one after the other, and where those of each begin."""
+    attempt, counter, amount, binding = (
+        np.concatenate(each) for each in zip(*touches, strict=True)
+    )
+    order = np.argsort(attempt, kind="stable")
+    first = np.searchsorted(attempt[order], np.arange(count + 1))
+    return first, counter[order], amount[order].astype(np.int64), binding[order]
+
+
+def _shut(pool: Pool, combined: int) -> bool:
+    """Whether windows, a bit for each, are together closed in each hour of the week."""
+    closed = {
+        hour for k, window in enumerate(pool.windows) if combined >> k & 1 for hour in window.hours
+    }
+    return len(closed) == WEEK
+
+
+def window_edges(
+    windows: Sequence[Window], zone: ZoneInfo, since: int, until: int, first: int
+) -> Edges:
+    """When windows open and close.
+
+    By the zone's calendar up to ``until``; from then on by weeks that are all alike.
+
+    Args:
+        windows: their hours.
+        zone: in which they are.
+        since: a window that is closed then closes then, epoch s.
+        until: epoch s, ≥ ``since``.
+        first: the counter of the first of them; the others follow.
+    """
+    offsets = [*_offsets(zone, since, until)]
+    offsets.append((until, until + WEEK_S + 1, offsets[-1][2]))
+    times, counters, changes = [], [], []
+    for k, window in enumerate(windows, first):
+        closed = np.isin(np.arange(WEEK), window.hours)
+        at, shut = _hours(offsets, closed)
+        edge = shut != np.concatenate(([False], shut[:-1]))
+        times.append(at[edge])
+        counters.append(np.full(int(edge.sum()), k))
+        changes.append(np.where(shut[edge], SHUT, -SHUT))
+    if not times:
+        return NO_EDGES
+    time = np.concatenate(times)
+    order = np.argsort(time, kind="stable")
+    time = time[order]
+    return Edges(
+        time,
+        np.concatenate(counters)[order],
+        np.concatenate(changes)[order],
+        int((time > until).sum()),
+        WEEK_S,
+    )
+
+
+def _hours(offsets: Sequence[tuple[int, int, int]], closed: Bools) -> tuple[Ints, Bools]:
+    """Instants at which hours begin, or the clock is changed; whether a window is closed then."""
+    times, shut = [], []
+    for begin, end, offset in offsets:
+        local = np.arange((begin + offset) // HOUR_S + 1, -(-(end + offset) // HOUR_S))
+        at = np.concatenate(([begin], local * HOUR_S - offset))
+        hour = ((at + offset) // HOUR_S + THURSDAY) % WEEK
+        times.append(at)
+        shut.append(closed[hour])
+    return np.concatenate(times).astype(np.int64), np.concatenate(shut)
+
+
+def _offsets(zone: ZoneInfo, since: int, until: int) -> Iterator[tuple[int, int, int]]:
+    """Spans within which a clock is not changed, and how much it is ahead of UTC, s."""
+    ahead = _ahead(zone, since)
+    begin = low = since
+    while low < until:
+        high = min(low + DAY_S, until)
+        if _ahead(zone, high) != ahead:
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _ahead(zone, middle) == ahead else (low, middle)
+            yield begin, high, ahead
+            begin, ahead = high, _ahead(zone, high)
+        low = high
+    if begin < until or begin == since:
+        yield begin, until, ahead
+
+
+def _ahead(zone: ZoneInfo, instant: int) -> int:
+    """How much a clock is ahead of UTC, s."""
+    shift = datetime.fromtimestamp(instant, tz=zone).utcoffset()
+    return int(shift.total_seconds()) if shift else 0

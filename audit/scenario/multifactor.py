@@ -1,0 +1,243 @@
+"""Slurm's own order, ``multifactor``: the priorities that slurmctld gives (SPEC §7).
+
+The greatest PriorityTier first, then the greatest priority as of slurmctld's last tick
+(``metrics.slurm.multifactor``); ties by arrival, submit, sequence. Of a priority, age and fairshare
+change with time: fairshare is made at each tick of what was booked by then, of the observed
+schedule until a simulation begins, of what the simulation itself runs from then on. The other parts
+are what they are for an attempt. Its size is what it was allocated, and nice is 0 where the log
+does not say it.
+
+LevelFS whose logarithms differ by less than about 2^−32 are equal, so that rounding does not decide
+ties; slurmctld compares them as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.errors import SimulationError
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.trees import Tree, groups
+from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
+from audit.metrics.slurm.shares import level_shares, places, printed
+from audit.metrics.slurm.usage import COUNTED, SlurmUsage
+from audit.words import Algorithm
+
+if TYPE_CHECKING:
+    from audit.kernels.scheduling.multifactor import Books, Slurm
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+AHEAD_S = 366 * 86_400
+"""So long after the last observed end resets of usage are foreseen."""
+
+
+class Multifactor(NamedTuple):
+    """How slurmctld is configured."""
+
+    tree: Tree
+    """The associations (``metrics.slurm.shares.tree_of``)."""
+    usage: SlurmUsage
+    weights: Mapping[str, float]
+    """PriorityWeight… by factor (``metrics.slurm.multifactor.FACTORS``); what is missing is 0."""
+    scale: Scale
+    algorithm: Algorithm = Algorithm.fair_tree
+    dampening: float = 1.0
+    job_factors: Mapping[str, int] = {}
+    """PriorityJobFactor by partition; what is missing is 1."""
+    tiers: Mapping[str, int] = {}
+    """PriorityTier by partition; what is missing is 1."""
+    qos: Mapping[str, int] = {}
+    """Priority by QOS; what is missing is 0."""
+    tres: Mapping[str, float] = {}
+    """PriorityWeightTRES by Slurm's name; of those that ``metrics.slurm.usage.COUNTED`` has."""
+    totals: Mapping[str, Mapping[str, int]] = {}
+    """What each partition has, by column of ``model.ATTEMPTS``; what ``tres`` is relative to."""
+
+
+class Priorities(NamedTuple):
+    """What does not change of the priorities of n attempts; see ``Multifactor``."""
+
+    node: Ints  # [n], of the tree: to whom each is charged
+    fixed: Floats  # [n]: the parts of the priority but age and fairshare
+    tier: Ints  # [n]
+
+    def first(self, count: int) -> Priorities:
+        """Those of the first ``count`` attempts."""
+        return Priorities(self.node[:count], self.fixed[:count], self.tier[:count])
+
+
+class Clock(NamedTuple):
+    """When slurmctld recalculates, and of how many."""
+
+    nodes: int
+    period: int
+    phase: int
+    rate: float
+    resets: Ints
+
+    def books(self) -> Books:
+        """Room for what a simulation books."""
+        from audit.kernels.scheduling.multifactor import Books
+
+        return Books(*self)
+
+
+NO_CLOCK = Clock(1, 1, 0, 0.0, np.zeros(0, np.int64))
+
+
+def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
+    """What stays of the priorities of attempts.
+
+    Args:
+        held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
+            gpus and mem_bytes where they have a weight). Null amounts count 0; whom no association
+            names is charged to its account, or to root.
+        settings: how slurmctld is configured.
+
+    Raises:
+        SimulationError: a weight is of nothing that is known.
+    """
+    if unknown := sorted({*settings.weights} - {*FACTORS}):
+        raise SimulationError(f"weight of {unknown[0]!r}: one of {', '.join(FACTORS)}")
+    jobs = held.select(
+        pl.col("cpus", "nodes").fill_null(0),
+        "walltime_s",
+        age_s=pl.lit(0),
+        fairshare=pl.lit(0.0),
+        job_factor=_looked_up("partition", settings.job_factors, 1),
+        qos_priority=_looked_up("qos", settings.qos, 0),
+        tier=_looked_up("partition", settings.tiers, 1),
+    )
+    parts = factors(jobs, settings.scale)
+    fixed = np.zeros(held.height)
+    for name in ("assoc", "jobsize", "partition", "qos"):
+        fixed += settings.weights.get(name, 0.0) * parts[name].to_numpy()
+    for name, weight in settings.tres.items():
+        if name in COUNTED:
+            column, _ = COUNTED[name]
+            has = {of: total[column] for of, total in settings.totals.items() if total.get(column)}
+            share = held[column].fill_null(0) / held.select(_looked_up("partition", has, 0))[:, 0]
+            fixed += weight * np.nan_to_num(share.to_numpy(), nan=0.0, posinf=0.0)
+    return Priorities(
+        np.maximum(places(settings.tree, held).nodes, 0),
+        fixed,
+        jobs["tier"].to_numpy().astype(np.int64),
+    )
+
+
+def _looked_up(column: str, by_name: Mapping[str, int], default: int) -> pl.Expr:
+    found = pl.col(column).replace_strict(dict(by_name), default=default, return_dtype=pl.Int64)
+    return found.fill_null(default)
+
+
+def kernel_slurm(
+    settings: Multifactor, own: Priorities, charge: Floats, start: Ints, end: Ints, counted: Bools
+) -> tuple[Slurm, Clock]:
+    """All that the kernels need to know.
+
+    Args:
+        settings: how slurmctld is configured.
+        own: of n attempts.
+        charge: what each is charged per second, [n] ≥ 0.
+        start, end: of the attempts, epoch s; as observed.
+        counted: whose observed start is known.
+    """
+    from audit.kernels.scheduling import multifactor as kernels
+
+    ran = np.flatnonzero(counted & (end > start))
+    at = np.tile(own.node[ran], 2)
+    time = np.concatenate((end[ran], start[ran]))
+    ends = np.repeat([1, 0], len(ran))
+    order = np.lexsort((1 - ends, time, at))
+    who = np.tile(ran, 2)[order]
+    nodes = len(settings.tree.names)
+    slurm = kernels.Slurm(
+        **_tree(settings),
+        fixed=np.ascontiguousarray(own.fixed),
+        tier=np.ascontiguousarray(own.tier),
+        entry=np.searchsorted(at[order], np.arange(nodes + 1)),
+        time=time[order],
+    )
+    usage = settings.usage
+    span = (int(start[ran].min()), int(end[ran].max()) + AHEAD_S) if len(ran) else (0, 0)
+    clock = Clock(nodes, usage.period_s, usage.phase_s, usage.rate, usage.resets(*span))
+    kernels.observe(
+        *(slurm, clock.books(), at[order], charge[who]),
+        *(start[who], time[order], ends[order]),
+    )
+    return slurm, clock
+
+
+def _tree(settings: Multifactor) -> dict[str, Any]:
+    """Return the share tree and the weights, by parameter of the kernels' ``Slurm``."""
+    tree, weights = settings.tree, settings.weights
+    classic = settings.algorithm is Algorithm.classic
+    over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
+    part = np.divide(
+        np.nan_to_num(tree.shares, nan=0.0), level, out=np.zeros(len(level)), where=level > 0
+    )
+    norm = part.copy()
+    norm[0] = 1.0 if classic else 0.0  # root competes with nobody
+    if classic:
+        for node in range(1, len(norm)):
+            norm[node] = norm[over[node]] * (1.0 if is_parent[node] else part[node])
+        part[level == 0] = 1.0  # without shares all are as their account
+    else:
+        norm[is_parent] = norm[over[is_parent]]
+    part[is_parent] = -1.0
+    order = np.array(printed(tree)[1:], np.int64)
+    member = order[np.argsort(over[order], kind="stable")]
+    aged = math.isfinite(settings.scale.max_age_s)
+    return {
+        "age_weight": float(weights.get("age", 0.0)) if aged else 0.0,
+        "max_age": float(settings.scale.max_age_s) if aged else 1.0,
+        "fairshare_weight": float(weights.get("fairshare", 0.0)),
+        "classic": classic,
+        "dampening": float(settings.dampening),
+        "parent": np.maximum(tree.parents, 0),
+        "over": np.maximum(over, 0),
+        "norm": norm,
+        "part": part,
+        "is_user": tree.is_user.astype(np.int64),
+        "first": np.searchsorted(over[member], np.arange(len(over) + 1)),
+        "member": member,
+    }
+
+
+def no_slurm() -> Slurm:
+    """What kernels take where nothing goes by it."""
+    from audit.kernels.scheduling.multifactor import Slurm
+
+    none, nothing = np.zeros(0, np.int64), np.zeros(0)
+    return Slurm(
+        fixed=nothing,
+        tier=none,
+        age_weight=0.0,
+        max_age=1.0,
+        fairshare_weight=0.0,
+        classic=False,
+        dampening=1.0,
+        parent=none,
+        over=none,
+        norm=nothing,
+        part=nothing,
+        is_user=none,
+        first=none,
+        member=none,
+        entry=none,
+        time=none,
+    )
+
+
+def described(settings: Multifactor) -> str:
+    """All that two configurations must have in common to give the same priorities."""
+    return f"{settings._asdict() | {'tree': trees.written(settings.tree)}}"

@@ -1,0 +1,175 @@
+"""TS: conservative backfilling with an optimised plan ([K] §4; SPEC §8).
+
+The pool is served first come first served under ``conservative``. At each multiple of 300 s since
+the first arrival, after the passes, a tabu search looks for a better plan of those that wait: it
+takes one of them out, at random, lets the others move up, puts it back at the earliest start that
+is left, and keeps that if SELECTBETTER prefers it. Then what is now planned for this instant
+starts.
+
+SELECTBETTER prefers B to A where
+
+    v = Σ (A_x − B_x)/A_x > 0    over x = bounded slowdown (τ = 1 s), wait, response, F
+
+The first three are means over those that wait, with their planned starts, and estimates for run
+times; F = Σ (UWT − NUWT_o)² is over all owners o seen so far, from what has ended, what runs and
+what is planned; the area of what has not ended is estimate · size. A_x = 0 contributes 0 where
+B_x = 0, else −1. Each plan that is taken makes the product of the four measures smaller (the mean
+of the ratios B_x/A_x is below 1, so their product is), so a search does not go round in circles;
+yet v, from the first plan of a search to its last, may be negative, as v prefers no plan in all.
+
+TS may delay an attempt past the start that it was first promised.
+
+Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
+§4.1 (Algorithm 1), §4.2 (Algorithm 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from audit.errors import SimulationError
+from audit.metrics.attempts.population import TAU_S
+from audit.model import Backfill, Order, Policy, Pool
+from audit.scenario import engine
+from audit.scenario.workload import NEVER, Ints, Workload, workload
+
+POLICY: Final = Policy(Order.fcfs, Backfill.conservative)
+"""What TS begins with."""
+
+_WORDS: Final = 1 << 16
+
+
+Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
+"""A bound on the time of one search. It is given a flag, and gives a context in which it watches,
+with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
+the time is over. The core has no clock; ``studies.users.stopwatch`` has."""
+
+
+class Search(NamedTuple):
+    """How a plan is optimised."""
+
+    seed: int = 0
+    """Of PCG64, ≥ 0. The job is the ⌊w · n / 2³²⌋-th of the n that are not tabu, in the order of
+    their planned starts, w being the upper half of the next 64 random bits."""
+    every_s: int = 300
+    turns: int = 2
+    """Iterations for each attempt that waits."""
+    tabu: int = 10
+    """Length of the tabu list."""
+    bound: Bound | None = None
+    """None: none. With one, what comes out depends on how fast the machine is."""
+
+
+DEFAULT: Final = Search()
+"""As SPEC §8 has it."""
+
+
+class Searched(NamedTuple):
+    """What a simulation under TS came to."""
+
+    start: Ints  # [n]; NEVER: it does not start
+    planned: Ints  # [n], the start first promised; NEVER: none was
+    searches: int
+    tried: int
+    """Plans that were made by moving an attempt."""
+    taken: int
+    """Those of them that were better."""
+
+
+def replay(
+    work: Workload, search: Search = DEFAULT, told: Callable[[int], None] = lambda now: None
+) -> Searched:
+    """Simulates a pool under TS, from the first arrival on, beginning with an empty pool.
+
+    Args:
+        work: the attempts, see ``workload``. Blocked ones are taken from what is free while they
+            last; their starts are the observed ones.
+        search: how plans are optimised.
+        told: told of simulated instants, epoch s, now and then.
+
+    Raises:
+        SimulationError: an impossible search is asked for, or the pool has limits or windows.
+    """
+    from audit.kernels.scheduling.model import Model
+    from audit.kernels.scheduling.tabu.pursue import Pursuit
+    from audit.kernels.scheduling.tabu.search import Room
+
+    _refuse_impossible(search)
+    if work.limits.some:
+        raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")
+    count = len(work.arrival)
+    begun = np.where(work.blocked, work.start, NEVER)
+    planned = np.full(count, NEVER)
+    if count == 0:
+        return Searched(begun, planned, 0, 0, 0)
+    since = int(work.arrival.min())
+    steps = engine.kernel_steps(work, work.blocked)
+    owner = engine.contiguous(work.owners.name)
+    jobs = engine.kernel_jobs(work, POLICY, work.queued, owner, in_all=True)
+    ranking = engine.kernel_ranking(work, Order.fcfs)
+    model = Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
+    ledger = ranking.ledger(count, steps.number)
+    pool = engine.kernel_pool(work, count, steps.number, ledger, begun, planned)
+    stop = np.zeros(1, np.int64)
+    room = Room(pool, count, int(owner.max()) + 1, search.tabu, stop)
+    pursuit = Pursuit(
+        pool,
+        model,
+        room,
+        capacity=engine.contiguous(work.capacity),
+        origin=since,
+        every=search.every_s,
+        turns=search.turns,
+        timed=search.bound is not None,
+    )
+    bits = np.random.PCG64(search.seed)
+    words = np.zeros(0, np.uint64)
+    with search.bound(stop) if search.bound else nullcontext(lambda: None) as begin:
+        while not pursuit.go_on(words):
+            told(pursuit.now)
+            used, needed = room.words_used, room.words_needed
+            if used + needed > len(words):
+                words = np.concatenate((words[used:], bits.random_raw(max(needed, _WORDS))))
+                room.begin_words()
+            begin()
+    return Searched(begun, planned, room.searches, room.moves, room.accepted)
+
+
+def simulate(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    search: Search = DEFAULT,
+    tau_s: int = TAU_S,
+    told: Callable[[int], None] = lambda now: None,
+) -> pl.DataFrame:
+    """The schedule that TS would have made of the attempts of ``pool``.
+
+    Args and what is returned as ``engine.simulate``; the schedule is called ``ts``. The column of
+    planned starts is null: TS keeps none of its promises for certain.
+
+    Raises:
+        SimulationError: an impossible search is asked for, or ``pool`` has limits or windows.
+
+    Source: SPEC §8, [K] §4.
+    """
+    work, keys = workload(described, pool, now)
+    searched = replay(work, search, told)
+    promised = np.full(len(searched.start), NEVER)
+    return engine.as_schedule(
+        described, pool, work, keys, engine.Replay(searched.start, promised), "ts", tau_s
+    )
+
+
+def _refuse_impossible(search: Search) -> None:
+    """Raises SimulationError where a search cannot be."""
+    least = {"seed": 0, "every_s": 1, "turns": 0, "tabu": 1}
+    for name, bound in least.items():
+        value = getattr(search, name)
+        if value < bound:
+            raise SimulationError(f"tabu search: {name} {value}: give at least {bound}")

@@ -1,0 +1,7 @@
+-- What the jobs of one user or account waited for, by published block of weeks that were over at an
+-- instant (epoch s).
+-- parameters: cluster VARCHAR, until BIGINT, kind VARCHAR, name VARCHAR
+SELECT pool, to_time, part, wait_s
+FROM published_wait
+WHERE cluster = $cluster AND to_time <= $until AND entity_kind = $kind AND entity = $name
+ORDER BY ALL

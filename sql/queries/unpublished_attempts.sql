@@ -1,0 +1,14 @@
+-- The attempts of a cluster that may become part of a published block: they ended, their waits were
+-- taken apart, and no block of their pool holds the time at which they ended.
+-- parameters: cluster VARCHAR, schedule VARCHAR, ended VARCHAR
+SELECT
+    pool, "user", account, width_class, walltime_s, size, end_time, occupancy_s, wait_s,
+    wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s
+FROM job_result AS job
+WHERE cluster = $cluster AND schedule = $schedule AND standing = $ended
+    AND wait_s IS NOT NULL AND wait_room_s IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM published_block AS block
+        WHERE block.cluster = job.cluster AND block.pool = job.pool
+            AND job.end_time >= block.from_time AND job.end_time < block.to_time
+    )

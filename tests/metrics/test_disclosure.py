@@ -1,0 +1,140 @@
+"""What is published about everybody: enough others remain, whatever a reader takes out."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics import disclosure
+from audit.metrics.disclosure import (
+    BLOCKS,
+    PARTS,
+    Block,
+    Pair,
+    blocks,
+    may_be_published,
+    publish,
+    published_classes,
+    rounded,
+)
+from audit.model import Period
+from tests.naive import disclosure as naive
+
+WEEK = 7 * 86_400
+PAIRS = st.sets(
+    st.tuples(st.sampled_from([None, *"abcdefghij"]), st.sampled_from([None, "x", "y", "z"])),
+    min_size=1,
+)
+CLASSES = st.tuples(st.sampled_from([None, "1", "2"]), st.sampled_from(["0-1h", "1-4h"]))
+
+
+def weeks(*numbers: int) -> list[Period]:
+    return [Period(f"{n}", n * WEEK, (n + 1) * WEEK) for n in numbers]
+
+
+@given(PAIRS)
+def test_fast_is_same_as_slow(pairs: set[Pair]) -> None:
+    assert may_be_published(pairs) is naive.may_be_published(pairs)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((5,), False),  # one of the five would know the other four
+        ((6,), True),
+        ((6, 1), False),  # the head of the six would know the seventh
+        ((6, 5), True),
+        ((7, 4), False),
+        ((1, 2, 5, 7), True),
+    ],
+)
+def test_every_account_leaves_five_others_or_nobody(sizes: tuple[int, ...], expected: bool) -> None:
+    pairs = {(f"{size}{user}", f"{size}") for size in sizes for user in range(size)}
+    assert may_be_published(pairs) is expected
+
+
+def test_a_user_of_two_accounts_remains_when_one_is_taken_out() -> None:
+    pairs: set[Pair] = {(f"u{user}", "all") for user in range(6)}
+    assert may_be_published(pairs | {(f"u{user}", "other") for user in range(5)})
+    assert not may_be_published(pairs | {("u0", "other")})
+    assert not may_be_published(pairs | {(None, "other")})
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), PAIRS), max_size=8))
+def test_each_block_may_be_published_and_no_shorter_one(held: list[tuple[int, set[Pair]]]) -> None:
+    over = weeks(0, 1, 2, 4, 5, 6, 7, 8)
+    pairs = {(week, pair) for week, of in held for pair in of}
+
+    def of(first: int, last: int) -> set[Pair]:
+        return {pair for week, pair in pairs if first <= week <= last}
+
+    free = 0
+    for block in blocks(over, pairs):
+        assert block.first == (3 if free < 3 <= block.last else free)
+        assert naive.may_be_published(of(*block))
+        assert not any(
+            naive.may_be_published(of(block.first, last)) for last in range(block.first, block.last)
+        )
+        free = block.last + 1
+
+
+@given(st.sets(st.tuples(CLASSES, st.tuples(st.sampled_from("abcdefghijklmn"), st.just("x")))))
+def test_a_class_and_what_all_classes_leave_may_be_published(
+    pairs: set[tuple[disclosure.Class, Pair]],
+) -> None:
+    chosen = published_classes(pairs)
+    for label in chosen:
+        assert label[0] is not None
+        assert naive.may_be_published({pair for other, pair in pairs if other == label})
+    rest = {pair for label, pair in pairs if label not in chosen}
+    assert not chosen or not rest or naive.may_be_published(rest)
+
+
+def attempts(users: int, week: int, *, wait_s: int = 1_000, width: str = "1") -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "user": [f"u{user}" for user in range(users)],
+            "account": [f"a{user}" for user in range(users)],
+            "width_class": width,
+            "walltime_s": 3_600,
+            "size": 1,
+            "end_time": week * WEEK + 10,
+            "occupancy_s": 60,
+            "wait_s": [wait_s + user for user in range(users)],
+            **{f"wait_{part}_s": 0 for part in PARTS},
+        }
+    ).with_columns(wait_room_s="wait_s")
+
+
+def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
+    made = publish(pl.concat([attempts(6, 0), attempts(3, 1), attempts(9, 3)]), weeks(0, 1))
+    assert made.schema == BLOCKS
+    assert {*made.select("from_time", "to_time").iter_rows()} == {(0, WEEK)}
+    whole = {row[4]: row[5] for row in made.iter_rows() if row[2] is None}
+    assert whole == {
+        **{f"wait_{part}_share": float(part == "room") for part in PARTS},
+        "wait_mean": 1_000.0,
+        "consumed": 360.0,
+    }
+    classes = made.filter(pl.col("width").is_not_null())
+    assert classes.rows() == [(0, WEEK, "1", "0-1h", "wait_mean", 1_000.0)]
+
+
+def test_weeks_of_too_few_users_are_put_together() -> None:
+    three = attempts(6, 0).filter(pl.col("user") < "u3")
+    others = attempts(6, 1).filter(pl.col("user") >= "u3")
+    made = publish(pl.concat([three, others]), weeks(0, 1))
+    assert {*made.select("from_time", "to_time").iter_rows()} == {(0, 2 * WEEK)}
+    assert publish(
+        pl.concat([three, others.with_columns(end_time=2 * WEEK)]), weeks(0, 2)
+    ).is_empty()
+    assert publish(three, []).is_empty()
+    assert [*blocks(weeks(0), {(0, (None, None))})] == []
+    assert [*blocks(weeks(0), {(0, (f"u{k}", None)) for k in range(6)})] == [Block(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0, 0), (13_620, 14_000), (0.0123, 0.012), (-1_549, -1_500), (9.96, 10)]
+)
+def test_two_significant_digits(value: float, expected: float) -> None:
+    assert rounded(value) == expected

@@ -1,0 +1,53 @@
+"""What an audit assumes: rules that gain where nothing was fitted, and what is said of them."""
+
+from functools import partial
+
+from audit.model import Limit, Step
+from audit.oneoff.fit_policy.assumed import assumed
+from audit.words import Backfill, Order
+from tests.oneoff.fit_policy import made
+from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
+
+found = partial(assumed, now=NOW, seed=1, seconds=10.0, resamples=200)
+
+
+def test_a_rule_is_used_and_said_with_what_it_explains() -> None:
+    limited = pool(limits=(Limit(3, None, "user"),))
+    got = found(made.made_by(limited, made.requests(0)), pool())
+    assert got.pool.limits == limited.limits
+    policy, rule = got.facts
+    assert (policy.what, rule.what) == ("policy", "rule 1 of 1")
+    assert policy.value.startswith("fcfs-easy, and 1 rule fitted from the log; this leaves ")
+    assert rule.value == "No more than 3 jobs of each user run at one time, of all jobs"
+    shares = got.told["unexplained"]
+    assert shares["after"] < 0.1 < shares["before"]
+    assert got.told["says"] == [rule.value]
+    assert got.told["days"] is None
+
+
+def test_another_policy_is_used() -> None:
+    site = pool(made.FCFS_EASY.changed(order=Order.sjf, backfill=Backfill.easy))
+    assert found(made.made_by(site, made.requests(0)), pool()).pool.policy == site.policy
+
+
+def test_the_capacity_in_force_is_left_as_it_is() -> None:
+    drained = tuple(
+        step
+        for first in (5, 33, 55)
+        for step in (
+            Step(EPOCH + first * DAY, (("cpus", 40),)),
+            Step(EPOCH + (first + 7) * DAY, (("cpus", CAPACITY),)),
+        )
+    )
+    got = found(made.made_by(pool(steps=drained), made.requests(0)), pool())
+    assert got.pool == pool()
+    [policy] = got.facts
+    assert "the log speaks for no other" in policy.value
+    assert got.told["unexplained"]["before"] == got.told["unexplained"]["after"]
+
+
+def test_a_small_budget_looks_at_the_latest_days() -> None:
+    log = made.made_by(pool(limits=(Limit(3, None, "user"),)), made.requests(0))
+    got = found(log, pool(), seconds=1.0)
+    assert 28 <= got.told["days"] < 70
+    assert "the latest" in got.facts[0].source

@@ -1,0 +1,117 @@
+"""What the page of a what-if says first: never more than its tables, and always who loses."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from audit.metrics.attempts.fidelity import FIDELITY_SCHEMA
+from audit.metrics.outcomes import outcome
+from audit.oneoff.whatif.lead import lead
+from audit.scenario.whatif.comparison import COMPARED
+
+HOUR = 3_600.0
+
+
+def part(dimension: str, name: str | None, *hours: float | None) -> dict[str, Any]:
+    """The mean wait of a part: today, after, and the ends of the change's interval."""
+    today, changed, lower, upper = (None if one is None else HOUR * one for one in hours)
+    assert today is not None
+    assert changed is not None
+    said = outcome(changed - today, lower, upper)
+    figures = (today, changed, changed - today, lower, upper, "s", 99, said.value)
+    return dict(zip(COMPARED, (dimension, name, "wait_mean", *figures), strict=True))
+
+
+def said(*parts: dict[str, Any], correlation: float | None = 0.8, error: float = HOUR) -> str:
+    values = {"wait_correlation": correlation, "mean_wait_error": error}
+    rows = [(metric, value, "") for metric, value in values.items()]
+    fidelity = pl.DataFrame(rows, schema=FIDELITY_SCHEMA, orient="row")
+    return lead(pl.DataFrame(parts, schema=COMPARED), fidelity)
+
+
+CLEAR = part("all", None, 4, 2, -3, -1)
+
+
+def test_the_models_error_comes_first() -> None:
+    assert said(CLEAR).startswith(
+        "In the replay of today jobs wait 60 min longer than in the log, in the mean, and the "
+        "waits rank as the log's by 0.80 (1: the same jobs wait longest). "
+    )
+    poor = said(CLEAR, correlation=0.64, error=-2 * HOUR)
+    assert poor.startswith("In the replay of today jobs wait 2 h less than in the log")
+    assert "by 0.64 (1: the same jobs wait longest): take this as a thing to try." in poor
+    assert said(CLEAR, correlation=None).startswith(
+        "How far the replay of today is from the log is"
+    )
+
+
+def test_what_is_clear_is_stated_with_its_interval() -> None:
+    assert "The mean wait goes from 4 h to 2 h, 2 h less (1–3 h)." in said(CLEAR)
+    longer = part("all", None, 4, 10, 5, 7)
+    assert "The mean wait goes from 4 h to 10 h, 6 h more (5–7 h)." in said(longer)
+
+
+def test_what_the_table_calls_unclear_is_not_stated() -> None:
+    text = said(part("all", None, 4, 2, -5, 1), part("width_class", "1", 4, 2, -5, 1))
+    assert "The mean wait goes" not in text
+    assert (
+        "Whether the mean wait changes is unclear: 4 h to 2 h (95 % interval of the change: −5 to "
+        "1 h)."
+    ) in text
+    assert "Less would wait" not in text
+    assert "No width class would wait longer, as far as can be told." in text
+
+
+def test_nothing_is_made_of_no_difference() -> None:
+    assert "no difference to the mean wait." in said(part("all", None, 4, 4, 0, 0))
+    assert said() == "No attempt ended in both schedules."
+
+
+def test_who_loses_is_named_before_who_gains() -> None:
+    text = said(
+        CLEAR,
+        part("width_class", "1", 2, 1, -2, -0.5),
+        part("width_class", "33-64", 10, 13, 1, 4),
+        part("width_class", "65-128", 20, 84, 30, 90),
+    )
+    assert (
+        "By width, longer would wait 65–128 (20 h to 84 h), 33–64 (10 h to 13 h). Less would wait "
+        "1."
+    ) in text
+
+
+def test_the_class_that_may_lose_most_is_named_as_such() -> None:
+    # KTH-SP2 without guarantees: 22 users of whom some gain.
+    text = said(
+        CLEAR,
+        part("width_class", "9-16", 10, 12, -3, 6),
+        part("width_class", "65-128", 20, 84, -2, 110),
+    )
+    assert (
+        "By width, perhaps 65–128 (20 h to 84 h, 95 % interval of the change −0.1 to 4.6 d), "
+        "which may be chance."
+    ) in text
+    assert "9–16" not in text
+    assert "No width class" not in text
+
+
+@pytest.mark.parametrize(("hours", "named"), [((10, 10.9, -1, 3), False), ((10, 11, -1, 3), True)])
+def test_small_growth_that_may_be_chance_is_left_to_the_table(
+    hours: tuple[float, ...], named: bool
+) -> None:
+    assert ("perhaps 2 (" in said(CLEAR, part("width_class", "2", *hours))) is named
+
+
+def test_accounts_are_counted_as_the_table_does() -> None:
+    text = said(
+        CLEAR,
+        part("account", "a", 4, 2, -3, -1),
+        part("account", "b", 4, 6, 1, 3),
+        part("account", "c", 4, 6, None, None),
+        part("account", None, 4, 4, 0, 0),
+    )
+    assert text.endswith(
+        "Of 4 accounts, 1 would wait less and 1 longer; for 2 it is unclear or the same."
+    )
+    assert "account" not in said(CLEAR)

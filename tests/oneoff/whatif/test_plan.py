@@ -1,0 +1,305 @@
+"""``fairaudit whatif``, from the command line on."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from audit.errors import UsageError
+from audit.model import Backfill, Order, Pool, Resource
+from audit.oneoff.whatif import plan as whatif
+from audit.scenario.whatif.bounds import asked
+from audit.scenario.whatif.change import Amount, Change
+from tests.logs import busy, line, write
+from tests.logs import log as text
+from tests.studies.commands import run, table
+
+CONFIG = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[clusters.usage]
+method = "half_life"
+half_life_days = 7
+users = { "1" = 0.5, "2" = 0.3, "3" = 0.2 }
+
+[[clusters.pools]]
+name = "all"
+capacity = { cpus = 4 }
+order = "fairshare"
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write(tmp_path / "busy.swf", busy(60))
+
+
+# --- what the options say ------------------------------------------------------------------------
+
+
+def test_options() -> None:
+    assert whatif.shares("a=2, b=0.5") == {"a": 2.0, "b": 0.5}
+    assert whatif.shares("x=y=3") == {"x=y": 3.0}
+    assert whatif.shares(None) == {}
+    assert whatif.weights(["fairshare=20000,AGE=0", "qos=2.5"]) == {
+        "fairshare": 20_000.0,
+        "age": 0.0,
+        "qos": 2.5,
+    }
+    assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
+        "a": 129_600,
+        "b": 1_800,
+        "c": 1,
+    }
+    assert whatif.amount("+3", "--nodes") == Amount(3, True)
+    assert whatif.amount("-3", "--nodes") == Amount(-3, True)
+    assert whatif.amount("30", "--nodes") == Amount(30, False)
+    assert whatif.walltimes("exact") == 1
+    assert whatif.walltimes("1.5") == Fraction(3, 2)
+
+
+@pytest.mark.parametrize("text", ["age", "age=-1", "age=x", "age=1,age=2"])
+def test_weights_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--weight"):
+        whatif.weights([text])
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "=3", "a=-1", "a=x", "a=nan", "a=inf", "a=1,a=2", "", "a=1,"]
+)
+def test_targets_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--targets"):
+        whatif.shares(text)
+
+
+@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-1", "a=UNLIMITED", "a=1h", "=5", "a=0:00"])
+def test_walltime_limits_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-walltime"):
+        whatif.walltime_limits([text])
+
+
+@pytest.mark.parametrize("text", ["", "0", "x", "1.5", "+", "9" * 30])
+def test_amounts_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--capacity"):
+        whatif.amount(text, "--capacity")
+
+
+@pytest.mark.parametrize("text", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"])
+def test_walltimes_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--walltimes"):
+        whatif.walltimes(text)
+
+
+def test_a_change_in_words() -> None:
+    pool = Pool("p", Resource.cpus, 4)
+    everything = Change(
+        order=Order.sjf,
+        backfill=Backfill.easy,
+        targets={"a": 2.0},
+        weights={"fairshare": 20_000.0, "age": 0.0},
+        half_life_s=86_400.0,
+        walltimes=Fraction(3, 2),
+        capacity=Amount(-2, True),
+        nodes=Amount(5, False),
+        interval_s=60,
+        lift=("1", "windows"),
+        limits=asked(["long=8", "user:*=4jobs"]),
+        walltime_limits={"long": 36_000},
+        without=("u",),
+    )
+    assert whatif.describe(everything, pool) == (
+        "order sjf, backfilling easy, targets a 2, weights fairshare 20000, age 0, half-life 24 h, "
+        "walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, passes every 1 min, "
+        "without limits: 1, windows, long limited to 8 CPUs, each user limited to 4 jobs, long "
+        "limited to 10 h, without u"
+    )
+    assert whatif.describe(Change(walltimes=Fraction(1)), pool) == "exact walltimes"
+
+
+# --- the commands --------------------------------------------------------------------------------
+
+
+def test_whatif_writes_a_page_tables_and_a_database(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run("whatif", log, "--capacity", "+4", "--out", out) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == str(out / "whatif.html")
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "What if: 4 more CPUs" in page
+    assert "fcfs-easy" in page
+    everybody = table(out / "whatif-measures.csv")
+    wait = next(
+        row for row in everybody if (row["dimension"], row["measure"]) == ("all", "wait_mean")
+    )
+    assert float(wait["changed"]) < float(wait["today"])
+    assert wait["outcome"] == "gains"
+    rows = table(out / "whatif-account.csv")
+    assert {row["account"] for row in rows} == {"1", "2"}
+    assert all(float(row["wait_mean_changed"]) < float(row["wait_mean_today"]) for row in rows)
+    # all of one day: there is nothing to resample
+    assert {row["wait_mean_outcome"] for row in rows} == {"unclear"}
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute(
+            "SELECT setting, value, attempts FROM studies WHERE study = 'whatif' "
+            "AND metric = 'wait_mean' AND dimension = 'all' ORDER BY value"
+        ).fetchall()
+    assert [row[0] for row in found] == ["4 more CPUs − today", "4 more CPUs", "today"]
+    assert found[2][1] == pytest.approx(float(wait["today"]))
+    first = (out / "whatif.html").read_bytes()
+    assert run("whatif", log, "--capacity", "+4", "--out", tmp_path / "again", "--threads", 1) == 0
+    assert (tmp_path / "again" / "whatif.html").read_bytes() == first
+
+
+def test_whatif_starts_from_the_configured_targets(tmp_path: Path) -> None:
+    # all arrive at once, and each takes the whole pool
+    lines = [
+        line(job, wait=600 * (job - 1), run=600, allocated=4, walltime=600, user=1 + job % 3)
+        for job in range(1, 31)
+    ]
+    log = write(tmp_path / "full.swf", text(lines, MaxProcs=4))
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(CONFIG, encoding="utf-8")
+    out = tmp_path / "out"
+    asked = ("--targets", "1=0.1", "--half-life", "1", "--config", chosen, "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "fairshare-easy → fairshare-easy" in page
+    with duckdb.connect(str(out / "whatif.duckdb"), read_only=True) as con:
+        found = con.execute(
+            "SELECT setting, value FROM studies WHERE metric = 'bounded_slowdown_mean' AND "
+            "dimension = 'all'"
+        ).fetchall()
+    assert len(found) == 3
+    today, after = table(out / "whatif-pool.csv")
+    assert float(today["nuwt_median"]) != float(after["nuwt_median"])
+
+
+UNDECAYED = """
+[[clusters]]
+name = "site"
+zone = "UTC"
+
+[clusters.usage]
+method = "slurm"
+penalty = "billing"
+billing_weights = {{ cpus = 1.0 }}
+{decay}
+
+[[clusters.pools]]
+name = "all"
+capacity = {{ cpus = 4 }}
+order = "{order}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "decay", "before"),
+    [
+        ("fcfs", 'half_life_days = 0\nreset = "monthly"', "forgotten monthly."),
+        (
+            "fairshare",
+            'slurm_conf = "slurm.conf"',
+            "forgotten weekly; today&#39;s replay takes that of the last 7 d instead.",
+        ),
+    ],
+)
+def test_a_half_life_where_usage_does_not_decay(
+    tmp_path: Path, order: str, decay: str, before: str
+) -> None:
+    # 2 had the whole pool on the first day; since then 2 and 3 wait each day for what 1 began
+    day = 86_400
+    lines = [line(1, wait=0, run=40_000, allocated=4, walltime=40_000, user=2)]
+    for job in range(2, 23, 3):
+        begin = (job + 1) // 3 * day
+        lines += [
+            line(job, submit=begin, wait=0, run=600, allocated=4, walltime=600, user=1),
+            line(job + 1, submit=begin, wait=600, run=300, allocated=4, walltime=300, user=2),
+            line(job + 2, submit=begin, wait=900, run=900, allocated=4, walltime=900, user=3),
+        ]
+    log = write(tmp_path / "days.swf", text(lines, MaxProcs=4))
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=site\nPriorityDecayHalfLife=0\nPriorityUsageResetPeriod=WEEKLY\n",
+        encoding="utf-8",
+    )
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(UNDECAYED.format(order=order, decay=decay), encoding="utf-8")
+    out = tmp_path / "out"
+    asked = ("--order", "fairshare", "--half-life", "0.5", "--config", chosen, "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert f"Before the change usage does not decay, and is {before}" in page
+    today, after = table(out / "whatif-pool.csv")
+    assert float(today["nuwt_median"]) != float(after["nuwt_median"])
+
+
+def test_what_usage_was_before_another_half_life(tmp_path: Path) -> None:
+    chosen = tmp_path / "config.toml"
+    chosen.write_text(CONFIG, encoding="utf-8")
+    log = write(tmp_path / "busy.swf", busy(20))
+    out = tmp_path / "out"
+    assert run("whatif", log, "--half-life", "1", "--config", chosen, "--out", out) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "Before the change usage is halved in 7 d." in page
+    asked = ("--half-life", "1", "--order", "fairshare", "--out", out)
+    assert run("whatif", log, *asked) == 0
+    page = (out / "whatif.html").read_text(encoding="utf-8")
+    assert "usage is that of the last 7 windows of 7 d, each weighing 0.7 times" in page
+
+
+def test_intervals_are_of_as_many_resamples_as_configured(tmp_path: Path) -> None:
+    # ten users, one attempt at a time, of other lengths
+    lines, free = [], 0
+    for job in range(1, 31):
+        run_s = 100 + 37 * (job % 7)
+        lines.append(line(job, wait=free, run=run_s, allocated=4, walltime=400, user=job % 10 + 1))
+        free += run_s
+    log = write(tmp_path / "users.swf", text(lines, MaxProcs=4))
+    chosen, out = tmp_path / "config.toml", tmp_path / "out"
+    intervals = []
+    for resamples in (1000, 200):
+        chosen.write_text(f"[uncertainty]\nresamples = {resamples}\n", encoding="utf-8")
+        assert run("whatif", log, "--capacity", "+4", "--config", chosen, "--out", out) == 0
+        page = (out / "whatif.html").read_text(encoding="utf-8")
+        assert f"{resamples:,} paired resamples" in page
+        wait = table(out / "whatif-measures.csv")[0]
+        assert (wait["dimension"], wait["measure"]) == ("all", "wait_mean")
+        intervals.append((wait["lower"], wait["upper"]))
+    assert intervals[0] != intervals[1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ((), "say what to change"),
+        (("--limit", "9=3"), "no such partition"),
+        (("--targets", "1=3"), "add --order fairshare"),
+        (("--capacity", "+1", "--pool", "x"), "no such pool; there is: all"),
+        (("--nodes", "+1"), "give --capacity instead"),
+        (("--without-user", "9"), "--without-user 9"),
+    ],
+)
+def test_whatif_refuses_what_it_cannot_do(
+    log: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    asked: tuple[str, ...],
+    said: str,
+) -> None:
+    assert run("whatif", log, *asked, "--out", tmp_path / "out") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_another_penalty_is_not_taken_for_what_was_computed(log: Path, tmp_path: Path) -> None:
+    out, chosen = tmp_path / "out", tmp_path / "config.toml"
+    kept = []
+    for days in (7, 3):
+        text_ = CONFIG.replace("half_life_days = 7", f"half_life_days = {days}")
+        chosen.write_text(text_, encoding="utf-8")
+        assert run("whatif", log, "--targets", "1=1", "--config", chosen, "--out", out) == 0
+        kept += [folder.name for folder in (out / ".whatif.cells").iterdir()]
+    assert len(set(kept)) == 2

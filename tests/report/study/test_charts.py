@@ -1,0 +1,45 @@
+"""What the charts of studies share."""
+
+import re
+
+import pytest
+
+from audit.report.charts.style import DASHES, SERIES
+from audit.report.study.charts import Colours, Layout, Values, ends, heat_map, several
+
+
+def test_series_differ_in_colour_and_in_dash_or_shape() -> None:
+    lines, dots = several("abcdef"), several("abcdef", "dot")
+    assert len({of.colour for of in lines}) == len({of.dash for of in lines}) == 6
+    assert len({of.shape for of in dots}) == 6
+    assert (lines[1].colour, lines[1].dash, lines[1].shape) == (SERIES[1], DASHES[1], "line")
+
+
+def cell(x: int, value: float, known: bool = True) -> Values:
+    return {"of": "p", "x": x, "y": "r", "value": value, "known": known, "says": f"{value:g}"}
+
+
+@pytest.mark.parametrize(
+    ("colours", "strengths"),
+    [
+        (Colours("L"), [0.53, 1.0, 0.06]),
+        (Colours("L", most=5.0), [0.81, 1.0, 0.06]),
+        (Colours("L", logarithmic=True), [0.69, 1.0, 0.06]),
+    ],
+)
+def test_the_greatest_value_has_the_full_colour(colours: Colours, strengths: list[float]) -> None:
+    cells = [cell(1, 4.0), cell(2, 8.0), cell(3, 0.0), cell(4, 0.0, known=False)]
+    chart = heat_map("k", "T", "Alt.", cells, Layout(["p"], ["r"], "X", x_values=[1, 2]), colours)
+    told = re.findall(
+        r'fill="var\(--(\w+)\)" fill-opacity="([^"]*)" data-tip="([^"]*)"', chart.body
+    )
+    assert [float(opacity) for fill, opacity, _ in told[:3]] == strengths
+    assert told[0][2] == "p, r, X 1: 4"
+    assert [fill for fill, _, _ in told] == ["earlier"] * 3 + ["rule"]
+    assert ">1<" in chart.body
+    assert ">3<" not in chart.body
+
+
+def test_a_title_names_the_least_and_the_most() -> None:
+    assert ends({"easy": 2.0, "sjf": 1.0, "fcfs": 9.0}, str) == "1.0 with sjf, 9.0 with fcfs"
+    assert ends({"easy": 2.0, "sjf": 2.0}, str) == "all alike, 2.0"

@@ -1,0 +1,185 @@
+"""Advice: logs on which a change certainly helps, and logs on which none does."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from audit.model import Order, Period, Policy
+from audit.scenario.advice import advise as module
+from audit.scenario.advice.advise import NOTHING, Advice, advise, affordable
+from audit.scenario.advice.candidates import candidates
+from audit.scenario.advice.scenario import Scenario
+from audit.words import Backfill
+from tests.scenario.advice.days import (
+    DAY,
+    DAYS,
+    EPOCH,
+    HOUR,
+    MINUTE,
+    Job,
+    indifferent,
+    limited,
+    log,
+    now,
+    pool,
+    starved,
+    whole,
+)
+
+BUDGET_S = 10.0
+
+
+def advised(today: Scenario, budget_s: float = BUDGET_S, seed: int = 7, **more: Any) -> Advice:
+    attempts = today.attempts
+    period = more.pop("period", whole(attempts))
+    return advise(attempts, today.pool, period, now(attempts), budget_s, seed, today.fairshare)
+
+
+def one(of: Advice, change: str) -> dict[str, Any]:
+    return of.changes.row(by_predicate=pl.col("change") == change, named=True)
+
+
+def parts(of: Advice, change: str) -> dict[str | None, tuple[int, str]]:
+    rows = of.parts.filter(pl.col("change") == change)
+    assert rows["dimension"].is_in(["all", "width_class", "walltime_class"]).all()
+    return {
+        row["dimension_value"]: (row["difference_s"], row["outcome"])
+        for row in rows.iter_rows(named=True)
+    }
+
+
+def test_a_reservation_for_a_wide_job_that_starves() -> None:
+    # Today the wide job waits until 22:40, when the last narrow one ends. With a reservation it
+    # starts at 1:20, when those that run at 0:30 have ended. Of the narrow ones those of 0:40, 1:00
+    # and 1:20 start at 1:30, 2:00 and 2:20 at 2:30, 3:20 at 3:30: 50 + 30 + 10 + 30 + 10 + 10
+    # minutes for 66 jobs.
+    found = advised(starved())
+    reserve = one(found, '{"reservations": 1}')
+    assert reserve["place"] == 1
+    assert reserve["outcome"] == "supported"
+    assert reserve["title"] == "Reserve for the first in the queue instead of none"
+    assert (reserve["dimension"], reserve["dimension_value"]) == ("width_class", "3-4")
+    waits = (22 * HOUR + 10 * MINUTE, 50 * MINUTE)
+    assert (reserve["today_s"], reserve["changed_s"]) == waits
+    assert reserve["gain_s"] == waits[0] - waits[1] == reserve["gain_lower_s"]
+    lost = 140 * MINUTE
+    assert reserve["saved_s"] == DAYS * (waits[0] - waits[1] - lost)
+    assert reserve["attempts"] == 67 * DAYS
+    assert parts(found, reserve["change"]) == {
+        None: (round((lost - (waits[0] - waits[1])) / 67), "gains"),
+        "1": (round(lost / 66), "loses"),
+        "3-4": (waits[1] - waits[0], "gains"),
+        "0-1h": (round((lost - (waits[0] - waits[1])) / 67), "gains"),
+    }
+
+
+def test_of_a_family_one_is_advised() -> None:
+    # Reservations for the first, and for the first four: only one waits at a time, so both are one.
+    found = advised(starved())
+    both = found.changes.filter(pl.col("change").str.contains("reservations"))
+    assert both["outcome"].to_list() == ["supported", "supported"]
+    assert both["gain_s"].n_unique() == 1
+    assert found.changes["place"].drop_nulls().to_list() == [1]
+
+
+def test_a_limit_that_idles_the_machine_is_lifted() -> None:
+    # Twelve run at a time and the last of a user's six waits five hours: 2.5 h in the mean. Without
+    # the limit 24 run at a time, and the last start after two hours: an hour in the mean.
+    found = advised(limited())
+    lift = one(found, '{"lift_limit": 1}')
+    assert (lift["place"], lift["dimension"], lift["dimension_value"]) == (1, "all", None)
+    assert lift["title"] == "Lift the limit of 1 job per user"
+    assert lift["gain_s"] == pytest.approx(1.5 * HOUR, abs=60)
+    assert (lift["gaining_users"], lift["losing_users"]) == (12, 0)
+    others = found.changes.filter(pl.col("change") != lift["change"])
+    assert others["place"].null_count() == others.height
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_is_advised_where_no_change_helps(seed: int) -> None:
+    found = advised(indifferent(seed), seed=seed)
+    assert found.changes.height >= 5
+    assert found.changes["place"].null_count() == found.changes.height
+    reserve = found.parts.filter(pl.col("change").str.contains("reservations"))
+    assert set(reserve["outcome"]) == {"same"}
+
+
+def test_what_costs_others_more_in_sum_is_outweighed() -> None:
+    # As above, but the wide job runs for two hours, in which four times as many narrow ones wait.
+    greedy = pool(4, Policy(Order.fcfs, Backfill.no_guarantee))
+    narrow = [Job(k * 5 * MINUTE, 15 * MINUTE, 1, k) for k in range(60)]
+    wide = Job(22 * MINUTE, 2 * HOUR, 4, 5)
+    found = advised(Scenario(log([*narrow, wide], greedy), greedy))
+    reserve = one(found, '{"reservations": 1}')
+    assert reserve["gain_s"] > HOUR
+    assert reserve["saved_s"] < 0
+    assert (reserve["outcome"], reserve["place"]) == ("outweighed", None)
+
+
+def test_the_same_log_gives_the_same_advice_whatever_its_order() -> None:
+    today = starved()
+    first = advised(today)
+    shuffled = today._replace(attempts=today.attempts.sample(fraction=1.0, shuffle=True, seed=3))
+    later = today.attempts.with_columns(
+        pl.col("submit_time", "start_time", "end_time", "arrival_time") + 5 * DAY
+    )
+    moved = advised(today._replace(attempts=later), period=Period("all", EPOCH, now(later)))
+    for other in (advised(today), advised(shuffled), moved):
+        assert other.changes.equals(first.changes)
+        assert other.parts.equals(first.parts)
+
+
+def test_a_period_is_replayed_by_its_own_attempts() -> None:
+    today = starved()
+    half = Period("2000-01", EPOCH, EPOCH + DAYS // 2 * DAY)
+    found = advised(today, period=half)
+    assert one(found, '{"reservations": 1}')["attempts"] == 67 * DAYS // 2
+    inside = today.attempts.filter(pl.col("arrival_time") < half.to_time)
+    assert advised(today._replace(attempts=inside), period=half).changes.equals(found.changes)
+
+
+def test_who_is_too_few_is_never_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(module, "replayed_starts", fail)
+    monkeypatch.setattr(module, "workload", fail)
+    own = pool(1, Policy())
+    hour = [Job(k * MINUTE, HOUR, 1, k) for k in range(6)]
+    for few in (log(hour, own, days=19), log(hour, own, users=9)):
+        assert advised(Scenario(few, own)) == NOTHING
+    idle = log([Job(0, HOUR, 1, k) for k in range(6)], own).with_columns(wait_s=59)
+    assert advised(Scenario(idle, own)) == NOTHING
+    assert advised(starved(), budget_s=0) == NOTHING
+
+
+def test_a_budget_leaves_out_what_it_cannot_pay_and_names_it() -> None:
+    today = starved()
+    found = candidates(today)
+    asked = (today, found, whole(today.attempts), now(today.attempts))
+    counts = []
+    for budget_s in (1e-6, 0.03, 0.04, 0.05, 0.06, 10.0):
+        tried, others = affordable(*asked, budget_s)
+        assert {one.change for one in (*tried, *others)} == {one.change for one in found}
+        assert len(tried) + len(others) == len(found)
+        counts.append(len(tried))
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert 0 < counts[3] < counts[-1] == len(found)
+    told = advised(today, budget_s=0.05).changes
+    left_out = told.filter(pl.col("outcome") == "not_tried")
+    assert left_out.height == len(found) - counts[3]
+    assert left_out["gain_s"].null_count() == left_out.height
+
+
+def test_a_change_under_which_somebody_never_starts_is_not_supported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    today = starved()
+    (first, *_) = candidates(today)
+    small = first.after._replace(pool=first.after.pool._replace(capacity=3, amounts=(("cpus", 3),)))
+    monkeypatch.setattr(module, "candidates", lambda _: (first._replace(after=small),))
+    found = advised(today)
+    assert found.changes["outcome"].to_list() == ["unsupported"]
+    assert found.parts.is_empty()

@@ -1,0 +1,59 @@
+"""Attempts that wait for the end of their user's previous one."""
+
+from typing import Any
+
+import numpy as np
+
+from audit.scenario.fit import chains
+from audit.scenario.fit.observed import Observed, first_room, observe
+from tests.oneoff.fit_policy.made import DAY, EPOCH, NOW, assumed, described
+
+
+def record(submit: int, start: int, end: int, user: str) -> dict[str, Any]:
+    times = {"submit_time": EPOCH + submit, "start_time": EPOCH + start, "end_time": EPOCH + end}
+    return times | {"cpus": 1, "user": user}
+
+
+def log(beside: bool) -> Observed:
+    """Ann submits six at once every day, each waits for the one before; bob's do not wait.
+
+    ``beside``: whether she starts another one meanwhile.
+    """
+    records = []
+    for day in range(5):
+        since = day * DAY
+        for number in range(6):
+            start = since + number * 1_000
+            records.append(record(since + number, max(start, since + number), start + 1_000, "ann"))
+            records.append(record(since + number, since + number, start + 5_000, "bob"))
+        if beside:
+            records.append(record(since + 1_500, since + 1_500, since + 1_600, "ann"))
+    return observe(described(records), assumed(), NOW)
+
+
+def test_links_are_counted() -> None:
+    observed = log(beside=False)
+    everybody = np.ones(len(observed.rows), np.bool_)
+    [found] = chains.chains(observed, first_room(observed), everybody)
+    assert (found.user, found.links, found.others, found.beside) == ("ann", 25, 0, 0)
+    assert found.explained == 5 * sum(number * 1_000 - number for number in range(1, 6))
+    assert chains.chains(observed, first_room(observed), ~everybody) == []
+
+
+def test_what_starts_beside_a_link_tells_a_chain_from_a_limit() -> None:
+    observed = log(beside=True)
+    everybody = np.ones(len(observed.rows), np.bool_)
+    [found] = chains.chains(observed, first_room(observed), everybody)
+    assert found.links == 25
+    assert found.beside == 5
+
+
+def test_who_is_held_until_when() -> None:
+    observed = log(beside=True)
+    ann = (observed.frame["user"] == "ann").to_numpy()
+    held, broken = chains.held_until(observed, ann)
+    start, arrival = observed.work.start, observed.work.arrival
+    assert (held[~ann] == arrival[~ann]).all()
+    assert broken.sum() == 5, "those that started beside a link"
+    links = ann & ~broken
+    assert (held[links] == start[links]).all()

@@ -1,0 +1,124 @@
+"""Logs that a known policy made with known rules: each is found, and nothing is invented."""
+
+from typing import Any
+
+import pytest
+
+from audit.metrics.draws import Draws
+from audit.model import Limit, Policy, Scope, Step, Window
+from audit.scenario.fit import outcome
+from audit.scenario.fit.site import Element, Kind
+from audit.words import Backfill, Order
+from tests.oneoff.fit_policy import made
+from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
+
+OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
+LONG = 4 * 3_600
+DRAINED = tuple(
+    step
+    for first in (5, 33, 55)
+    for step in (
+        Step(EPOCH + first * DAY, (("cpus", 40),)),
+        Step(EPOCH + (first + 7) * DAY, (("cpus", CAPACITY),)),
+    )
+)
+
+
+def found(name: str, seed: int) -> list[object]:
+    """What is kept of a log that a site made."""
+    busier = {"no_guarantee": 70}  # where little waits, little tells
+    requests = made.requests(seed, a_day=busier.get(name, 45))
+    return [says(one) for one in kept(made.made_by(SITES[name], requests))]
+
+
+def kept(log: Any) -> list[Element]:
+    found = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300))
+    assert found is not None
+    return [one.element for one in found.tried if one.kept]
+
+
+SITES = {
+    "as assumed": pool(),
+    "none": pool(Policy(Order.fcfs, Backfill.none)),
+    "no_guarantee": pool(Policy(Order.fcfs, Backfill.no_guarantee)),
+    "sjf": pool(Policy(Order.sjf, Backfill.easy)),
+    "depth": pool(Policy(depth=3)),
+    "interval": pool(Policy(interval_s=600)),
+    "jobs of a user": pool(limits=(Limit(3, None, "user"),)),
+    "cpus of a user": pool(limits=(Limit(24, "cpus", "user"),)),
+    "cpus of a partition": pool(limits=(Limit(10, "cpus", None, Scope(partition="long")),)),
+    "window": pool(windows=(Window(OFFICE, Scope(walltime_above_s=LONG)),)),
+    "drained": pool(steps=DRAINED),
+}
+
+
+def says(element: Element) -> object:
+    """What of an element must be as it was."""
+    if element.window is not None:
+        return element.window.hours
+    return element.policy or element.limit or (Kind.capacity if element.ceilings else element)
+
+
+EXPECTED: dict[str, list[object]] = {
+    name: [
+        *([site.policy] if site.policy != Policy() else []),
+        *site.limits,
+        *(window.hours for window in site.windows),
+        *([Kind.capacity] if site.steps else []),
+    ]
+    for name, site in SITES.items()
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["as assumed", "sjf", "depth", "jobs of a user", "window", "drained"]
+)
+def test_what_a_site_does_is_found_and_nothing_else(name: str) -> None:
+    assert found(name, 0) == EXPECTED[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SITES)
+def test_it_is_found_in_nineteen_of_twenty_logs(name: str) -> None:
+    assert sum(found(name, seed) == EXPECTED[name] for seed in range(20)) >= 19
+
+
+@pytest.mark.thorough
+def test_a_chain_is_found_and_told_from_a_limit() -> None:
+    records = made.chained(made.requests(0), "chainer", 0)
+    [element] = kept(made.released_in_turn(pool(), records, "chainer"))
+    assert element.users == ("chainer",)
+
+
+def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:
+    log = made.made_by(SITES["interval"], made.requests(0))
+    since = EPOCH + 25 * DAY + 123  # no multiple since the first arrival of all
+    found = outcome.find(log, made.assumed(), NOW, 30, Draws(1, 300), since=since)
+    assert found is not None
+    assert [says(one.element) for one in found.tried if one.kept] == [SITES["interval"].policy]
+
+
+@pytest.mark.thorough
+def test_two_rules_and_a_policy_are_found_together() -> None:
+    site = pool(
+        Policy(Order.sjf, Backfill.easy),
+        limits=(Limit(4, None, "user"),),
+        windows=(Window(OFFICE, Scope(walltime_above_s=LONG)),),
+    )
+    log = made.made_by(site, made.requests(3))
+    assert {says(one) for one in kept(log)} == {site.policy, *site.limits, OFFICE}
+
+
+@pytest.mark.slow
+def test_a_whole_node_for_each_is_found() -> None:
+    site = pool(exclusive_nodes=True)._replace(amounts=(("cpus", CAPACITY), ("nodes", 8)))
+    log = made.made_by(site, made.requests(1))
+    assert [one.nodes for one in kept(log)] == [8]
+
+
+@pytest.mark.slow
+def test_what_is_found_does_not_depend_on_names_or_when() -> None:
+    site = SITES["jobs of a user"]
+    records = made.requests(2)
+    renamed = [record | {"user": f"x{record['user']}"[::-1]} for record in records]
+    assert kept(made.made_by(site, records)) == kept(made.made_by(site, renamed))

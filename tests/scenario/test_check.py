@@ -1,0 +1,560 @@
+"""Each kind of broken schedule is caught, and nothing else is."""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import SimulationError
+from audit.metrics.attempts.population import describe
+from audit.model import Backfill, Policy, Pool, Resource
+from audit.model import Step as PoolStep
+from audit.scenario.check import (
+    FINDINGS,
+    Capacity,
+    check_replay,
+    check_schedule,
+    check_simulated,
+    require_sound,
+)
+from audit.scenario.engine import PLANNED, replay, simulate
+from audit.scenario.workload import KEYS, NEVER
+from tests.naive.simulation import Log
+from tests.strategies import EPOCH, arrays, frame, logs, policies, workloads
+
+CAPACITY = 4
+# A sound schedule of a pool of 4; time from left to right, one column per second from 0.
+#   4  b b . . d
+#   3  b b . . d      c has no occupancy: it comes and goes at 2, beside b's end.
+#   2  a a a a d
+#   1  a a a a d
+SOUND = pl.DataFrame(
+    {
+        "cluster": ["x"] * 4,
+        "job_id": ["a", "b", "c", "d"],
+        "attempt": [1, 1, 1, 1],
+        "arrival_time": [0, 0, 1, 2],
+        "size": [2, 2, 2, 4],
+        "start_time": [0, 0, 2, 4],
+        "end_time": [4, 2, 2, 5],
+        "occupancy_s": [4, 2, 0, 1],
+    },
+    schema_overrides={"attempt": pl.Int64},
+)
+
+
+def changed(job_id: str, **values: int | None) -> pl.DataFrame:
+    """The sound schedule with one attempt's columns replaced."""
+    return SOUND.with_columns(
+        pl.when(pl.col("job_id") == job_id)
+        .then(pl.lit(value, pl.Int64))
+        .otherwise(pl.col(column))
+        .alias(column)
+        for column, value in values.items()
+    )
+
+
+def in_steps(
+    amounts: Sequence[int],
+    *steps: tuple[int, Sequence[int]],
+    resources: Sequence[str] = ("size",),
+    planned: bool = False,
+) -> Capacity:
+    """What there is before all steps, and from when on how much more."""
+    return Capacity(
+        tuple(resources),
+        np.array(amounts, np.int64),
+        np.array([time for time, _ in steps], np.int64),
+        np.array([change for _, change in steps], np.int64).reshape(len(steps), len(amounts)),
+        np.full(len(steps), planned),
+    )
+
+
+def with_blocked(*job_ids: str) -> pl.DataFrame:
+    return SOUND.with_columns(blocked=pl.col("job_id").is_in(job_ids))
+
+
+def found(
+    schedule: pl.DataFrame,
+    attempts: pl.DataFrame = SOUND,
+    capacity: int | Capacity = CAPACITY,
+    snapshot_time: int | None = None,
+) -> list[tuple[str, str, int | None, int]]:
+    findings = check_schedule(schedule, attempts, capacity, snapshot_time=snapshot_time)
+    assert findings.schema == FINDINGS
+    return findings.select("check", "job_id", "at", "amount").rows()
+
+
+def test_a_sound_schedule_gives_no_finding() -> None:
+    assert found(SOUND) == []
+    require_sound(check_schedule(SOUND, SOUND, CAPACITY))
+
+
+def test_an_empty_schedule_of_nothing_is_sound() -> None:
+    assert found(SOUND.clear(), SOUND.clear()) == []
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    assert found(SOUND.reverse()) == []
+    broken = changed("d", start_time=1, end_time=2)
+    assert found(broken.reverse()) == found(broken)
+
+
+def test_starting_before_arrival() -> None:
+    early = changed("d", arrival_time=6)
+    assert found(SOUND, early) == [("starts_before_arrival", "d", 4, 2)]
+
+
+def test_ending_before_the_start() -> None:
+    assert found(changed("d", end_time=3)) == [
+        ("ends_before_start", "d", 3, 1),
+        ("occupancy_changed", "d", 3, -2),
+    ]
+
+
+def test_another_occupancy_than_the_real_one() -> None:
+    assert found(changed("d", end_time=9)) == [("occupancy_changed", "d", 9, 4)]
+    assert found(changed("d", end_time=9), SOUND.drop("occupancy_s")) == []
+
+
+def test_one_too_many_at_once() -> None:
+    assert found(changed("d", start_time=3, end_time=4)) == [("over_capacity", "d", 3, 2)]
+    assert found(SOUND, capacity=3) == [
+        ("over_capacity", "a", 0, 1),
+        ("over_capacity", "b", 0, 1),
+        ("over_capacity", "c", 2, 1),
+        ("over_capacity", "d", 4, 1),
+    ]
+
+
+def test_no_occupancy_needs_room_too() -> None:
+    # At 1 a and b fill the pool from before to after: c cannot have come and gone.
+    assert found(changed("c", start_time=1, end_time=1)) == [("over_capacity", "c", 1, 2)]
+    # At 0 it can: it goes before a and b start. So can several, one after another.
+    at_0 = changed("c", arrival_time=0, start_time=0, end_time=0)
+    assert found(at_0, at_0) == []
+
+
+def test_an_end_and_a_start_at_one_instant_do_not_overlap() -> None:
+    assert found(changed("a", end_time=4)) == []
+    assert found(changed("d", start_time=3, end_time=4), capacity=6) == []
+
+
+def test_an_open_attempt_runs_on() -> None:
+    assert found(changed("a", end_time=None)) == [("over_capacity", "d", 4, 2)]
+
+
+def test_lost() -> None:
+    assert found(SOUND.filter(pl.col("job_id") != "b")) == [("lost", "b", 0, 0)]
+    assert found(changed("b", start_time=None, end_time=None)) == [("lost", "b", 0, 1)]
+
+
+def test_larger_than_the_pool_need_not_start_but_must_not_either() -> None:
+    large = changed("d", size=5)
+    assert found(changed("d", start_time=None, end_time=None), large) == []
+    assert found(SOUND.filter(pl.col("job_id") != "d"), large) == []
+    assert found(SOUND, large) == [("over_capacity", "d", 4, 1)]
+
+
+def test_started_twice() -> None:
+    again = changed("b", start_time=5, end_time=7).filter(pl.col("job_id") == "b")
+    assert found(pl.concat([SOUND, again])) == [("twice", "b", 5, 2)]
+
+
+def test_another_attempt_of_the_same_job_is_another() -> None:
+    second = SOUND.filter(pl.col("job_id") == "b").with_columns(
+        attempt=pl.lit(2, pl.Int64), start_time=pl.lit(5, pl.Int64), end_time=pl.lit(7, pl.Int64)
+    )
+    both = pl.concat([SOUND, second])
+    assert found(both, both) == []
+    assert found(both) == [("stranger", "b", 5, 1)]
+    assert found(SOUND, both) == [("lost", "b", 0, 0)]
+
+
+def test_later_than_first_planned_only_where_plans_are_given() -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [0, None, 3, 3], dtype=pl.Int64))
+    assert found(planned) == [("later_than_planned", "d", 4, 1)]
+
+
+def test_a_snapshot_may_be_over_full_but_nothing_may_start_into_it() -> None:
+    # a and b hold 4 of 3 in the snapshot at 1. c fits at 2, when b is gone; d never does.
+    without_d = changed("d", size=1)
+    assert found(without_d, without_d, capacity=3, snapshot_time=1) == [
+        ("over_capacity", "c", 2, 1)
+    ]
+    beside = without_d.with_columns(
+        size=pl.when(pl.col("job_id") == "c").then(1).otherwise("size").cast(pl.Int64)
+    )
+    assert found(beside, beside, capacity=3, snapshot_time=1) == []
+    into = beside.with_columns(
+        start_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("start_time").cast(pl.Int64),
+        end_time=pl.when(pl.col("job_id") == "c").then(1).otherwise("end_time").cast(pl.Int64),
+    )
+    assert found(into, into, capacity=3, snapshot_time=1) == [("over_capacity", "c", 1, 2)]
+
+
+def test_asking_for_nothing_may_start_anywhere() -> None:
+    nothing = changed("c", size=0)
+    at_1 = changed("c", start_time=1, end_time=1)
+    assert found(at_1, nothing) == []
+
+
+def test_findings_come_by_kind_then_instant() -> None:
+    early = changed("d", arrival_time=6)
+    late = changed("a", end_time=5).filter(pl.col("job_id") != "c")
+    assert found(late, early) == [
+        ("lost", "c", 1, 0),
+        ("starts_before_arrival", "d", 4, 2),
+        ("occupancy_changed", "a", 5, 1),
+        ("over_capacity", "d", 4, 2),
+    ]
+
+
+def test_what_cannot_be_checked_is_an_error() -> None:
+    with pytest.raises(SimulationError, match="arrival_time is unknown for 1 attempts"):
+        check_schedule(SOUND, changed("a", arrival_time=None), CAPACITY)
+    with pytest.raises(SimulationError, match="size is unknown"):
+        check_schedule(SOUND, changed("a", size=None), CAPACITY)
+    with pytest.raises(SimulationError, match="negative"):
+        check_schedule(SOUND, changed("a", size=-1), CAPACITY)
+    with pytest.raises(SimulationError, match="listed twice"):
+        check_schedule(SOUND, pl.concat([SOUND, SOUND]), CAPACITY)
+
+
+def test_the_error_tells_which_attempt_where_and_by_how_much() -> None:
+    findings = check_schedule(changed("d", start_time=3, end_time=4), SOUND, CAPACITY)
+    with pytest.raises(SimulationError, match=r"over_capacity: job d, attempt 1, at 3, by 2"):
+        require_sound(findings)
+    with pytest.raises(SimulationError, match="and 1 more"):
+        require_sound(pl.concat([findings] * 6))
+
+
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3), st.integers(0, 4)), max_size=7),
+)
+def test_over_capacity_says_what_counting_second_by_second_says(
+    capacity: int, rows: list[tuple[int, int, int]]
+) -> None:
+    frame = pl.DataFrame(
+        {
+            "cluster": ["x"] * len(rows),
+            "job_id": [str(k) for k in range(len(rows))],
+            "attempt": [1] * len(rows),
+            "arrival_time": [0] * len(rows),
+            "size": [size for _, size, _ in rows],
+            "start_time": [start for start, *_ in rows],
+            "end_time": [start + occupancy for start, _, occupancy in rows],
+        },
+        schema={name: SOUND.schema[name] for name in SOUND.columns[:-1]},
+    )
+    overfull = []
+    for k, (t, own, occupancy) in enumerate(rows):
+        if occupancy:
+            held = sum(s for start, s, o in rows if start <= t < start + o)
+        else:
+            held = own + sum(s for start, s, o in rows if start < t < start + o)
+        if own and held > capacity:
+            overfull.append((t, k, held - capacity))
+    findings = check_schedule(frame, frame, capacity)
+    assert findings.select("at", "job_id", "amount").rows() == [
+        (t, str(k), excess) for t, k, excess in sorted(overfull)
+    ]
+    assert findings.select(KEYS).height == len(overfull)
+
+
+def test_capacity_in_steps() -> None:
+    has = in_steps([4], (2, [-1]), (2, [3]), (5, [-6]))
+    assert has.at(np.array([0, 1, 2, 4, 5, 9])).tolist() == [[4], [4], [6], [6], [0], [0]]
+    assert (has.largest.tolist(), has.last.tolist()) == ([6], [0])
+    constant = Capacity.constant(4)
+    assert constant.at(np.array([0, 9])).tolist() == [[4], [4]]
+    assert (constant.largest.tolist(), constant.last.tolist()) == ([4], [4])
+
+
+def test_a_loss_under_what_runs_is_no_fault_but_a_start_into_it_is() -> None:
+    # One of 4 is lost at 1, while a and b hold 4: c (2 at 2) finds 2 held of 3.
+    assert found(SOUND, capacity=in_steps([4], (1, [-1]), (4, [1]))) == [
+        ("over_capacity", "c", 2, 1)
+    ]
+    # It comes back a second too late for d.
+    assert found(SOUND, capacity=in_steps([4], (3, [-1]), (5, [1]))) == [
+        ("over_capacity", "d", 4, 1)
+    ]
+
+
+def test_steps_come_before_starts_at_the_same_instant() -> None:
+    assert found(SOUND, capacity=in_steps([3], (0, [1]))) == []
+    assert found(SOUND, capacity=in_steps([4], (5, [-4]))) == []
+    assert found(SOUND, capacity=in_steps([4], (4, [-1]), (6, [1]))) == [
+        ("over_capacity", "d", 4, 1)
+    ]
+
+
+def test_only_what_is_asked_for_can_be_too_little() -> None:
+    # memory is over-full from 1 on; only d asks for it.
+    memory = SOUND.with_columns(pl.Series("memory", [8, 0, 0, 3]))
+    has = in_steps([4, 8], (1, [0, -6]), resources=("size", "memory"))
+    assert found(memory, memory, has) == [("over_capacity", "d", 4, 1)]
+    roomy = in_steps([4, 8], (1, [0, -5]), resources=("size", "memory"))
+    assert found(memory, memory, roomy) == []
+
+
+def test_the_first_resource_that_is_too_little_says_by_how_much() -> None:
+    both = SOUND.with_columns(pl.Series("memory", [0, 0, 0, 7]))
+    has = in_steps([3, 1], resources=("memory", "size"))
+    assert found(both, both, has)[-1] == ("over_capacity", "d", 4, 4)
+
+
+def test_what_is_blocked_takes_from_the_capacity_and_is_no_attempt() -> None:
+    # b is blocked: it may start into what is full, come early, and run on; others may not then.
+    assert found(SOUND, with_blocked("b")) == []
+    assert found(changed("b", start_time=-3, end_time=3), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2)
+    ]
+    assert found(changed("b", start_time=None, end_time=None), with_blocked("b")) == []
+    assert found(changed("b", end_time=None), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2),
+        ("over_capacity", "d", 4, 2),
+    ]
+    # It takes as steps do, before all passes: c (2 at 2, no occupancy) cannot go first.
+    assert found(changed("b", start_time=2, end_time=4)) == []
+    assert found(changed("b", start_time=2, end_time=4), with_blocked("b")) == [
+        ("over_capacity", "c", 2, 2)
+    ]
+    assert found(changed("b", start_time=4, end_time=5), with_blocked("b")) == [
+        ("over_capacity", "d", 4, 2)
+    ]
+
+
+def test_what_there_never_is_enough_for_need_not_start() -> None:
+    without_d = changed("d", start_time=None, end_time=None)
+    assert found(without_d, capacity=in_steps([4], (1, [2]))) == [("lost", "d", 2, 1)]
+    large = changed("d", size=6)
+    assert found(without_d, large, in_steps([4], (9, [1]))) == []
+    assert found(without_d, large, in_steps([4], (9, [2]))) == [("lost", "d", 2, 1)]
+
+
+def test_one_that_waits_for_ever_may_hold_up_others_but_not_lose_them() -> None:
+    # From 3 on there are but 3: d waits for ever, and c, wherever it is in the queue, may too.
+    has = in_steps([4], (3, [-1]))
+    without_d = changed("d", start_time=None, end_time=None)
+    assert found(without_d, capacity=has) == []
+    without_c_and_d = without_d.with_columns(
+        pl.when(pl.col("job_id") != "c").then(name).alias(name)
+        for name in ("start_time", "end_time")
+    )
+    assert found(without_c_and_d, capacity=has) == []
+    assert found(without_c_and_d.filter(pl.col("job_id") != "c"), capacity=has) == [
+        ("lost", "c", 1, 0)
+    ]
+    assert found(changed("c", start_time=None, end_time=None), capacity=CAPACITY) == [
+        ("lost", "c", 1, 1)
+    ]
+    # a runs for ever: there is never enough for d again, but for c there is.
+    for_ever = without_d.with_columns(end_time=pl.when(pl.col("job_id") != "a").then("end_time"))
+    assert found(for_ever, SOUND.drop("occupancy_s")) == []
+
+
+def test_asking_for_nothing_is_never_hindered() -> None:
+    # a holds 5 of 4 for ever; c asks for nothing.
+    held = changed("a", size=5, end_time=None)
+    idle = changed("c", start_time=None, end_time=None).with_columns(
+        pl.when(pl.col("job_id") == "a").then(None).otherwise("end_time").alias("end_time")
+    )
+    asked = held.with_columns(
+        size=pl.when(pl.col("job_id") == "c").then(0).otherwise("size").cast(pl.Int64),
+        blocked=pl.col("job_id") == "a",
+    )
+    assert ("lost", "c", 1, 1) in found(idle, asked)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "snapshot_time", "excused"),
+    [
+        (in_steps([5], (4, [-1])), None, True),
+        (in_steps([5], (2, [-1])), None, False),  # when d was promised 3, that was known
+        (in_steps([5], (5, [-1])), None, False),
+        (in_steps([4], (3, [1])), None, False),
+        (in_steps([5], (3, [-1]), planned=True), None, False),
+        (in_steps([5], (3, [-1])), 3, False),  # planned afresh in the snapshot
+        (in_steps([5], (3, [-1])), 2, True),
+    ],
+)
+def test_a_promise_binds_as_long_as_the_pool_keeps_what_it_had(
+    capacity: Capacity, snapshot_time: int | None, excused: bool
+) -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [None, None, None, 3], dtype=pl.Int64))
+    broken = [] if excused else [("later_than_planned", "d", 4, 1)]
+    assert found(planned, capacity=capacity, snapshot_time=snapshot_time) == broken
+
+
+def test_what_is_blocked_excuses_a_late_start_too() -> None:
+    planned = SOUND.with_columns(pl.Series(PLANNED, [None, None, None, 3], dtype=pl.Int64))
+    blocked = with_blocked("b")
+    late = planned.with_columns(
+        pl.when(pl.col("job_id") == "b").then(pl.lit(time, pl.Int64)).otherwise(name).alias(name)
+        for name, time in (("start_time", 3), ("end_time", 4))
+    )
+    assert found(late, blocked) == []
+    assert found(planned, blocked) == [("later_than_planned", "d", 4, 1)]
+
+
+Row = tuple[int, int, tuple[int, int], bool]  # start, occupancy, requests, blocked
+Levels = list[tuple[int, tuple[int, int]]]
+
+
+def possible(rows: Sequence[Row], steps: Levels) -> bool:
+    """Whether at each instant there is an order in which all that start then can."""
+
+    def fits(asked: tuple[int, int], t: int, running: Sequence[Row]) -> bool:
+        for x in (0, 1):
+            left = 4 + sum(change[x] for since, change in steps if since <= t)
+            left -= sum(row[2][x] for row in running)
+            if 0 < asked[x] > left:
+                return False
+        return True
+
+    def goes(order: Sequence[Row], t: int, running: list[Row]) -> bool:
+        for row in order:
+            if not fits(row[2], t, running):
+                return False
+            if row[1]:
+                running = [*running, row]
+        return True
+
+    for t in {row[0] for row in rows}:
+        before = [
+            (start, occupancy, asked, blocked)
+            for start, occupancy, asked, blocked in rows
+            if t < start + occupancy and (start < t or (blocked and start == t))
+        ]
+        now = [row for row in rows if row[0] == t and not row[3]]
+        if not any(goes(order, t, before) for order in permutations(now)):
+            return False
+    return True
+
+
+_requests = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4),
+            st.integers(0, 3),
+            _requests,
+            st.sampled_from([False, False, False, True]),
+        ),
+        max_size=6,
+    ),
+    st.lists(
+        st.tuples(st.integers(0, 5), st.tuples(st.integers(-3, 3), st.integers(-3, 3))), max_size=3
+    ),
+)
+def test_a_start_is_faultless_where_some_order_of_the_instant_lets_all_start(
+    rows: list[Row], steps: Levels
+) -> None:
+    steps.sort(key=lambda step: step[0])
+    frame = pl.DataFrame(
+        {
+            "cluster": ["x"] * len(rows),
+            "job_id": [str(k) for k in range(len(rows))],
+            "attempt": [1] * len(rows),
+            "arrival_time": [0] * len(rows),
+            "start_time": [start for start, *_ in rows],
+            "end_time": [start + occupancy for start, occupancy, *_ in rows],
+            "nodes": [asked[0] for _, _, asked, _ in rows],
+            "memory": [asked[1] for _, _, asked, _ in rows],
+            "blocked": [blocked for *_, blocked in rows],
+        },
+        schema_overrides={"job_id": pl.String, "cluster": pl.String, "blocked": pl.Boolean},
+    )
+    capacity = in_steps([4, 4], *steps, resources=("nodes", "memory"))
+    faults = check_schedule(frame, frame, capacity)
+    assert faults.is_empty() == possible(rows, steps)
+    assert not set(faults["job_id"]) & set(frame.filter("blocked")["job_id"])
+
+
+@given(logs(limited=True), policies(), st.none() | st.integers(-1, 14), st.data())
+def test_every_replay_passes_and_hardly_one_with_a_start_moved_does(
+    log: Log, policy: Policy, since: int | None, data: st.DataObject
+) -> None:
+    work = arrays(log)
+    from_time = None if since is None else EPOCH + since
+    made = replay(work, policy, from_time=from_time)
+    faults = check_replay(work, made.start, made.planned, from_time)
+    assert faults.is_empty(), faults
+    begun = [k for k in np.flatnonzero(made.start != NEVER) if not work.blocked[k]]
+    begun = [k for k in begun if from_time is None or made.start[k] >= from_time]
+    if not begun:
+        return
+    moved = made.start.copy()
+    k = data.draw(st.sampled_from(begun))
+    moved[k] = work.arrival[k] - 1
+    early = check_replay(work, moved, made.planned, from_time)
+    assert ("starts_before_arrival", str(k)) in early.select("check", "job_id").rows()
+    if made.planned[k] != NEVER and not len(work.step_time) and not work.blocked.any():
+        moved[k] = max(made.planned[k], made.start[k]) + 1
+        late = check_replay(work, moved, made.planned, from_time)
+        assert ("later_than_planned", str(k)) in late.select("check", "job_id").rows()
+    alone = work.capacity.min() > 0 and not len(work.step_time) and not work.blocked.any()
+    if alone and from_time is None:
+        moved = made.start.copy()
+        moved[k] = NEVER
+        lost = check_replay(work, moved, made.planned)
+        assert ("lost", str(k)) in lost.select("check", "job_id").rows()
+
+
+@given(workloads(), policies(slurm=False), st.integers(1, 4), st.booleans())
+def test_every_simulated_schedule_passes(
+    attempts: pl.DataFrame, policy: Policy, capacity: int, smaller: bool
+) -> None:
+    step = PoolStep(EPOCH + 20, (("cpus", max(capacity - 1, 1)),))
+    pool = Pool("all", Resource.cpus, capacity, (step,) * smaller, (("cpus", capacity),))
+    described = describe(attempts, [pool])
+    now = EPOCH + 200
+    schedule = simulate(described, pool, now, policy)
+    assert check_simulated(schedule, described, pool, now).is_empty()
+    stranger = schedule.head(1).with_columns(job_id=pl.lit("nobody's"))
+    faults = check_simulated(pl.concat([schedule, stranger]), described, pool, now)
+    assert (faults["check"] == "stranger").sum() == stranger.height
+
+
+def test_a_simulated_schedule_that_was_changed_is_found_out() -> None:
+    rows = [
+        {"job_number": k, "submit_time": EPOCH, "start_time": EPOCH, "end_time": EPOCH + 5}
+        for k in (1, 2, 3)
+    ]
+    shared = {"cluster": "x", "attempt": 1, "cpus": 2, "state": "COMPLETED"}
+    attempts = frame([{**shared, **row, "job_id": str(row["job_number"])} for row in rows])
+    pool = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))
+    described = describe(attempts, [pool])
+    schedule = simulate(described, pool, EPOCH + 5, Policy(backfill=Backfill.conservative))
+    assert schedule["start_time"].to_list() == [EPOCH, EPOCH, EPOCH + 5]
+    third = pl.col("job_id") == "3"
+
+    def faults(changed: pl.DataFrame) -> list[str]:
+        found = check_simulated(changed, described, pool, EPOCH + 5)
+        assert set(found["job_id"]) <= {"1", "2", "3"}
+        return found["check"].to_list()
+
+    def shifted(seconds: int, *names: str) -> pl.DataFrame:
+        return schedule.with_columns(
+            pl.when(third).then(pl.col(name) + seconds).otherwise(name).alias(name)
+            for name in names
+        )
+
+    assert faults(schedule) == []
+    assert faults(shifted(1, "start_time", "end_time")) == ["later_than_planned"]
+    assert faults(shifted(-1, "start_time", "end_time")) == ["over_capacity"]
+    assert faults(shifted(1, "end_time")) == ["occupancy_changed"]
+    assert faults(schedule.filter(~third)) == ["lost"]
+    assert faults(pl.concat([schedule, shifted(5, "start_time", "end_time").filter(third)])) == [
+        "twice",
+        "later_than_planned",
+    ]

@@ -1,0 +1,250 @@
+"""Limits and windows: of whom they are, by hand, and when windows are closed, hour by hour."""
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import SimulationError
+from audit.metrics.attempts.population import describe
+from audit.model import LIMITED, Backfill, Limit, Order, Policy, Pool, Resource, Scope, Window
+from audit.scenario import tabu
+from audit.scenario.check import check_simulated
+from audit.scenario.engine import simulate
+from audit.scenario.fair_start import fair_start_times
+from audit.scenario.limits import SHUT, WEEK_S, window_edges
+from audit.scenario.workload import workload
+from tests.strategies import Rows, ended, frame
+
+MONDAY = int(datetime(2026, 3, 2, tzinfo=UTC).timestamp())
+LATER = MONDAY + 10**6
+HOUR = 3600
+POOL = Pool("main", Resource.cpus, 4)
+ONE_EACH = POOL._replace(limits=(Limit(1, per="user"),))
+
+
+def asked(arrival: int, size: int, lasts: int, user: str | None = "ann", **more: Any) -> Any:
+    """An attempt that started on arrival, its walltime what it takes."""
+    begin = MONDAY + arrival
+    return ended(begin, begin, begin + lasts, size, user, **{"walltime_s": lasts, **more})
+
+
+def starts(pool: Pool, records: Rows, policy: Policy = Policy()) -> list[int | None]:  # noqa: B008
+    """When each starts in a simulation, which passes its check, s from Monday on."""
+    described = describe(frame(records), [pool])
+    schedule = simulate(described, pool, LATER, policy)
+    faults = check_simulated(schedule, described, pool, LATER)
+    assert faults.is_empty(), faults
+    times = schedule.sort("job_number")["start_time"].to_list()
+    return [None if time is None else time - MONDAY for time in times]
+
+
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_whom_a_limit_holds_is_passed_over_and_holds_nobody_up(backfill: Backfill) -> None:
+    # 4   . . . . A A A   Ann may run one at a time: her second (A, all of the pool) waits for the
+    # 3   . c c c A A A   end of her first. Cem's, behind it, starts before it though it ends after
+    # 2   b b b . A A A   a; but where A was promised a start at 3, and is allowed then, that is
+    # 1   a a a . A A A   kept.
+    records = [asked(0, 1, 3), asked(0, 4, 3), asked(0, 1, 3, "bob"), asked(1, 1, 3, "cem")]
+    held = starts(ONE_EACH, records, Policy(Order.fcfs, backfill))
+    assert held == ([0, 3, 0, 6] if backfill is Backfill.conservative else [0, 4, 0, 1])
+    free = starts(POOL, records, Policy(Order.fcfs, backfill))
+    waits = {Backfill.none: [0, 3, 6, 6], Backfill.no_guarantee: [0, 4, 0, 1]}
+    assert free == waits.get(backfill, [0, 3, 0, 6])
+
+
+def test_it_is_no_head_of_the_queue() -> None:
+    # 4   . . b b b b A d   Ann's second (A, all of the pool) is held until 6. So the head is b,
+    # 3   c c b b b b A d   which fits when c ends; d, which would end before A can start but not
+    # 2   a a a a a a A d   before b can, waits.
+    # 1   a a a a a a A d
+    records = [asked(0, 2, 6), asked(0, 4, 1), asked(0, 1, 2, "cem"), asked(0, 2, 4, "bob")]
+    records.append(asked(1, 1, 4, "dot"))
+    assert starts(ONE_EACH, records) == [0, 6, 0, 2, 7]
+
+
+@pytest.mark.parametrize("backfill", LIMITED)
+def test_it_is_none_of_those_that_a_pass_looks_at(backfill: Backfill) -> None:
+    # 2   a a a A A A     Passes look at two, at a and c: Ann's second is held. Where they look at
+    # 1   c c c           one, it is that one's turn at 3.
+    records = [asked(0, 1, 3), asked(0, 1, 3), asked(0, 1, 3, "cem")]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=2)) == [0, 3, 0]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=1)) == [0, 3, 6]
+    # 4   . . . b b b A   The same behind b, the head of the queue: c is the third of three.
+    # 3   c c c b b b A
+    # 2   a a a b b b .
+    # 1   a a a b b b .
+    records = [asked(0, 2, 3), asked(0, 4, 3, "bob"), asked(0, 2, 3), asked(0, 1, 3, "cem")]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=3)) == [0, 3, 6, 0]
+    assert starts(ONE_EACH, records, Policy(Order.fcfs, backfill, depth=2)) == [0, 3, 6, 6]
+
+
+def test_conservative_takes_back_a_plan_that_a_limit_does_not_allow() -> None:
+    # 4   a a b b b .     A (Ann's second) is planned for 2, when a is expected to end; but Ann's
+    # 3   a a b b b .     small one (s) runs until 5. It loses its plan, b, planned for 5, moves up
+    # 2   a a b b b .     to 2 at once, and A is planned anew at 5.
+    # 1   s s s s s A
+    records = [asked(0, 1, 5), asked(0, 3, 2, "bob"), asked(1, 3, 3), asked(1, 3, 3, "cem")]
+    policy = Policy(Order.fcfs, Backfill.conservative)
+    assert starts(ONE_EACH, records, policy) == [0, 0, 5, 2]
+    described = describe(frame(records), [ONE_EACH])
+    planned = simulate(described, ONE_EACH, LATER, policy).sort("job_number")["planned_start_time"]
+    # who lost a plan has none that binds; who keeps it starts no later
+    assert planned.to_list() == [MONDAY, MONDAY, None, MONDAY + 5]
+
+
+@pytest.mark.parametrize("backfill", list(Backfill))
+def test_a_window_that_closes_at_18_and_opens_at_8(backfill: Backfill) -> None:
+    # On workdays from 18 to 8 nothing longer than an hour starts: what comes at 17:59 does, what
+    # comes at 18:00 waits until Tuesday, and the short one does not. On the cluster's clock: in
+    # Berlin, an hour ahead, all that is an hour earlier.
+    night = tuple(h for day in range(5) for h in range(24 * day, 24 * day + 24) if h % 24 >= 18)
+    night += tuple(h for day in range(5) for h in range(24 * day, 24 * day + 8))
+    pool = POOL._replace(windows=(Window(tuple(sorted(night)), Scope(walltime_above_s=HOUR)),))
+    policy = Policy(Order.fcfs, backfill)
+    for zone, ahead in (("UTC", 0), ("Europe/Berlin", HOUR)):
+        six = 18 * HOUR - ahead
+        records = [
+            asked(six - 60, 1, 2 * HOUR),
+            asked(six, 1, 2 * HOUR),
+            asked(six + 60, 1, HOUR, walltime_s=HOUR),
+        ]
+        made = starts(pool._replace(zone=zone), records, policy)
+        assert made == [six - 60, 32 * HOUR - ahead, six + 60]
+
+
+def test_passes_at_intervals() -> None:
+    # The first comes at 0, so there is a pass at 60: b, which came at 10, starts then; and c, for
+    # which a place was free from 70 on, at 120.
+    records = [asked(0, 4, 55), asked(10, 4, 10, "bob"), asked(20, 1, 5, "cem")]
+    for backfill in Backfill:
+        policy = Policy(Order.fcfs, backfill, interval_s=60)
+        assert starts(POOL, records, policy) == [0, 60, 120]
+    assert starts(POOL, records) == [0, 55, 65]
+
+
+def test_amounts_and_of_whom() -> None:
+    pool = POOL._replace(
+        capacity=16,
+        limits=(
+            Limit(3, "cpus", "account"),
+            Limit(0, scope=Scope(qos="short", walltime_above_s=10)),
+            Limit(6, "cpus", "job"),
+            Limit(1, scope=Scope(user=("eve", "fay"))),
+        ),
+    )
+    records = [
+        asked(0, 2, 9, account="x"),
+        asked(0, 2, 9, account="x"),  # 4 of x
+        asked(0, 1, 9, account="x"),  # 3 of x
+        asked(0, 2, 9, account="y"),
+        asked(0, 4, 9, account="y"),  # more than y may ever have
+        asked(0, 2, 11, qos="short"),  # asks for too long
+        asked(0, 2, 10, qos="short"),
+        asked(0, 7, 9),  # too large by itself
+        asked(0, 1, 5, "eve"),
+        asked(0, 1, 5, "fay"),  # one of both
+        asked(0, 5, 9, None),  # of no account that is known
+    ]
+    never = None
+    assert starts(pool, records) == [0, 9, 0, 0, never, never, 0, never, 0, 5, 0]
+    judged = fair_start_times(describe(frame(records), [pool]), pool, LATER)
+    exceeding = judged.filter(pl.col("fst_status") == "exceeds_limit")
+    assert sorted(exceeding["job_number"]) == [5, 6, 8]
+    assert exceeding["fst_strict"].null_count() == 3
+
+
+def test_those_exempt_count_but_are_not_held() -> None:
+    limit = Limit(1, per="user", exempt_qos=("high",))
+    records = [asked(0, 1, 5), asked(0, 1, 9, qos="high"), asked(1, 1, 5)]
+    assert starts(POOL._replace(limits=(limit,)), records) == [0, 0, 9]
+
+
+def test_what_a_snapshot_holds_counts() -> None:
+    # j comes at 2 while Ann's first runs, until 7, and her second waits, which started at 9 in the
+    # log: it goes first, at 7, and j when it has ended, at 9. A blocked one that ran counts too.
+    records = [asked(0, 1, 7), asked(1, 1, 2), asked(2, 1, 1)]
+    for row in records[1:]:
+        row["start_time"] += 8
+        row["end_time"] += 8
+    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    assert [time - MONDAY for time in judged["fst_strict"]] == [0, 7, 9]
+    records[0]["reason"] = "Dependency"
+    judged = fair_start_times(describe(frame(records), [ONE_EACH]), ONE_EACH, LATER)
+    assert judged["fst_strict"].to_list() == [None, MONDAY + 7, MONDAY + 9]
+
+
+@pytest.mark.parametrize(
+    ("reason", "blocked"),
+    [
+        ("AssocMaxJobsLimit", False),
+        ("QOSMaxJobsPerUserLimit", False),
+        ("QOSMaxCpuPerUserLimit", True),  # no such limit here
+        ("JobHeldUser", True),
+        ("Priority", False),
+    ],
+)
+def test_a_reason_that_a_limit_covers_does_not_block(reason: str, blocked: bool) -> None:
+    described = describe(frame([asked(0, 1, 5, reason=reason)]), [ONE_EACH])
+    work, _ = workload(described, ONE_EACH, LATER)
+    assert work.blocked.tolist() == [blocked]
+    other = ONE_EACH._replace(limits=(Limit(1, per="user", scope=Scope(user="bob")),))
+    work, _ = workload(described, other, LATER)
+    assert work.blocked.tolist() == [reason != "Priority"]
+
+
+def test_windows_that_are_never_open_together_are_exceeded() -> None:
+    even = Window(tuple(range(0, 168, 2)))
+    odd = Window(tuple(range(1, 168, 2)), Scope(user="ann"))
+    pool = POOL._replace(windows=(even, odd))
+    assert starts(pool, [asked(0, 1, 5), asked(0, 1, 5, "bob")]) == [None, HOUR]
+
+
+def test_windows_go_on_behind_what_the_calendar_is_known_for() -> None:
+    # Only the first hour of a week is open, and one of Ann's runs at a time: each takes a week but
+    # a second, so they start week after week, in the third year too.
+    week = 168 * HOUR
+    pool = ONE_EACH._replace(windows=(Window(tuple(range(1, 168))),))
+    records = [asked(k, 1, week - 1) for k in range(110)]
+    assert starts(pool, records)[1:] == [k * week for k in range(1, 110)]
+
+
+def test_the_tabu_search_knows_no_limits() -> None:
+    described = describe(frame([asked(0, 1, 5)]), [ONE_EACH])
+    with pytest.raises(SimulationError, match="limits or windows"):
+        tabu.simulate(described, ONE_EACH, LATER)
+
+
+@given(
+    st.sampled_from(["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/New_York"]),
+    st.sampled_from(["2026-03-28", "2026-10-24", "2026-04-03", "2026-07-01"]),
+    st.lists(st.frozensets(st.integers(0, 167)), min_size=1, max_size=2),
+    st.integers(0, 7200),
+    st.integers(0, 12 * 86_400),
+)
+def test_windows_are_closed_in_their_hours(
+    name: str, day: str, shut: list[frozenset[int]], seconds: int, lasts: int
+) -> None:
+    zone = ZoneInfo(name)
+    since = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) + seconds
+    until = since + lasts
+    windows = [Window(tuple(sorted(hours))) for hours in shut]
+    edges = window_edges(windows, zone, since, until, 5)
+    assert (np.diff(edges.time) >= 0).all()
+    for k, hours in enumerate(shut):
+        own = edges.counter == 5 + k
+        times, level = edges.time[own], np.cumsum(edges.change[own])
+        for instant in [*range(since, until + 1, 1800), *times[times <= until].tolist()]:
+            clock = datetime.fromtimestamp(instant, zone)
+            closed = clock.weekday() * 24 + clock.hour in hours
+            before = np.searchsorted(times, instant, side="right")
+            assert (before > 0 and level[before - 1] == SHUT) == closed
+    # from then on, weeks are alike
+    cycle = edges.time[len(edges.time) - edges.cycle :]
+    assert ((cycle > until) & (cycle <= until + WEEK_S)).all()
+    assert edges.change[len(edges.time) - edges.cycle :].sum() == 0

@@ -1,0 +1,178 @@
+"""What a scheduler meets of a log: row by row, and against the slow twin."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe
+from audit.model import Pool, Resource, Step
+from audit.scenario.workload import NEVER, Workload, workload
+from tests.naive import simulation as slow
+from tests.scenario.test_engine import slow_pool
+from tests.strategies import EPOCH, NOW, POOLS, Rows, arrays, ended, frame, rows
+
+POOL = Pool("main", Resource.cpus, 4)
+
+
+def met(*records: dict[str, Any], pool: Pool = POOL, now: int = 100) -> tuple[Workload, list[str]]:
+    work, keys = workload(describe(frame(list(records)), [pool]), pool, now)
+    assert keys.columns == ["cluster", "job_id", "attempt"]
+    return work, keys["job_id"].to_list()
+
+
+@given(rows(), st.sampled_from(POOLS))
+def test_every_log_as_defined(records: Rows, pool: Pool) -> None:
+    work, keys = workload(describe(frame(records), [pool]), pool, NOW)
+    log, want = slow.log_of(frame(records).to_dicts(), *slow_pool(pool), NOW)
+    assert keys.select("job_id", "attempt").rows() == want
+    defined = arrays(log)
+    owners, wanted = work.owners, defined.owners
+    pairs = [*zip(work[:-2], defined[:-2], strict=True)]
+    pairs += [(owners.leaf, wanted.leaf), (owners.name, wanted.name)]
+    pairs += [(owners.charge, wanted.charge), (owners.used, wanted.used)]
+    for got, want_it in pairs:
+        assert isinstance(got, np.ndarray)
+        assert isinstance(want_it, np.ndarray)
+        assert got.dtype == want_it.dtype
+        np.testing.assert_array_equal(got, want_it)
+    assert work.queued.tolist() == [
+        not job.blocked and not log.exceeds(k) for k, job in enumerate(log.jobs)
+    ]
+
+
+def test_the_order_is_that_of_arrival_then_submission_then_sequence() -> None:
+    _, order = met(
+        {**ended(9, 10, 11, 1), "job_number": 1},
+        {**ended(3, 10, 11, 1, eligible_time=9), "job_number": 7},
+        {**ended(3, 10, 11, 1, eligible_time=9), "job_number": 5},
+        {**ended(8, 8, 11, 1), "job_number": 4},
+        {**ended(20, 8, 11, 1), "job_number": 3},  # it started before it was there
+    )
+    assert order == ["4", "5", "3", "2", "1"]
+
+
+def test_what_it_takes_and_what_was_expected() -> None:
+    work, _ = met(
+        ended(0, 0, 7, 1, walltime_s=60),
+        ended(1, 1, 8, 1),  # unknown or unlimited
+        ended(2, 2, 9, 1, walltime_s=5),  # outran it
+        ended(3, 3, 3, 1),
+        {"submit_time": 4, "occupancy_s": 6, "walltime_s": 9, "cpus": 1},  # nobody knows when
+    )
+    assert work.occupancy.tolist() == [7, 7, 7, 0, 6]
+    assert work.estimate.tolist() == [60, 7, 7, 1, 9]
+    assert work.start.tolist() == [0, 1, 2, 3, NEVER]
+    assert work.end.tolist() == [7, 8, 9, 3, NEVER]
+    assert not work.open.any()
+
+
+def test_open_attempts_are_taken_to_run_for_as_long_as_they_may_or_a_second_more() -> None:
+    work, _ = met(
+        {"submit_time": 0, "start_time": 40, "walltime_s": 500, "cpus": 1},
+        {"submit_time": 1, "start_time": 40, "walltime_s": 50, "cpus": 1},
+        {"submit_time": 2, "start_time": 40, "cpus": 1},
+        {"submit_time": 3, "state": "PENDING", "walltime_s": 50, "cpus": 1},
+        {"submit_time": 4, "state": "PENDING", "cpus": 1},
+        now=100,
+    )
+    assert work.occupancy.tolist() == [500, 61, 61, 50, 1]
+    assert work.estimate.tolist() == work.occupancy.tolist()
+    assert work.end.tolist() == [540, 101, 101, NEVER, NEVER]
+    assert work.open.all()
+    assert work.no_estimate.tolist() == [False, False, True, False, True]
+
+
+def test_who_never_started_or_came_at_no_known_time_is_left_out() -> None:
+    _, order = met(
+        {"submit_time": 0, "end_time": 5, "state": "CANCELLED", "cpus": 1},
+        {"state": "PENDING", "cpus": 1},
+        ended(1, 2, 3, 1),
+    )
+    assert order == ["3"]
+
+
+def test_unknown_amounts_are_nothing_and_one_resource_has_one_dimension() -> None:
+    work, _ = met({**ended(0, 0, 1, 1), "cpus": None}, ended(1, 1, 2, 9))
+    assert work.request.tolist() == [0, 9]
+    assert work.capacity.tolist() == [4]
+    assert work.queued.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("exclusive", "want"), [(False, [[4, 2]]), (True, [[4, 3, 2]])])
+def test_nodes_limit_who_fits_only_where_they_are_exclusive(
+    exclusive: bool, want: list[list[int]]
+) -> None:
+    pool = POOL._replace(
+        amounts=(("cpus", 4), ("nodes", 3), ("gpus", 2)), exclusive_nodes=exclusive
+    )
+    work, _ = met(ended(0, 0, 1, 4, nodes=3, gpus=2), pool=pool)
+    assert work.request.tolist() == want
+    assert work.capacity.tolist() == want[0]
+
+
+def test_steps_are_what_changes() -> None:
+    pool = POOL._replace(
+        amounts=(("cpus", 4), ("gpus", 2)),
+        steps=(
+            Step(10, (("cpus", 6),)),
+            Step(20, (("gpus", 0), ("nodes", 7)), planned=True),
+            Step(30, (("cpus", 1), ("gpus", 3))),
+        ),
+    )
+    work, _ = met(ended(0, 0, 1, 6, gpus=3), ended(1, 1, 2, 7), pool=pool)
+    assert work.step_time.tolist() == [10, 20, 30]
+    assert work.step_change.tolist() == [[2, 0], [0, -2], [-5, 3]]
+    assert work.step_planned.tolist() == [False, True, False]
+    assert work.largest.tolist() == [6, 3]
+    assert work.queued.tolist() == [True, False]
+
+
+def test_a_reservation_takes_from_the_pool_what_ran_in_it_at_most() -> None:
+    # 3   . b b .     in the reservation, which is there from 5 to 9
+    # 2   . b b .
+    # 1   a a . c
+    #     5 6 7 8
+    work, order = met(
+        ended(0, 5, 7, 1, reservation="course"),
+        ended(1, 6, 8, 2, reservation="course"),
+        ended(2, 8, 9, 1, reservation="course"),
+        ended(3, 3, 4, 1, reservation=""),
+    )
+    assert order == ["4"]
+    assert work.step_time.tolist() == [5, 9]
+    assert work.step_change.tolist() == [-3, 3]
+    assert not work.step_planned.any()
+
+
+@pytest.mark.parametrize(
+    ("reason", "held"),
+    [
+        *((reason, True) for reason in slow.BLOCKED),
+        *(
+            (reason, True)
+            for reason in ("JobHeldAdmin", "AssocGrpCpuLimit", "DependencyNeverSatisfied")
+        ),
+        *((reason, False) for reason in ("Priority", "Resources", "None", None)),
+    ],
+)
+def test_blocked_by_the_recorded_reason(reason: str | None, held: bool) -> None:
+    work, _ = met(ended(0, 0, 1, 1, reason=reason))
+    assert work.blocked.tolist() == [held]
+
+
+def test_other_pools_are_passed_over() -> None:
+    two = [POOL, Pool("other", Resource.cpus, 9)]
+    attempts = frame([ended(0, 0, 1, 1, partition="a"), ended(0, 0, 1, 1, partition="b")])
+    described = describe(attempts, two, {"a": "main", "b": "other"})
+    assert workload(described, two[1], 100)[1]["job_id"].to_list() == ["2"]
+
+
+def test_nothing_at_all() -> None:
+    work, keys = workload(describe(frame([]), [POOL]), POOL, EPOCH)
+    assert isinstance(keys, pl.DataFrame)
+    assert len(work.arrival) == keys.height == 0
+    assert work.largest.tolist() == [4]

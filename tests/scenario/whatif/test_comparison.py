@@ -1,0 +1,167 @@
+"""Who wins and who loses, against the definition, and where the answer is known."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit.metrics.attempts.population import describe
+from audit.metrics.draws import Draws
+from audit.metrics.outcomes import Outcome, outcome
+from audit.model import Order, Policy
+from audit.scenario.advice.scenario import Scenario
+from audit.scenario.whatif.change import Amount, Change, changed
+from audit.scenario.whatif.comparison import compared, whole
+from audit.scenario.whatif.replay import played, replay_error
+from tests.examples import examples
+from tests.naive import whatif as naive
+from tests.scenario.whatif.scenarios import POOL, scenario
+from tests.strategies import EPOCH, NOW, workloads
+
+
+def figure(rows: pl.DataFrame, measure: str, dimension: str = "all") -> dict[str, Any]:
+    found = rows.filter(pl.col("dimension") == dimension, pl.col("measure") == measure)
+    return found.row(0, named=True)
+
+
+@settings(max_examples=examples(12), deadline=None)
+@given(workloads(most=10), st.sampled_from([Order.sjf, Order.lxf]), st.integers(0, 5))
+def test_figures(attempts: pl.DataFrame, order: Order, tolerance_s: int) -> None:
+    described = describe(attempts, [POOL])
+    today = Scenario(described, POOL)
+    before = played(today, NOW)
+    after = played(changed(today, Change(order=order)), NOW)
+    rows = compared(before, after, Draws(5), tolerance_s)
+    expected = naive.figures(before.schedule.to_dicts(), after.schedule.to_dicts(), tolerance_s)
+    found = {
+        row["measure"]: (row["today"], row["changed"])
+        for row in rows.filter(pl.col("dimension") == "all").iter_rows(named=True)
+    }
+    assert found == {
+        name: pytest.approx(value, rel=1e-9, abs=1e-9)
+        for name, value in expected.items()
+        if value is not None
+    }
+    wide = rows.filter(pl.col("dimension") == "width_class", pl.col("measure") == "wait_mean")
+    accounts = rows.filter(pl.col("dimension") == "account", pl.col("measure") == "wait_mean")
+    total = found["wait_mean"][0] if found else 0
+    for part in (wide, accounts):
+        attempts_of = part["attempts"].to_numpy()
+        if len(attempts_of):
+            mean = float(np.average(part["today"].to_numpy(), weights=attempts_of))
+            assert mean == pytest.approx(total)
+
+
+def crowd(users: int = 6) -> Scenario:
+    """Each day another user's two attempts of all CPUs arrive at once; the second waits."""
+    day = 86_400
+    lives = [
+        (day * k, day * k + 3_600 * late, day * k + 3_600 * (late + 1), 4, f"u{k % users}")
+        for k in range(3 * users)
+        for late in (0, 1)
+    ]
+    return scenario(*lives)
+
+
+def test_the_same_is_the_same() -> None:
+    today = played(crowd(), EPOCH)
+    rows = compared(today, today, Draws(1))
+    assert set(rows["outcome"]) == {"same"}
+    assert figure(rows, "wait_mean")["today"] == 1_800
+
+
+def test_a_pool_of_twice_the_size_makes_everybody_gain() -> None:
+    today = crowd()
+    after = changed(today, Change(capacity=Amount(8, False)))
+    before, then = played(today, EPOCH), played(after, EPOCH)
+    rows = compared(before, then, Draws(1))
+    waits = rows.filter(pl.col("measure") == "wait_mean")
+    assert set(waits["outcome"]) == {"gains"}
+    assert set(waits["dimension"]) == {"all", "width_class", "account"}
+    assert figure(rows, "wait_mean")["difference"] == -1_800
+    back = compared(then, before, Draws(1)).filter(pl.col("measure") == "wait_mean")
+    assert set(back["outcome"]) == {"loses"}
+    span = (0, 17 * 86_400)
+    one = whole(before, today.pool, span)
+    two = whole(then, after.pool, span)
+    assert one.utilization == pytest.approx(17 * 7_200 / span[1])
+    assert two.utilization == pytest.approx(17 * 3_600 / span[1])
+    assert (one.attempts, one.never_started, one.span_s) == (36, 0, span[1] + 7_200)
+    assert one.uwt == pytest.approx(3 * 3_600 / (6 * 3_600 * 4))
+    assert one.loss_of_capacity == pytest.approx(0)
+
+
+def test_one_user_s_flood_left_out() -> None:
+    hour = 3_600
+    flood = [(0, hour * k, hour * (k + 1), 4, "flood") for k in range(3)]
+    others = [(60, hour * (3 + k), hour * (4 + k), 4, f"u{k}") for k in range(3)]
+    today = scenario(*flood, *others)
+    after = changed(today, Change(without=("flood",)))
+    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(2))
+    wait = figure(rows, "wait_mean")
+    assert (wait["attempts"], wait["outcome"]) == (3, "gains")
+    # each of the three is three hours earlier, but for the minute of its arrival
+    assert wait["difference"] == -(3 * hour - 60)
+    assert set(rows.filter(pl.col("dimension") == "account")["part"]) == {
+        "of u0",
+        "of u1",
+        "of u2",
+    }
+
+
+def test_other_targets_make_whom_they_favour_gain() -> None:
+    day, hour = 86_400, 3_600
+    lives = []
+    for k in range(8):  # every day ann's attempt, then bob's, behind one that fills the pool
+        t = day * k
+        lives += [
+            (t, t, t + hour, 4, "cem"),
+            (t + 60, t + hour, t + 2 * hour, 4, "ann"),
+            (t + 120, t + 2 * hour, t + 3 * hour, 4, "bob"),
+        ]
+    today = scenario(*lives)._replace(pool=POOL._replace(policy=Policy(Order.fairshare)))
+    after = changed(today, Change(targets={"bob": 50.0}))
+    rows = compared(played(today, EPOCH), played(after, EPOCH), Draws(1))
+    waits = rows.filter(pl.col("dimension") == "account", pl.col("measure") == "wait_mean")
+    found = dict(waits.select("part", "outcome").iter_rows())
+    assert found == {"of ann": "loses", "of bob": "gains", "of cem": "same"}
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "expected"),
+    [
+        (0.0, None, None, Outcome.same),
+        (0.0, 0.0, 0.0, Outcome.same),
+        (0.0, -1.0, 1.0, Outcome.unclear),
+        (-3.0, None, None, Outcome.unclear),
+        (-3.0, -4.0, -1.0, Outcome.gains),
+        (-3.0, -4.0, 0.0, Outcome.unclear),
+        (3.0, 1.0, 4.0, Outcome.loses),
+        (3.0, 0.0, 4.0, Outcome.unclear),
+    ],
+)
+def test_outcomes(
+    value: float, lower: float | None, upper: float | None, expected: Outcome
+) -> None:
+    assert outcome(value, lower, upper) is expected
+
+
+def test_fidelity_is_that_of_today_s_replay() -> None:
+    # the log let the second wait for 100 s that no policy would
+    today = scenario((0, 0, 50, 1, "ann"), (0, 100, 150, 1, "bob"))
+    made = played(today, EPOCH)
+    found = dict(replay_error(today.attempts, made).select("metric", "value").iter_rows())
+    assert found["replayed"] == 2
+    assert found["start_error_median"] == 0
+    assert found["start_error_p90"] == 100
+    assert found["mean_wait_error"] == -50
+    assert set(found) == {
+        "replayed",
+        "start_error_median",
+        "start_error_p90",
+        "wait_correlation",
+        "mean_wait_error",
+    }

@@ -1,0 +1,287 @@
+"""Nobody's waits can be had by subtracting pages, or one night's page from the next night's."""
+
+import base64
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from html import unescape
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from audit import config
+from audit.mail import message as mails
+from audit.mail.message import Wish
+from audit.model import Period
+from audit.nightly.run import run
+from audit.oneoff.audit import Request, audit
+from audit.oneoff.verify import verify
+from audit.pipeline import drawing
+from audit.report.owner.build import build
+from audit.report.owner.who import Who
+from audit.report.text import standing
+from audit.store import database, queries
+from tests.logs import write
+from tests.nightly.test_run import NOW, site
+from tests.report.owner.conftest import HEADER
+
+HOUR, DAY = 3_600, 86_400
+WEEK = 7 * DAY
+FIRST = 1_767_571_200  # 2026-01-05, a Monday, in UTC
+ACCOUNTS = {"one": 1, "two": 2, "five": 5, "seven": 7}
+USERS = {f"{account}-{k}": account for account, size in ACCOUNTS.items() for k in range(size)}
+OWNERS = (*(Who("user", name) for name in USERS), *(Who("account", name) for name in ACCOUNTS))
+VICTIM = "two-1"
+FEW = ("five-0", "five-1", "seven-0")
+
+
+class Job(NamedTuple):
+    user: str
+    submit: int  # s since FIRST
+    wait: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.submit + self.wait + HOUR
+
+
+def days(numbers: range, users: Mapping[str, str] | tuple[str, ...] = USERS) -> Iterator[Job]:
+    """Each day each user has a narrow job; some have a wide one as well."""
+    for day in numbers:
+        for k, user in enumerate(users):
+            yield Job(user, day * DAY + k * 60, 600 + 97 * k, 1)
+            if USERS[user] == "seven" or (user == "one-0" and day < 7):
+                yield Job(user, day * DAY + 6 * HOUR + k * 60, 2 * HOUR + 500 * k, 8)
+
+
+def alone(user: str, at: int) -> list[Job]:
+    """Five jobs that waited long."""
+    return [Job(user, at + k * 60, 7 * HOUR, 1) for k in range(5)]
+
+
+NIGHTS = (
+    ("two weeks and a day", [*days(range(15))]),
+    ("five jobs of one user in an open week", alone(VICTIM, 15 * DAY)),
+    ("the week is closed", [*days(range(15, 21)), *days(range(21, 22), FEW)]),
+    ("late records of one user in closed weeks", alone(VICTIM, 3 * DAY)),
+    ("a week of three users is closed", [*days(range(22, 26), FEW), *alone(FEW[0], 28 * DAY)]),
+)
+ATTACKS = (1, 3)
+"""Nights in which the victim alone had jobs."""
+
+
+def log(jobs: list[Job], first: int) -> str:
+    def clock(instant: int) -> str:
+        return datetime.fromtimestamp(FIRST + instant, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+    rows = [
+        f"{first + number}|{job.user}|{USERS[job.user]}|batch|COMPLETED|{clock(job.submit)}"
+        f"|{clock(job.submit + job.wait)}|{clock(job.end)}|04:00:00|cpu={job.size},node=1"
+        for number, job in enumerate(jobs)
+    ]
+    return "\n".join([HEADER, *rows, ""])
+
+
+class Night(NamedTuple):
+    """What was there after it."""
+
+    folder: Path
+    pages: dict[Who, str]  # as a reader sees them, without digests
+    letters: dict[Who, str]
+
+
+def settings_of(folder: Path) -> config.Config:
+    everybody = {
+        "addresses": ("pi@example.org",),
+        "users": tuple(USERS),
+        "accounts": tuple(ACCOUNTS),
+    }
+    changed = {"report": {"pdf": False, "owner_pages": "asked"}, "recipients": (everybody,)}
+    plain = site(folder, zone="UTC").model_dump()
+    return config.Config.model_validate({**plain, **changed})
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Night]:
+    made: list[Night] = []
+    folder = tmp_path_factory.mktemp("night")
+    for number, (_, jobs) in enumerate(NIGHTS):
+        settings = settings_of(folder)
+        write(folder / "logs" / f"{number}.swf", log(list(jobs), 10_000 * number))
+        assert run(settings, folder, NOW).failures == []
+        reports = folder / "fairaudit-reports" / "c" / "2026-01"
+        pages = {who: seen((reports / who.file).read_text()) for who in OWNERS}
+        kept = shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "site")
+        made.append(Night(kept, pages, letters(folder, settings)))
+    return made
+
+
+def seen(html: str) -> str:
+    """A page without what is made of a digest: which run made it, and of what."""
+    claim = re.search(r"fairaudit-report:([\w=-]+)", html)
+    assert claim is not None
+    said = base64.urlsafe_b64decode(claim[1]).decode()
+    for digest in (r'"run_id":"\w+"', r'"seen":"\w+"'):
+        said = re.sub(digest, "", said)
+    text = html.replace(claim[0], said)
+    return unescape(re.sub(r"run <code>\w+</code>", "", text))
+
+
+def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
+    """What the mail to each says, its tables included."""
+    with closing(database.open_snapshot(folder / settings.output.database)) as con:
+        ((name, from_time, to_time, _), *_) = queries.rows(con, "computed", cluster="c")
+        contents = drawing.contents_of(con, settings, "c", Period(name, from_time, to_time))
+        stands = standing.standing(contents, NOW)
+        made = build(con, contents, OWNERS)
+    found = {}
+    for of in made:
+        wish = Wish(whole=False, owners=(of.who,))
+        letter = mails.compose(contents, stands, settings.mail.subject, wish, [of])
+        mail = mails.message(
+            letter,
+            sender="a@example.org",
+            recipient="b@example.org",
+            message_id="<1@example.org>",
+            now=NOW,
+        )
+        tables = [file.content.decode() for file in mails.csv_files(contents, [of.who])]
+        bodies = [
+            part.get_content() for part in mail.walk() if part.get_content_maintype() == "text"
+        ]
+        whole = "\n".join([str(mail["Subject"]), *bodies, *tables])
+        found[of.who] = whole.replace(letter.run_id, "")
+    return found
+
+
+def mine(who: Who) -> bool:
+    """Whether the victim's jobs are this user's or account's own."""
+    return who.name in (VICTIM, USERS[VICTIM])
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_jobs_of_one_user_change_no_page_and_no_mail_of_anybody_else(
+    nights: list[Night], attack: int
+) -> None:
+    before, after = nights[attack - 1 : attack + 1]
+    for who in OWNERS:
+        same = not mine(who)
+        assert (before.pages[who] == after.pages[who]) is same, who
+        assert (before.letters[who] == after.letters[who]) is same, who
+
+
+class Key(NamedTuple):
+    """A published figure."""
+
+    begin: int
+    end: int
+    width: str | None
+    walltime: str | None
+    metric: str
+
+
+def published(night: Night) -> dict[Key, float]:
+    """What is published of everybody: block, class and metric to value."""
+    with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
+        rows = queries.rows(con, "published_blocks", cluster="c", until=1 << 62)
+    return {Key(*row[1:-1]): row[-1] for row in rows}
+
+
+def test_what_is_published_once_stays_as_it_is(nights: list[Night]) -> None:
+    versions = [published(night) for night in nights]
+    for before, after in pairwise(versions):
+        assert before.items() <= after.items()
+    blocks = [{key[:2] for key in version} for version in versions]
+    assert [len(of) for of in blocks] == [2, 2, 3, 3, 3]  # three users alone make no block
+    classes = {(key.begin, key.width) for key in versions[-1] if key.width}
+    # of the wide jobs of the first week one user's would remain
+    assert classes == {(FIRST + k * WEEK, width) for k in (1, 2) for width in ("1", "5-8")}
+    assert blocks[-1] == {(FIRST + k * WEEK, FIRST + (k + 1) * WEEK) for k in range(3)}
+
+
+def test_nothing_that_can_be_had_by_subtraction_is_of_one_to_four_users(
+    nights: list[Night],
+) -> None:
+    """Of all pairs of sets of jobs that figures are made of, at any nights, one within the other.
+
+    What the page of an account and those of its members leave is not looked at: its head sees them.
+    """
+    everybody, own = sets_of_jobs(nights)
+    assert len(everybody) == 9  # three blocks, two classes in two of them, all of two and of three
+    nested = 0
+    for one, other in [
+        *combinations(everybody, 2),
+        *((one, other) for one in everybody for other in own),
+    ]:
+        for within, around in ((one, other), (other, one)):
+            if within < around:
+                users = {job.user for job in around - within}
+                nested += 1
+                assert len(users) >= 5, users
+    assert nested > 50
+
+
+def sets_of_jobs(nights: list[Night]) -> tuple[set[frozenset[Job]], set[frozenset[Job]]]:
+    """Of figures about everybody, single blocks and all of a night, and of exact own figures."""
+    known: list[Job] = []
+    everybody, own, before = set(), set(), set[Key]()
+    whole: frozenset[Job] = frozenset()
+    for (_, jobs), night in zip(NIGHTS, nights, strict=True):
+        known += jobs
+        for begin, end, width, *_ in published(night).keys() - before:
+            held = frozenset(job for job in known if begin <= FIRST + job.end < end)
+            label = {"1": 1, "5-8": 8, None: None}[width]
+            everybody.add(frozenset(job for job in held if label in (None, job.size)))
+            whole |= held
+            for who in OWNERS:
+                of = frozenset(job for job in held if who.name in (job.user, USERS[job.user]))
+                own |= {of, frozenset(job for job in of if job.size == label)} - {frozenset()}
+        everybody.add(whole)
+        before = {*published(night)}
+    return everybody, own
+
+
+def test_all_pages_of_a_night_say_the_same_of_everybody(nights: list[Night]) -> None:
+    for night in nights:
+        said = {
+            re.search(r"all jobs in closed weeks waited ([\d.]+ \w+)", page)
+            for page in night.pages.values()
+        }
+        assert len({found and found[0] for found in said}) == 1
+        assert None not in said
+        assert all("times as long" in page for page in night.pages.values())
+        assert not any(re.search(r"\d records|\d refused", page) for page in night.pages.values())
+
+
+def test_pages_of_each_night_can_be_made_again(nights: list[Night]) -> None:
+    for night in (nights[1], nights[-1]):
+        settings = settings_of(night.folder)
+        reports = night.folder / "fairaudit-reports" / "c" / "2026-01"
+        for who in (OWNERS[0], OWNERS[-1]):
+            assert verify(reports / who.file, None, settings, night.folder).same
+
+
+@pytest.mark.parametrize("account", ["one", "five"])
+def test_an_audit_by_hand_tells_no_more(tmp_path: Path, account: str) -> None:
+    """The same before and after five jobs of one user in the week that the log ends in."""
+    jobs = [*days(range(15))]
+    asked = (Who("user", f"{account}-0"), Who("account", account))
+    pages = []
+    for number, more in enumerate(([], alone(VICTIM, 15 * DAY))):
+        file = write(tmp_path / f"{number}.txt", log([*jobs, *more], 0))
+        request = Request(
+            logs=[file],
+            out=tmp_path / f"out{number}",
+            pdf=False,
+            cluster="c",
+            pool_size=64,
+            owners=asked,
+        )
+        made = audit(request, config.Config.model_validate({"uncertainty": {"resamples": 100}}))
+        pages.append([seen(page.read_text()) for page in made.owners[: len(asked)]])
+    assert pages[0] == pages[1]

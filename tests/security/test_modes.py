@@ -1,0 +1,141 @@
+"""Who may read and write each file and folder that commands leave, whatever the umask is."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.analyst.test_repl import talk
+from tests.logs import write
+from tests.nightly.test_run import month
+from tests.nightly.test_service import begun, errors
+from tests.places import ROOT
+
+CONFIG = """
+[output]
+shared_with_group = {shared}
+[uncertainty]
+resamples = 100
+[simulation]
+advice_budget_s = 0
+[report]
+pdf = false
+[retention]
+archive_months = 1
+[mail]
+via = "outbox"
+sender = "fairaudit@example.org"
+[[recipients]]
+addresses = ["anna@example.org"]
+[[clusters]]
+name = "../../<b>c\\u0000"
+pools = [{{ name = "all", capacity = {{ cpus = 8 }} }}]
+[[clusters.sources]]
+files = "logs/*.swf"
+[[clusters.sources]]
+command = ["sh", "-c", "find . -printf '%y %m %P\\n' > listing; cat logs/1.swf"]
+"""
+GIVEN = {"config.toml", "listing", "logs"}
+"""What the test, or the command of its source, writes."""
+SHARED = {"fairaudit-reports", "fairaudit-archive", "fairaudit.duckdb", "audited"}
+"""What ``output.shared_with_group`` lets the group read, with all below it."""
+
+
+@contextmanager
+def under(umask: int) -> Iterator[None]:
+    """Processes that are begun within the block have this umask."""
+    before = os.umask(umask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def fairaudit(site: Path, *words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "audit", *words],
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def everything(site: Path) -> list[tuple[str, int]]:
+    """Each path below a folder, and its mode with its kind."""
+    return [
+        (str(path.relative_to(site)), path.lstat().st_mode)
+        for path in site.rglob("*")
+        if path.relative_to(site).parts[0] not in GIVEN
+    ]
+
+
+def listed(listing: Path) -> list[tuple[str, int]]:
+    """The same of what the source's command saw while the run was at work."""
+    kinds = {"f": stat.S_IFREG, "d": stat.S_IFDIR}
+    rows = (line.split(" ", 2) for line in listing.read_text().splitlines())
+    return [
+        (name, kinds[kind] | int(mode, 8))
+        for kind, mode, name in rows
+        if name and Path(name).parts[0] not in GIVEN
+    ]
+
+
+def wrong(found: list[tuple[str, int]], *, shared: bool) -> list[str]:
+    """Those with which others may do more, or the group less, than is documented."""
+    expected = {True: 0o050, False: 0o040} if shared else {True: 0, False: 0}
+    return [
+        f"{mode:o} {name}"
+        for name, mode in found
+        if mode & 0o077 != (expected[stat.S_ISDIR(mode)] if Path(name).parts[0] in SHARED else 0)
+    ]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("umask", "shared"), [(0o000, False), (0o022, True), (0o077, True)])
+def test_what_commands_write_is_private_unless_shared(
+    tmp_path: Path, umask: int, shared: bool
+) -> None:
+    site, home = tmp_path / "site", tmp_path / "home"
+    (site / "logs").mkdir(parents=True)
+    home.mkdir()
+    for number in range(4):
+        write(site / "logs" / f"{number}.swf", month(number, jobs=9))
+    write(site / "config.toml", CONFIG.format(shared=str(shared).lower()))
+    with under(umask):
+        fairaudit(site, "run")
+        during = listed(site / "listing")
+        config, quick = ("--config", "config.toml"), ("--no-pdf", "--no-fit", "--no-advice")
+        fairaudit(site, "audit", "logs/1.swf", *quick, "--out", "audited", *config)
+        fairaudit(site, "simulate", "logs/1.swf", "--out", "schedule.swf")
+        fairaudit(site, "experiment", "operators", "--out", "study")
+        fairaudit(site, "init", "logs/1.swf", "--name", "x", "--output", "new.toml")
+        fairaudit(site, "report", "--user", "1")
+        with begun(site) as service:
+            said = errors(service).readline()
+            service.send_signal(signal.SIGTERM)
+        assert "next run" in said
+        talk(site / "fairaudit.duckdb", home / "new" / "state", [b"SELECT 1;\n"])
+        fairaudit(site, "backup", "saved.tar")
+        found = everything(site)
+        shutil.rmtree(site / "fairaudit-state")
+        shutil.rmtree(site / "fairaudit-archive")
+        fairaudit(site, "restore", "saved.tar")
+    assert wrong(found, shared=shared) == []
+    assert wrong(everything(site), shared=shared) == []
+    assert wrong(during, shared=shared) == []
+    assert wrong(everything(home), shared=False) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "site"]
+    made = {Path(name).parts[0] for name, _ in found}
+    assert made > SHARED
+    assert {"fairaudit-outbox", "schedule.swf", "study", "new.toml", "saved.tar"} < made
+    assert {name for name, _ in during} > {"fairaudit-state/.store.duckdb.lock"}
