@@ -1,19 +1,89 @@
 """The table of dialects, and what is said of a log that none of them reads."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import audit.formats
 from audit.errors import DialectError
 from audit.formats import dialects
+from audit.ingest.logs import open_logs, parsed_blocks
+from audit.setup import doctor
 from tests.logs import busy
+from tests.places import ROOT
 
 
-def test_every_dialect_is_in_the_table_under_its_name() -> None:
-    assert "swf" in dialects.table()
-    for name, dialect in dialects.table().items():
-        assert dialect.name == name
-        assert dialect.title
+def rows_of_docs() -> list[str]:
+    """The table of docs/logs.md, as it must be."""
+    return [f"| `{name}` | {dialect.title} |" for name, dialect in dialects.table().items()]
+
+
+def test_docs_list_every_dialect() -> None:
+    text = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    table = text.split("| `--dialect` | log |\n|---|---|\n")[1].split("\n\n")[0]
+    assert table.splitlines() == rows_of_docs()
+
+
+DUMMY = """
+import numpy as np
+import polars as pl
+
+from audit.formats.dialects import Dialect, named_by_log
+from audit.formats.lines import cut
+from audit.formats.shaping import faulted, shaped
+from audit.model import RefusalCode
+
+
+def parse(block, header):
+    lines = cut(np.frombuffer(block.data, dtype=np.uint8))
+    cpus = pl.col("text").str.extract("cpus=([0-9]+)").cast(pl.Int64)
+    texts = pl.DataFrame({"text": block.data.decode().splitlines()}).with_row_index("number")
+    found = texts.filter(pl.col("number") > 0).select(
+        "number",
+        job_id=pl.col("text").str.extract("^([a-z]+)"),
+        kind=pl.lit("job"),
+        cpus=cpus,
+        **faulted([(cpus.is_null(), RefusalCode.VALUE, "names no CPUs")]),
+    )
+    return shaped(block, lines, found)
+
+
+DIALECT = Dialect(
+    name="dummy",
+    title="Dummy's diary",
+    recognises=lambda head: head.startswith(b"DUMMY"),
+    header=lambda head, reading: named_by_log("a diary names its fields", reading),
+    parse=parse,
+)
+"""
+
+
+def test_a_dialect_is_one_folder_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dummy").mkdir()
+    (tmp_path / "dummy" / "diary.py").write_text(DUMMY, encoding="utf-8")
+    monkeypatch.setattr(audit.formats, "__path__", [*audit.formats.__path__, str(tmp_path)])
+    monkeypatch.setattr(dialects, "MODULES", (*dialects.MODULES, "dummy.diary"))
+    for check in ("_kernels", "_rendering"):  # what takes seconds
+        monkeypatch.setattr(doctor, check, lambda: "left out")
+    log = tmp_path / "log"
+    log.write_bytes(b"DUMMY 1.0\na cpus=4\nb\nc cpus=2\n")
+    dialects.table.cache_clear()
+    try:
+        (opened,) = open_logs([log], "dummy")
+        with pytest.raises(DialectError, match=r"no dialect 'dumy'; known: sacct-json, .*, dummy$"):
+            open_logs([log], "dumy")
+        (found,) = [item.found for item in doctor.examine(None, None) if item.what == "dialects"]
+        assert rows_of_docs()[-1] == "| `dummy` | Dummy's diary |"
+    finally:
+        dialects.table.cache_clear()
+    assert found.endswith(", near-swf, dummy")
+    ((_, parsed),) = parsed_blocks(opened)
+    assert parsed.records.select("job_id", "cpus", "line").rows() == [("a", 4, 2), ("c", 2, 4)]
+    assert parsed.refusals.select("line", "reason").rows() == [(3, "names no CPUs")]
 
 
 def test_detects_by_content() -> None:
