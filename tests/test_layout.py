@@ -146,12 +146,7 @@ TESTED_IN: Final = {
 """Modules of ``audit/`` without a test of their own, and the test in ``tests/`` that uses them."""
 
 IMPORTED_BY_NAME: Final = {
-    "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
-    "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
-    "audit.formats.gridengine.writing": "for logs to test with",
-    "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
-    "audit.formats.lsf.writing": "for logs to test with",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
 }
@@ -258,5 +253,4 @@ def test_nothing_is_left_that_nobody_imports() -> None:
         for name in imported(path.relative_to(ROOT))
     }
     orphans = {dotted(path) for path in modules("audit")} - inside
-    dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
