@@ -253,4 +253,5 @@ def test_nothing_is_left_that_nobody_imports() -> None:
         for name in imported(path.relative_to(ROOT))
     }
     orphans = {dotted(path) for path in modules("audit")} - inside
+    dialects = {f"audit.formats.{name}" for name in MODULES}
     assert orphans - dialects == set(IMPORTED_BY_NAME)
