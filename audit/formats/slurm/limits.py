@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from audit.formats.slurm import tres
+from audit.formats.slurm.fields import tres_amounts
 from audit.formats.slurm.sacctmgr import ROOT, Association, Qos
 from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import seconds
@@ -178,7 +178,7 @@ def _ones(name: str, text: str, left_out: set[str]) -> Iterator[_One]:
         if time is not None and 0 < time < 1 << 40:
             yield _One(int(time), None)
     elif name.startswith(("maxtres", "grptres")):
-        for tracked, amount in tres.amounts(text).items():
+        for tracked, amount in tres_amounts(text).items():
             if tracked in _RESOURCES:
                 resource, unit = _RESOURCES[tracked]
                 yield _One(int(amount * unit), resource)

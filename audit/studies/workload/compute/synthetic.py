@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from audit import __version__
 from audit.errors import UsageError
 from audit.formats import swf
-from audit.formats.sacct import writing
 from audit.model import ATTEMPTS, Backfill, JobState, Order, Policy
 from audit.periods import zone
 from audit.scenario.engine import replay
@@ -47,13 +46,8 @@ DRAWN: Final = pl.Schema(
 )
 """One row per attempt, by arrival."""
 
-SACCT: Final = (
-    *("JobID", "Cluster", "User", "Account", "Partition", "State", "Submit", "Eligible", "Start"),
-    *("End", "ElapsedRaw", "Timelimit", "ReqTRES", "AllocTRES"),
-)
-"""Columns of a synthetic log as sacct prints it."""
-
 _MINUTE: Final = 60
+_DAY: Final = 86_400
 
 
 def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.0) -> pl.DataFrame:
@@ -133,7 +127,7 @@ def log(
 def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
     """The first ``jobs`` ≥ 1 of a workload that goes on for ever; else as ``draw``."""
     whole = model.clock()
-    lasted = float(whole.edges[-1] - whole.edges[0]) / 86_400
+    lasted = float(whole.edges[-1] - whole.edges[0]) / _DAY
     days = int(jobs * lasted / (model.attempts * intensity) * 1.02) + 8
     while (drawn := draw(model, seed, days, intensity)).height < jobs:
         days = days * 5 // 4 + 7
@@ -166,12 +160,37 @@ def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> 
 
 
 def to_sacct(log: pl.DataFrame) -> bytes:
-    """What ``log`` gave, as sacct prints it, with a header row; times in epoch seconds."""
-    return writing.write(
-        log.with_columns(user=pl.format("user{}", "user"), partition=pl.lit("all")),
-        SACCT,
-        zone=None,
+    """A synthetic log as `sacct -P` prints it; times in epoch seconds.
+
+    Args:
+        log: what ``log`` gave.
+    """
+    walltime = pl.col("walltime_s")
+    days = pl.when(walltime >= _DAY).then(pl.format("{}-", walltime // _DAY)).otherwise(pl.lit(""))
+    clock = pl.from_epoch(walltime % _DAY).dt.strftime("%H:%M:%S")
+    amounts = {"cpu": "cpus", "gres/gpu": "gpus", "node": "nodes"}
+    tres = pl.concat_str(
+        *(pl.format("{}={}", pl.lit(name), column) for name, column in amounts.items()),
+        separator=",",
+        ignore_nulls=True,
     )
+    text = log.select(
+        JobID="job_id",
+        Cluster="cluster",
+        User=pl.format("user{}", "user"),
+        Account="account",
+        Partition=pl.lit("all"),
+        State="state",
+        Submit="submit_time",
+        Eligible="eligible_time",
+        Start="start_time",
+        End="end_time",
+        ElapsedRaw="occupancy_s",
+        Timelimit=pl.coalesce(pl.concat_str(days, clock), pl.lit("UNLIMITED")),
+        ReqTRES=tres,
+        AllocTRES=tres,
+    )
+    return text.write_csv(separator="|", quote_style="never").encode()
 
 
 def _arrivals(

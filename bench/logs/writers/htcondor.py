@@ -1,4 +1,4 @@
-"""Records as HTCondor would print them: the way back from its dialects, for tests."""
+"""Records as HTCondor prints them, in each of its forms."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
-from audit.formats.htcondor.ads import quoted
-from audit.formats.slurm.fields import MIB
+from audit.formats.htcondor.records import quoted
+from audit.formats.shaping import MIB
 
 Form = Literal["long", "raw", "json", "jsonl", "xml"]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.escapes import holdable
+from audit.formats.elements import holdable
 
 
 @pytest.mark.parametrize(

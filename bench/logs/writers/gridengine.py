@@ -1,4 +1,4 @@
-"""Attempts as Grid Engine would write them into its accounting file."""
+"""Attempts as Grid Engine writes them into its accounting file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.gridengine.columns import SEPARATOR
-from audit.formats.gridengine.records import LIMIT_ENFORCED, RESCHEDULED
+from audit.formats.gridengine.records import LIMIT_ENFORCED, RESCHEDULED, SEPARATOR
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?")

@@ -1,4 +1,4 @@
-"""Attempts as LSF 10.1 would write them into lsb.acct."""
+"""Attempts as LSF 10.1 writes them into lsb.acct."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.lsf.records import DONE, EXITED, TERMINATED
+from audit.formats.lsf.acct import DONE, EXITED, TERMINATED
 from audit.model import JobState
 
 _ID: Final = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?")

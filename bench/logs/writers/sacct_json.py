@@ -1,4 +1,4 @@
-"""Records as `sacct --json` would print them: the way back from ``sacct.json``, for tests."""
+"""Records as `sacct --json` prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records as sacct would print them: the way back from ``sacct.parse``, for tests and export."""
+"""Records as `sacct -P` prints them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.instants import local_texts
-from audit.formats.slurm import fields
 from audit.model import JobState
 
 COLUMNS: Final = (
@@ -36,7 +34,7 @@ def write(
         frame: columns of ``model.RECORDS``, and any of sacct's (``JobName``, ``SubmitLine``) whose
             texts are to be written as they are.
         columns: names of sacct's fields, in order; empty where neither side has them.
-        separator: what stands between fields.
+        separator: what stands between
         zone: that times are written in; None writes epoch seconds.
         header: whether a header row comes first.
     """
@@ -58,7 +56,7 @@ def _values(zone: str | None) -> Mapping[str, pl.Expr]:
     """Each column that a record can fill."""
     start, end = pl.col("start_time"), pl.col("end_time")
     started, ended = start.is_not_null(), end.is_not_null()
-    tres = fields.tres_texts(pl.col("cpus"), pl.col("nodes"), pl.col("gpus"), pl.col("mem_bytes"))
+    tres = tres_texts(pl.col("cpus"), pl.col("nodes"), pl.col("gpus"), pl.col("mem_bytes"))
     never = pl.when(ended).then(pl.lit("None")).otherwise(pl.lit("Unknown"))
 
     def time(name: str) -> pl.Expr:
@@ -81,11 +79,11 @@ def _values(zone: str | None) -> Mapping[str, pl.Expr]:
         "Start": pl.coalesce(time("start_time"), never),
         "End": time("end_time").fill_null("Unknown"),
         "ElapsedRaw": (end - start - pl.col("suspended_s").fill_null(0)).fill_null(0),
-        "Suspended": fields.duration_texts(pl.col("suspended_s").fill_null(0)),
+        "Suspended": duration_texts(pl.col("suspended_s").fill_null(0)),
         "TimelimitRaw": pl.coalesce(
             (pl.col("walltime_s") // 60).cast(pl.String), pl.lit("UNLIMITED")
         ),
-        "Timelimit": pl.coalesce(fields.duration_texts(pl.col("walltime_s")), pl.lit("UNLIMITED")),
+        "Timelimit": pl.coalesce(duration_texts(pl.col("walltime_s")), pl.lit("UNLIMITED")),
         "ReqTRES": tres,
         "AllocTRES": pl.when(started).then(tres),
         "ReqCPUS": pl.col("cpus"),
@@ -98,3 +96,40 @@ def _values(zone: str | None) -> Mapping[str, pl.Expr]:
         "Reason": pl.col("reason").fill_null("None"),
         "Reservation": pl.col("reservation"),
     }
+
+
+def duration_texts(seconds: pl.Expr) -> pl.Expr:
+    """s → `[D-]HH:MM:SS`, as sacct writes it."""
+
+    def two(value: pl.Expr) -> pl.Expr:
+        return value.cast(pl.String).str.zfill(2)
+
+    clock = pl.concat_str(
+        two(seconds % 86_400 // 3_600), two(seconds % 3_600 // 60), two(seconds % 60), separator=":"
+    )
+    days = seconds // 86_400
+    return (
+        pl.when(days > 0)
+        .then(pl.concat_str(days.cast(pl.String), pl.lit("-"), clock))
+        .otherwise(clock)
+    )
+
+
+def tres_texts(cpus: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, mem_bytes: pl.Expr) -> pl.Expr:
+    """`cpu=4,mem=…K,node=1`; memory in KiB, nulls left out."""
+    return pl.concat_str(
+        pl.concat_str(pl.lit("cpu="), cpus),
+        pl.concat_str(pl.lit("gres/gpu="), gpus),
+        pl.concat_str(pl.lit("mem="), mem_bytes // 1024, pl.lit("K")),
+        pl.concat_str(pl.lit("node="), nodes),
+        separator=",",
+        ignore_nulls=True,
+    )
+
+
+def local_texts(instant: pl.Expr, zone: str | None) -> pl.Expr:
+    """Epoch seconds as ``sacct`` writes them in ``zone``, or as they are where it is None."""
+    if zone is None:
+        return instant.cast(pl.String)
+    moment = pl.from_epoch(instant, time_unit="s").dt.replace_time_zone("UTC")
+    return moment.dt.convert_time_zone(zone).dt.strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,30 +1,10 @@
 """Spellings of times, memory, nodes, chunks and hosts, by hand."""
 
-import polars as pl
 import pytest
 
-from audit.formats.pbs import fields
-from audit.formats.pbs.fields import LARGEST, Amounts
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("144:00:00", 518_400),
-        ("02:43", 163),
-        ("163", 163),
-        ("1:02:03:04", 93_784),
-        ("00:16:40.250", 1_000),
-        ("36:", None),
-        ("1:2:3:4:5", None),
-        ("-42:-21", None),
-        ("", None),
-        ("4h", None),
-    ],
-)
-def test_durations(text: str, seconds: int | None) -> None:
-    found = pl.DataFrame({"t": [text]}).select(v=fields.durations(pl.col("t")))
-    assert found["v"].item() == seconds
+from audit.formats.pbs import records
+from audit.formats.pbs.records import Amounts
+from audit.formats.shaping import LARGEST
 
 
 @pytest.mark.parametrize(
@@ -46,7 +26,7 @@ def test_durations(text: str, seconds: int | None) -> None:
     ],
 )
 def test_sizes(text: str, number: int | None) -> None:
-    assert fields.size(text) == number
+    assert records.size(text) == number
 
 
 @pytest.mark.parametrize(
@@ -63,7 +43,7 @@ def test_sizes(text: str, number: int | None) -> None:
     ],
 )
 def test_select(text: str, amounts: Amounts) -> None:
-    assert fields.selected(text) == amounts
+    assert records.selected(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -79,7 +59,7 @@ def test_select(text: str, amounts: Amounts) -> None:
     ],
 )
 def test_nodes(text: str, amounts: Amounts) -> None:
-    assert fields.of_nodes(text) == amounts
+    assert records.of_nodes(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -94,7 +74,7 @@ def test_nodes(text: str, amounts: Amounts) -> None:
     ],
 )
 def test_hosts(text: str, amounts: Amounts) -> None:
-    assert fields.on_hosts(text) == amounts
+    assert records.on_hosts(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -106,8 +86,8 @@ def test_hosts(text: str, amounts: Amounts) -> None:
     ],
 )
 def test_vnodes(text: str, amounts: Amounts) -> None:
-    assert fields.on_vnodes(text) == amounts
+    assert records.on_vnodes(text) == amounts
 
 
 def test_thousands_of_tasks_are_not_counted_one_by_one() -> None:
-    assert fields.on_hosts("n1/0-268435455") == Amounts(LARGEST, 1)
+    assert records.on_hosts("n1/0-268435455") == Amounts(LARGEST, 1)

@@ -1,4 +1,4 @@
-"""Records as PBS Professional would log them: the way back from ``reader.parse``, for tests."""
+"""Records as PBS Professional logs them."""
 
 from __future__ import annotations
 
