@@ -99,6 +99,7 @@ TESTED_IN: Final = {
     "nightly/reports": "nightly/test_run",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
+    "report/reading/rows": "report/reading/test_pools",
     "report/render/index": "nightly/test_index",
     "report/verdicts": "nightly/test_index",
     "report/judgement/owners": "report/judgement/test_page_one",

@@ -13,7 +13,7 @@ from audit.words import Resource
 if TYPE_CHECKING:
     from audit.config import Config
     from audit.formats.dialects import Reading
-    from audit.report.owner.who import Who
+    from audit.report.record.page import Who
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
@@ -128,7 +128,7 @@ def advising(settings: Config, configured: bool, budget_s: int | None, none: boo
 
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
     """Of whom pages are wanted; each once."""
-    from audit.report.owner.who import Who
+    from audit.report.record.page import Who
 
     asked = [*(Who("user", name) for name in users or ())]
     asked += [Who("account", name) for name in accounts or ()]

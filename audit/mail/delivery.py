@@ -25,10 +25,9 @@ from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
 from audit.pipeline import drawing
-from audit.report.contents import Contents
 from audit.report.owner import build as owners
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
 from audit.report.render import owner as owner_page
 from audit.report.render import sandbox
 from audit.report.text import standing

@@ -20,13 +20,12 @@ from audit.report.charts import owner as owner_chart
 from audit.report.charts import pool as charts
 from audit.report.charts.style import Chart
 from audit.report.charts.trend import trend
-from audit.report.contents import Contents
 from audit.report.judgement.page_one import PageOne, Trust, page_one
 from audit.report.judgement.questions import Question
 from audit.report.owner import text as said
-from audit.report.owner.contents import OwnerContents
 from audit.report.owner.text import Answer
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording

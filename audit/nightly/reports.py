@@ -14,8 +14,7 @@ from audit.model import Period
 from audit.nightly.stages import Night, Work
 from audit.pipeline import drawing, owners
 from audit.report import verdicts
-from audit.report.contents import Contents
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection

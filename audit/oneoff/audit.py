@@ -27,9 +27,8 @@ from audit.pipeline.drawing import Report
 from audit.pipeline.opening import Asked, Held, Site, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.report import verdicts
-from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
 from audit.store import archive, compaction, migrations, publish
 from audit.store.database import Connection

@@ -14,9 +14,7 @@ from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
 from audit.report import build
-from audit.report.bounds import Bound, Bounds
-from audit.report.contents import Contents, Options
-from audit.report.owner.who import Who
+from audit.report.record.page import Bound, Bounds, Contents, Options, Who
 from audit.report.render import owner, page, sandbox
 from audit.store.database import Connection
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from audit.report.contents import Contents
 from audit.report.judgement.page_one import of_pool
 from audit.report.judgement.verdict import undated
+from audit.report.record.page import Contents
 from audit.store import database, queries
 from audit.store.database import Connection
 

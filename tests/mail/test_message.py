@@ -10,13 +10,12 @@ from email.message import EmailMessage
 import pytest
 
 from audit.mail import message as mail
-from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Change, Figure, Trend
 from audit.report.render import owner as owner_page
 from audit.report.text.standing import Standing, State
-from audit.report.trend import Change, Estimate, Trend
 from tests.report import sample
 from tests.report.owner import sample as owners
 
@@ -253,7 +252,7 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
 
 
 def test_the_subject_carries_the_verdict_and_whether_it_got_better() -> None:
-    change = Change("overtaken_time_mean", 900.0, Estimate(-450.0, -600.0, -60.0))
+    change = Change("overtaken_time_mean", 900.0, Figure("", -450.0, -600.0, -60.0))
     page = sample.contents(replace(sample.pool(), trend=Trend("month", (), (change,), "2026-09")))
     one = page_one(page)
     said = mail.headline(page, State.COMPLETE, "{cluster}, {period}: {verdict}", WHOLE, one)

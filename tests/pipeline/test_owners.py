@@ -15,7 +15,7 @@ from audit.oneoff.audit import Request, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
 from audit.pipeline.owners import Names, found
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import OTHERS, jobs

@@ -1,23 +1,21 @@
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+from audit.config import Metrics
 from audit.errors import ReportError
 from audit.metrics.attempts import performance, summary, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
 from audit.periods import zone
-from audit.report.build import build
-from audit.report.contents import Contents, Options
+from audit.report.build import build, settings_of
+from audit.report.record.page import Contents, Options, Settings
 from audit.report.render import page as render
 from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
 
 _FROM, _TO = 1790805600, 1793487600  # October 2026 in Berlin
 _PERIOD = Period("2026-10", _FROM, _TO)
@@ -68,8 +66,7 @@ def _fill(con: Connection, rows: int) -> None:
 
 
 @pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
+def con(bare: Connection) -> Connection:
     said = json.dumps({"notes": ["pool size: 4 (given)"], "warnings": ["the header lied"]})
     for table, row in (
         ("clusters", {"cluster": "demo", "zone": "Europe/Berlin", "notes": said}),
@@ -118,7 +115,7 @@ def con(tmp_path: Path) -> Iterator[Connection]:
             },
         ),
     ):
-        database.insert(con, table, pl.DataFrame([row]))
+        database.insert(bare, table, pl.DataFrame([row]))
     lines = [("short", 7), ("long", 9), ("short", 3)]
     refused = [
         {
@@ -132,11 +129,8 @@ def con(tmp_path: Path) -> Iterator[Connection]:
         }
         for reason, line in lines
     ]
-    database.insert(con, "refused", pl.DataFrame(refused))
-    try:
-        yield con
-    finally:
-        con.close()
+    database.insert(bare, "refused", pl.DataFrame(refused))
+    return bare
 
 
 @pytest.fixture
@@ -362,3 +356,49 @@ def test_the_most_overtaken_of_a_period_are_told(con: Connection) -> None:
     ]
     one = part.fair_start.overtaken[0]
     assert (one.wait_s, one.overtaken_s, one.own_s, one.unmodelled_s) == (100, 30, 1, 5)
+
+
+# --- settings
+
+
+PERIOD = Period("2026-10", 1790805600, 1793487600)
+
+
+def add_run(bare: Connection, config: object) -> None:
+    run = {
+        "run_id": "run-1",
+        "cluster": "demo",
+        "period": PERIOD.name,
+        "state": "done",
+        "stage": "compute",
+        "version": "0.1.0",
+        "config": json.dumps(config),
+        "config_hash": "c",
+        "input_hash": "d",
+    }
+    database.insert(bare, "run", pl.DataFrame([run]))
+
+
+def test_settings_are_those_of_the_run(bare: Connection) -> None:
+    usage = {"method": "windows", "penalty": "max"}
+    chosen = {"metrics": {"tau_s": 30}, "uncertainty": {"resamples": 200}}
+    add_run(bare, {"config": chosen, "cluster": {"usage": usage}})
+    assert settings_of(bare, "demo", PERIOD) == Settings(Metrics(tau_s=30), 200, usage, known=True)
+
+
+@pytest.mark.parametrize("config", [None, {}, [], {"config": {"metrics": {"tau_s": "x"}}}])
+def test_what_the_database_does_not_say_is_the_default(bare: Connection, config: object) -> None:
+    if config is not None:
+        add_run(bare, config)
+    assert settings_of(bare, "demo", PERIOD) == Settings()
+
+
+def test_the_page_states_them(bare: Connection) -> None:
+    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
+    database.insert(bare, "clusters", pl.DataFrame([cluster]))
+    metrics = {"tau_s": 30, "resource_equality_weights": "jobs"}
+    add_run(bare, {"config": {"metrics": metrics, "uncertainty": {"resamples": 200}}})
+    page = render.render_html(build(bare, "demo", PERIOD))
+    assert "runs shorter than 30 s count as 30 s" in page
+    assert "used / number of active attempts" in page
+    assert "bootstrap intervals from 200 resamples" in page

@@ -22,7 +22,7 @@ from audit.oneoff.audit import Request, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.report.owner.build import build
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.text import standing
 from audit.store import database, queries
 from tests.logs import write

@@ -8,8 +8,7 @@ from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.contents import PoolPart
-from audit.report.pictured_contents import Flood
+from audit.report.record.pool import Flood, PoolPart
 from audit.report.text import wording
 
 Daily = Sequence[tuple[str, float]]

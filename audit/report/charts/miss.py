@@ -7,7 +7,7 @@ from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.contents import Figure, PoolPart
+from audit.report.record.pool import Figure, PoolPart
 from audit.report.text import wording
 
 _KINDS: Final = {

@@ -5,7 +5,7 @@ from audit.report.charts.marks import bars
 from audit.report.charts.marks.bars import Divided, Part
 from audit.report.charts.style import Chart
 from audit.report.charts.waiting import REASONS
-from audit.report.owner.contents import OwnerPart
+from audit.report.record.owner import OwnerPart
 from audit.report.text import wording
 
 _WRITTEN_FROM = 0.08

@@ -11,9 +11,9 @@ from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import SERIES, SHAPES, Chart
 from audit.report.charts.usage import TARGET, names
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
+from audit.report.record.usage import Occupied, PenaltyChoice
 from audit.report.text import wording
-from audit.report.usage_contents import Occupied, PenaltyChoice
 
 _ROWS: Final = 12
 

@@ -3,7 +3,7 @@
 from audit.report.charts import machine, miss, sharing, waiting, walltime
 from audit.report.charts.style import Chart
 from audit.report.charts.trend import trend
-from audit.report.contents import PoolPart
+from audit.report.record.pool import PoolPart
 
 
 def of_pool(pool: PoolPart) -> dict[str, Chart]:

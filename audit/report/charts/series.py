@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from audit.report.contents import SMALL_SAMPLE, Breakdown, Figure, PoolPart
+from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PoolPart
 from audit.report.text import wording
 
 NUWT_CUT: Final = 10

@@ -9,7 +9,7 @@ from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
-from audit.report.contents import PoolPart
+from audit.report.record.pool import PoolPart
 from audit.report.text import wording
 
 _LEAST_USERS = 5

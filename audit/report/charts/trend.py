@@ -4,9 +4,8 @@ from audit.report.charts import series
 from audit.report.charts.marks import lines, scales
 from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.contents import Figure
+from audit.report.record.pool import Figure, Trend, TrendPoint
 from audit.report.text import wording
-from audit.report.trend import Estimate, Trend, TrendPoint
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -48,21 +47,19 @@ def trend(of: Trend | None) -> Chart | None:
 _UNITS = {"s": "Seconds", "min": "Minutes", "h": "Hours", "d": "Days"}
 
 
-def _value(of: Estimate) -> float:
+def _value(of: Figure) -> float:
     return of.value or 0.0
 
 
-def _within(of: Estimate) -> str:
+def _within(of: Figure) -> str:
     return series.within(Figure("wait_mean", of.value, of.lower, of.upper, "s"))
 
 
-def _end(figure: Estimate) -> float:
+def _end(figure: Figure) -> float:
     return figure.upper if figure.upper is not None else _value(figure)
 
 
-def _line(
-    name: str, of: list[tuple[int, Estimate]], size: int, colour: str, dash: str = ""
-) -> Line:
+def _line(name: str, of: list[tuple[int, Figure]], size: int, colour: str, dash: str = "") -> Line:
     band = [
         (float(place), figure.lower / size, figure.upper / size)
         for place, figure in of

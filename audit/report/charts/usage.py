@@ -7,8 +7,8 @@ from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, INK, Chart
+from audit.report.record.usage import DecayedUsage, UsageLine
 from audit.report.text import wording
-from audit.report.usage_contents import DecayedUsage, UsageLine
 
 NAME_LIMIT: Final = 24
 MEAN: Final = Series("mean of the period, lowest to highest day", EARLIER)

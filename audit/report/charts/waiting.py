@@ -9,7 +9,7 @@ from audit.report.charts.marks.cells import Cell
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import DOWN, EARLIER, INK, LATER, MUTED, OWN, ROOM, SHARED, Chart
-from audit.report.contents import Breakdown, Entities, Figure, PoolPart
+from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
 REASONS: Final = {

@@ -4,7 +4,7 @@ from audit.report.charts.marks import bars, scales
 from audit.report.charts.marks.bars import Bar
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.style import EARLIER, LATER, Chart
-from audit.report.contents import PoolPart
+from audit.report.record.pool import PoolPart
 from audit.report.text import wording
 
 _MANY = 0.05

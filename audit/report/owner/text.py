@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from audit.report.contents import Figure
 from audit.report.judgement.levels import Level
 from audit.report.judgement.questions import Difference, changed
-from audit.report.owner.contents import LongWait, OwnerContents, OwnerPart, Way
-from audit.report.owner.similar import LEAST_DAYS
-from audit.report.owner.who import Who
+from audit.report.owner.attempts import LEAST_DAYS
+from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
+from audit.report.record.page import Who
+from audit.report.record.pool import Figure
 from audit.report.text import wording
 
 PARTS: Final = {

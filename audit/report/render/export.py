@@ -5,7 +5,8 @@ import io
 from dataclasses import dataclass
 from typing import Final
 
-from audit.report.contents import Contents, Entities, PoolPart
+from audit.report.record.page import Contents
+from audit.report.record.pool import Entities, PoolPart
 from audit.report.text import wording
 from audit.spreadsheets import cell
 

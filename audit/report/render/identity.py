@@ -14,10 +14,8 @@ from typing import Any, Final
 
 from audit.errors import ReportError
 from audit.model import Period
-from audit.report.bounds import Bound, Bounds
-from audit.report.contents import Contents, Options
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Bound, Bounds, Contents, Options, Who
 
 _MARK: Final = "fairaudit-report:"
 _FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from audit.report.charts.trend import trend as trend_chart
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
+from audit.report.record.pool import Trend
 from audit.report.render import page
-from audit.report.trend import Trend
 from audit.report.verdicts import Answer
 
 

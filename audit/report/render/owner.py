@@ -6,7 +6,7 @@ from typing import Final
 from audit.report.charts import owner as why_chart
 from audit.report.charts.trend import trend
 from audit.report.owner import text as said
-from audit.report.owner.contents import OwnerContents, OwnerPart
+from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import Limits

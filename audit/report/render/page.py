@@ -24,9 +24,10 @@ from audit.report.charts import parts as parts_chart
 from audit.report.charts import pool as charts
 from audit.report.charts.style import WIDTH, Chart
 from audit.report.charts.usage import usage
-from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.judgement import levels
 from audit.report.judgement.page_one import PageOne, of_pool, page_one
+from audit.report.record.page import Contents
+from audit.report.record.pool import SMALL_SAMPLE
 from audit.report.render import export, identity, sandbox
 from audit.report.render.sandbox import Limits
 from audit.report.text import advice, belief, elsewhere, overtaken, tables, wording

@@ -2,8 +2,7 @@ import re
 from dataclasses import replace
 
 from audit.report.charts.machine import machine
-from audit.report.contents import Breakdown
-from audit.report.pictured_contents import Flood, Pictured
+from audit.report.record.pool import Breakdown, Flood, Pictured
 from tests.report.sample import figure, pool, waiting
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from audit.report.charts import drawing
 from audit.report.charts import pool as charts
-from audit.report.contents import Entities
-from audit.report.pictured_contents import Pictured
+from audit.report.record.pool import Entities, Pictured
 from tests.report.sample import HOSTILE, pool, waiting, without_fair_starts
 
 ELEMENTS = {"svg", "g", "rect", "line", "polyline", "polygon", "circle", "text"}

@@ -2,14 +2,14 @@ import re
 from dataclasses import replace
 
 from audit.report.charts.trend import trend
-from audit.report.trend import Estimate, Trend, TrendPoint
+from audit.report.record.pool import Figure, Trend, TrendPoint
 
 
 def point(label: str, hours: float | None, overtaken: float | None = None) -> TrendPoint:
-    wait = Estimate(None)
+    wait = Figure("", None)
     if hours is not None:
-        wait = Estimate(3_600 * hours, 3_000 * hours, 4_200 * hours)
-    return TrendPoint(label, 0, 1, 99, wait, Estimate(overtaken), Estimate(None))
+        wait = Figure("", 3_600 * hours, 3_000 * hours, 4_200 * hours)
+    return TrendPoint(label, 0, 1, 99, wait, Figure("", overtaken), Figure("", None))
 
 
 MONTHS = Trend("month", tuple(point(f"1996-{10 + k}", 3.0 + k, 600.0) for k in range(3)))

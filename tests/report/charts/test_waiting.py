@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from audit.report.charts import waiting
 from audit.report.charts.style import Chart
-from audit.report.contents import Breakdown
+from audit.report.record.pool import Breakdown
 from tests.report import sample
 from tests.report.sample import figure, pool
 

@@ -10,7 +10,7 @@ from audit.config import Config
 from audit.model import Period
 from audit.oneoff.audit import Request, audit
 from audit.pipeline import drawing
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
 from audit.store import database, queries
 from audit.store.database import Connection
 

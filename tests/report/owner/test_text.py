@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from audit.report.owner import text
-from audit.report.owner.contents import OwnerPart, Way
-from audit.report.trend import Change, Estimate, Trend
+from audit.report.record.owner import OwnerPart, Way
+from audit.report.record.pool import Change, Figure, Trend
 from tests.report.owner.sample import ANN, HOUR, LONG, owner, part
 from tests.report.sample import figure
 
@@ -109,7 +109,7 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
 
 
 BETTER = Trend(
-    "month", (), (Change("wait_mean", 3_600.0, Estimate(-1_800.0, -2_400.0, -60.0)),), "2026-09"
+    "month", (), (Change("wait_mean", 3_600.0, Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
 )
 
 
