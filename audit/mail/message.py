@@ -16,10 +16,9 @@ from email.utils import format_datetime
 from typing import Final
 
 from audit.report.charts import drawing
-from audit.report.charts import owner as owner_chart
-from audit.report.charts import pool as charts
+from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
-from audit.report.charts.trend import trend
+from audit.report.charts.waiting import owner_why
 from audit.report.judgement.page_one import PageOne, Trust, page_one
 from audit.report.judgement.questions import Question
 from audit.report.owner import text as said
@@ -250,7 +249,7 @@ def _part(of: OwnerContents) -> Part:
         said.verdict(most, of.who),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
         said.answers(most, of.who) if most.attempts else (),
-        tuple(note for note in (said.one_wait(most), said.both_true(most)) if note),
+        said.notes(most),
         said.best_way(most) if most.attempts else "",
         tuple(
             f"{wording.first_upper(said.long_title(wait, most, of.span.zone))}. "
@@ -267,7 +266,7 @@ def pictures(contents: Contents) -> tuple[Picture, ...]:
         return ()
     pool = one.place.pool
     where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
-    drawn = charts.of_pool(pool)
+    drawn = render.charts_of(pool)
     keys = [key for key in _SHOWN if key in drawn]
     return tuple(_picture(drawn[key], where) for key in keys[:_PICTURES])
 
@@ -277,7 +276,7 @@ def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
     if not of.parts:
         return ()
     where = f" (pool {wording.name(of.parts[0].pool.name)})" if len(of.parts) > 1 else ""
-    drawn = (owner_chart.why(of.parts[0], of.who.name), trend(of.parts[0].trend))
+    drawn = (owner_why(of.parts[0], of.who.name), trend(of.parts[0].trend))
     return tuple(_picture(chart, where) for chart in drawn if chart is not None)
 
 

@@ -26,7 +26,7 @@ from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import Report
 from audit.pipeline.opening import Asked, Held, Site, take_in
 from audit.pipeline.workplace import replacing, workplace
-from audit.report import verdicts
+from audit.report import index
 from audit.report.judgement.page_one import page_one
 from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
@@ -130,7 +130,7 @@ def audit(
             report = drawing.draw(
                 con, config, *of, pdf=request.pdf, asked=request.owners, progress=progress
             )
-            verdicts.keep(con, report.contents)
+            index.keep(con, report.contents)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)

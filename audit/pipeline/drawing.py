@@ -38,7 +38,7 @@ class Report:
 def prepare(config: Config, *, pdf: bool) -> None:
     """Starts what a PDF waits for, in the background; call it before logs are read."""
     if pdf:
-        page.prepare(sandbox.limits(config.report))
+        sandbox.prepare(sandbox.limits(config.report))
 
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:

@@ -17,9 +17,8 @@ from audit.errors import ReportError
 from audit.metrics import measures
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
-from audit.report.reading import usage
+from audit.report.reading import records, usage
 from audit.report.reading.pools import pools
-from audit.report.reading.rows import records
 from audit.report.reading.trending import trends
 from audit.report.record.page import (
     DEFAULT,

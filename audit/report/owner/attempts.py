@@ -13,7 +13,7 @@ from audit.metrics.course import SUMS
 from audit.metrics.disclosure import PARTS
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
-from audit.report.reading.rows import records
+from audit.report.reading import records
 from audit.report.record.owner import Everybody, LongWait
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure

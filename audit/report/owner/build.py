@@ -16,7 +16,7 @@ from audit.periods import zone
 from audit.report.judgement.page_one import records as records_known
 from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest
 from audit.report.owner.ways import ways
-from audit.report.reading.rows import records
+from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.record.owner import Ground, OwnerContents, OwnerPart, Target, WaitPart
 from audit.report.record.page import Contents, Span, Who

@@ -9,7 +9,7 @@ import polars as pl
 
 from audit.metrics.attempts.fidelity import fits
 from audit.model import Period
-from audit.report.reading.rows import records
+from audit.report.reading import records
 from audit.report.record.pool import Advice, Advised, Figure, Loser
 from audit.store import queries
 from audit.store.database import Connection

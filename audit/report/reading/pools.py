@@ -14,8 +14,8 @@ from audit.metrics.attempts import users
 from audit.model import COUNTED, FLOOD_ATTEMPTS, FLOOD_WORK, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
 from audit.report.charts.series import NUWT_CUT
+from audit.report.reading import by_value, records
 from audit.report.reading.advice import advices
-from audit.report.reading.rows import by_value, records
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advised,
@@ -82,17 +82,18 @@ def pools(
     of_period = {"cluster": cluster, "period": period.name}
     of_schedule = {**of_period, "schedule": schedule}
     of_attempts = _attempts_of(cluster, schedule, period)
+    requests: dict[str, dict[str, Any]] = {
+        "summary": of_schedule,
+        "entities": of_schedule,
+        "peers": of_schedule,
+        "resource_users": {**of_schedule, "rows": options.rows},
+        "overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
+        "fidelity": of_period,
+        "stuck": {**of_period, "most": options.rows},
+    }
     frames = {
         query: by_value(queries.run(con, f"report_{query}", **arguments), "pool", found["pool"])
-        for query, arguments in {
-            "summary": of_schedule,
-            "entities": of_schedule,
-            "peers": of_schedule,
-            "resource_users": {**of_schedule, "rows": options.rows},
-            "overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
-            "fidelity": of_period,
-            "stuck": {**of_period, "most": options.rows},
-        }.items()
+        for query, arguments in requests.items()
     }
     pictures = pictured(con, cluster, schedule, period, zone_name)
     elsewheres = elsewhere(con, cluster, schedule, period)

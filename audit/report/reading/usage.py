@@ -14,7 +14,7 @@ import polars as pl
 from audit.model import Period
 from audit.periods import day_edges, day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
-from audit.report.reading.rows import by_value, records
+from audit.report.reading import by_value, records
 from audit.report.record.page import Settings
 from audit.report.record.usage import (
     Charge,

@@ -222,33 +222,17 @@ def _in_file(value: Cell) -> str:
 def render_html(study: Study) -> str:
     """The study as one self-contained HTML page."""
     pictures = render.pictures(_parts(study, Chart))
-    script = render.text_of("point.js") if pictures else ""
-    text = render.fill(
-        "report/study.html",
-        {
-            "medium": "screen",
-            "small_sample": 0,  # of the macros that are shared with reports
-            "study": study,
-            "version": __version__,
-            "sections": [
-                {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
-                for section in study.sections
-            ],
-            "charts": pictures,
-            "files": [
-                {
-                    "name": file.name,
-                    "what": file.what,
-                    "uri": render.data_uri("text/csv", file.text),
-                }
-                for file in files(study)
-            ],
-            "policy": render.policy(script),
-            "script": render.trusted(script),
-            "css": render.styles("screen"),
-        },
-    )
-    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+    values = {
+        "study": study,
+        "version": __version__,
+        "sections": [
+            {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
+            for section in study.sections
+        ],
+        "charts": pictures,
+        "files": render.downloads(files(study)),
+    }
+    return render.html("report/study.html", values, ["point.js"] if pictures else [])
 
 
 Part = TypeVar("Part", Table, Chart)

@@ -9,8 +9,8 @@ import pytest
 
 from audit.model import OBSERVED
 from audit.report.build import settings_of
-from audit.report.charts import parts as parts_chart
-from audit.report.charts.usage import usage as chart
+from audit.report.charts import sharing
+from audit.report.charts.sharing import usage as chart
 from audit.report.reading import usage
 from audit.report.reading.usage import LINES, usages
 from audit.report.record.page import Settings
@@ -454,4 +454,4 @@ def test_where_nothing_moves_there_is_no_picture() -> None:
         choice=PenaltyChoice(("cpu", "max"), replace(still, kind="account"), still),
         charges=known(),
     )
-    assert parts_chart.penalties(made.choice) is None
+    assert sharing.penalties(made.choice) is None

@@ -120,7 +120,7 @@ def durations(values: Sequence[float], *, title: str = "", least: float = 60) ->
     return Axis(low, longest * 1.15, ticks, True, title)
 
 
-_MONTHS: Final = (
+MONTHS: Final = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
@@ -135,7 +135,7 @@ def days(first: str, last: str, *, title: str = "") -> Axis:
         every = max(length // 5, 1)
         for number in range(0, length, every):
             then = begin + timedelta(days=number)
-            ticks.append((float(number), f"{then.day} {_MONTHS[then.month - 1]}"))
+            ticks.append((float(number), f"{then.day} {MONTHS[then.month - 1]}"))
     else:
         months = [
             date(year, month, 1)
@@ -148,7 +148,7 @@ def days(first: str, last: str, *, title: str = "") -> Axis:
         for month in months:
             if (month.year * 12 + month.month - 1) % every == 0:
                 begins = every >= 12 or month.month == 1
-                label = str(month.year) if begins else _MONTHS[month.month - 1]
+                label = str(month.year) if begins else MONTHS[month.month - 1]
                 ticks.append((float((month - begin).days), label))
         if ticks and every < 12 and not any(label.isdigit() for _, label in ticks):
             ticks[0] = (ticks[0][0], f"{ticks[0][1]} {begin.year}")
@@ -163,4 +163,4 @@ def day_number(day: str, first: str) -> int:
 def day(iso: str) -> str:
     """A day as titles say it: 8 Mar 1997."""
     of = date.fromisoformat(iso)
-    return f"{of.day} {_MONTHS[of.month - 1]} {of.year}"
+    return f"{of.day} {MONTHS[of.month - 1]} {of.year}"
