@@ -162,29 +162,18 @@ def _groups(canvas: Canvas, looks: Columns, box: Box) -> float:
     labels = list(looks.groups)
     canvas.line((box.left, box.bottom), (box.right, box.bottom), MUTED)
     if any(width_of(label) > step for label in labels) and not looks.between:
-        return _crowded(canvas, labels, box, baseline, step)
-    last = -1e9
-    for number, label in enumerate(labels):
-        x = box.left + step * (number if looks.between else number + 0.5)
-        half = width_of(label) / 2
-        if x - half > last:
-            canvas.text((x, baseline), label, MUTED, anchor="middle")
-            last = x + half + 4
+        # in turn on lines below each other
+        rows = 2 if max(map(width_of, labels)) <= 2 * step else 3
+        for number, label in enumerate(labels):
+            half = width_of(label) / 2
+            x = min(max(box.left + step * (number + 0.5), half), WIDTH - half)
+            canvas.text((x, baseline + 15 * (number % rows)), label, MUTED, anchor="middle")
+        return baseline + 15 * (rows - 1) + 5
+    offset = 0 if looks.between else 0.5
+    middles = (box.left + step * (number + offset) for number in range(len(labels)))
+    frame.spaced(canvas, zip(middles, labels, strict=True), baseline, 4)
     end = baseline + 5
     if looks.title:
         canvas.text((box.right, baseline + frame.LINE_HEIGHT), looks.title, MUTED, anchor="end")
         end += frame.LINE_HEIGHT
     return end
-
-
-def _crowded(
-    canvas: Canvas, labels: Sequence[str], box: Box, baseline: float, step: float
-) -> float:
-    """Labels too wide for their columns, in turn on lines below each other; gives their end."""
-    rows = 2 if max(map(width_of, labels)) <= 2 * step else 3
-    for number, label in enumerate(labels):
-        x = box.left + step * (number + 0.5)
-        half = width_of(label) / 2
-        x = min(max(x, half), WIDTH - half)
-        canvas.text((x, baseline + 15 * (number % rows)), label, MUTED, anchor="middle")
-    return baseline + 15 * (rows - 1) + 5
