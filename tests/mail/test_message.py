@@ -37,9 +37,8 @@ def letter(
 
 def sent(made: mail.Letter) -> EmailMessage:
     """The mail as its recipient's program reads it."""
-    message = mail.message(
-        made, sender="audit@e.org", recipient="anna@e.org", message_id="<1@e.org>", now=1793500000
-    )
+    envelope = mail.Envelope("audit@e.org", "anna@e.org", "<1@e.org>", 1793500000)
+    message = mail.message(made, envelope)
     read = email.message_from_bytes(message.as_bytes(), policy=policy.default)
     assert isinstance(read, EmailMessage)
     return read
@@ -241,10 +240,7 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
     made = mail.note(
         "fails\r\nBcc: x@evil.org",
         "one\n\x1b[31mtwo",
-        sender="a@e.org",
-        recipient="b@e.org",
-        message_id="<1@e.org>",
-        now=0,
+        mail.Envelope("a@e.org", "b@e.org", "<1@e.org>", 0),
     )
     assert "Bcc" not in made
     assert made["Subject"] == "fails\\u000d\\u000aBcc: x@evil.org"
