@@ -22,13 +22,7 @@ GROWTH_S: Final = 60
 
 
 def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
-    """Return what is advised of a pool in a period; ``Advised()`` where nothing was tried.
-
-    Args:
-        con: a store or a published snapshot.
-        cluster, pool: their names in the database.
-        period: one whose figures were computed.
-    """
+    """Return what is advised of a pool in a period; ``Advised()`` where nothing was tried."""
     of = {"cluster": cluster, "period": period.name}
     rows = queries.run(con, "report_advice", **of, pool=pool)
     if rows.is_empty():

@@ -67,15 +67,8 @@ def pools(
 ) -> tuple[PoolPart, ...]:
     """Return what is said of each pool, the largest first.
 
-    Args:
-        con: a store or a published snapshot.
-        cluster: its name in the database.
-        period: one whose figures were computed.
-        schedule: whose; advice, fidelity and stuck attempts are of the observed one only.
-        zone_name: of the cluster.
-        options: what the reader chose.
-        settings: in force when the figures were computed.
-        trends: by pool.
+    Advice, fidelity and stuck attempts are of the observed schedule only. ``settings`` were in
+    force when the figures were computed; ``trends`` are by pool.
     """
     found = queries.run(con, "report_pools", cluster=cluster)
     observed = schedule == OBSERVED

@@ -94,14 +94,7 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
 
 
 def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:
-    """Return the trend that sums make.
-
-    Args:
-        over: the stretches of time.
-        sums: columns of ``course.SUMS`` over ``over.points``.
-        of_halves: the same over ``over.halves``.
-        resamples: of the bootstrap.
-    """
+    """Return the trend of sums (``course.SUMS``) over ``over.points``, and over ``over.halves``."""
     points = _points(over.points, course(sums, len(over.points), _SEED, resamples))
     changes: tuple[Change, ...] = ()
     if of_halves.height:

@@ -56,13 +56,7 @@ def usages(
 ) -> tuple[DecayedUsage, ...]:
     """Return decayed usage of the period by method; empty where the database holds none.
 
-    Args:
-        con: a store or a published snapshot.
-        cluster: its name in the database.
-        period: one whose figures were computed.
-        zone_name: of the cluster.
-        rows: how many users, and accounts, are shown.
-        settings: in force when the period was computed.
+    ``rows`` users, and as many accounts, are shown.
     """
     key = {"cluster": cluster, "period": period.name}
     entities = queries.run(con, "report_usage", **key, rows=rows)
@@ -186,11 +180,7 @@ def charges(con: Connection, cluster: str, period: Period) -> tuple[Charge, ...]
 def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyChoice | None:
     """Return who is charged for what under each penalty; None where one resource alone is known.
 
-    Args:
-        con: a store or a published snapshot.
-        cluster: its name in the database.
-        period: one whose figures were computed.
-        rows: how many users, and accounts, are shown.
+    ``rows`` users, and as many accounts, are shown.
     """
     of_period = {"cluster": cluster, "period": period.name}
     known = queries.run(con, "report_penalty_names", **of_period)
@@ -214,12 +204,13 @@ def _penalty_of(kind: str, parts: pl.DataFrame, penalties: list[str]) -> Penalty
     moved = dict(parts.select("penalty", "moved").unique().iter_rows())
     rows = []
     for _, of_entity in parts.group_by("place", maintain_order=True):
-        part = dict(of_entity.select("penalty", "part").iter_rows())
-        shift = dict(of_entity.select("penalty", "shift").iter_rows())
-        furthest = max(range(len(penalties)), key=lambda at: abs(shift[penalties[at]]))
-        if abs(shift[penalties[furthest]]) > 0:
-            name = of_entity.item(0, "entity")
-            rows.append(PenaltyRow(name, tuple(part[penalty] for penalty in penalties), furthest))
+        part, shift = (
+            dict(of_entity.select("penalty", column).iter_rows()) for column in ("part", "shift")
+        )
+        shifts = [abs(shift[penalty]) for penalty in penalties]
+        if max(shifts) > 0:
+            shares = tuple(part[penalty] for penalty in penalties)
+            rows.append(PenaltyRow(of_entity.item(0, "entity"), shares, shifts.index(max(shifts))))
     entities = int(parts.item(0, "entities")) if parts.height else 0
     return PenaltyOf(
         kind, tuple(rows), entities - len(rows), tuple(moved.get(name, 0.0) for name in penalties)
@@ -238,32 +229,22 @@ def occupied(
     """Return who occupied which part of each resource; None where one alone is known.
 
     Args:
-        con: a store or a published snapshot.
-        cluster: its name in the database.
-        schedule: whose attempts.
-        period: what is looked at.
-        zone_name: of the cluster.
+        con, cluster, schedule, period, zone_name: as of ``trending.trends``.
         known: what is known of the pools' resources.
-        usages: which tell whether users or accounts are of interest.
+        usages: these tell whether users or accounts are of interest.
     """
-    resources: list[str] = [
-        name for name in AMOUNTS if name in {charge.resource for charge in known}
-    ]
+    charged = {charge.resource for charge in known}
+    resources: list[str] = [name for name in AMOUNTS if name in charged]
     kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)
     if len(resources) < 2 or kind is None:
         return None
-    edges, weekly = _edges(period, zone_name)
-    parts = queries.run(
-        con,
-        "report_occupied",
-        cluster=cluster,
-        schedule=schedule,
-        period=period.name,
-        kind=kind,
-        resources=resources,
-        edges=edges,
-        shown=LINES,
-    )
+    edges = day_edges(period.from_time, period.to_time, zone(zone_name))
+    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
+    if weekly:
+        edges = sorted({*edges[::7], edges[-1]})
+    key = {"cluster": cluster, "schedule": schedule, "period": period.name, "kind": kind}
+    parts_of = {"resources": resources, "edges": edges, "shown": LINES}
+    parts = queries.run(con, "report_occupied", **key, **parts_of)
     resources = [name for name in resources if name in set(parts["resource"])]
     if len(resources) < 2:
         return None
@@ -280,13 +261,6 @@ def occupied(
     )
 
 
-def _edges(period: Period, zone_name: str) -> tuple[list[int], bool]:
-    """Where the parts of a period that are drawn begin and end, and whether they are weeks."""
-    edges = day_edges(period.from_time, period.to_time, zone(zone_name))
-    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
-    return (sorted({*edges[::7], edges[-1]}) if weekly else edges), weekly
-
-
 def _line(rows: pl.DataFrame, resources: list[str], starts: list[int]) -> OccupiedLine:
     """What one entity, or all others together, occupied of each resource, and when."""
     whole, over_time = [], []
@@ -294,12 +268,8 @@ def _line(rows: pl.DataFrame, resources: list[str], starts: list[int]) -> Occupi
         of_resource = rows.filter(pl.col("resource") == name)
         total = of_resource.item(0, "total") if of_resource.height else 1.0
         whole.append(sum(of_resource["occupied"].to_list()) / total)
-        at = {
-            start: occupied / of_all
-            for start, occupied, of_all in of_resource.select(
-                "first", "occupied", "of_all"
-            ).iter_rows()
-        }
+        parts = of_resource.select("first", pl.col("occupied") / pl.col("of_all"))
+        at = dict(parts.iter_rows())
         over_time.append(tuple(at.get(start, 0.0) for start in starts))
     others = rows.item(0, "others") if rows.item(0, "place") > LINES else 0
     entity, share = rows.select("entity", "share").row(0)

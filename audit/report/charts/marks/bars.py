@@ -19,11 +19,9 @@ class Part:
     """A part of a row."""
 
     series: int
-    share: float
-    """Of 1."""
+    share: float  # of 1
     tip: str = ""
-    says: str = ""
-    """Within the part, where it is wide enough."""
+    says: str = ""  # within the part, where it is wide enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +30,15 @@ class Divided:
 
     label: str
     parts: tuple[Part, ...]
-    says: str = ""
-    """At the right end."""
+    says: str = ""  # at the right end
 
 
 def divided(
     rows: Sequence[Divided], series: Sequence[Series], heading: str = ""
 ) -> tuple[str, int]:
-    """Rows that are as long as one another and divided into parts; and how high they are in px.
+    """Return equally long rows, divided into parts, and their height in px.
 
-    Args:
-        rows: from the top.
-        series: what parts are of.
-        heading: above what rows say at their right ends.
+    ``heading`` stands above what rows say at their right ends.
     """
     canvas = Canvas()
     top = frame.keys(canvas, series) + 2
@@ -91,20 +85,15 @@ class Bar:
 class Columns:
     """How columns are laid out."""
 
-    groups: Sequence[str]
-    """From the left; columns of one group stand together."""
+    groups: Sequence[str]  # from the left; columns of one group stand together
     series: Sequence[Series]
     axis: Axis
     panels: Sequence[str] = ("",)
-    upon: bool = False
-    """Whether columns of a group stand upon each other."""
+    upon: bool = False  # whether columns of a group stand upon each other
     height: int = 170
-    title: str = ""
-    """Of the groups."""
-    between: bool = False
-    """Whether labels stand where one group ends and the next begins; one more than groups."""
-    mark: float | None = None
-    """A dashed line, in groups from the left."""
+    title: str = ""  # of the groups
+    between: bool = False  # whether labels stand where one group ends and the next begins
+    mark: float | None = None  # a dashed line, in groups from the left
 
 
 def columns(bars: Sequence[Bar], looks: Columns) -> tuple[str, int]:

@@ -18,8 +18,7 @@ class Cell:
     panel: int
     row: int
     column: int
-    strength: float | None
-    """0 to 1; None: there is no value, or one that says little."""
+    strength: float | None  # 0 to 1; None: there is no value, or one that says little
     tip: str = ""
 
 
@@ -28,16 +27,11 @@ class Map:
     """How cells are laid out."""
 
     rows: Sequence[str]
-    columns: Sequence[str]
-    """Labels; an empty one is not written."""
-    legend: tuple[str, str]
-    """What no colour and full colour stand for."""
-    what: str = ""
-    """What strengths are of."""
-    missing: str = ""
-    """What a cell without a value stands for."""
-    title: str = ""
-    """Of the columns."""
+    columns: Sequence[str]  # labels; an empty one is not written
+    legend: tuple[str, str]  # what no colour and full colour stand for
+    what: str = ""  # what strengths are of
+    missing: str = ""  # what a cell without a value stands for
+    title: str = ""  # of the columns
     panels: Sequence[str] = ("",)
     abreast: int = 1
 
