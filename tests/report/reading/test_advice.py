@@ -1,6 +1,5 @@
 """Advice as a report reads and words it."""
 
-import polars as pl
 import pytest
 
 from audit.model import Period
@@ -10,6 +9,7 @@ from audit.report.render.page import _environment
 from audit.report.text import advice
 from audit.store import database
 from audit.store.database import Connection
+from tests.report.rows import add
 
 PERIOD = Period("2026-10", 1790805600, 1793487600)
 _KEY = {"cluster": "de'mo", "pool": "batch", "period": "2026-10", "run_id": "run-1"}
@@ -18,8 +18,7 @@ RESERVE = '{"reservations": 4}'
 
 @pytest.fixture
 def con(bare: Connection) -> Connection:
-    known = {"cluster": "de'mo", "pool": "batch", "resource": "cpus", "capacity": 4}
-    database.insert(bare, "pools", pl.DataFrame([known]))
+    add(bare, "pools", cluster="de'mo", pool="batch", resource="cpus", capacity=4)
     return bare
 
 
@@ -43,7 +42,7 @@ def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **othe
         "gaining_users": 5,
         "losing_users": 2,
     }
-    database.insert(con, "advice_result", pl.DataFrame([row | other]))
+    add(con, "advice_result", row | other)
 
 
 def _part(
@@ -68,19 +67,14 @@ def _part(
         "upper_s": difference + 30,
         "outcome": outcome,
     }
-    database.insert(con, "advice_part", pl.DataFrame([row]))
+    add(con, "advice_part", row)
 
 
 def _fit(con: Connection, agreement: float, forward: float) -> None:
     figures = {"agreement": agreement, "forward_correlation": forward, "wait_correlation": 0.5}
     policy = {"order": "fcfs", "backfill": "easy", "fair_order": "fcfs", "unit": "1"}
-    database.insert(
-        con,
-        "fidelity_result",
-        pl.DataFrame(
-            [{**_KEY, **policy, "metric": name, "value": value} for name, value in figures.items()]
-        ),
-    )
+    rows = [{"metric": name, "value": value} for name, value in figures.items()]
+    add(con, "fidelity_result", *rows, **_KEY, **policy)
 
 
 def _read(con: Connection) -> Advised:

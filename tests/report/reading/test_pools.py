@@ -21,6 +21,7 @@ from audit.report.text import tables
 from audit.store import database, queries
 from audit.store.database import Connection
 from tests import stores
+from tests.report.rows import add, add_run
 
 DAY = 86_400
 FROM = 1_793_484_000 - 7 * DAY  # a clock change lies within
@@ -42,8 +43,7 @@ class Job(NamedTuple):
 @pytest.fixture(scope="module")
 def con(tmp_path_factory: pytest.TempPathFactory) -> Connection:
     con = stores.new(Path(tmp_path_factory.mktemp("pictured")) / "audit.duckdb")
-    pool = {"cluster": "demo", "pool": "batch", "resource": "cpus", "capacity": CAPACITY}
-    database.insert(con, "pools", pl.DataFrame([pool]))
+    add(con, "pools", cluster="demo", pool="batch", resource="cpus", capacity=CAPACITY)
     return con
 
 
@@ -70,7 +70,7 @@ def shown(con: Connection, jobs: list[Job], period: Period = PERIOD) -> Pictured
         for number, job in enumerate(jobs)
     ]
     if rows:
-        database.insert(con, "job_result", pl.DataFrame(rows, infer_schema_length=None))
+        add(con, "job_result", *rows)
     return pictured(con, "demo", OBSERVED, period, ZONE).get("batch", Pictured())
 
 
@@ -240,7 +240,7 @@ def counted(con: Connection, jobs: list[Counted], period: Period) -> Elsewhere |
     con.execute("DELETE FROM job_result")
     rows = [counted_row(number, job) for number, job in enumerate(jobs)]
     if rows:
-        database.insert(con, "job_result", pl.DataFrame(rows, infer_schema_length=None))
+        add(con, "job_result", *rows)
     return elsewhere(con, "demo", OBSERVED, period).get("batch")
 
 
@@ -326,37 +326,22 @@ _KEY = {"cluster": "demo", "period": "2026-10", "run_id": "run-1"}
 
 @pytest.fixture
 def filled(bare: Connection) -> Connection:
-    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
-    run = {
-        **_KEY,
-        "state": "done",
-        "stage": "compute",
-        "version": "0.1.0",
-        "config": '{"config": {"metrics": {"tolerance_s": 120}}}',
-        "config_hash": "c",
-        "input_hash": "d",
-    }
-    known = {"cluster": "demo", "pool": "batch", "resource": "cpus", "capacity": 4}
-    for table, row in (("clusters", cluster), ("run", run), ("pools", known)):
-        database.insert(bare, table, pl.DataFrame([row]))
+    add(bare, "clusters", cluster="demo", zone="Europe/Berlin", notes="[]")
+    add(bare, "pools", cluster="demo", pool="batch", resource="cpus", capacity=4)
+    add_run(bare, {"config": {"metrics": {"tolerance_s": 120}}})
     return bare
 
 
 def _summary(filled: Connection, *rows: tuple[str, str, str | None, float | None, int]) -> None:
-    frame = pl.DataFrame(
-        rows, ("metric", "dimension", "dimension_value", "value", "attempts"), orient="row"
-    )
-    own = {**_KEY, "pool": "batch", "schedule": "observed", "unit": "s"}
-    database.insert(
-        filled, "summary_result", frame.with_columns(**{name: pl.lit(own[name]) for name in own})
-    )
+    names = ("metric", "dimension", "dimension_value", "value", "attempts")
+    made = [dict(zip(names, row, strict=True)) for row in rows]
+    add(filled, "summary_result", *made, **_KEY, pool="batch", schedule="observed", unit="s")
 
 
 def _entity(filled: Connection, kind: str, name: str | None, **values: object) -> None:
     own = {"pool": "batch", "schedule": "observed", "entity_kind": kind, "entity": name}
     counts = {"jobs": 9, "attempts": 9, "never_started": 0, "gave_up_wait_s": 0, "tuwt_s": 9}
-    row = {**_KEY, **own, **counts, "tusa": 9.0, **values}
-    database.insert(filled, "entity_result", pl.DataFrame([row]))
+    add(filled, "entity_result", {**_KEY, **own, **counts, "tusa": 9.0, **values})
 
 
 def _part(filled: Connection) -> PoolPart:

@@ -16,10 +16,10 @@ from audit.report.reading.usage import LINES, usages
 from audit.report.record.page import Settings
 from audit.report.record.usage import DecayedUsage, Occupied, PenaltyChoice, PenaltyOf, Stretch
 from audit.report.render import page as render
-from audit.store import database
 from audit.store.database import Connection
+from tests.report import rows
+from tests.report.rows import DAY, FROM, PERIOD, ZONE, add_run, add_usage
 from tests.report.sample import choice, contents, known, of_resources
-from tests.report.usage_rows import DAY, FROM, PERIOD, ZONE, add_usage
 from tests.stores import insert_history
 
 
@@ -160,18 +160,7 @@ def test_nobody_named_is_not_drawn(con: Connection) -> None:
 )
 def test_settings_are_those_of_the_run(con: Connection, config: object) -> None:
     add_usage(con, "user", {"anna": [1.0]})
-    run = {
-        "run_id": "run-1",
-        "cluster": "demo",
-        "period": "2026-10",
-        "state": "done",
-        "stage": "compute",
-        "version": "0.1.0",
-        "config": json.dumps(config),
-        "config_hash": "c",
-        "input_hash": "d",
-    }
-    database.insert(con, "run", pl.DataFrame([run]))
+    add_run(con, config)
     settings = _read(con).settings
     assert settings.get("depth") == (3 if '"depth"' in json.dumps(config) else None)
 
@@ -293,11 +282,9 @@ def test_accounts_of_a_tree_are_drawn_once(con: Connection) -> None:
 # --- resources and penalties
 
 
-def add(con: Connection, table: str, *rows: Mapping[str, object]) -> None:
-    """Adds rows of the period to a table."""
-    own = {"cluster": "demo", "run_id": "run-1"}
+def add(con: Connection, table: str, *made: Mapping[str, object]) -> None:
     period = {} if table == "job_result" else {"period": "2026-10"}
-    database.insert(con, table, pl.DataFrame([{**own, **period, **row} for row in rows]))
+    rows.add(con, table, *made, cluster="demo", run_id="run-1", **period)
 
 
 def charge(resource: str, **changes: object) -> dict[str, object]:
