@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from audit.config import Config
     from audit.formats.dialects import Reading
     from audit.pipeline.opening import Request
-    from audit.report.owner.who import Who
+    from audit.report.record.page import Who
     from audit.scenario.scenario import Change
 
 DEFAULT_OUT = Path("fairaudit-out")
@@ -233,7 +233,7 @@ def configuration(path: Path | None) -> Config:
 
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
     """Of whom pages are wanted; each once."""
-    from audit.report.owner.who import Who
+    from audit.report.record.page import Who
 
     named = [*(Who("user", name) for name in users or ())]
     named += [Who("account", name) for name in accounts or ()]

@@ -27,10 +27,9 @@ from audit.pipeline.drawing import Report
 from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
 from audit.policies import Backfill, Order
-from audit.report import verdicts
-from audit.report.contents import Contents
+from audit.report import index
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
 from audit.store import archive, compaction, migrations, publish
 from audit.store.database import Connection
@@ -129,7 +128,7 @@ def audit(
             report = drawing.draw(
                 con, config, *of, pdf=options.pdf, asked=options.owners, progress=progress
             )
-            verdicts.keep(con, report.contents)
+            index.keep(con, report.contents)
             crowded = compaction.free(con).worth_it
         if crowded:  # figures that were there before left room
             compaction.compact(store, config.store.memory_limit)

@@ -17,7 +17,7 @@ from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
 from audit.pipeline.opening import Request
 from audit.pipeline.owners import Names, found
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.store import database
 from tests.logs import write
 from tests.nightly.test_run import NOW, site

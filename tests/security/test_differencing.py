@@ -23,7 +23,7 @@ from audit.oneoff.verify import verify
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
 from audit.report.owner.build import build
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.text import standing
 from audit.store import database, queries
 from tests.logs import write
@@ -145,11 +145,7 @@ def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
         wish = Wish(whole=False, owners=(of.who,))
         letter = mails.compose(contents, stands, settings.mail.subject, wish, [of])
         mail = mails.message(
-            letter,
-            sender="a@example.org",
-            recipient="b@example.org",
-            message_id="<1@example.org>",
-            now=NOW,
+            letter, mails.Envelope("a@example.org", "b@example.org", "<1@example.org>", NOW)
         )
         tables = [file.content.decode() for file in mails.csv_files(contents, [of.who])]
         bodies = [

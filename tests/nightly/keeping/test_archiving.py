@@ -29,9 +29,8 @@ from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.report.build import build
-from audit.report.contents import Contents
 from audit.report.owner import build as owner
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.store import archive, database, queries
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months

@@ -11,7 +11,7 @@ from audit.model import Period
 from audit.oneoff.audit import Options, audit
 from audit.pipeline import drawing
 from audit.pipeline.opening import Request
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
 from audit.store import database, queries
 from audit.store.database import Connection
 

@@ -1,17 +1,32 @@
-"""Rows of decayed usage, as a run leaves them: four days of October 2026 in Berlin."""
+"""Rows as a run leaves them; those of usage: four days of October 2026 in Berlin."""
 
+import json
 from collections.abc import Mapping
 
 import polars as pl
 
 from audit.metrics.fairshare.history import HISTORY_SCHEMA
 from audit.model import Period
+from audit.store import database
 from audit.store.database import Connection
 from tests.stores import insert_history
 
 FROM, DAY = 1790805600, 86_400  # 1 October 2026 in Berlin
 PERIOD = Period("2026-10", FROM, FROM + 4 * DAY)
 ZONE = "Europe/Berlin"
+
+
+def add(con: Connection, table: str, *rows: Mapping[str, object], **same: object) -> None:
+    """Adds rows, each with what is the same in all; with none, that alone."""
+    made = [{**same, **row} for row in rows or ({},)]
+    database.insert(con, table, pl.DataFrame(made, infer_schema_length=None))
+
+
+def add_run(con: Connection, config: object) -> None:
+    """Adds the run that computed October, by a configuration."""
+    known = {"state": "done", "stage": "compute", "version": "0.1.0", "config": json.dumps(config)}
+    hashes = {"config_hash": "c", "input_hash": "d"}
+    add(con, "run", run_id="run-1", cluster="demo", period="2026-10", **known, **hashes)
 
 
 def add_usage(

@@ -8,10 +8,9 @@ not known, or not published.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from audit.report.contents import Figure, Options, Provenance, Span
 from audit.report.judgement.page_one import Trust
-from audit.report.owner.who import Who
-from audit.report.trend import Trend
+from audit.report.record.page import Options, Provenance, Span, Who
+from audit.report.record.pool import Figure, Trend
 
 
 class Ground(NamedTuple):
