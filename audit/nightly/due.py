@@ -239,7 +239,7 @@ def _in_force(
 
 
 def _as_json(in_force: dict[str, object]) -> str:
-    return json.dumps(in_force, sort_keys=True)
+    return json.dumps(in_force, sort_keys=True, default=lambda rule: rule.model_dump(mode="json"))
 
 
 def _unfinished(con: Connection, cluster: Cluster) -> set[str]:

@@ -271,6 +271,8 @@ def _tables(until: int) -> list[tuple[Any, ...]]:
 def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     """Open files of an archive for reading; gives their descriptors, which the caller closes.
 
+    A file that does not exist is passed over: only a query that reads its month fails.
+
     Args:
         folder: the archive.
         base: the folder of the published database, to which names are relative.
@@ -285,6 +287,8 @@ def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
             parts = path_in(folder, base, name)
             try:
                 opened.append(_open_below(folder, parts))
+            except FileNotFoundError:
+                continue
             except OSError as error:
                 raise StoreError(
                     f"the archive's file {name!r} cannot be read in {folder} (output.archive): "
