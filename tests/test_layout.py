@@ -134,7 +134,7 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
     "audit.formats.lsf.writing": "for logs to test with",
     "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
-    "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
+    "audit.registry.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.formats.htcondor.json": "a dialect: formats.dialects lists it",
     "audit.formats.htcondor.long": "a dialect: formats.dialects lists it",
     "audit.formats.htcondor.writing": "the way back of a dialect, for tests",

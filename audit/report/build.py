@@ -14,10 +14,10 @@ from typing import Any, Final
 import polars as pl
 
 from audit.errors import ReportError
-from audit.metrics import measures
 from audit.metrics.attempts import users
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
+from audit.registry import measures
 from audit.report.charts.series import NUWT_CUT
 from audit.report.contents import (
     DEFAULT,

@@ -1,10 +1,13 @@
-"""Numbered scripts that bring a store's tables up to this version, and the views on top."""
+"""What brings a store's tables up to this version: numbered scripts, then columns of the registry.
+
+The views are made on top.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any, Final
 from audit import resources
 from audit.errors import StoreError, UsageError
 from audit.files import folders
+from audit.registry import columns
 from audit.store import archive, publish, queries
 from audit.store.database import (
     Connection,
@@ -90,11 +94,11 @@ def _number(script: Path) -> int:
 
 
 def migrate(con: Connection) -> None:
-    """Applies every script of ``sql/schema`` that the store has not seen, then renews the views.
+    """Apply every script of ``sql/schema`` that the store has not seen, then renew the views.
 
-    Each script runs in one transaction together with the record that it ran. Views hold no data:
-    they are made anew, with their comments, whenever a script of theirs or of a table is another
-    than when they were made.
+    Each script runs in one transaction together with the record that it ran. If a script of a table
+    or view, or an entry in the registry of columns, differs from when the views were made, tables
+    get the columns that they lack, and all views are made anew.
 
     Raises:
         StoreError: the store was made by a newer fairaudit, or a script fails (it is named).
@@ -150,20 +154,40 @@ def check_catalog(con: Connection) -> int:
             f"its store has migration {number}, this fairaudit knows {newest()}: it was made by a "
             "newer version; upgrade fairaudit"
         )
-    if queries.rows(con, "catalog") != _catalog(number):
+    if queries.rows(con, "catalog") != _catalog(number, tuple(_declared_columns(con))):
         raise foreign
     return number
 
 
+def _declared_columns(con: Connection) -> list[tuple[str, str]]:
+    """Table and name of the columns that the registry declares and a store has, in its order."""
+    declared = columns.tables()
+    found = rows(
+        con,
+        "SELECT table_name, column_name FROM system.main.duckdb_columns() "
+        "WHERE NOT internal ORDER BY table_name, column_index",
+    )
+    return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
 @cache
-def _catalog(until: int) -> list[tuple[Any, ...]]:
-    """The catalog of a store that has the scripts up to a number."""
+def _catalog(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any, ...]]:
+    """The catalog of a store that has the scripts up to a number, and these declared columns."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
         closing(open_store(Path(folder) / "store.duckdb")) as con,
     ):
         _apply_scripts(con, until)
+        _add_columns(con, present)
         return queries.rows(con, "catalog")
+
+
+def _add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+    """Add columns of the registry, each of a table, that the tables lack."""
+    declared, present = columns.tables(), set(_declared_columns(con))
+    for table, name in wanted:
+        if (table, name) not in present:
+            execute(con, f'ALTER TABLE {table} ADD COLUMN "{name}" {declared[table][name]}')
 
 
 def distrust_views(path: Path) -> None:
@@ -180,14 +204,19 @@ def distrust_views(path: Path) -> None:
 
 
 def _renew_views(con: Connection, made_of: str | None) -> None:
-    """Makes the views anew, unless they are as these scripts make them."""
-    views = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/views")]
+    """Make columns and views anew, unless they are as scripts and registry make them."""
+    declared = [(table, name) for table, of in columns.tables().items() for name in of]
+    views = [
+        *((view.name, view.script) for view in columns.views()),
+        *((file.name, file.read_text(encoding="utf-8")) for file in _files("sql/views")),
+    ]
     rest = [(file.name, file.read_text(encoding="utf-8")) for file in _files("sql/schema")]
-    digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
+    digest = hashlib.sha256(repr((columns.tables(), views, rest)).encode()).hexdigest()
     scripts = f"views made of scripts {digest}"
     if made_of == scripts:
         return
     with transaction(con):
+        _add_columns(con, declared)
         if any(name == archive.SCHEMA for name, _ in rest):
             archive.renew_views(con)
         for name, script in views:

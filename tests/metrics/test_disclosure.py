@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from audit.metrics import disclosure
 from audit.metrics.disclosure import (
     BLOCKS,
-    PARTS,
     Block,
     Pair,
     blocks,
@@ -18,6 +17,7 @@ from audit.metrics.disclosure import (
     rounded,
 )
 from audit.model import Period
+from audit.registry.causes import CAUSES, COLUMNS
 from tests.naive import disclosure as naive
 
 WEEK = 7 * 86_400
@@ -101,7 +101,7 @@ def attempts(users: int, week: int, *, wait_s: int = 1_000, width: str = "1") ->
             "end_time": week * WEEK + 10,
             "occupancy_s": 60,
             "wait_s": [wait_s + user for user in range(users)],
-            **{f"wait_{part}_s": 0 for part in PARTS},
+            **dict.fromkeys(COLUMNS, 0),
         }
     ).with_columns(wait_room_s="wait_s")
 
@@ -112,7 +112,7 @@ def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
     assert {*made.select("from_time", "to_time").iter_rows()} == {(0, WEEK)}
     whole = {row[4]: row[5] for row in made.iter_rows() if row[2] is None}
     assert whole == {
-        **{f"wait_{part}_share": float(part == "room") for part in PARTS},
+        **{cause.share: float(cause.key == "room") for cause in CAUSES},
         "wait_mean": 1_000.0,
         "consumed": 360.0,
     }

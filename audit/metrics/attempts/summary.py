@@ -122,7 +122,7 @@ def summarise(
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = in_period(described, period)
-    subjects = number_users(ended(held.select(cs.by_name(*figures.READ, require_all=False))))
+    subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
     resamples = Resamples(subjects["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
@@ -132,10 +132,7 @@ def summarise(
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
-    rows += figures.of_parts(attempts, resamples)
-    rows += figures.of_anatomy(attempts, resamples)
-    rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
-    rows += figures.of_forward_starts(attempts, resamples)
+    rows += figures.of_parts(attempts, resamples, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(
         described, period, zone, seed, options.resamples, options.naming_resamples, options.crew

@@ -26,7 +26,6 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
@@ -38,40 +37,18 @@ from audit.metrics.quantiles import (
     nearest_rank,
 )
 from audit.model import Standing
+from audit.registry.causes import COLUMNS as BY_CAUSE
+from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account"]
 
+_TYPES: Final = {BIGINT: pl.Int64, DOUBLE: pl.Float64, VARCHAR: pl.String}
 ENTITY_SCHEMA = pl.Schema(
-    {
-        "entity_kind": pl.String,
-        "entity": pl.String,
-        "jobs": pl.Int64,
-        "attempts": pl.Int64,
-        "never_started": pl.Int64,
-        "gave_up_wait_s": pl.Int64,
-        "tuwt_s": pl.Int64,
-        "tusa": pl.Float64,
-        "nuwt": pl.Float64,
-        "miss_strict_s": pl.Int64,
-        "miss_relaxed_s": pl.Int64,
-        "missed_strict": pl.Int64,
-        "missed_relaxed": pl.Int64,
-        "re_unfairness_positive": pl.Float64,
-        "re_unfairness_net": pl.Float64,
-        "wait_room_s": pl.Int64,
-        "wait_shared_s": pl.Int64,
-        "wait_own_s": pl.Float64,
-        "wait_earlier_s": pl.Float64,
-        "wait_later_s": pl.Float64,
-        "wait_down_s": pl.Int64,
-        "peer_ratio": pl.Float64,
-        "excess_wait_s": pl.Float64,
-        "overtaken_s": pl.Int64,
-        "unmodelled_s": pl.Int64,
-    }
+    {"entity_kind": pl.String, "entity": pl.String}
+    | {column.key: _TYPES[column.type] for column in OF_ENTITIES if column.unit}
 )
 """Columns of ``entity_result`` that are the metrics' own."""
 
@@ -83,7 +60,7 @@ _READ: Final = (
         "re_unfairness",
         *("fst_status", WEIGHT),
         *(f"miss_{fst}_s" for fst in FSTS),
-        *WAIT_PARTS,
+        *BY_CAUSE,
         "peer_wait_s",
         *_FORWARD,
     ),
@@ -158,9 +135,9 @@ def by_entities(
     sized = subject & pl.col("size").is_not_null()
     groups.add_exactly("known", sized, re_unfairness_net=pl.col("re_unfairness"))
     groups.add_exactly("known", sized, re_unfairness_positive=pl.col("re_unfairness").clip(0))
-    if set(WAIT_PARTS) <= set(held.columns):
-        taken_apart = subject & pl.col(WAIT_PARTS[0]).is_not_null()
-        parts = {name: pl.col(name) for name in WAIT_PARTS}
+    if set(BY_CAUSE) <= set(held.columns):
+        taken_apart = subject & pl.col(BY_CAUSE[0]).is_not_null()
+        parts = {name: pl.col(name) for name in BY_CAUSE}
         groups.add_rounded("taken_apart", taken_apart, **parts)
     if "peer_wait_s" in held.columns:
         has_peers = subject & pl.col("peer_wait_s").is_not_null()
@@ -186,7 +163,7 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
             for name in (f"miss_{fst}_s", f"missed_{fst}")
         },
         **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **dict.fromkeys(WAIT_PARTS, pl.col("taken_apart") > 0),
+        **dict.fromkeys(BY_CAUSE, pl.col("taken_apart") > 0),
     }
     made: dict[str, pl.Expr] = {}
     if "compared" in sums.columns:

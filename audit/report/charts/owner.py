@@ -4,7 +4,7 @@ from audit.report.charts import series
 from audit.report.charts.marks import bars
 from audit.report.charts.marks.bars import Divided, Part
 from audit.report.charts.style import Chart
-from audit.report.charts.waiting import REASONS
+from audit.report.charts.waiting import series_of
 from audit.report.owner.contents import OwnerPart
 from audit.report.text import wording
 
@@ -15,34 +15,34 @@ def why(of: OwnerPart, name: str) -> Chart | None:
     """In what the owner's waiting passed; None where no wait was taken apart."""
     if not of.parts:
         return None
-    shares = {part.key: part.share for part in of.parts}
+    shares = {part.cause: part.share for part in of.parts}
     rows = [(wording.name(name, 20), shares, of.wait_mean.value)]
-    everybody = {part.key: part.of_all for part in of.parts}
+    everybody = {part.cause: part.of_all for part in of.parts}
     if of.everybody is not None and any(everybody.values()):
         rows.append(("everybody", everybody, of.everybody.wait_mean))
-    present = [key for key in REASONS if any(row[1][key] for row in rows)]
+    present = [cause for cause in shares if any(row[1][cause] for row in rows)]
     divided = [
         Divided(
             label,
             tuple(
                 Part(
                     number,
-                    parts[key],
-                    f"{label}, {REASONS[key].name}: {wording.percent(parts[key])}",
-                    f"{100 * parts[key]:.0f} %" if parts[key] >= _WRITTEN_FROM else "",
+                    parts[cause],
+                    f"{label}, {cause.legend}: {wording.percent(parts[cause])}",
+                    f"{100 * parts[cause]:.0f} %" if parts[cause] >= _WRITTEN_FROM else "",
                 )
-                for number, key in enumerate(present)
+                for number, cause in enumerate(present)
             ),
             "" if mean is None else series.brief(mean),
         )
         for label, parts, mean in rows
     ]
-    body, height = bars.divided(divided, [REASONS[key] for key in present], "mean wait")
+    body, height = bars.divided(divided, [series_of(cause) for cause in present], "mean wait")
     most = max(of.parts, key=lambda part: part.share)
-    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {REASONS[most.key].name}"
+    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {most.cause.legend}"
     said = "; ".join(
         f"{label}: "
-        + ", ".join(f"{wording.percent(parts[key])} {REASONS[key].name}" for key in present)
+        + ", ".join(f"{wording.percent(parts[cause])} {cause.legend}" for cause in present)
         for label, parts, _ in rows
     )
     note = "Share of waiting; mean wait at the right."

@@ -2,27 +2,19 @@
 
 from typing import Final
 
+from audit.registry.causes import CAUSES, Cause
 from audit.report.charts import series
 from audit.report.charts.marks import bars, cells, dots, scales
 from audit.report.charts.marks.bars import Divided, Part
 from audit.report.charts.marks.cells import Cell
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
-from audit.report.charts.style import DOWN, EARLIER, INK, LATER, MUTED, OWN, ROOM, SHARED, Chart
+from audit.report.charts.style import EARLIER, INK, LATER, MUTED, Chart
 from audit.report.contents import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
-REASONS: Final = {
-    "room": Series("room for it", ROOM, "block"),
-    "shared": Series("room, others first", SHARED, "block"),
-    "own": Series("own jobs", OWN, "block"),
-    "earlier": Series("earlier arrivals", EARLIER, "block"),
-    "later": Series("later arrivals", LATER, "block"),
-    "down": Series("pool too small", DOWN, "block"),
-}
-"""The parts of a wait (SPEC §10), in the order in which they are stacked."""
 _TOLD: Final = ("room", "later")
-"""Parts whose share stands within them where it is wide enough: those that competition is not."""
+"""Causes whose share stands within them where it is wide enough: those that competition is not."""
 _WRITTEN_FROM: Final = 0.08
 
 
@@ -34,16 +26,16 @@ def why(pool: PoolPart) -> Chart | None:
     if not rows:
         return None
     present = [
-        name for name in REASONS if name != "down" or any(_shares(part)[name] for _, part in rows)
+        cause
+        for cause in CAUSES
+        if not cause.optional or any(_shares(part)[cause] for _, part in rows)
     ]
     divided = [_divided(label, part, present, pool) for label, part in rows]
     title = _why(pool)
-    body, height = bars.divided(divided, [REASONS[name] for name in present], "mean wait")
+    body, height = bars.divided(divided, [series_of(cause) for cause in present], "mean wait")
     said = "; ".join(
         f"{series.jobs(label, pool)}: "
-        + ", ".join(
-            f"{wording.percent(_shares(part)[name])} {REASONS[name].name}" for name in present
-        )
+        + ", ".join(f"{wording.percent(_shares(part)[cause])} {cause.legend}" for cause in present)
         for label, part in rows
     )
     unit = wording.resource(pool.resource)
@@ -51,25 +43,30 @@ def why(pool: PoolPart) -> Chart | None:
     return Chart("why", title, f"Bars divided by why attempts waited. {said}.", body, height, note)
 
 
-def _shares(part: Breakdown) -> dict[str, float]:
-    """Of each reason; nothing where nobody waited."""
-    shares = {name: series.value(part.figure(f"wait_{name}_share")) for name in REASONS}
+def series_of(cause: Cause) -> Series:
+    """How charts of waiting draw a cause."""
+    return Series(cause.legend, f"var(--{cause.key})", "block")
+
+
+def _shares(part: Breakdown) -> dict[Cause, float]:
+    """Of each cause; nothing where nobody waited."""
+    shares = {cause: series.value(part.figure(cause.share)) for cause in CAUSES}
     return shares if sum(shares.values()) > 0 else {}
 
 
-def _divided(label: str, part: Breakdown, present: list[str], pool: PoolPart) -> Divided:
+def _divided(label: str, part: Breakdown, present: list[Cause], pool: PoolPart) -> Divided:
     shares = _shares(part)
     told = []
-    for number, name in enumerate(present):
-        figure = part.figure(f"wait_{name}_share")
-        said = wording.percent(shares[name])
+    for number, cause in enumerate(present):
+        figure = part.figure(cause.share)
+        said = wording.percent(shares[cause])
         told.append(
             Part(
                 number,
-                shares[name],
-                f"{series.jobs(label, pool)}, {REASONS[name].name}: {said}{series.within(figure)}",
-                f"{100 * shares[name]:.0f} %"
-                if name in _TOLD and shares[name] >= _WRITTEN_FROM
+                shares[cause],
+                f"{series.jobs(label, pool)}, {cause.legend}: {said}{series.within(figure)}",
+                f"{100 * shares[cause]:.0f} %"
+                if cause.key in _TOLD and shares[cause] >= _WRITTEN_FROM
                 else "",
             )
         )

@@ -1,23 +1,13 @@
 """What is found about users and accounts, beside others with jobs alike."""
 
 from collections.abc import Iterator
-from typing import Final
 
+from audit.registry.causes import CAUSES
 from audit.report.contents import Breakdown, Contents, Entities, Entity, PoolPart
 from audit.report.judgement.finding import Cause, Finding
 from audit.report.judgement.place import Place
 from audit.report.owner.who import Who
 from audit.report.text import wording
-
-_PARTS: Final = {
-    "room": "with room for its jobs",
-    "shared": "with room that others could claim first",
-    "own": "behind jobs of its own",
-    "earlier": "behind those who had come before",
-    "later": "behind those who came later",
-    "down": "while the machine was too small",
-}
-"""What a part of a wait was, said of one user or account."""
 
 
 def compared(pool: PoolPart) -> Entities:
@@ -55,9 +45,9 @@ def entity(of: Entities, name: str) -> Entity | None:
 
 def what_happened(place: Place, of: Entities, part: Breakdown) -> str:
     """In what most of its waiting passed; and how it can wait long and still have got much."""
-    shares = {name: part.figure(f"wait_{name}_share").value or 0.0 for name in _PARTS}
-    name, share = max(shares.items(), key=lambda item: item[1])
-    told = f"{wording.rough_percent(share)} of its waiting was {_PARTS[name]}" if share else ""
+    shares = [(part.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
+    share, cause = max(shares, key=lambda one: one[0])
+    told = f"{wording.rough_percent(share)} of its waiting was {cause.verdict}" if share else ""
     row = entity(of, part.label)
     if row is None or not row.re_unfairness_net or row.re_unfairness_net >= 0:
         return told

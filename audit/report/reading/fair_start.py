@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from audit.model import COUNTED, OBSERVED, FstStatus, Period
+from audit.registry.causes import COLUMNS
 from audit.report.contents import (
     Breakdown,
     FairStart,
@@ -25,7 +26,6 @@ from audit.store.database import Connection
 OVERTAKEN: Final = 10
 """So many of the most overtaken attempts are told of."""
 
-_PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
 
 _ORDER: Final = {status.value: place for place, status in enumerate(FstStatus)}
 
@@ -78,7 +78,7 @@ def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
     return tuple(
         Overtaken(
             *(row["job_id"], row["attempt"], row["user"], row["size"], row["wait_s"]),
-            parts=tuple(row[f"wait_{part}_s"] for part in _PARTS),
+            parts=tuple(row[column] for column in COLUMNS),
             overtaken_s=row["overtaken_s"],
             own_s=row["overtaken_own_s"],
             unmodelled_s=row["unmodelled_s"],

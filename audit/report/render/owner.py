@@ -78,7 +78,7 @@ def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
         "answers": said.answers(of, who),
         "notes": [note for note in (said.one_wait(of), said.both_true(of)) if note],
         "charts": page.pictures(chart for chart in charts if chart is not None),
-        "waits": [(part, said.part_of_wait(part.key, who)) for part in of.parts if part.share],
+        "waits": [(part, said.part_of_wait(part, who)) for part in of.parts if part.share],
         "used": said.used(of),
         "ways": [said.way(way, of) for way in of.ways],
         "no_way": said.no_way(of),

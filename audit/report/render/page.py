@@ -193,10 +193,10 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             policy=policy(script),
             script=trusted(script),
             css=styles(medium),
-            key_figures=tables.KEY_FIGURES,
-            nuwt_measures=tables.NUWT_MEASURES,
-            population=tables.POPULATION,
-            fair_start_figures=tables.FAIR_START,
+            key_figures=tables.key_figures(),
+            nuwt_measures=tables.nuwt_measures(),
+            population=tables.population(),
+            fair_start_figures=tables.fair_start_figures(),
             counted=COUNTED,
             small_sample=SMALL_SAMPLE,
             rows_shown=rows,
@@ -305,6 +305,7 @@ def _environment() -> "Environment":
             (
                 *("worst", "best", "hidden", "gave_up"),
                 *("lost", "gained", "unlisted", "status", "stuck_because", "owners", "contrary"),
+                "causes",
             ),
         ),
         (

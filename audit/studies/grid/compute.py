@@ -26,12 +26,12 @@ from audit.metrics.attempts import width
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.draws import Draws
-from audit.metrics.measures import PER_ATTEMPT, SECONDS
 from audit.metrics.quantiles import nearest_rank
 from audit.metrics.ranks import spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
+from audit.registry.measures import PER_ATTEMPT, SECONDS
 from audit.report.study.cells import Cell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate

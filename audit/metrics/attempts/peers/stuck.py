@@ -17,18 +17,20 @@ where "most" is the greatest of the last four. Blocked attempts are judged too: 
 those that waited for their turn.
 """
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.anatomy import COLUMNS
 from audit.metrics.attempts.contention import counted_resources, largest_amounts
 from audit.metrics.attempts.peers.waits import READ, Alike, by_period
 from audit.metrics.attempts.population import ordered
 from audit.metrics.quantiles import P95, rank
 from audit.model import Period, Pool, Standing
+from audit.registry.causes import CAUSES, COLUMNS, STUCK
 
 NO_CAUSE: Final = ("", "None", "Priority", "Resources")
 """Recorded reasons that say no more than that it waited for its turn."""
@@ -107,11 +109,9 @@ def _cause(pool: Pool) -> pl.Expr:
     exceeds = pl.any_horizontal(
         pl.col(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
     )
+    of = {name: [one.column for one in CAUSES if one.stuck == name] for name in STUCK}
     parts = {
-        "room": pl.col("wait_room_s"),
-        "own": pl.col("wait_own_s"),
-        "others": pl.col("wait_shared_s") + pl.col("wait_earlier_s") + pl.col("wait_later_s"),
-        "down": pl.col("wait_down_s"),
+        name: reduce(operator.add, map(pl.col, columns)) for name, columns in of.items() if columns
     }
     most = pl.max_horizontal(parts.values())
     cause = pl.when(told).then(pl.lit("reason")).when(exceeds).then(pl.lit("exceeds_capacity"))

@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.anatomy import COLUMNS
 from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import only, ordered
 from audit.model import Period, Standing
+from audit.registry.causes import COLUMNS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
