@@ -27,6 +27,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
 from audit.registry.causes import CAUSES
 
@@ -161,14 +162,21 @@ def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     spans = published.select("from_time", "to_time").unique().sort("from_time")
     over = [Period("", *span) for span in spans.iter_rows()]
     held = _placed(attempts, over)
-    summed = [
-        held.filter(pl.col(kind).is_not_null())
-        .group_by("week", entity=kind)
-        .agg(pl.col(cause.column).sum().alias(cause.key) for cause in CAUSES)
-        .unpivot(index=["week", "entity"], variable_name="part", value_name="wait_s")
-        .with_columns(entity_kind=pl.lit(kind))
-        for kind in ("user", "account")
-    ]
+    summed = []
+    for kind in ("user", "account"):
+        named = held.filter(pl.col(kind).is_not_null()).with_columns(entity=kind)
+        who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
+        codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
+        for cause in CAUSES:
+            parts = named[cause.column].cast(pl.Float64).to_numpy()
+            sums = grouped_sums(codes.cast(pl.Int64).to_numpy(), parts, who.height)
+            summed.append(
+                who.with_columns(
+                    entity_kind=pl.lit(kind),
+                    part=pl.lit(cause.key),
+                    wait_s=pl.Series(sums, dtype=pl.Float64),
+                )
+            )
     timed = pl.concat(summed).join(spans.with_row_index("week").cast(pl.Int64), on="week")
     return timed.select(pl.col(name).cast(kind) for name, kind in WAITS.items())
 

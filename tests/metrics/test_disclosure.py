@@ -138,3 +138,17 @@ def test_weeks_of_too_few_users_are_put_together() -> None:
 )
 def test_two_significant_digits(value: float, expected: float) -> None:
     assert rounded(value) == expected
+
+
+def test_what_waits_are_made_of_has_the_same_bits_in_any_order() -> None:
+    held = pl.concat([attempts(7, 0) for _ in range(200)]).with_columns(
+        account=pl.lit("a"), wait_own_s=pl.int_range(pl.len()) / 7, wait_room_s=pl.lit(0)
+    )
+    published = publish(held, weeks(0))
+    made = disclosure.waits(held, published)
+    assert made.filter(part="own", entity_kind="account")["wait_s"].item() == pytest.approx(
+        1400 * 1399 / 14
+    )
+    for seed in range(3):
+        again = held.sample(fraction=1.0, shuffle=True, seed=seed)
+        assert disclosure.waits(again, published).equals(made)
