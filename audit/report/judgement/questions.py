@@ -7,8 +7,7 @@ from audit.report.bounds import Bounds
 from audit.report.contents import Breakdown, Entities, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
-from audit.report.judgement.place import Place
-from audit.report.judgement.waits import OVERTAKEN, ROOM
+from audit.report.judgement.place import OVERTAKEN, ROOM, Place
 from audit.report.text import belief, wording
 from audit.report.trend import Trend
 
