@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.metrics.attempts.peers import WALLTIMES, walltime_class
 from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
 from audit.registry.causes import CAUSES

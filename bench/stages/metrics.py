@@ -22,7 +22,7 @@ from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.fidelity import fidelity
 from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import by_entity

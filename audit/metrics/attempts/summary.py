@@ -19,7 +19,7 @@ from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, performance, users
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
-from audit.metrics.attempts.peers.excess import NAMING, of_peers
+from audit.metrics.attempts.excess import NAMING, of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts import anatomy
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Crowd, Passer, Subject, Use
 from audit.registry.causes import COLUMNS

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.metrics.attempts.peers import WALLTIMES, walltime_class
 from audit.metrics.course import SUMS
 from audit.model import Period, Standing
 from audit.registry.causes import CAUSES, Cause

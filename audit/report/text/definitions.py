@@ -15,7 +15,7 @@ from audit.config import Metrics
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts import population, width
-from audit.metrics.attempts.peers import waits
+from audit.metrics.attempts import peers
 from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Period, Pool
 from audit.scenario.advice import judging
@@ -245,7 +245,7 @@ def _replayed(
         .fill_null(-1)
         .to_numpy()
         .astype(np.int64),
-        waits.walltime_class(held["walltime_s"]),
+        peers.walltime_class(held["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
     )
     after: dict[str, Floats] = {}
@@ -290,5 +290,5 @@ def _named(part: Difference) -> tuple[str, str | None]:
     """Dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
-    names = width.order() if part.dimension == "width_class" else waits.WALLTIMES
+    names = width.order() if part.dimension == "width_class" else peers.WALLTIMES
     return part.dimension, names[part.number]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.kernels.peers import mean_peer_waits
 from audit.metrics.attempts.anatomy import anatomy
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.model import Period, Pool, Resource
 from tests.examples import examples

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.anatomy import anatomy
-from audit.metrics.attempts.peers.stuck import STUCK_SCHEMA, stuck
+from audit.metrics.attempts.stuck import STUCK_SCHEMA, stuck
 from audit.metrics.attempts.population import describe
 from audit.model import Period, Pool, Resource, Step
 from tests.examples import examples

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.contention import counted_resources, largest_amounts
-from audit.metrics.attempts.peers.waits import READ, Alike, by_period
+from audit.metrics.attempts.peers import READ, Alike, by_period
 from audit.metrics.attempts.population import ordered
 from audit.metrics.quantiles import P95, rank
 from audit.model import Period, Pool, Standing
