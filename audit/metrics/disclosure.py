@@ -134,7 +134,9 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     """The figures about everybody in closed weeks that were not published before.
 
     Args:
-        attempts: of one pool, ended, with a X
+        attempts: of one pool, ended, with a wait that was divided by cause: user, account,
+            width_class, walltime_s, size, end_time, occupancy_s, wait_s and the columns of causes.
+            Those that ended in none of ``weeks`` are left out.
         weeks: closed, not yet published, in order.
 
     Returns:
@@ -151,10 +153,6 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
 
 def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     """What the attempts of each user and account waited for in newly published blocks.
-
-    Args:
-        attempts: as for ``publish``.
-        published: its result.
 
     Returns:
         Columns of ``WAITS``.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from audit.kernels import sweeps
-from audit.metrics.attempts.lifetimes import Lifetimes
+from audit.metrics.attempts.contention import Lifetimes
 from tests.kernels.forms import BOTH, FORMS, Form
 
 Ints = NDArray[np.int64]

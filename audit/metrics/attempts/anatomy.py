@@ -47,8 +47,8 @@ from audit.metrics.attempts.contention import (
     capacity_steps,
     counted_resources,
     reserved_rows,
+    time_order,
 )
-from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Decision, Limit, Pool, Standing
@@ -78,7 +78,6 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order; with
             ready_time, decision and idle_because where ``scenario.decisions`` has added them.
         pool: its amounts, what changed in them, and its limits.
-        now: when the log was taken, epoch s.
 
     Returns:
         ``described`` with the column of each of ``CAUSES``: int64, or float64 where seconds may be

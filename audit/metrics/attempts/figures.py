@@ -51,7 +51,6 @@ def of_parts(attempts: pl.DataFrame, resamples: Resamples, tolerance_s: int) -> 
 
     Args:
         attempts: what ``parts.coded`` gave for those that ended in the period.
-        resamples: of its users.
         tolerance_s: what a start may differ from its FST before it counts as missed, or as
             preferred, s, ≥ 0. Sums are not clipped by it.
     """

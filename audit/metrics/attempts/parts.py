@@ -270,9 +270,7 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
     """What ``cut`` needs of the attempts for which ``whose`` is true, and nothing else.
 
     Args:
-        coded: what ``coded`` gave.
         terms: what parts sum, by name; int64 or float64, without nulls.
-        whose: a condition.
     """
     asked = {name for each in (whose, *terms.values()) for name in each.meta.root_names()}
     read = coded.select("unit", *DIMENSIONS, *sorted(asked - {"unit", *DIMENSIONS}))
@@ -285,7 +283,6 @@ def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
     """Cuts attempts along ``dimension``, in the order of its values; null first.
 
     Args:
-        evaluated: what ``evaluated`` gave.
         dimension: ``all``, which is one part, also where it is empty; or one of ``DIMENSIONS``.
     """
     if dimension == "all":

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, performance, users
+from audit.metrics.attempts.excess import NAMING, of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
-from audit.metrics.attempts.excess import NAMING, of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
@@ -110,13 +110,8 @@ def summarise(
             ``overtakes`` add; those of ``anatomy`` for parts of waits, that of ``peer_waits`` for
             who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
             fair start times: left out where they are missing.
-        pool: name and capacity.
-        period: which attempts are subjects.
-        now: when the log was taken, epoch s.
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, made from the run's inputs.
-        options: see there.
-        known: None works it out.
 
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.

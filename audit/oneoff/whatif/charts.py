@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.metrics.outcomes import Outcome
+from audit.metrics.verdicts import Outcome
 from audit.report.charts.marks import dots, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series

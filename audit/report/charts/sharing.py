@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from audit.metrics.attempts import concentration
+from audit.metrics.attempts import users
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, Row
@@ -80,7 +80,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
     waiting = [float(row.tuwt_s) for row in rows]
     if len(rows) < _LEAST_USERS or not sum(usage) or not sum(waiting):
         return None
-    ginis = concentration.gini(usage), concentration.gini(waiting)
+    ginis = users.gini(usage), users.gini(waiting)
     drawn = [
         Line("", [(0.0, 0.0), (1.0, 1.0)], MUTED, "3 3", width=1),
         _curve(f"usage (Gini {ginis[0]:.2f})", usage, EARLIER),
@@ -90,7 +90,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
     x = scales.shares([1.0], title="Users, from those with the least")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
     body, height = lines.drawn([panel], height=210)
-    top = [concentration.held_by_top(values, 0.1) for values in (usage, waiting)]
+    top = [users.held_by_top(values, 0.1) for values in (usage, waiting)]
     title = (
         f"A tenth of the users used {_part(top[0])} of all and did {_part(top[1])} of the waiting"
     )
@@ -104,14 +104,14 @@ def lorenz(pool: PoolPart) -> Chart | None:
 
 def _curve(name: str, values: Sequence[float], colour: str, dash: str = "") -> Line:
     """A Lorenz curve, with no more points than pixels."""
-    points = concentration.lorenz(values)
+    points = users.lorenz(values)
     every = max(len(points) // 200, 1)
     kept = [*points[:-1:every], points[-1]]
     return Line(name, kept, colour, dash)
 
 
 def _target(upto: float, usage: Sequence[float], waiting: Sequence[float]) -> Target:
-    below = [1 - concentration.held_by_top(values, 1 - upto) for values in (usage, waiting)]
+    below = [1 - users.held_by_top(values, 1 - upto) for values in (usage, waiting)]
     tip = (
         f"{100 * upto:.0f} % of the users, those with the least: {_part(below[0])} of all usage, "
         f"{_part(below[1])} of all waiting"

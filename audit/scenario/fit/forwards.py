@@ -12,7 +12,7 @@ import numpy as np
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.draws import Draws
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import spearman
 from audit.scenario.fit.judging import assumed
 from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.site import Site

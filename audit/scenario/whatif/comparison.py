@@ -24,8 +24,8 @@ from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, Fst, in_totals
 from audit.metrics.attempts.population import ended
 from audit.metrics.draws import Draws, difference, ratio
-from audit.metrics.outcomes import Outcome, outcome
 from audit.metrics.uncertainty import Resamples
+from audit.metrics.verdicts import Outcome, outcome
 from audit.model import Pool
 from audit.scenario.advice.scenario import Scenario
 from audit.scenario.whatif.replay import Played

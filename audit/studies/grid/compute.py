@@ -22,12 +22,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts import width
+from audit.metrics.attempts import population
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.draws import Draws
-from audit.metrics.quantiles import nearest_rank
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
@@ -253,7 +252,7 @@ def combinations(grid: Grid, figures: pl.DataFrame) -> dict[Point, Combination]:
     return {point: Combination(point, means[point.name]) for point in grid.values}
 
 
-def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:
+def classes(part: Part, top: int = population.TOP_WIDTH) -> pl.DataFrame:
     """[S] Table 1: how many attempts of each width.
 
     Returns:
@@ -262,7 +261,7 @@ def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:
     """
     area = pl.col("occupancy_s").cast(pl.Float64) * pl.col("size").fill_null(0)
     counted = part.described.group_by("width_class").agg(attempts=pl.len(), area=area.sum())
-    order = pl.DataFrame({"width_class": width.order(top)}).with_row_index("place")
+    order = pl.DataFrame({"width_class": population.width_classes(top)}).with_row_index("place")
     return (
         order.join(counted, on="width_class", how="inner")
         .sort("place")

@@ -10,7 +10,7 @@ from fractions import Fraction
 import polars as pl
 
 from audit.errors import UsageError
-from audit.metrics.attempts.width import TOP
+from audit.metrics.attempts.population import TOP_WIDTH
 from audit.metrics.draws import Draws
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, largest_pool
@@ -31,7 +31,7 @@ class Options:
     """None: the one in which most attempts started."""
     attempts: int = ATTEMPTS
     loads: tuple[Fraction, ...] = LOADS
-    top_width: int = TOP
+    top_width: int = TOP_WIDTH
 
 
 def loads(text: str) -> tuple[Fraction, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.metrics.draws import Drawn, combined, ratio
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import spearman
 from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.studies.sensitivity.answers import Answers, Change, changes
 from audit.studies.sensitivity.compute import Base, Point, planes, sweeps

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts.population import describe
 from audit.metrics.draws import Draws
-from audit.metrics.outcomes import Outcome, outcome
+from audit.metrics.verdicts import Outcome, outcome
 from audit.model import Order, Policy
 from audit.scenario.advice.scenario import Scenario
 from audit.scenario.whatif.change import Amount, Change, changed

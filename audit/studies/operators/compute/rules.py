@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare import operator_rules, operators, vectors
+from audit.metrics.fairshare import operator_rules, operators, trees
 from audit.metrics.fairshare.operators import OPERATORS
 
 PRINTED_BOUNDARIES: Final[Mapping[str, tuple[str, str]]] = {
@@ -99,7 +99,7 @@ def fallen_together(
     both = np.array([first, second], np.float64)
     rows = []
     for resolution in (100, 1_000, 10_000):
-        one, other = vectors.serialise(both, resolution).tolist()
+        one, other = trees.serialise(both, resolution).tolist()
         rows.append(
             Serialised(resolution, one, other, (one > other) == (tuple(first) > tuple(second)))
         )
