@@ -97,7 +97,6 @@ TESTED_IN: Final = {
     "report/render/index": "nightly/test_index",
     "report/verdicts": "nightly/test_index",
     "report/judgement/owners": "report/judgement/test_page_one",
-    "report/judgement/questions": "report/judgement/test_page_one",
     "report/charts/owner": "report/owner/test_build",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",

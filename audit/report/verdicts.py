@@ -6,7 +6,7 @@ import polars as pl
 
 from audit.report.contents import Contents
 from audit.report.judgement.page_one import of_pool
-from audit.report.judgement.verdict import undated
+from audit.report.judgement.questions import undated
 from audit.store import database, queries
 from audit.store.database import Connection
 

@@ -10,8 +10,7 @@ from audit.report.judgement import owners
 from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.levels import Level
 from audit.report.judgement.place import OVERTAKEN, Place
-from audit.report.judgement.questions import Question, questions
-from audit.report.judgement.verdict import Verdict, undated, verdict
+from audit.report.judgement.questions import Question, Verdict, questions, undated, verdict
 from audit.report.owner.who import Who
 from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing

@@ -8,7 +8,7 @@ from audit.report.contents import Breakdown, Contents, PoolPart, Stuck
 from audit.report.judgement.findings import WORDS, Topic
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import PageOne, page_one
-from audit.report.judgement.verdict import Word
+from audit.report.judgement.questions import Word
 from audit.report.render.page import render_html
 from audit.report.trend import Change, Estimate, Trend
 from tests.report.sample import (
