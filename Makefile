@@ -16,7 +16,7 @@ TESTS ?= not thorough and not slow and not slurm
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
+.PHONY: help setup kernels demo test test-fresh test-thorough test-slow test-slurm test-security check bench bench-check bench-large same studies waits metrics-page lock clean libraries test-programs stale
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -41,6 +41,9 @@ test-slow: setup test-programs ## the tests that take minutes
 test-slurm: setup ## the test against a live Slurm, which it starts (as root; installs Slurm)
 	@.ci/slurm-packages
 	@$(PY) -m pytest -m slurm tests/slurm
+
+test-security: setup test-programs ## what attackers try: SQL, crafted databases and backups, neighbours, names
+	@$(PY) -m pytest $(PYTEST_FLAGS) tests/security tests/test_security.py
 
 test-fresh: ## set-up, demo and tests in a Debian made for it (as root)
 	@.ci/test-fresh
@@ -76,7 +79,8 @@ lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_F
 	@.ci/lock $(LOCK_FLAGS)
 
 clean: ## remove what these targets made
-	rm -rf .venv dist var/demo* audit/kernels/machine.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv dist var/demo* var/checked audit/kernels/built.json .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find audit/kernels -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A virtual environment knows its place by heart: in a checkout that was moved it is made again.

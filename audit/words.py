@@ -3,6 +3,9 @@
 from enum import StrEnum
 from typing import Final
 
+ARCHIVE: Final = "fairaudit-archive"
+"""The folder of the archive where no configuration names another."""
+
 
 class Resource(StrEnum):
     """What a pool can count (SPEC §1, *size*)."""

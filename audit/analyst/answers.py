@@ -55,14 +55,11 @@ def write(
         UsageError: this result cannot be written so.
         StoreError: reading it fails on the way.
     """
-    on_terminal = out.isatty()
     if form is Format.parquet:
-        if on_terminal:
-            raise UsageError("sql: parquet is not for the eye: redirect it into a file")
         return _parquet(con, asked, out, most)
     if form is Format.table:
         return _table(con, asked, out, most)
-    show = printable if on_terminal else str
+    show = printable if out.isatty() else str
     return (_csv if form is Format.csv else _json)(con, asked, out, most, show, raw=raw)
 
 

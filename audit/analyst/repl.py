@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import re
 import shlex
@@ -9,21 +11,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from audit.analyst.sql import (
     Limits,
     Question,
-    confined,
+    Reader,
     describe_saved,
-    open_database,
-    query,
     typed_values,
+    warn,
 )
 from audit.errors import AuditError, UsageError
 from audit.files import folders
 from audit.store import database, saved, selection
-from audit.store.database import Connection
 from audit.words import Format
 
 try:
@@ -61,6 +61,14 @@ _DESCRIBED: Final = (
 )
 
 
+_RESERVED: Final = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+_COLUMNS: Final = (
+    "SELECT view_name, list(column_name ORDER BY column_index) AS columns "
+    "FROM duckdb_views() AS view JOIN duckdb_columns() AS part ON part.table_name = view.view_name "
+    "WHERE NOT view.internal AND view.comment IS NOT NULL GROUP BY ALL ORDER BY ALL"
+)
+
+
 @dataclass(frozen=True)
 class Words:
     """What can be completed."""
@@ -71,25 +79,15 @@ class Words:
     keywords: tuple[str, ...]
 
     @classmethod
-    def of(cls, con: Connection) -> Words:
+    def of(cls, opened: Reader) -> Words:
         """Those of a published database."""
-        reserved = set(
-            database.fetch(
-                con,
-                "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'",
-            )["keyword_name"]
-        )
-        columns = database.fetch(
-            con,
-            "SELECT view_name, list(column_name ORDER BY column_index) AS columns "
-            "FROM duckdb_views() AS view JOIN duckdb_columns() AS part "
-            "ON part.table_name = view.view_name "
-            "WHERE NOT view.internal AND view.comment IS NOT NULL GROUP BY ALL ORDER BY ALL",
-        )
+        reserved = {row["keyword_name"] for row in _rows(opened, _RESERVED)}
         quoted = {*reserved, "user"}  # without quotes it is the name of who is connected
         views = {
-            view: tuple(database.quote_name(name) if name in quoted else name for name in names)
-            for view, names in columns.iter_rows()
+            row["view_name"]: tuple(
+                database.quote_name(name) if name in quoted else name for name in row["columns"]
+            )
+            for row in _rows(opened, _COLUMNS)
         }
         return cls(views, tuple(saved.every()), tuple(sorted(word.upper() for word in reserved)))
 
@@ -118,6 +116,14 @@ class Words:
         return [f"{parameter.name}=" for parameter in query.parameters] if query else []
 
 
+def _rows(opened: Reader, text: str) -> list[dict[str, Any]]:
+    """The result of a query of fairaudit's own."""
+    written = io.BytesIO()
+    opened.query(Question(text, form=Format.json), written, lambda _: None)
+    found: list[dict[str, Any]] = json.loads(written.getvalue())
+    return found
+
+
 def history_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Where statements are remembered: in the user's state folder."""
     state = environment.get("XDG_STATE_HOME") or "~/.local/state"
@@ -133,6 +139,7 @@ def converse(
     history: Path | None,
     say: Callable[[str], None],
     read: Callable[[str], str] = input,
+    archive: Path | None = None,
 ) -> None:
     """Reads statements until there are no more; what is wrong with one does not end it.
 
@@ -144,21 +151,21 @@ def converse(
         history: a file to remember statements in; None remembers nothing.
         say: told what is not part of a result.
         read: gives the next line, for a prompt.
+        archive: as in ``database.open_snapshot``.
 
     Raises:
         UsageError: there is no such database.
         LockedError: a run is writing the file.
     """
-    session = _Session(path, form, rows, limits, say)
-    with confined(limits, form):
-        try:
-            session.open()
-            _edit(session, history, say)
-            say(f"{path}, read-only. \\? helps, \\q ends.")
-            _talk(session, say, read)
-        finally:
-            session.close()
-            _keep(history, say)
+    session = _Session(lambda: Reader(path, limits, archive), form, rows, say)
+    try:
+        session.open()
+        _edit(session, history, say)
+        say(f"{path}, read-only. \\? helps, \\q ends.")
+        _talk(session, say, read)
+    finally:
+        session.close()
+        _keep(history, say)
 
 
 def _talk(session: _Session, say: Callable[[str], None], read: Callable[[str], str]) -> None:
@@ -193,26 +200,28 @@ class _Session:
     """An open database, and how its rows are to be written."""
 
     def __init__(
-        self, path: Path, form: Format, rows: int, limits: Limits, say: Callable[[str], None]
+        self, opening: Callable[[], Reader], form: Format, rows: int, say: Callable[[str], None]
     ) -> None:
-        self._path = path
+        self._opening = opening
         self._form: Format = form if form is not Format.parquet else Format.table
         self._rows = rows
-        self._limits = limits
         self._say = say
-        self._con: Connection | None = None
+        self._opened: Reader | None = None
         self.words = Words({}, (), ())
 
     def open(self) -> None:
         """Opens the database, or opens it anew."""
+        later = self._opening()
+        if self._opened is None:
+            warn(later, self._say)
         self.close()
-        self._con = open_database(self._path, self._limits)
-        self.words = Words.of(self._con)
+        self._opened = later
+        self.words = Words.of(later)
 
     def close(self) -> None:
-        if self._con is not None:
-            self._con.close()
-            self._con = None
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def answer(self, text: str) -> bool:
         """Does what was typed; False ends the conversation."""
@@ -247,21 +256,13 @@ class _Session:
         return True
 
     def _query(self, text: str, parameters: Mapping[str, str], rows: int | None) -> None:
-        if self._con is None:
-            self.open()
-        assert self._con is not None
-        try:
-            query(
-                self._con,
-                Question(text, parameters, self._form, rows),
-                sys.stdout.buffer,
-                self._limits,
-                # a table says itself what it lacks
-                (lambda _: None) if self._form is Format.table else self._say,
-            )
-        except BaseException:  # what was interrupted keeps the connection
-            self.close()
-            raise
+        assert self._opened is not None
+        self._opened.query(
+            Question(text, parameters, self._form, rows),
+            sys.stdout.buffer,
+            # a table says itself what it lacks
+            (lambda _: None) if self._form is Format.table else self._say,
+        )
 
 
 def _edit(session: _Session, history: Path | None, say: Callable[[str], None]) -> None:

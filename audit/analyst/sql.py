@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from audit.analyst import answers
+from audit.analyst import reader
+from audit.analyst.reader import EndedError, FailedError, Process
 from audit.config import in_bytes
-from audit.errors import StoreError, UsageError
-from audit.store import database, saved, selection
-from audit.store.database import Connection, MemoryLimitError, TimeLimitError
-from audit.words import Format
+from audit.errors import LockedError, StoreError, UnwritableError, UsageError, failed
+from audit.words import ARCHIVE, Format
 
-_GRACE_S: Final = 10
+GRACE_S: Final = 10
 """Seconds beyond its limit after which a statement that heeds no interruption is ended."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -32,20 +29,6 @@ class Limits:
     timeout_s: int
     memory_limit: str
     """As DuckDB writes it, such as ``2GB``."""
-
-
-def open_database(path: Path, limits: Limits) -> Connection:
-    """The published database at ``path``, locked down.
-
-    Raises:
-        UsageError: it does not exist.
-        LockedError: a run is writing the file.
-    """
-    if not path.is_file():
-        raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    return database.open_snapshot(
-        path, memory_limit=limits.memory_limit, timeout_s=limits.timeout_s
-    )
 
 
 @dataclass(frozen=True)
@@ -63,60 +46,171 @@ class Question:
     """csv cells that a spreadsheet takes for formulas are left as they are."""
 
 
-def answer(
-    path: Path, question: Question, out: BinaryIO, limits: Limits, say: Callable[[str], None]
-) -> None:
-    """Answers one question about the published database at ``path``; see ``query``.
+class Reader:
+    """A published database, read in a process of its own.
 
-    Raises:
-        UsageError: there is no such database, or as ``query``.
-        LockedError: a run is writing the file.
+    It stays the one that was opened, whatever is published in its place.
     """
-    with confined(limits, question.form), closing(open_database(path, limits)) as con:
-        query(con, question, out, limits, say)
+
+    def __init__(
+        self, path: Path, limits: Limits, archive: Path | None = None, *, frames: bool = False
+    ) -> None:
+        """Opens the database at ``path``.
+
+        Args:
+            path: a published database.
+            limits: of each statement.
+            archive: as in ``database.open_snapshot``.
+            frames: whether results are to be written as Parquet.
+
+        Raises:
+            UsageError: it does not exist, or may not be read.
+            LockedError: a run is writing the file.
+            StoreError: it is no database of fairaudit.
+        """
+        if not path.is_file():
+            raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
+        self._path = path
+        self._limits = limits
+        self._archive = archive or path.parent / ARCHIVE
+        self._frames = frames
+        try:
+            self._source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise failed(str(path), error) from error
+        try:
+            self._process: Process | None = self._start()
+        except BaseException:
+            os.close(self._source)
+            raise
+
+    def _start(self) -> Process:
+        process = reader.taken()
+        request = {
+            "do": "open",
+            "path": str(self._path),
+            "base": str(self._path.parent.absolute()),
+            "archive": str(self._archive.absolute()),
+            "memory_limit": self._limits.memory_limit,
+            "timeout_s": self._limits.timeout_s,
+            "frames": self._frames,
+        }
+        try:
+            held = process.ask(request, self._limits.timeout_s + GRACE_S, (self._source,))
+        except FailedError as error:
+            process.end()
+            kinds = {"LockedError": LockedError, "UnwritableError": UnwritableError}
+            raise kinds.get(error.kind, StoreError)(str(error)) from error
+        except EndedError as error:
+            raise self._why(error) from error
+        self.landlock = bool(held["landlock"])
+        return process
+
+    def close(self) -> None:
+        """Ends the process and closes the database."""
+        self._stop()
+        os.close(self._source)
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            self._process.end()
+        self._process = None
+
+    def query(self, question: Question, out: BinaryIO, say: Callable[[str], None]) -> None:
+        """Runs one statement, or a saved query, and writes its rows.
+
+        Args:
+            question: what is asked.
+            out: where to write.
+            say: told what is not part of the result, as when rows were left out.
+
+        Raises:
+            UsageError: the statement is wrong, not allowed, or beyond a limit.
+        """
+        if question.form is Format.parquet and out.isatty():
+            raise UsageError("sql: parquet is not for the eye: redirect it into a file")
+        text = question.text.strip()
+        request = {
+            "do": "query",
+            "saved": _NAME.fullmatch(text) is not None,
+            "text": text,
+            "parameters": dict(question.parameters),
+            "form": question.form.value,
+            "rows": question.rows,
+            "raw": question.raw,
+            "on_terminal": out.isatty(),
+            "memory_bytes": in_bytes(self._limits.memory_limit),
+            "cpu_s": (self._limits.timeout_s + GRACE_S) * (os.cpu_count() or 1),
+        }
+        try:
+            self._process = self._process or self._start()
+            missing = self._process.ask(request, self._limits.timeout_s + GRACE_S, out=out.write)
+        except FailedError as error:
+            raise self._refusal(error) from error
+        except EndedError as error:
+            self._process = None
+            raise self._why(error) from error
+        except BaseException:
+            self._stop()
+            raise
+        out.flush()
+        for what in missing:
+            say(what)
+
+    def _refusal(self, error: FailedError) -> UsageError:
+        if error.kind == "TimeLimitError":
+            return UsageError(self._too_long())
+        if error.kind in ("MemoryLimitError", "MemoryError"):
+            return UsageError(self._too_much())
+        return UsageError(str(error) if error.kind == "UsageError" else f"sql: {error}")
+
+    def _why(self, error: EndedError) -> UsageError:
+        if error.overdue or error.signal_number == signal.SIGXCPU:
+            return UsageError(self._too_long())
+        if error.signal_number in (signal.SIGKILL, signal.SIGABRT):
+            return UsageError(self._too_much())
+        return UsageError(f"sql: {error}")
+
+    def _too_long(self) -> str:
+        return (
+            f"sql: stopped after {self._limits.timeout_s} s; narrow the query, or raise timeout_s "
+            "in section [sql] of config.toml"
+        )
+
+    def _too_much(self) -> str:
+        return (
+            f"sql: stopped: it needs more memory than {self._limits.memory_limit}; narrow the "
+            "query, or raise memory_limit in section [sql] of config.toml"
+        )
 
 
-def query(
-    con: Connection,
+def answer(
+    path: Path,
     question: Question,
     out: BinaryIO,
     limits: Limits,
     say: Callable[[str], None],
+    archive: Path | None = None,
 ) -> None:
-    """Runs one statement, or a saved query, and writes its rows.
-
-    Args:
-        con: what ``open_database`` gave.
-        question: what is asked.
-        out: where to write.
-        limits: those of ``con``, for what is said when one of them ends the statement.
-        say: told what is not part of the result, as when rows were left out.
+    """Answers one question about the published database at ``path``; see ``Reader``.
 
     Raises:
-        UsageError: the statement is wrong, not allowed, or beyond a limit.
+        UsageError: there is no such database, or as ``Reader.query``.
+        LockedError: a run is writing the file.
     """
-    text, parameters = question.text, dict[str, object](question.parameters)
-    if _NAME.fullmatch(text.strip()):
-        known = saved.named(text.strip())
-        parameters, text = saved.arguments(con, known, question.parameters), known.sql
-    try:
-        with _watched(limits, say):
-            asked = selection.select(con, text, parameters)
-            missing = answers.write(
-                con, asked, question.form, out, most=question.rows, raw=question.raw
-            )
-        out.flush()
-    except TimeLimitError as error:
-        raise UsageError(_too_long(limits)) from error
-    except (MemoryLimitError, MemoryError) as error:
-        raise UsageError(
-            f"sql: stopped: it needs more memory than {limits.memory_limit}; narrow the query, or "
-            "raise memory_limit in section [sql] of config.toml"
-        ) from error
-    except StoreError as error:
-        raise UsageError(f"sql: {error}") from error
-    for what in missing:
-        say(what)
+    frames = question.form is Format.parquet
+    with closing(Reader(path, limits, archive, frames=frames)) as opened:
+        warn(opened, say)
+        opened.query(question, out, say)
+
+
+def warn(opened: Reader, say: Callable[[str], None]) -> None:
+    """Says so if the kernel does not confine the process that reads."""
+    if not opened.landlock:
+        say(
+            "sql: this kernel has no Landlock: nothing but fairaudit and DuckDB keeps a statement "
+            "from other files (docs/security.md)"
+        )
 
 
 def typed_values(typed: Sequence[str]) -> dict[str, str]:
@@ -138,62 +232,10 @@ def typed_values(typed: Sequence[str]) -> dict[str, str]:
 
 def describe_saved() -> str:
     """The saved queries, one on each line, their parameters below."""
+    from audit.store import saved
+
     lines = []
     for query in saved.every().values():
         lines.append(f"{query.name}: {query.doc}")
         lines += (f"    {parameter}  {parameter.doc}" for parameter in query.parameters)
     return "\n".join(lines) + "\n"
-
-
-@contextmanager
-def confined(limits: Limits, form: Format) -> Iterator[None]:
-    """Lets this process take no more than the limit needs, and 1 GiB for itself.
-
-    DuckDB counts what it stores, not what a single function makes of a value
-    (``repeat('x', 1000000000)``).
-    """
-    before, most = resource.getrlimit(resource.RLIMIT_DATA)
-    copies = 2 if form is Format.parquet else 1  # its rows are gathered before they are written
-    ceiling = _data_bytes() + copies * in_bytes(limits.memory_limit) + 2**30
-    if before != resource.RLIM_INFINITY:
-        ceiling = min(ceiling, before)
-    resource.setrlimit(resource.RLIMIT_DATA, (ceiling, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
-
-
-@contextmanager
-def _watched(limits: Limits, say: Callable[[str], None]) -> Iterator[None]:
-    """Ends the process when a statement heeds no interruption: a single long function call."""
-
-    def end() -> None:
-        say(f"fairaudit: {_too_long(limits)}")
-        sys.stderr.flush()
-        os._exit(UsageError.exit_code)
-
-    timer = threading.Timer(limits.timeout_s + _GRACE_S, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _too_long(limits: Limits) -> str:
-    return (
-        f"sql: stopped after {limits.timeout_s} s; narrow the query, or raise timeout_s in section "
-        "[sql] of config.toml"
-    )
-
-
-def _data_bytes() -> int:
-    """What this process has already, as the limit counts it; 0 where the system does not say."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return 2**30
-    found = re.search(r"^VmData:\s+(\d+) kB", status, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 2**30

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audit.cli.options import ClusterName, ConfigFile, configuration, published
+from audit.cli.options import ClusterName, ConfigFile, archive_of, configuration, published
 from audit.cli.output import say, show
 from audit.errors import UsageError
 from audit.words import Format
@@ -56,22 +56,33 @@ def sql(
     config: ConfigFile = None,
 ) -> None:
     """Query a published database, read-only and locked down; without a query, interactively."""
-    from audit.analyst import repl
+    from audit.analyst.reader import prepare
     from audit.analyst.sql import Limits, Question, describe_saved, typed_values
 
     if show_saved:
         print(describe_saved(), end="")
         return
+    prepare()
     settings = configuration(config)
     limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
     path = db or published(config, settings)
+    archive = archive_of(path, config, settings)
     if query is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
+        from audit.analyst import repl
+
         shown, history = rows or settings.sql.rows, None if private else repl.history_file()
-        repl.converse(path, form, rows=shown, limits=limits, history=history, say=say)
+        repl.converse(
+            *(path, form),
+            rows=shown,
+            limits=limits,
+            history=history,
+            say=say,
+            archive=archive,
+        )
         return
     most = rows or (settings.sql.rows if form is Format.table else None)
     question = Question(_statement(query, file), typed_values(param or []), form, most, raw)
-    _answer(path, question, limits)
+    _answer(path, question, limits, archive)
 
 
 def stuck(
@@ -141,20 +152,24 @@ def _answer_saved(
     config: Path | None,
 ) -> None:
     """Writes the answer to a saved query to stdout; what is None keeps its default."""
+    from audit.analyst.reader import prepare
     from audit.analyst.sql import Limits, Question
 
+    prepare()
     settings = configuration(config)
     parameters = {parameter: value for parameter, value in chosen.items() if value is not None}
     limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
-    _answer(db or published(config, settings), Question(name, parameters, form), limits)
+    path = db or published(config, settings)
+    archive = archive_of(path, config, settings)
+    _answer(path, Question(name, parameters, form), limits, archive)
 
 
-def _answer(path: Path, question: Question, limits: Limits) -> None:
+def _answer(path: Path, question: Question, limits: Limits, archive: Path | None) -> None:
     """Writes the answer to stdout."""
     from audit.analyst.sql import answer
 
     try:
-        answer(path, question, sys.stdout.buffer, limits, say)
+        answer(path, question, sys.stdout.buffer, limits, say, archive)
     except BrokenPipeError:  # "fairaudit sql … | head" has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -147,6 +147,13 @@ def published(path: Path | None, settings: Config) -> Path:
     return path.parent / settings.output.database
 
 
+def archive_of(database: Path, path: Path | None, settings: Config) -> Path | None:
+    """The archive of a published database, where a configuration says it."""
+    from audit.config import places
+
+    return None if path is None else places.archive(settings, path.parent, database)
+
+
 def reading(columns: str | None, separator: str | None, zone: str | None = None) -> Reading:
     """How the logs are to be read."""
     from audit.formats.dialects import Reading

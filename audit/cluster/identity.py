@@ -27,10 +27,22 @@ class Identity:
     """Each input, and what of it the store holds otherwise than the log alone would give."""
 
     @classmethod
-    def of(cls, con: Connection, cluster: str, period: Period, config: str) -> Identity:
-        """The identity of computing ``period`` from what the store holds of ``cluster``."""
+    def of(
+        cls, con: Connection, cluster: str, period: Period, config: str, since: int | None = None
+    ) -> Identity:
+        """The identity of computing ``period`` from what the store holds of ``cluster``.
+
+        Args:
+            con: the store.
+            cluster: its name.
+            period: what is computed.
+            config: the configuration in force, as JSON.
+            since: epoch s; no attempt that ended before it matters. None: not known.
+        """
         span = (period.from_time, period.to_time + 1 if period.whole_log else period.to_time)
-        inputs = queries.run(con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1])
+        inputs = queries.run(
+            con, "input_ids", cluster=cluster, from_time=span[0], to_time=span[1], since=since
+        )
         named = tuple(map(_named, inputs.iter_rows()))
         parts = [__version__, config, _sha256("".join(named)), cluster, *period]
         return cls(_sha256(json.dumps(parts))[:16], cluster, period, config, named)

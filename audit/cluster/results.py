@@ -19,7 +19,7 @@ from audit.errors import StoreError
 from audit.metrics import disclosure
 from audit.model import OBSERVED, Period, Standing
 from audit.periods import covering
-from audit.store import archive, courses, database, histories, queries
+from audit.store import courses, database, histories, queries
 from audit.store.appending import Appending
 from audit.store.database import Connection
 from audit.store.histories import Histories
@@ -41,6 +41,8 @@ def replace(
     kept: Mapping[Period, str],
     now: int | None = None,
     window: Window = WHOLE,
+    *,
+    pages: bool = True,
 ) -> None:
     """Replaces the results of a cluster, in one transaction, which making them is part of.
 
@@ -53,6 +55,7 @@ def replace(
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.
         window: of which attempts and days the results are; those of others stay as they are.
+        pages: whether figures about everybody are published, for pages of users and accounts.
 
     Raises:
         StoreError: the results cannot be stored.
@@ -73,7 +76,8 @@ def replace(
             con, "coverage_result", queries.run(con, "refused_coverage", cluster=cluster)
         )
         courses.keep(con, cluster, [identity.period for identity in computed])
-        _publish(con, setting)
+        if pages:
+            _publish(con, setting)
         for identity in computed:
             identity.note(con, "compute", now)
         if after:
@@ -96,7 +100,7 @@ def _publish(con: Connection, setting: Setting) -> None:
     weeks = covering("week", int(ends.min()), int(ends.max()), setting.zone)
     latest = "SELECT max(end_time) FROM job_result WHERE cluster = $cluster"
     ((last_end,),) = database.rows(con, latest, {"cluster": cluster})
-    published = queries.run(con, "published_blocks", cluster=cluster, until=archive.NEVER)
+    published = queries.run(con, "published_blocks", cluster=cluster, until=None)
     for (pool,), of_pool in attempts.partition_by("pool", as_dict=True).items():
         blocks = published.filter(pool=pool).select("from_time", "to_time").unique().rows()
         closed = [

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from audit.config.sections import MemoryAmount, Section
+from audit.words import ARCHIVE
 
 
 class Store(Section):
@@ -40,5 +41,5 @@ class Output(Section):
     state: str = "fairaudit-state"
     reports: str = "fairaudit-reports"
     database: str = "fairaudit.duckdb"
-    archive: str = "fairaudit-archive"
+    archive: str = ARCHIVE
     shared_with_group: bool = False

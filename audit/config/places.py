@@ -36,6 +36,16 @@ def archive_root(config: Config, folder: Path) -> str:
     return os.path.relpath(folder / config.output.archive, published_folder(config, folder))
 
 
+def archive(config: Config, folder: Path, database: Path) -> Path | None:
+    """The archive of a database: as configured if it is the one that the configuration publishes.
+
+    None: another database, whose archive is beside it under the name that is the default.
+    """
+    if os.path.abspath(database) != os.path.abspath(folder / config.output.database):  # noqa: PTH100
+        return None
+    return folder / config.output.archive
+
+
 def of_archive(config: Config, folder: Path, cluster: str) -> str:
     """The folder of a cluster's archive, relative to that of the published database."""
     return f"{archive_root(config, folder)}/{file_name(cluster)}"

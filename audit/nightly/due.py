@@ -117,11 +117,11 @@ def _identities(work: Work, cluster: Cluster, held: _Held, settings: Fairshare) 
     lost = setting_aside.by_period(con, name, current)
     begins = min(period.from_time for period in current)
     since = first_arrival(con, name, begins, None)
-    with archive.within(con, name, min(begins, begins if since is None else since), archive.NEVER):
-        return [
-            Identity.of(con, name, period, _as_json({**in_force, **lost.get(period, {})}))
-            for period in current
-        ]
+    since = begins if since is None else min(begins, since)
+    return [
+        Identity.of(con, name, period, _as_json({**in_force, **lost.get(period, {})}), since)
+        for period in current
+    ]
 
 
 def _check_period(work: Work, cluster: Cluster, current: Sequence[Period]) -> None:
@@ -181,8 +181,7 @@ def _compute_part(
         attempts = held.attempts
         if attempts is None:
             since = _needed_since(con, cluster.name, window, decayed.lead_s(settings, setting))
-            with archive.within(con, cluster.name, since or 0, until or archive.NEVER):
-                attempts = read_attempts(con, cluster.name, since, until)
+            attempts = read_attempts(con, cluster.name, since, until)
         compute_and_keep(
             con,
             Task(attempts, setting, settings, part, kept, window),

@@ -210,7 +210,9 @@ def _asked(
             "assumed": fitted.in_force(said),
         }
     silent = [] if request.policy is not None else fitted.silent(setting, site)
-    return _Asked(Task(held.attempts, setting, shares, []), in_force, period, silent)
+    pages = bool(request.owners) or config.report.owner_pages == "named"
+    task = Task(held.attempts, setting, shares, [], pages=pages)
+    return _Asked(task, in_force, period, silent)
 
 
 def _refuse_archived(con: Connection, request: Request) -> None:

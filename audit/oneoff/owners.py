@@ -40,7 +40,9 @@ def from_published(
     path = folder / config.output.database
     if not path.is_file():
         raise UsageError(f"{path}: no such database; 'fairaudit run' makes it")
-    with closing(database.open_snapshot(path, memory_limit=config.sql.memory_limit)) as con:
+    archive = places.archive(config, folder, path)
+    opened = database.open_snapshot(path, memory_limit=config.sql.memory_limit, archive=archive)
+    with closing(opened) as con:
         name, of = _computed(con, cluster, period)
         owners.names(con, name).require(whose)
         contents = drawing.contents_of(con, config, name, of)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit import __version__
-from audit.config import Config, Report
+from audit.config import Config, Report, places
 from audit.errors import ReportError, UsageError
 from audit.model import Period
 from audit.report import build
@@ -53,7 +53,9 @@ def verify(report: Path, published: Path | None, config: Config, folder: Path) -
         claim = identity.read(given)
     except ReportError as error:
         raise ReportError(f"{report}: {error}") from error
-    with closing(database.open_snapshot(_database(report, published, config, folder))) as con:
+    path = _database(report, published, config, folder)
+    archive = places.archive(config, folder, path)
+    with closing(database.open_snapshot(path, archive=archive)) as con:
         return _compared(con, claim, given, config.report)
 
 

@@ -36,6 +36,8 @@ class Task:
     """Other current periods and their run, whose figures stay; those of all others go."""
     window: Window = WHOLE
     """The attempts and days of which rows are made: those of the periods that are due."""
+    pages: bool = True
+    """Whether pages of users or accounts may be made, which compare them with everybody."""
 
 
 def compute_and_keep(
@@ -74,5 +76,7 @@ def compute_and_keep(
             queries.run(con, "known_fair_starts", cluster=setting.cluster),
             Labour(crew, lambda done, of: progress("fair start times", done, of)),
         )
-        results.replace(con, setting, computed, task.due, task.kept, now, task.window)
+        results.replace(
+            con, setting, computed, task.due, task.kept, now, task.window, pages=task.pages
+        )
     progress("computing", 1, 1)

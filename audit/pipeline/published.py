@@ -30,7 +30,11 @@ from audit.words import Resource
 
 
 def open_published(
-    path: Path, chosen: config.Config, name: str | None = None, job: str | None = None
+    path: Path,
+    chosen: config.Config,
+    name: str | None = None,
+    job: str | None = None,
+    archive: Path | None = None,
 ) -> Log:
     """The attempts of a cluster, and its pools as its figures were computed with them.
 
@@ -42,6 +46,7 @@ def open_published(
         job: the id of whom is asked about. Where a part of the cluster is archived, the attempts
             around that job are read, from ``LEAD_S`` before it came to ``AFTER_S`` after it ended,
             unless turns rest on more (``by_history``). None: all are.
+        archive: as in ``database.open_snapshot``.
 
     Raises:
         UsageError: there is no such database, cluster or job, or it holds several clusters.
@@ -50,7 +55,8 @@ def open_published(
     """
     if not path.is_file():
         raise UsageError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
-    with closing(database.open_snapshot(path, memory_limit=chosen.sql.memory_limit)) as con:
+    opened = database.open_snapshot(path, memory_limit=chosen.sql.memory_limit, archive=archive)
+    with closing(opened) as con:
         names = database.fetch(con, "SELECT cluster FROM clusters ORDER BY ALL")["cluster"]
         cluster = _named(path, names.to_list(), name)
         site = next((each for each in chosen.clusters if each.name == cluster), None)
@@ -74,8 +80,7 @@ def _read(
         if first is None:
             raise UsageError(f"cluster {cluster!r} has no job {printable(job)!r}")
         since, until = first - LEAD_S, None if last is None else last + AFTER_S
-        with archive.within(con, cluster, since, archive.NEVER if until is None else until):
-            attempts = read_attempts(con, cluster, since, until)
+        attempts = read_attempts(con, cluster, since, until)
         setting = _setting(con, cluster, attempts, site, told(con, cluster))
         if not any(by_history(pool) for pool in setting.pools):
             return attempts, setting
@@ -86,8 +91,7 @@ def _read(
 def told(con: Connection, cluster: str) -> Told:
     """What the attempts of a cluster tell of it, none of which are read; there are some."""
     ((latest,),) = queries.rows(con, "latest_instant", cluster=cluster)
-    with archive.within(con, cluster, 0, archive.NEVER):
-        return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
+    return Told([row for (row,) in queries.rows(con, "partitions", cluster=cluster)], latest)
 
 
 def headers(con: Connection, cluster: str) -> dict[str, Header]:

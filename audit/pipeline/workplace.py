@@ -66,7 +66,7 @@ def replacing(target: Path) -> Iterator[None]:
 
 def _check_replaceable(target: Path) -> None:
     try:
-        con = database.open_snapshot(target)
+        con = database.open_snapshot(target, tables_only=True)
     except LockedError:
         raise
     except StoreError as error:

@@ -7,7 +7,6 @@ other periods, change nothing in it.
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -53,7 +52,7 @@ from audit.report.reading.settings import settings_of
 from audit.report.reading.trending import trends
 from audit.report.text.definitions import definitions
 from audit.report.trend import Trend
-from audit.store import archive, queries
+from audit.store import queries
 from audit.store.database import Connection
 
 
@@ -90,11 +89,10 @@ def build(
     trend = trends(con, cluster, period, schedule, zone_name, settings.resamples)
     decayed = usages(con, cluster, period, zone_name, options.rows, settings)
     charges = charged.charges(con, cluster, period)
-    with _of_period(con, cluster, period):
-        span = _span(con, cluster, period, schedule, zone_name)
-        made = _pools(con, cluster, period, schedule, options, settings)
-        pools = _shown(con, cluster, period, schedule, zone_name, trend, made)
-        occupied = charged.occupied(con, cluster, schedule, period, zone_name, charges, decayed)
+    span = _span(con, cluster, period, schedule, zone_name)
+    made = _pools(con, cluster, period, schedule, options, settings)
+    pools = _shown(con, cluster, period, schedule, zone_name, trend, made)
+    occupied = charged.occupied(con, cluster, schedule, period, zone_name, charges, decayed)
     return Contents(
         cluster=cluster,
         span=span,
@@ -119,29 +117,20 @@ def build(
     )
 
 
-def _of_period(con: Connection, cluster: str, period: Period) -> AbstractContextManager[None]:
-    """In which only the attempts of a period are looked for."""
-    if period.whole_log:
-        return nullcontext()
-    return archive.within(con, cluster, period.from_time, period.to_time)
-
-
 def _of_inputs(con: Connection, cluster: str, period: Period) -> dict[str, Any]:
     """Which logs a period rests on, as queries about logs are asked for them."""
     known = queries.rows(con, "report_input_ids", cluster=cluster, period=period.name)
     if not known and not period.whole_log:
         within = {"from_time": period.from_time, "to_time": period.to_time}
-        known = queries.rows(con, "input_ids", cluster=cluster, **within)
+        known = queries.rows(con, "input_ids", cluster=cluster, **within, since=None)
     ids = [row[0] for row in known]
     return {"cluster": cluster, "whole": period.whole_log, "inputs": ids}
 
 
 def _superseded(con: Connection, *, cluster: str, whole: bool, inputs: list[str]) -> int:
     """How many records of the logs of a period give way to others."""
-    with nullcontext() if whole else archive.of_inputs(con, cluster, inputs):
-        ((number,),) = queries.rows(
-            con, "report_superseded", cluster=cluster, whole=whole, inputs=inputs
-        )
+    of = None if whole else inputs
+    ((number,),) = queries.rows(con, "report_superseded", cluster=cluster, inputs=of)
     return int(number)
 
 
@@ -202,7 +191,15 @@ def _pools(
     }
     fair = fair_starts(con, cluster, period, schedule, parts, settings)
     keep_single = settings.metrics.keep_single_job_users
-    stuck = queries.run(con, "report_stuck", cluster=cluster, period=period.name, most=options.rows)
+    stuck = queries.run(
+        con,
+        "report_stuck",
+        cluster=cluster,
+        period=period.name,
+        from_time=period.from_time,
+        to_time=period.to_time,
+        most=options.rows,
+    )
     made = tuple(
         _pool(
             name,

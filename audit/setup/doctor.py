@@ -6,14 +6,16 @@ import itertools
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from audit import config, periods, resources
+from audit.analyst import reader
 from audit.cluster import decayed, fairshare
 from audit.cluster.setting import Setting
+from audit.config import places
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
 from audit.files import folders
 from audit.formats import dialects
@@ -48,6 +50,7 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
         ("database", _database, "make the temporary folder (TMPDIR) writable"),
+        ("SQL of analysts", reader.layers, "reinstall fairaudit"),
         ("kernels", _kernels, "in a checkout: make kernels; else install fairaudit again"),
         (
             "charts and PDF",
@@ -65,7 +68,11 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
         checks += _configured(config_path, published)
     if published is not None:
         checks.append(
-            (f"database {published}", lambda: _published(published), "audit the logs again")
+            (
+                f"database {published}",
+                lambda: _published(published, config_path),
+                "audit the logs again",
+            )
         )
     return list(_run(checks))
 
@@ -134,10 +141,11 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         for cluster in settings.clusters
     ]
     database_path = published or path.parent / settings.output.database
+    archive = places.archive(settings, path.parent, database_path)
     rules: list[tuple[str, Callable[[], str], str]] = [
         (
             f"limits and windows of {cluster.name!r}",
-            partial(compare, cluster, settings, database_path),
+            partial(compare, cluster, settings, database_path, archive),
             "mend limits and windows of clusters.pools of this cluster",
         )
         for cluster in settings.clusters
@@ -146,7 +154,7 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
     about: list[tuple[str, Callable[[], str], str]] = [
         (
             "users and accounts of recipients",
-            partial(_named, settings, database_path),
+            partial(_named, settings, database_path, archive),
             "mend users and accounts of [[recipients]]",
         )
         for _ in settings.recipients[:1]
@@ -165,12 +173,12 @@ def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[
         ),
     ]
     mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    archive = (
+    claimed = (
         "archive",
         partial(claims.examine, settings, path.parent),
         "choose another folder (output.archive)",
     )
-    return [*own, *clusters, *rules, mail, *about, archive]
+    return [*own, *clusters, *rules, mail, *about, claimed]
 
 
 def _own_config(path: Path) -> str:
@@ -221,11 +229,11 @@ def _mail(settings: config.Config, folder: Path) -> str:
     return f"outbox {mail.outbox}" if mail.via == "outbox" else f"{mail.host} would take it"
 
 
-def _named(settings: config.Config, path: Path) -> str:
+def _named(settings: config.Config, path: Path, archive: Path | None) -> str:
     """Whom recipients want to hear of and no log names: a slip, or somebody without a job yet."""
     if not path.is_file():
         return "nothing is published yet to find them in"
-    with closing(database.open_snapshot(path)) as con:
+    with closing(database.open_snapshot(path, archive=archive)) as con:
         known = {one.name: owners.names(con, one.name) for one in settings.clusters}
     unknown = []
     for number, entry in enumerate(settings.recipients):
@@ -238,8 +246,11 @@ def _named(settings: config.Config, path: Path) -> str:
     return f"no log names {', '.join(unknown)}" if unknown else "logs name all of them"
 
 
-def _published(path: Path) -> str:
-    con = database.open_snapshot(path)
+def _published(path: Path, site: Path | None) -> str:
+    archive = None
+    with suppress(AuditError):  # of the configuration, which another finding tells
+        archive = None if site is None else places.archive(config.load(site), site.parent, path)
+    con = database.open_snapshot(path, archive=archive)
     try:
         failed = queries.failed_checks(con)
         if failed:

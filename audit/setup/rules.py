@@ -20,13 +20,16 @@ _SHOWN: Final = 10
 """So many names of one kind are listed."""
 
 
-def compare(cluster: config.Cluster, settings: config.Config, published: Path) -> str:
+def compare(
+    cluster: config.Cluster, settings: config.Config, published: Path, archive: Path | None = None
+) -> str:
     """What there is, and which names no log has.
 
     Args:
         cluster: whose limits and windows; its pools must have some.
         settings: the configuration that has it.
         published: the database to compare with; it need not be there yet.
+        archive: as in ``database.open_snapshot``.
 
     Raises:
         AuditError: a limit under which nothing that started could have, a window that never opens.
@@ -37,7 +40,7 @@ def compare(cluster: config.Cluster, settings: config.Config, published: Path) -
     if not published.is_file():
         return f"{has}; no database to compare their names with yet"
     try:
-        log = open_published(published, settings, cluster.name)
+        log = open_published(published, settings, cluster.name, archive=archive)
     except UsageError:
         return f"{has}; {published} has no cluster {cluster.name!r} yet"
     found = list(_impossible(log.described, log.setting.pools))

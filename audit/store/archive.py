@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from audit.errors import StoreError, UsageError
+from audit.errors import StoreError
 from audit.files import privacy
 from audit.store.database import (
     Connection,
@@ -30,27 +30,17 @@ from audit.store.database import (
     transaction,
 )
 
-SCHEMA: Final = "021_archive.sql"
-"""The script of ``sql/schema`` that makes its tables."""
-
-VIEWS: Final = {
-    "all_records": ("records", "records_file"),
-    "all_results": ("job_result", "results_file"),
-}
-"""The table of what is not archived, and the column of ``archived`` that names the files."""
-
-
-NEVER: Final = 1 << 62
-"""An instant after all others, epoch s."""
+OVER_ARCHIVE: Final = {"all_records": "records", "all_results": "job_result"}
+"""The views over tables and files: view → the table of what is not archived."""
 
 _HALF_A_DAY_S: Final = 43_200
 
 _IDENTITY: Final = re.compile(r"[0-9a-f]{16}")
 _STEM: Final = r"\d{4}-\d{2}-(records|results)"
-_FILE: Final = re.compile(
-    rf"\w[\w.-]{{0,99}}/{_STEM}-([0-9a-f]{{16}}-)?[0-9a-f]{{12}}\.parquet", re.ASCII
+FILE: Final = re.compile(
+    rf"\w[\w.-]{{0,106}}/{_STEM}-[0-9a-f]{{16}}-[0-9a-f]{{12}}\.parquet", re.ASCII
 )
-"""A file of an archive, relative to the archive's folder; older ones lack the identity."""
+"""The names of a store's files, relative to the archive's folder."""
 
 
 class Month(NamedTuple):
@@ -68,6 +58,17 @@ class Month(NamedTuple):
     """Records and results; relative to the folder of the published database."""
     sha256: tuple[str, str]
     """Of the files."""
+
+    def touches(self, since: int | None, until: int | None) -> bool:
+        """Whether an attempt in it may have ended since ``since`` and arrived before ``until``.
+
+        Both are in epoch s; None is no bound.
+        """
+        if self.first_arrival is None or until is None:
+            begins_in_time = True
+        else:
+            begins_in_time = min(self.from_time, self.first_arrival) < until
+        return begins_in_time and (since is None or self.to_time > since)
 
 
 def months(con: Connection, cluster: str | None = None) -> list[Month]:
@@ -107,30 +108,6 @@ def identified(con: Connection) -> str:
     return store
 
 
-def checked_name(name: str, root: str) -> str:
-    """Return ``name`` if it is that of a file in an archive, as a store names its files.
-
-    Args:
-        name: relative to the folder of the published database, from a table or file that may have
-            been crafted.
-        root: the folder of the archive, relative to the same folder.
-
-    Raises:
-        UsageError: the file lies in another archive.
-        StoreError: it is no such name.
-    """
-    folder, _, file = name.rpartition("/")
-    there, _, cluster = folder.rpartition("/")
-    if not _FILE.fullmatch(f"{cluster}/{file}"):
-        raise StoreError("it names a file that no archive holds")
-    if there != root:
-        raise UsageError(
-            f"its archive lies in {there!r}, that of config.toml in {root!r}: set output.archive "
-            "as it was"
-        )
-    return name
-
-
 def archived_until(con: Connection, cluster: str) -> int | None:
     """Up to when a cluster is archived, epoch s; None where nothing is."""
     ((until,),) = rows(
@@ -152,74 +129,35 @@ def renew_views(con: Connection) -> None:
     Raises:
         StoreError: a file is missing.
     """
-    _make_views(con, "VIEW", months(con))
-
-
-def _make_views(con: Connection, kind: str, of: Sequence[Month]) -> None:
-    for position, (view, (table, _)) in enumerate(VIEWS.items()):
-        files = ", ".join(quote_text(month.files[position]) for month in of)
-        parts = f"SELECT * FROM {table}"  # noqa: S608
-        if files:
-            parts += f" UNION ALL BY NAME SELECT * FROM read_parquet([{files}])"  # noqa: S608
+    every = months(con)
+    for position, (view, table) in enumerate(OVER_ARCHIVE.items()):
+        rows_of = over_archive(table, [month.files[position] for month in every])
         try:
-            execute(con, f"CREATE OR REPLACE {kind} {view} AS {parts}")
+            execute(con, f"CREATE OR REPLACE VIEW {view} AS {rows_of}")
         except StoreError as error:
             raise StoreError(
                 f"a file of the archive cannot be read (output.archive): {error}"
             ) from error
 
 
-@contextmanager
-def within(con: Connection, cluster: str, from_time: int, to_time: int) -> Iterator[None]:
-    """For as long as it lasts, this connection's views look into the files of a span alone.
-
-    They then hold all attempts of the cluster that arrived before the span ended and had not ended
-    when it began; of others they hold some. A file that is named is opened by every query, so that
-    without this all that is asked of one month costs more with every month that is archived.
-
-    Args:
-        con: a store or a published snapshot.
-        cluster: whose attempts.
-        from_time: of the span, epoch s.
-        to_time: the same.
-    """
-    held = [
-        month
-        for month in months(con, cluster)
-        if month.to_time > from_time
-        and (month.first_arrival is None or min(month.from_time, month.first_arrival) < to_time)
-    ]
-    with _looking_into(con, held):
-        yield
+def over_archive(table: str, files: Sequence[str]) -> str:
+    """The query that reads a table, and files of the archive with the same rows."""
+    rows = f"SELECT * FROM {table}"  # noqa: S608
+    if files:
+        named = ", ".join(map(quote_text, files))
+        rows += f" UNION ALL BY NAME SELECT * FROM read_parquet([{named}])"  # noqa: S608
+    return rows
 
 
-@contextmanager
-def of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> Iterator[None]:
-    """As ``within``, but the views then hold all records of a cluster that some inputs brought."""
+def ends_of_inputs(con: Connection, cluster: str, inputs: Sequence[str]) -> set[int]:
+    """When the months end in which a cluster has archived records of some inputs, epoch s."""
     found = rows(
         con,
         "SELECT DISTINCT to_time FROM archived_input "
         "WHERE cluster = $cluster AND list_contains($inputs::VARCHAR[], input_id)",
-        {"cluster": cluster, "inputs": list(inputs)},
+        {"cluster": cluster, "inputs": inputs},
     )
-    ends = {to_time for (to_time,) in found}
-    with _looking_into(con, [month for month in months(con, cluster) if month.to_time in ends]):
-        yield
-
-
-@contextmanager
-def _looking_into(con: Connection, held: Sequence[Month]) -> Iterator[None]:
-    """The views of this connection look into the files of these months alone."""
-    ((every,),) = rows(con, "SELECT count(*) FROM archived")
-    if len(held) == every:
-        yield
-        return
-    try:
-        _make_views(con, "TEMP VIEW", held)  # found before those of the database
-        yield
-    finally:
-        for view in VIEWS:
-            execute(con, f"DROP VIEW IF EXISTS temp.{view}")
+    return {to_time for (to_time,) in found}
 
 
 def move(
@@ -395,7 +333,7 @@ def bring_back(con: Connection, cluster: str, since: int) -> list[Month]:
     back = [month for month in months(con, cluster) if month.to_time > since]
     if not back:
         return []
-    for position, (table, _) in enumerate(VIEWS.values()):
+    for position, table in enumerate(OVER_ARCHIVE.values()):
         for month in back:
             execute(
                 con,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from audit.model import ATTEMPTS
-from audit.store import archive, queries
+from audit.store import queries
 from audit.store.database import Connection
 
 
@@ -22,9 +22,8 @@ def first_arrival(
         from_time: of the span, epoch s; None: no bound.
         to_time: the same.
     """
-    asked = {"cluster": cluster, "from_time": from_time, "to_time": to_time}
-    with archive.within(con, cluster, from_time or 0, to_time or archive.NEVER):
-        ((first,),) = queries.rows(con, "first_arrival", **asked)
+    span = {"from_time": from_time, "to_time": to_time}
+    ((first,),) = queries.rows(con, "first_arrival", cluster=cluster, **span)
     return None if first is None else int(first)
 
 

@@ -19,6 +19,7 @@ import duckdb
 
 from audit.errors import UNWRITABLE, LockedError, StoreError, UnwritableError
 from audit.store.streams import Stream
+from audit.words import ARCHIVE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,13 +38,23 @@ _OFFLINE: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 
-_CLOSED: Final[dict[str, str | bool | int | float | list[str]]] = {
+CLOSED: Final[dict[str, str | bool | int | float | list[str]]] = {
     **_OFFLINE,
     "allow_community_extensions": False,
     "allow_persistent_secrets": False,
     # A name that is no table would be looked for among the variables of this program.
     "python_enable_replacements": False,
 }
+"""How a connection is opened that will be locked."""
+
+STORE: Final = "store"
+"""What the file that ``open_store`` opens is called within its connection."""
+
+SNAPSHOT: Final = "fairaudit"
+"""What a published database is called within a connection that reads it."""
+
+LONGEST_S: Final = 900
+"""Seconds that a statement over a published database may take where nothing else is said."""
 
 
 class TimeLimitError(StoreError):
@@ -69,8 +80,8 @@ def open_store(path: Path, memory_limit: str = "512MB") -> Connection:
     con = duckdb.connect(config={**_OFFLINE, "memory_limit": memory_limit, "threads": threads})
     try:
         con.execute(f"SET temp_directory = {quote_text(str(path) + '.tmp')}")
-        attach(con, path, "store")
-        con.execute("USE store")
+        attach(con, path, STORE)
+        con.execute(f"USE {STORE}")
         con.execute("SET TimeZone = 'UTC'")
     except BaseException:
         con.close()
@@ -98,57 +109,110 @@ def looking_into(con: Connection, path: Path) -> Iterator[None]:
         execute(con, "USE other")
         yield
     finally:
-        execute(con, "USE store")
+        execute(con, f"USE {STORE}")
         execute(con, "DETACH other")
 
 
 def open_snapshot(
-    path: Path, *, memory_limit: str = "2GB", timeout_s: int | None = None
+    path: Path,
+    *,
+    memory_limit: str = "2GB",
+    timeout_s: int = LONGEST_S,
+    archive: Path | None = None,
+    tables_only: bool = False,
 ) -> Connection:
-    """Opens a published database for reading, locked down for text that a user typed.
+    """Opens a published database for reading: a file that anyone may have made.
 
-    The file is opened read-only; nothing else of the machine can be reached from it: no files, no
-    network, no extensions, no variables of this program, and no setting can be changed back. What
-    is left to statements that do not select is to be refused by ``audit.store.selection``.
+    It is locked, and its limits hold, from the first statement on: no other file, no network, no
+    extension and no variable of this program can be reached, and no setting changed back. Files of
+    the archive that it names can be read if they are in the archive. Nothing that it holds is run
+    but the views of this version, which ``audit.store.catalogue`` sees to.
 
     Args:
         path: a published database.
         memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted; None lets it run.
+        timeout_s: a statement that takes longer is interrupted.
+        archive: the folder of the archive; None: where a default configuration has it, beside
+            the database.
+        tables_only: no view will be asked. What other versions made is accepted, and no file of the
+            archive is in reach.
 
     Raises:
         LockedError: a process is writing the file.
-        StoreError: it does not exist or is no database.
+        StoreError: it does not exist, is no database, or holds what is not allowed.
     """
+    from audit.store import catalogue  # which needs this module
+
     if not path.is_file():
         raise StoreError(f"{path}: no such database; make one with 'fairaudit audit LOG'")
+    base = Path(os.path.abspath(path.parent))  # noqa: PTH100 - links stay as they are named
+    folder = base / ARCHIVE if archive is None else Path(os.path.abspath(archive))  # noqa: PTH100
+    con = open_locked(path, memory_limit, timeout_s)
     try:
-        con = duckdb.connect(
-            str(path), read_only=True, config={**_CLOSED, "memory_limit": memory_limit}
-        )
-    except duckdb.Error as error:
-        raise _opening_error(path, error) from error
-    con.execute("SET TimeZone = 'UTC'")
-    con.execute("SET temp_directory = ''")
-    _reach_archive(con, path.parent)
-    if timeout_s is not None:
-        con.execute(f"SET max_execution_time = {int(timeout_s) * 1000}")
-    con.execute("SET enable_external_access = false")
-    con.execute("SET lock_configuration = true")
+        catalogue.refuse_programs(con, SNAPSHOT)
+        files = catalogue.archived(con, SNAPSHOT)
+        if tables_only:
+            return con
+        if files:
+            names = [name for pair in files for name in pair]
+            catalogue.close(catalogue.open_files(folder, base, names))
+            con.close()
+            con = open_locked(path, memory_limit, timeout_s, names, base)
+            if catalogue.archived(con, SNAPSHOT) != files:
+                raise LockedError("it was replaced while it was opened; try again")
+        catalogue.check(con, SNAPSHOT, files)
+    except StoreError as error:
+        con.close()
+        raise type(error)(f"{path}: {error}") from error
     return con
 
 
-def _reach_archive(con: Connection, folder: Path) -> None:
-    """Lets a reader see the files that the table ``archived`` names, and no others."""
+def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> Connection:
+    """Opens the database at ``path``, locked, whatever it holds; read-only.
+
+    Args:
+        path: a published database.
+        memory_limit: as in ``open_store``; nothing is spilled to disk.
+        timeout_s: a statement that takes longer is interrupted.
+        reach: files that can be read, too, by names relative to a folder; and that folder.
+
+
+    Raises:
+        LockedError, StoreError: as ``open_store``.
+    """
+    con = duckdb.connect(config=CLOSED)
     try:
-        named = con.execute("SELECT records_file, results_file FROM archived").fetchall()
-    except duckdb.Error:  # of an older version, or no database of fairaudit: who asks will say so
-        return
-    if files := [file for pair in named for file in pair]:
-        base = folder.resolve()
-        allowed = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
-        con.execute(f"SET file_search_path = {quote_text(str(base))}")
-        con.execute(f"SET allowed_paths = [{allowed}]")
+        attach(con, path, SNAPSHOT, read_only=True)
+        _lock(con, memory_limit, timeout_s, *reach)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _lock(
+    con: Connection,
+    memory_limit: str,
+    timeout_s: int,
+    files: Sequence[str] = (),
+    base: Path | None = None,
+) -> None:
+    """Makes an attached ``SNAPSHOT`` the only thing in reach of a connection, for good."""
+    settings = {
+        "TimeZone": "'UTC'",
+        "memory_limit": quote_text(memory_limit),
+        "temp_directory": "''",
+        "max_temp_directory_size": "'0KB'",
+        "max_execution_time": int(timeout_s) * 1000,
+    }
+    if files and base is not None:
+        paths = ", ".join(quote_text(path) for file in files for path in (file, f"{base}/{file}"))
+        settings |= {"file_search_path": quote_text(str(base)), "allowed_paths": f"[{paths}]"}
+    for name, value in settings.items():
+        con.execute(f"SET {name} = {value}")
+    con.execute(f"USE {SNAPSHOT}")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
 
 
 def _opening_error(path: Path, error: duckdb.Error) -> StoreError:

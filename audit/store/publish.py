@@ -72,19 +72,3 @@ def _drafting(path: Path, with_group: bool) -> Iterator[Path]:
 
 def _log_of(path: Path) -> Path:
     return path.with_name(path.name + ".wal")
-
-
-def seed(con: Connection, path: Path) -> None:
-    """Fills the empty store of ``con`` with what was published at ``path``.
-
-    Raises:
-        LockedError: a process is writing ``path``.
-        StoreError: it is no database of fairaudit.
-    """
-    attach(con, path, "published", read_only=True)
-    try:
-        execute(con, "COPY FROM DATABASE published TO store")
-    except StoreError as error:
-        raise StoreError(f"{path}: not a database of fairaudit: {error}") from error
-    finally:
-        execute(con, "DETACH published")

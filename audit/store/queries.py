@@ -1,25 +1,33 @@
 """The statements of ``sql/queries`` as functions with declared parameters.
 
 A file opens with comment lines: what it gives, then, where it takes any,
-``-- parameters: cluster VARCHAR, from_time BIGINT``. Its body uses them as ``$cluster``. What is
-declared and what is used must agree, which ``load`` checks.
+``-- parameters: cluster VARCHAR, since BIGINT``. Its body uses them as ``$cluster``. What is
+declared and what is used must agree, which ``run`` checks.
+
+A query over ``all_records`` or ``all_results`` reads archived attempts, too: those of ``$cluster``,
+from the files of all months, or of fewer where a line of the declaration says so.
+``-- archive: since, until`` names the parameters (numbers or lists of them, epoch s; NULL: no
+bound) between which the attempts were queued or running; ``-- archive: inputs`` the one with the
+logs that brought the records (NULL: all logs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from audit import resources
 from audit.errors import StoreError
-from audit.store import database
+from audit.store import archive, database
 from audit.store.database import Connection, fetch, named_parameters, quote_name
 
 if TYPE_CHECKING:
     import polars as pl
 
-_DECLARATION = "-- parameters:"
+_HEAD: Final = re.compile(r"-- (parameters|archive): (.*)")
+_OVER_ARCHIVE: Final = re.compile(rf"(?<=FROM |JOIN )({'|'.join(archive.OVER_ARCHIVE)})\b")
 
 _USED: dict[str, set[str]] = {}  # the parameters of each statement that was run
 
@@ -30,12 +38,13 @@ class Query(NamedTuple):
     name: str
     doc: str
     parameters: dict[str, str]  # name → SQL type
+    archive: tuple[str, ...]  # parameters that say of which months files are opened
     sql: str
 
 
 @cache
 def load(name: str, folder: str = "sql/queries") -> Query:
-    """Reads the query ``name``.
+    """Read the query ``name``.
 
     Raises:
         StoreError: a line of its declaration cannot be read.
@@ -45,11 +54,17 @@ def load(name: str, folder: str = "sql/queries") -> Query:
     text = path.read_text(encoding="utf-8")
     doc: list[str] = []
     parameters: dict[str, str] = {}
+    bounds: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.startswith("--"):
             break
-        if line.startswith(_DECLARATION):
-            for item in line.removeprefix(_DECLARATION).split(","):
+        declared = _HEAD.fullmatch(line)
+        if declared is None:
+            doc.append(line.removeprefix("--").strip())
+        elif declared[1] == "archive":
+            bounds = tuple(declared[2].split(", "))
+        else:
+            for item in declared[2].split(","):
                 words = item.split()
                 if len(words) != 2:
                     raise StoreError(
@@ -57,13 +72,11 @@ def load(name: str, folder: str = "sql/queries") -> Query:
                         f"not {item.strip()!r}"
                     )
                 parameters[words[0]] = words[1]
-        else:
-            doc.append(line.removeprefix("--").strip())
-    return Query(name, " ".join(doc), parameters, text)
+    return Query(name, " ".join(doc), parameters, bounds, text)
 
 
 def run(con: Connection, name: str, /, **arguments: object) -> pl.DataFrame:
-    """The result of the query ``name`` with these arguments.
+    """Return the result of the query ``name`` with these arguments.
 
     Raises:
         StoreError: an argument is missing or not declared, or the query fails; its file is named.
@@ -75,26 +88,25 @@ def run_for(
     con: Connection, name: str, columns: Sequence[str] | None, /, **arguments: object
 ) -> pl.DataFrame:
     """As ``run``, but only some columns of the result (None: all); those alone are read."""
-    sql = _checked(con, name, arguments)
-    if columns is not None:
-        sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
     try:
-        return fetch(con, sql, arguments)
+        sql, used = _statement(con, name, arguments)
+        if columns is not None:
+            sql = f"SELECT {', '.join(map(quote_name, columns))} FROM (\n{sql}\n)"  # noqa: S608
+        return fetch(con, sql, used)
     except StoreError as error:
         raise StoreError(f"sql/queries/{name}.sql: {error}") from error
 
 
 def rows(con: Connection, name: str, /, **arguments: object) -> list[tuple[Any, ...]]:
     """As ``run``, for a few rows and without polars."""
-    sql = _checked(con, name, arguments)
     try:
-        return database.rows(con, sql, arguments)
+        return database.rows(con, *_statement(con, name, arguments))
     except StoreError as error:
         raise StoreError(f"sql/queries/{name}.sql: {error}") from error
 
 
 def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
-    """Runs every file of ``sql/checks``; gives the rows of those that return any, by name."""
+    """Run every file of ``sql/checks``; return the rows of those that return any, by name."""
     found = {}
     for file in resources.files("sql/checks", ".sql"):
         rows = fetch(con, load(file.stem, "sql/checks").sql)
@@ -103,19 +115,43 @@ def failed_checks(con: Connection) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _checked(con: Connection, name: str, arguments: dict[str, object]) -> str:
-    """The statement of a query that takes these arguments."""
+def _statement(
+    con: Connection, name: str, arguments: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
+    """The statement of a query that takes these arguments, and those that its body uses."""
     query = load(name)
     if query.sql not in _USED:  # to be asked of DuckDB's parser takes it as long as a small query
         _USED[query.sql] = named_parameters(con, query.sql)
     used = _USED[query.sql]
-    if used != set(query.parameters):
-        raise StoreError(
-            f"sql/queries/{query.name}.sql: declares {sorted(query.parameters)} "
-            f"but uses {sorted(used)}"
-        )
-    if set(arguments) != used:
-        raise StoreError(
-            f"sql/queries/{query.name}.sql: takes {sorted(used)}, was given {sorted(arguments)}"
-        )
-    return query.sql
+    if used | {*query.archive} != set(query.parameters):
+        raise StoreError(f"declares {sorted(query.parameters)} but uses {sorted(used)}")
+    if set(arguments) != set(query.parameters):
+        raise StoreError(f"takes {sorted(query.parameters)}, was given {sorted(arguments)}")
+    return _of_months(con, query, arguments), {name: arguments[name] for name in used}
+
+
+def _of_months(con: Connection, query: Query, arguments: Mapping[str, object]) -> str:
+    """The text of a query that opens only the files of the archive that its arguments ask for."""
+    if _OVER_ARCHIVE.search(query.sql) is None or not (every := archive.months(con)):
+        return query.sql
+    cluster = str(arguments["cluster"])
+    months = [month for month in every if month.cluster == cluster]
+    match [arguments[name] for name in query.archive]:
+        case [since, until]:
+            first, last = _edge(min, since), _edge(max, until)
+            months = [month for month in months if month.touches(first, last)]
+        case [[*inputs]]:
+            ends = archive.ends_of_inputs(con, cluster, [*map(str, inputs)])
+            months = [month for month in months if month.to_time in ends]
+    if len(months) == len(every):
+        return query.sql
+    rows_of = {
+        view: archive.over_archive(table, [month.files[position] for month in months])
+        for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items())
+    }
+    return _OVER_ARCHIVE.sub(lambda view: f"({rows_of[view[0]]})", query.sql)
+
+
+def _edge(pick: Callable[[Iterable[int]], int], given: Any) -> int | None:
+    """An instant, or the outermost of a list of them; None: no bound."""
+    return pick(given) if isinstance(given, list) and given else given or None

@@ -1,24 +1,23 @@
 """One statement that a person typed: it must select, and its rows are read piece by piece.
 
-``database.open_snapshot`` takes files, network and settings away. What it leaves (temporary tables,
-variables, a second ATTACH of the same file) is refused here, by the kind of the statement as
-DuckDB's own parser sees it. The statement is then read as a subquery, so that DuckDB itself makes
-text of the values: other libraries do not know all of its types.
+``audit.store.grammar`` says whether it is allowed, and gives the text that runs in its place. That
+is read as a subquery, so that DuckDB itself makes text of the values: other libraries do not know
+all of its types.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
 
-from audit.errors import StoreError
 from audit.store import database
-from audit.store.database import Connection
+from audit.store.database import SNAPSHOT, Connection
+from audit.store.grammar import Grammar, Statement, Values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,19 +35,6 @@ _SEALED: Final = (
 )
 _SEALED_OR_END: Final = re.compile(rf"{_SEALED}|;", re.DOTALL)
 _OPEN: Final = re.compile(r"['\"]|\$\w*\$|/\*")
-_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b(\s+ANALYZE\b)?(\s*\([^)]*\))?", re.IGNORECASE)
-
-
-# What tells where this machine keeps things (DuckDB's settings, folders, open files), and what runs
-# text that it is given, which might name these.
-_PLACES: Final = re.compile(
-    r"\b(duckdb_(?:databases|settings|extensions|extension_repositories|secrets|logs|log_contexts"
-    r"|logs_parsed|external_file_cache|external_resources|temporary_files|prepared_statements)"
-    r"|(?:pragma_)?database_list|pg_settings|which_secret|current_setting|allowed_paths"
-    r"|allowed_directories|secret_directory|extension_directory|temp_directory|home_directory"
-    r'|json_execute_serialized_sql)\b|\b(query|query_table)"?\s*(?:\(|/\*|--)',
-    re.IGNORECASE,
-)
 
 
 class Column(NamedTuple):
@@ -74,11 +60,19 @@ def is_complete(text: str) -> bool:
     return _OPEN.search(rest) is None and rest.rstrip().endswith(";")
 
 
-def select(con: Connection, text: str, parameters: Mapping[str, object]) -> Selection:
+def select(
+    con: Connection,
+    grammar: Grammar,
+    names: Container[str],
+    text: str,
+    parameters: Mapping[str, object],
+) -> Selection:
     """The one statement of ``text``, if it selects.
 
     Args:
         con: where it is to be read.
+        grammar: says what is allowed.
+        names: as ``readable`` gives them.
         text: SQL; a semicolon may end it.
         parameters: values of its ``$name`` parameters; they never become part of the text.
 
@@ -86,37 +80,38 @@ def select(con: Connection, text: str, parameters: Mapping[str, object]) -> Sele
         StoreError: it is wrong, several, or does something else than select.
     """
     with _refusals():
-        try:
-            parts = con.extract_statements(text)
-            kinds = [part.type.name for part in parts]
-        except ValueError as error:  # a kind that the parser knows and its bindings do not
-            raise StoreError("only statements that select are allowed") from error
-        if len(parts) != 1:
-            raise StoreError(f"give one statement at a time, not {len(parts)}")
-        if (found := _PLACES.search(text)) is not None:
-            raise StoreError(
-                f"{found[1] or found[2]} is not allowed here: it could show where this machine "
-                "keeps things; duckdb_tables(), duckdb_views() and duckdb_columns() are"
-            )
-        kind = kinds[0]
-        query = _SEALED_OR_END.sub(lambda found: " " if found[0] == ";" else found[0], text)
-        if kind == "EXPLAIN":
-            return _explained(con, query, parameters)
-        if kind not in ("SELECT", "MULTI"):  # PIVOT is made of several
-            raise StoreError(
-                f"only statements that select are allowed (SELECT, FROM, VALUES, DESCRIBE, "
-                f"SUMMARIZE, PIVOT, EXPLAIN), not {kind}"
-            )
-        relation = con.sql(query, params=dict(parameters) or None)
+        asked = grammar.check(text, names)
+        if isinstance(asked, Values):
+            given = [_values(con, query, parameters) for query in asked.queries]
+            asked = Statement(grammar.pivoted(asked, given, names), asked.explain)
+        if asked.explain:
+            return _explained(con, f"{asked.explain} {asked.query}", parameters)
+        relation = con.sql(asked.query, params=dict(parameters) or None)
         columns = tuple(map(Column, relation.columns, map(str, relation.types)))
-    return Selection(query, columns, parameters)
+    return Selection(asked.query, columns, parameters)
+
+
+def readable(con: Connection, database_name: str = SNAPSHOT) -> frozenset[str]:
+    """The names of the tables and views of a database, in lower case."""
+    found = con.execute(
+        "SELECT table_name FROM system.main.duckdb_tables() WHERE database_name = $name "
+        "UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE database_name = $name",
+        {"name": database_name},
+    ).fetchall()
+    return frozenset(name.lower() for (name,) in found)
+
+
+def _values(con: Connection, query: str, parameters: Mapping[str, object]) -> list[str]:
+    """What a column holds, in its order, as text."""
+    used = database.named_parameters(con, query)
+    given = {name: value for name, value in parameters.items() if name in used}
+    values = f"SELECT DISTINCT v FROM (\n{query}\n) AS of (v) WHERE v IS NOT NULL ORDER BY v"  # noqa: S608
+    found = con.execute(f"SELECT v::VARCHAR FROM ({values})", given or None).fetchall()  # noqa: S608
+    return [value for (value,) in found]
 
 
 def _explained(con: Connection, query: str, parameters: Mapping[str, object]) -> Selection:
     """The plan of a statement that selects, as a selection of its own."""
-    inner = con.extract_statements(_EXPLAIN.sub("", query, count=1))
-    if [part.type.name for part in inner] != ["SELECT"]:
-        raise StoreError("only statements that select can be explained")
     key, plan = con.execute(query, dict(parameters) or None).fetchall()[-1][:2]
     return Selection(
         "SELECT $explain_key AS explain_key, $explain_value AS explain_value",

@@ -1,5 +1,6 @@
 -- Of each column of a cluster's attempts (as in attempts.sql): the least and the greatest value, and how many there are.
 -- parameters: cluster VARCHAR, since BIGINT, until BIGINT
+-- archive: since, until
 SELECT
     count(*) AS rows,
     min(COLUMNS(* EXCLUDE (superseded, input_id))) AS "least \0",

@@ -2,6 +2,7 @@
 -- later, or never, and arrived before another (epoch s; NULL: no bound); in the order in which they arrived; ties in
 -- that of SPEC §1 (sequence).
 -- parameters: cluster VARCHAR, since BIGINT, until BIGINT
+-- archive: since, until
 SELECT * EXCLUDE (superseded, input_id)
 FROM all_records
 WHERE cluster = $cluster AND NOT superseded

@@ -1,5 +1,6 @@
 -- The first arrival of the attempts that ended in a span (epoch s); NULL where nobody knows any.
 -- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
+-- archive: from_time, to_time
 SELECT min(least(coalesce(eligible_time, submit_time), start_time)) AS first
 FROM all_records
 WHERE cluster = $cluster AND NOT superseded

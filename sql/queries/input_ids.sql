@@ -1,7 +1,8 @@
--- The inputs that figures of a span rest on: those with a record of an attempt that was there
--- while an attempt that belongs to the span was. What ended before the span, or before its first
--- arrival, is passed over where it lies: old months are in files.
--- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT
+-- The inputs that figures of a span rest on: those with a record of an attempt that was queued or
+-- running while an attempt that belongs to the span was. None of these ended before "since" (epoch s;
+-- NULL: not known).
+-- parameters: cluster VARCHAR, from_time BIGINT, to_time BIGINT, since BIGINT
+-- archive: since, to_time
 WITH own AS (
     SELECT coalesce(least(eligible_time, submit_time, start_time), end_time) AS arrived
     FROM all_records

@@ -1,6 +1,7 @@
 -- The attempts of some users and accounts of a cluster that arrived before "until" and had not ended
 -- at "since", in no order. Instants are epoch s; NULL: no bound.
 -- parameters: cluster VARCHAR, schedule VARCHAR, until BIGINT, since BIGINT, users VARCHAR[], accounts VARCHAR[]
+-- archive: since, until
 SELECT
     pool, job_id, attempt, "user", account, standing, size, width_class, walltime_s,
     arrival_time, start_time, end_time, wait_s, occupancy_s, wait_room_s IS NOT NULL AS taken_apart

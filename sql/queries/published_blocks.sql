@@ -1,6 +1,6 @@
--- The published figures about everybody in blocks of weeks that were over at an instant (epoch s).
+-- The published figures about everybody in blocks of weeks that were over at an instant (epoch s; NULL: all).
 -- parameters: cluster VARCHAR, until BIGINT
 SELECT pool, from_time, to_time, width, walltime, metric, value
 FROM published_block
-WHERE cluster = $cluster AND to_time <= $until
+WHERE cluster = $cluster AND coalesce(to_time <= $until, true)
 ORDER BY ALL

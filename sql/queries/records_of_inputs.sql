@@ -1,5 +1,6 @@
 -- How many records of some inputs ended in a span, by log.
 -- parameters: cluster VARCHAR, inputs VARCHAR[], from_time BIGINT, to_time BIGINT
+-- archive: from_time, to_time
 SELECT file, count(records.input_id) AS records
 FROM inputs LEFT JOIN all_records AS records
     ON records.input_id = inputs.input_id

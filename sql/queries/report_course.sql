@@ -1,5 +1,6 @@
 -- What each user adds to the main figures of stretches of time, by the attempts that ended in them.
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_times BIGINT[], to_times BIGINT[], counted VARCHAR[]
+-- archive: from_times, to_times
 WITH stretches AS (
     SELECT
         unnest(range(len($from_times::BIGINT[]))) AS stretch,

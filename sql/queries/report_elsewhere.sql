@@ -2,6 +2,7 @@
 -- from submission, and how many attempts of a job there are beyond its last; the mean wait from
 -- submission of those that started in it; what was held inside it, with and without suspended time.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT
+-- archive: from_time, to_time
 WITH of_jobs AS (
     SELECT pool, job_id, attempt
     FROM all_results

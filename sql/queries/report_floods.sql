@@ -2,6 +2,7 @@
 -- that bring at least such a part of what the whole pool does in a day. Of attempts that ended; days as
 -- "edges" (ascending) cut them.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[], least_attempts BIGINT, least_part DOUBLE
+-- archive: edges, edges
 WITH days AS (
     SELECT unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last
 ),

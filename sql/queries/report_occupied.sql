@@ -3,6 +3,7 @@
 -- "resources", all others together (place beyond "shown"). No row for a resource that nobody had.
 -- "share" is the target at the end of the period.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR, kind VARCHAR, resources VARCHAR[], edges BIGINT[], shown BIGINT
+-- archive: edges, edges
 WITH instants AS (
     -- the end of the period, or of what was known of it when it was computed
     SELECT max(as_of) AS now

@@ -2,6 +2,7 @@
 -- modelled policy: by the least of what these cost and what was missed. Of those that ended in a period
 -- and whose fair start times count.
 -- parameters: cluster VARCHAR, schedule VARCHAR, whole BOOLEAN, from_time BIGINT, to_time BIGINT, counted VARCHAR[], most BIGINT
+-- archive: from_time, to_time
 SELECT
     pool, job_id, attempt, "user", size, wait_s,
     COLUMNS('^wait_[a-z]+_s$'),

@@ -1,6 +1,7 @@
 -- The attempts of each pool that wait, or gave up, longer than 95 % of their peers, of those that belong
 -- to a period: how many there are of either kind, and those that are furthest beyond their peers.
--- parameters: cluster VARCHAR, period VARCHAR, most BIGINT
+-- parameters: cluster VARCHAR, period VARCHAR, from_time BIGINT, to_time BIGINT, most BIGINT
+-- archive: from_time, to_time
 WITH held AS (
     SELECT
         stuck.*, "user", size, reason, end_time IS NULL AS waiting,

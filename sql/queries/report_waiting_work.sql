@@ -2,6 +2,7 @@
 -- have been busy with what the queued attempts went on to use. Of attempts that ended; days as "edges"
 -- (ascending) cut them. No row for a day on which nothing waited.
 -- parameters: cluster VARCHAR, schedule VARCHAR, edges BIGINT[]
+-- archive: edges, edges
 WITH days AS (
     SELECT
         unnest($edges[:-2])::BIGINT AS first, unnest($edges[2:])::BIGINT AS last,

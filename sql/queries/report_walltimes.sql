@@ -1,6 +1,7 @@
 -- How much of their walltimes the attempts of each pool used that ended in a period: how many used up
 -- to each tenth of it (tenth 0 to 9), and how many more than all of it (10); and the median part.
 -- parameters: cluster VARCHAR, schedule VARCHAR, from_time BIGINT, to_time BIGINT, whole BOOLEAN
+-- archive: from_time, to_time
 WITH ended AS (
     SELECT pool, coalesce(runtime_s, occupancy_s) AS used, walltime_s
     FROM all_results

@@ -1,4 +1,4 @@
--- What was read: inputs, their records, what was refused, and the pools they were read into.
+-- What was read: inputs, their records, what was refused, the pools they were read into, and what of it lies in an archive.
 
 CREATE TABLE inputs (
     input_id VARCHAR PRIMARY KEY,      -- SHA-256 of the decompressed bytes and the cluster's name
@@ -13,7 +13,8 @@ CREATE TABLE inputs (
     elsewhere BIGINT NOT NULL DEFAULT 0, -- records of other clusters, left for an audit of theirs
     duplicates BIGINT NOT NULL,        -- records that another input had brought already
     log_cluster VARCHAR,               -- what the log calls the cluster, where it does
-    header JSON NOT NULL               -- what the log's header said
+    header JSON NOT NULL,              -- what the log's header said
+    source VARCHAR                     -- what of config.toml brought it; the log itself
 );
 
 CREATE TABLE records (
@@ -60,7 +61,8 @@ CREATE TABLE refused (
     reason VARCHAR NOT NULL,
     text VARCHAR NOT NULL,
     refused_at BIGINT,
-    replayed_at BIGINT
+    replayed_at BIGINT,
+    code VARCHAR                       -- a RefusalCode
 );
 
 CREATE TABLE seen (                    -- files that need not be read again while they look the same
@@ -84,4 +86,65 @@ CREATE TABLE pools (
     resource VARCHAR NOT NULL,
     capacity BIGINT NOT NULL,
     PRIMARY KEY (cluster, pool)
+);
+
+CREATE TABLE doubtful AS FROM records LIMIT 0;   -- read well, but of a time far from its source's
+ALTER TABLE doubtful ADD COLUMN file VARCHAR;
+ALTER TABLE doubtful ADD COLUMN doubt VARCHAR;   -- why
+ALTER TABLE doubtful ADD COLUMN text VARCHAR;    -- as it stands in the log
+ALTER TABLE doubtful ADD COLUMN refused_at BIGINT;
+
+CREATE TABLE accepted (                          -- records whose dates somebody called right
+    input_id VARCHAR NOT NULL,
+    byte_offset BIGINT NOT NULL,
+    PRIMARY KEY (input_id, byte_offset)
+);
+
+CREATE TABLE set_aside (                         -- logs of which nothing was taken
+    cluster VARCHAR NOT NULL,
+    source VARCHAR NOT NULL,
+    path VARCHAR NOT NULL,
+    file VARCHAR NOT NULL,                       -- its base name
+    code VARCHAR NOT NULL,                       -- a SetAsideCode
+    reason VARCHAR NOT NULL,
+    found_at BIGINT,
+    PRIMARY KEY (cluster, path)
+);
+
+-- Windows of time that commands were asked for, and when.
+CREATE TABLE pulled (
+    cluster VARCHAR NOT NULL,
+    source VARCHAR NOT NULL,           -- part of the hash of the command and the cluster's zone
+    from_time BIGINT NOT NULL,
+    to_time BIGINT NOT NULL,
+    pulled_at BIGINT NOT NULL,         -- when it was last asked for and taken in whole
+    PRIMARY KEY (cluster, source, from_time, to_time)
+);
+
+-- Attempts that ended long ago, in Parquet files beside the database; the views all_records and
+-- all_results read these and the tables.
+CREATE TABLE archived (
+    cluster VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- of the month, epoch s
+    to_time BIGINT NOT NULL,           -- of the month, or of the last period that is archived
+    first_arrival BIGINT,              -- of its attempts, epoch s
+    records BIGINT NOT NULL,
+    results BIGINT NOT NULL,
+    records_file VARCHAR NOT NULL,     -- relative to the folder of the published database
+    results_file VARCHAR NOT NULL,
+    records_sha256 VARCHAR NOT NULL,
+    results_sha256 VARCHAR NOT NULL,
+    PRIMARY KEY (cluster, to_time)
+);
+
+CREATE TABLE archived_input (          -- how many records of each input are archived
+    cluster VARCHAR NOT NULL,
+    to_time BIGINT NOT NULL,           -- of the row of "archived"
+    input_id VARCHAR NOT NULL,
+    records BIGINT NOT NULL
+);
+
+-- Which store this is, by the files that it archives; a store that never archived has no row.
+CREATE TABLE identity (
+    store VARCHAR NOT NULL             -- 16 random hex digits, part of the names of its files
 );

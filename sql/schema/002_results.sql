@@ -56,22 +56,6 @@ CREATE TABLE summary_result (
     run_id VARCHAR NOT NULL
 );
 
-CREATE TABLE fairshare_result (
-    cluster VARCHAR NOT NULL,
-    period VARCHAR NOT NULL,           -- whose days these are
-    as_of BIGINT NOT NULL,
-    method VARCHAR NOT NULL,
-    entity_kind VARCHAR NOT NULL,
-    entity VARCHAR,
-    parent VARCHAR,
-    share DOUBLE,
-    usage DOUBLE,
-    usage_fraction DOUBLE,
-    priority DOUBLE,
-    rank BIGINT,
-    run_id VARCHAR NOT NULL
-);
-
 CREATE TABLE fidelity_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
@@ -81,7 +65,8 @@ CREATE TABLE fidelity_result (
     metric VARCHAR NOT NULL,
     value DOUBLE,
     unit VARCHAR NOT NULL,
-    run_id VARCHAR NOT NULL
+    run_id VARCHAR NOT NULL,
+    fair_order VARCHAR DEFAULT 'fcfs'  -- behind the fair start times of the pool
 );
 
 CREATE TABLE coverage_result (
@@ -105,13 +90,125 @@ CREATE TABLE restatement (
     run_id VARCHAR NOT NULL
 );
 
-CREATE TABLE delivery (
-    run_id VARCHAR NOT NULL,
-    report VARCHAR NOT NULL,
-    recipient VARCHAR NOT NULL,
-    state VARCHAR NOT NULL,
+-- Attempts that wait, or gave up, beyond what their peers wait.
+CREATE TABLE stuck_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    job_id VARCHAR NOT NULL,
+    attempt BIGINT NOT NULL,
+    waited_s BIGINT NOT NULL,
+    peer_p95_s BIGINT NOT NULL,
+    peers BIGINT NOT NULL,
+    cause VARCHAR                      -- NULL: nothing is known of it
+);
+
+-- Small changes of a pool's policy, replayed on the log of a period, and who would wait how much longer.
+CREATE TABLE advice_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    change VARCHAR NOT NULL,           -- as JSON
+    title VARCHAR NOT NULL,
+    place BIGINT,                      -- NULL: it is not advised
+    outcome VARCHAR NOT NULL,
+    dimension VARCHAR,                 -- all | width_class; NULL: it was not tried
+    dimension_value VARCHAR,
+    today_s BIGINT,
+    changed_s BIGINT,
+    gain_s BIGINT,
+    gain_lower_s BIGINT,
+    gain_upper_s BIGINT,
+    saved_s BIGINT,
+    attempts BIGINT,
+    users BIGINT,
+    gaining_users BIGINT,
+    losing_users BIGINT,
+    run_id VARCHAR NOT NULL
+);
+
+CREATE TABLE advice_part (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    change VARCHAR NOT NULL,
+    dimension VARCHAR NOT NULL,
+    dimension_value VARCHAR,
     attempts BIGINT NOT NULL,
-    message_id VARCHAR NOT NULL,
-    updated_at BIGINT,
-    error VARCHAR
+    users BIGINT NOT NULL,
+    today_s BIGINT NOT NULL,
+    changed_s BIGINT NOT NULL,
+    difference_s BIGINT NOT NULL,
+    lower_s BIGINT,                    -- NULL: too few users
+    upper_s BIGINT,
+    outcome VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL
+);
+
+-- What each report answers, for the page over all of them and for analysts.
+CREATE TABLE verdict_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,
+    to_time BIGINT NOT NULL,
+    verdict VARCHAR NOT NULL,          -- fair | mixed | unfair | cannot tell
+    sentence VARCHAR NOT NULL,
+    run_id VARCHAR NOT NULL,
+    PRIMARY KEY (cluster, pool, period)
+);
+
+-- What each user adds to the main figures of a period: trends of later reports are made of it.
+CREATE TABLE course_result (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    schedule VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    "user" VARCHAR,
+    first_arrival BIGINT,              -- epoch s
+    attempts BIGINT NOT NULL,
+    wait_s BIGINT NOT NULL,
+    apart_s BIGINT NOT NULL,           -- waits that were taken apart
+    wait_room_s BIGINT NOT NULL,
+    judged BIGINT NOT NULL,            -- attempts with a forward start that counts, or that one stands for
+    overtaken_s BIGINT NOT NULL        -- over these
+);
+
+-- What pages of users and accounts say about everybody: figures of blocks of closed weeks. A block
+-- is written once and never changed, so that no two pages differ by what came late (docs/people.md).
+CREATE TABLE published_block (
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- of the block, epoch s
+    to_time BIGINT NOT NULL,
+    width VARCHAR,                     -- NULL: all width and walltime classes together
+    walltime VARCHAR,
+    metric VARCHAR NOT NULL,
+    value DOUBLE NOT NULL              -- rounded
+);
+
+CREATE TABLE published_wait (              -- what the jobs of each waited for in a block, s
+    cluster VARCHAR NOT NULL,
+    pool VARCHAR NOT NULL,
+    from_time BIGINT NOT NULL,         -- of the block, epoch s
+    to_time BIGINT NOT NULL,
+    entity_kind VARCHAR NOT NULL,      -- user | account
+    entity VARCHAR NOT NULL,
+    part VARCHAR NOT NULL,             -- room, shared, own, earlier, later, down
+    wait_s DOUBLE NOT NULL
+);
+
+-- Results of the papers' studies on logs.
+CREATE TABLE study_result (
+    study VARCHAR NOT NULL,
+    log VARCHAR NOT NULL,              -- name of the cluster whose logs were studied
+    pool VARCHAR NOT NULL,
+    setting VARCHAR NOT NULL,          -- what was tried
+    metric VARCHAR NOT NULL,
+    dimension VARCHAR NOT NULL,
+    dimension_value VARCHAR,
+    value DOUBLE,
+    lower DOUBLE,
+    upper DOUBLE,
+    unit VARCHAR NOT NULL,
+    attempts BIGINT
 );

@@ -1,11 +1,31 @@
--- Share trees, and what the choice of a penalty changes.
+-- Usage against targets, and what the choice of a penalty changes.
 
-ALTER TABLE fairshare_result ADD COLUMN partition VARCHAR;
-ALTER TABLE fairshare_result ADD COLUMN share_of_all DOUBLE;
-ALTER TABLE fairshare_result ADD COLUMN usage_of_all DOUBLE;
+-- Histories name each user and account once: in a row for each day their texts took most of the
+-- time to write and to read them.
+CREATE TABLE fairshare_entity (
+    entity_id BIGINT NOT NULL,
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,           -- whose days these are
+    method VARCHAR NOT NULL,
+    entity_kind VARCHAR NOT NULL,
+    entity VARCHAR,
+    parent VARCHAR,
+    partition VARCHAR,
+    run_id VARCHAR NOT NULL
+);
 
--- Without trees everybody is beside everybody.
-UPDATE fairshare_result SET share_of_all = share, usage_of_all = usage_fraction;
+CREATE TABLE fairshare_day (
+    entity_id BIGINT NOT NULL,
+    as_of BIGINT NOT NULL,
+    share DOUBLE,
+    usage DOUBLE,
+    usage_fraction DOUBLE,
+    priority DOUBLE,
+    rank BIGINT,
+    share_of_all DOUBLE,
+    usage_of_all DOUBLE,
+    level_fs DOUBLE
+);
 
 CREATE TABLE penalty_result (
     cluster VARCHAR NOT NULL,

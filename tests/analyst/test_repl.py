@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit.analyst import repl
-from audit.analyst.sql import Limits, open_database
+from audit.analyst.sql import Limits, Reader
 from audit.errors import UsageError
 from audit.store import selection
 from audit.words import Format
@@ -28,7 +28,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def words(published: Path) -> Iterator[repl.Words]:
-    con = open_database(published, LIMITS)
+    con = Reader(published, LIMITS)
     yield repl.Words.of(con)
     con.close()
 

@@ -21,7 +21,7 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
     sick = run("doctor", "--config", "my.toml", "--db", "none.duckdb", check=2)
     assert "WRONG" in sick.stdout
     assert "did you mean metrics.tau_s?" in sick.stdout
-    assert "2 of 8 checks failed" in sick.stderr
+    assert "2 of 9 checks failed" in sick.stderr
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 import base64
 import re
 import shutil
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
 from audit.pipeline.owners import Names, found
 from audit.report.owner.who import Who
+from audit.store import database
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
 from tests.report.owner.conftest import OTHERS, jobs
@@ -136,6 +138,17 @@ def test_no_old_page_stays_beside_a_newer_report(place: Path) -> None:
     assert verify(folder / "user-annabella.html", None, settings, place).same
 
 
+def published(path: Path) -> int:
+    """How many figures there are for pages of users and accounts."""
+    with closing(database.open_snapshot(path)) as con:
+        tables = ("published_block", "published_wait")
+        blocks, waits = (
+            int(database.rows(con, f"SELECT count(*) FROM {table}")[0][0]) for table in tables
+        )
+    assert bool(blocks) == bool(waits)
+    return blocks
+
+
 def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
     tmp_path: Path,
 ) -> None:
@@ -146,6 +159,7 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
     quick = {"uncertainty": {"resamples": 100}}
     made = audit(request, config.Config.model_validate(quick))
     assert [page.name for page in made.owners] == ["user-beatrix.html", "user-annabella.html"]
+    assert published(made.database)
     own = write(tmp_path / "out" / "account-list.html", "mine")
     for page, who in zip(made.owners, (BEATRIX, ANN), strict=True):
         assert verify(page, None, config.Config(), tmp_path).same
@@ -154,7 +168,9 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
         assert not any(name in said for name in {"annabella", *OTHERS, "team-"} - {who.name})
     plain = Request(logs=[log], out=tmp_path / "out", pdf=False, cluster="c", pool_size=64)
     none = config.Config.model_validate({**quick, "report": {"owner_pages": "asked"}})
-    assert audit(plain, none).owners == ()
+    made = audit(plain, none)
+    assert made.owners == ()
+    assert not published(made.database)
     left = sorted(path.name for path in (tmp_path / "out").glob("*.html"))
     assert left == [own.name, "report.html"]
 

@@ -320,8 +320,8 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
 @pytest.mark.parametrize(
     ("statements", "said"),
     [
-        (["CREATE MACRO count(x) AS 7"], "not one of fairaudit"),
-        (["CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS x"], "not one of fairaudit"),
+        (["CREATE MACRO count(x) AS 7"], "not of fairaudit"),
+        (["CREATE MACRO duckdb_tables() AS TABLE SELECT 1 AS x"], "not of fairaudit"),
         (["CREATE TABLE more (x BIGINT)"], "not one of fairaudit"),
         (["CREATE SCHEMA more"], "not one of fairaudit"),
         (["CREATE SEQUENCE more"], "not one of fairaudit"),
@@ -343,7 +343,7 @@ def with_store(place: Path, *statements: str, **values: object) -> bytes:
                 "DROP TABLE migrations",
                 "CREATE VIEW migrations AS SELECT 'a' AS number, 'b' AS name",
             ],
-            "not one of fairaudit",
+            "not of fairaudit",
         ),
         (["DELETE FROM migrations"], "not one of fairaudit"),
         (["UPDATE archived SET records_file = '/etc/passwd'"], "names other files"),
@@ -362,7 +362,7 @@ def test_a_store_that_names_files_outside_its_archive_is_refused(place: Path) ->
         hostile = name.replace("\0", "' || chr(0) || '")
         change = f"UPDATE archived SET records_file = '{hostile}'"
         error = refused(place, with_store(place, change, archive=archived))
-        assert "no archive holds" in str(error)
+        assert "not in the archive" in str(error)
 
 
 def test_views_of_a_backup_are_made_anew(place: Path) -> None:

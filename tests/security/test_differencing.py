@@ -188,7 +188,7 @@ class Key(NamedTuple):
 def published(night: Night) -> dict[Key, float]:
     """What is published of everybody: block, class and metric to value."""
     with closing(database.open_snapshot(night.folder / "fairaudit.duckdb")) as con:
-        rows = queries.rows(con, "published_blocks", cluster="c", until=1 << 62)
+        rows = queries.rows(con, "published_blocks", cluster="c", until=None)
     return {Key(*row[1:-1]): row[-1] for row in rows}
 
 

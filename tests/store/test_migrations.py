@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from audit import resources
-from audit.errors import StoreError
-from audit.store import database, migrations, publish
+from audit.errors import StoreError, UsageError
+from audit.store import catalogue, database, migrations, publish
 from audit.store.database import Connection, execute, fetch
 
 VIEWS = {
@@ -107,7 +107,7 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
     scripts = [int(file.name[:3]) for file in resources.files("sql/schema", ".sql")]
     assert [number for number, _ in before] == [0, *scripts]  # 0 is of the views
     database.execute(store, "INSERT INTO migrations VALUES (9999, 'from the future')")
-    with pytest.raises(StoreError, match="made by a newer version; upgrade"):
+    with pytest.raises(UsageError, match="made by a newer version; upgrade"):
         migrations.migrate(store)
 
 
@@ -115,9 +115,10 @@ def test_migrating_again_changes_nothing_but_a_newer_store_is_refused(store: Con
 def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
     store: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
 ) -> None:
-    execute(store, "CREATE OR REPLACE VIEW stuck AS SELECT 1 AS mine")
+    comment = "SELECT comment FROM duckdb_views() WHERE view_name = 'stuck'"
+    execute(store, "COMMENT ON VIEW stuck IS 'mine'")
     migrations.migrate(store)
-    assert fetch(store, "SELECT * FROM stuck").columns == ["mine"]
+    assert fetch(store, comment).item() == "mine"
 
     more = tmp_path / "900_more.sql"
     more.write_text("CREATE TABLE more (a BIGINT);\n")
@@ -125,11 +126,30 @@ def test_views_are_made_anew_if_a_script_has_changed_and_left_alone_otherwise(
     def files(name: str, suffix: str) -> list[Path]:
         return resources.files(name, suffix) + [more] * (name == folder)
 
-    monkeypatch.setattr(migrations, "resources", SimpleNamespace(files=files))
+    monkeypatch.setattr(catalogue, "resources", SimpleNamespace(files=files))
     migrations.migrate(store)
-    assert fetch(store, "SELECT * FROM stuck").columns == VIEWS["stuck"].split()
+    assert fetch(store, comment).item() != "mine"
     assert fetch(store, "SELECT * FROM more").columns == ["a"]
     migrations.migrate(store)
+
+
+def test_a_view_that_the_scripts_do_not_make_is_not_kept(store: Connection) -> None:
+    """A store may come from a backup that somebody else made."""
+    execute(store, "CREATE SCHEMA other")
+    for view in ("stuck", "own", "other.records", "all_records"):
+        execute(store, f"CREATE OR REPLACE VIEW {view} AS SELECT 1 AS mine")
+    migrations.migrate(store)
+    assert fetch(store, "SELECT * FROM stuck").columns == VIEWS["stuck"].split()
+    assert "job_id" in fetch(store, "SELECT * FROM all_records").columns
+    for view in ("own", "other.records"):
+        with pytest.raises(StoreError, match="does not exist"):
+            fetch(store, f"FROM {view}")
+
+
+def test_a_store_with_a_macro_is_refused(store: Connection) -> None:
+    execute(store, "CREATE MACRO upper(x) AS 'mine'")
+    with pytest.raises(StoreError, match="the macro 'upper' is not of fairaudit"):
+        migrations.migrate(store)
 
 
 def test_a_script_that_fails_is_named_and_leaves_nothing(
@@ -160,38 +180,3 @@ def test_a_temporary_store_begins_with_what_was_published_and_leaves_nothing(
     with closing(database.open_snapshot(published)) as reader:
         assert fetch(reader, "SELECT cluster FROM clusters").item() == "c"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["private", "published.duckdb"]
-
-
-def test_histories_of_an_older_store_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def until_12(folder: str, suffix: str) -> list[Path]:
-        return [file for file in resources.files(folder, suffix) if "012" >= file.name[:3] > "000"]
-
-    con = database.open_store(tmp_path / "old.duckdb")
-    with closing(con):
-        with monkeypatch.context() as older:
-            older.setattr(migrations, "resources", SimpleNamespace(files=until_12))
-            older.setattr(migrations, "_run_script", _unless_a_view)
-            migrations.migrate(con)
-        rows = [
-            (as_of, name, usage) for as_of in (1, 2) for name, usage in (("a", 3.0), (None, 4.0))
-        ]
-        for as_of, name, usage in rows:
-            execute(
-                con,
-                "INSERT INTO fairshare_result (cluster, period, as_of, method, entity_kind, "
-                "entity, usage, run_id) VALUES ('c', 'p', ?, 'm', 'user', ?, ?, 'r')",
-                [as_of, name, usage],
-            )
-        migrations.migrate(con)
-        told = "epoch(as_of)::INT, entity, usage, cluster, run_id"
-        held = fetch(con, f"SELECT {told} FROM fairshare_history")
-        assert sorted(held.rows(), key=repr) == sorted(((*row, "c", "r") for row in rows), key=repr)
-        assert fetch(con, "FROM fairshare_entity").height == 2
-
-
-def _unless_a_view(con: Connection, name: str, script: str) -> None:
-    if "VIEW" not in script:
-        for statement in database.statements(con, script):
-            execute(con, statement)

@@ -82,13 +82,12 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(store: Connection, tmp_p
 def test_what_was_published_can_be_worked_on(numbers: Connection, tmp_path: Path) -> None:
     store = numbers
     path = tmp_path / "snapshot.duckdb"
-    execute(store, "INSERT INTO t VALUES (7)")
+    execute(store, "INSERT INTO clusters (cluster, zone, notes) VALUES ('c', 'UTC', '{}')")
     publish.publish(store, path)
-    con = database.open_store(tmp_path / "again.duckdb")
-    publish.seed(con, path)
-    migrations.migrate(con)
-    assert number(con) == 7
-    con.close()
+    with migrations.migrated(tmp_path / "again.duckdb", seed=path) as con:
+        assert database.rows(con, "SELECT cluster FROM clusters") == [("c",)]
+        with pytest.raises(StoreError, match="does not exist"):
+            number(con)  # a table that is not of fairaudit
 
 
 def test_a_store_that_is_handed_over_is_what_readers_find(tmp_path: Path) -> None:
@@ -135,17 +134,18 @@ target, store = folder / "audit.duckdb", folder / "store.duckdb"
 with migrations.migrated(store, base=folder) as con:
     for number in range(2):
         fill(con, record("a", 50))
-        archive.move(con, "c", (0, 100), folder, "archive/c")
+        archive.move(con, "c", (0, 100), folder, "fairaudit-archive/c")
         publish.publish(con, target)
         with database.transaction(con):
             archive.bring_back(con, "c", 0)
         database.execute(con, "DELETE FROM records")
         database.execute(con, "DELETE FROM job_result")
-        draft = folder / "archive" / "c" / f".1970-01-records-{archive.identity(con)}.draft"
+        drafted = f".1970-01-records-{archive.identity(con)}.draft"
+        draft = folder / "fairaudit-archive" / "c" / drafted
         draft.touch(0o400)
     fill(con, record("a", 50))
-    archive.move(con, "c", (0, 100), folder, "archive/c")
-    archive.tidy(con, folder, "archive/c")
+    archive.move(con, "c", (0, 100), folder, "fairaudit-archive/c")
+    archive.tidy(con, folder, "fairaudit-archive/c")
     named = {name for month in archive.months(con) for name in month.files}
 store.unlink()
 for _ in range(2):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from audit.errors import StoreError, UsageError
 from audit.store import database, saved, selection
 from audit.store.database import Connection
+from audit.store.grammar import Grammar
 from tests.published import full
 from tests.shared import once
 from tests.stores import insert_history
@@ -24,15 +26,21 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
     con.close()
 
 
-def answer(con: Connection, name: str, **given: str) -> pl.DataFrame:
-    query = saved.named(name)
+def values_of(con: Connection, query: saved.Saved, given: dict[str, str]) -> dict[str, object]:
     needed = {
         parameter.name: NEEDED[parameter.name]
         for parameter in query.parameters
         if parameter.default is None
     }
-    values = saved.arguments(con, query, {**needed, **given})
-    asked = selection.select(con, query.sql, values)
+    return saved.arguments(con, query, {**needed, **given})
+
+
+def answer(con: Connection, name: str, **given: str) -> pl.DataFrame:
+    query = saved.named(name)
+    values = values_of(con, query, given)
+    ((called,),) = database.rows(con, "SELECT current_database()")
+    with closing(Grammar()) as grammar:
+        asked = selection.select(con, grammar, selection.readable(con, called), query.sql, values)
     frame = selection.frame(con, asked, [f"c{n}" for n in range(len(asked.columns))], None)
     frame.columns = [column.name for column in asked.columns]
     return frame
@@ -46,6 +54,8 @@ def test_every_saved_query_is_declared_truly_and_answers(published: Connection, 
     assert database.named_parameters(published, query.sql) == declared
     found = answer(published, name)
     assert not found.is_empty()
+    as_written = database.fetch(published, query.sql, values_of(published, query, {}))
+    assert found.rows() == as_written.rows()  # DuckDB wrote the text that ran anew
     for parameter in query.parameters:  # each of them restricts what is found
         if parameter.default == "NULL":
             assert answer(published, name, **{parameter.name: "nobody's"}).is_empty()

@@ -113,7 +113,7 @@ def listed(config: Config, folder: Path, cluster: str | None) -> list[str]:
     published = folder / config.output.database
     if not published.is_file():
         raise UsageError(f"{published}: nothing is published yet; 'fairaudit run' does so")
-    with closing(database.open_snapshot(published)) as con:
+    with closing(database.open_snapshot(published, tables_only=True)) as con:
         months = archive.months(con, cluster)
     zones = {one.name: one.zone for one in config.clusters}
     lines = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Container
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +24,7 @@ from audit.nightly import history
 from audit.nightly.keeping import claims, pack
 from audit.nightly.keeping.pack import Backup
 from audit.nightly.stages import own_state
-from audit.store import archive, database, migrations, queries
+from audit.store import archive, catalogue, database, queries
 
 _CATALOG_S: Final = 60
 """Longest time to look at the tables of a store that may have been crafted."""
@@ -59,7 +58,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
         shutil.copyfile(published, store)  # the open file stays, whoever replaces it meanwhile
         _copy_history(history.path_in(folder / config.output.state), past)
         migration, rows, failing = _examined(store, checks=True)
-        archived = _archived(store, rows)
+        archived = _archived(store)
         of = Backup(
             format=pack.FORMAT,
             version=__version__,
@@ -112,7 +111,6 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
             )
         of = _unpacked(file, file, place)
         identity = _checked_archive(config, folder, file, of, place)
-        migrations.distrust_views(place / STORE)
         if of.archive:
             claims.check(config, folder, identity)
             _put_back_archive(config, folder, of, place)
@@ -132,18 +130,16 @@ def _checked_archive(
     """The identity of a store that was unpacked in ``place``; its archive's names are checked.
 
     Raises:
-        UsageError: its archive is not where config.toml says that the archive is.
-        StoreError: the manifest and the store name other files, or none of an archive.
+        StoreError: the manifest and the store name other files, or none of the archive of
+            config.toml.
     """
-    root = places.archive_root(config, folder)
+    root, base = folder / config.output.archive, places.published_folder(config, folder)
     try:
-        if _archived(place / STORE, of.rows) != of.archive:
+        if _archived(place / STORE) != of.archive:
             raise StoreError("is damaged: its store names other files of the archive")
         for name in of.archive:
-            archive.checked_name(name, root)
-        if "identity" not in of.rows:  # of an older version
-            return None
-        with closing(database.open_snapshot(place / STORE)) as con:
+            catalogue.path_in(root, base, name)
+        with closing(database.open_snapshot(place / STORE, tables_only=True)) as con:
             return archive.identity(con)
     except AuditError as error:
         raise type(error)(f"{named}: {error}") from error
@@ -208,9 +204,9 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
 
 def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[str]]:
     """The newest migration of a store, the rows of each table, and the checks that fail."""
-    with closing(database.open_snapshot(path, timeout_s=_CATALOG_S)) as con:
-        newest = migrations.check_catalog(con)
-    with closing(database.open_snapshot(path)) as con:
+    with closing(database.open_snapshot(path, timeout_s=_CATALOG_S, tables_only=True)) as con:
+        newest = catalogue.check_tables(con)
+    with closing(database.open_snapshot(path, tables_only=True)) as con:
         tables = database.rows(
             con, "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
         )
@@ -222,16 +218,16 @@ def _examined(path: Path, *, checks: bool) -> tuple[int, dict[str, int], list[st
                 con,
                 f"SELECT count(*), bit_xor(hash(of)) FROM {name} AS of",  # noqa: S608
             )
-        checked = checks and newest == migrations.newest()
-        failing = sorted(queries.failed_checks(con)) if checked else []
+        failing = []
+        if checks and newest == catalogue.newest():
+            catalogue.check(con, database.SNAPSHOT, catalogue.archived(con, database.SNAPSHOT))
+            failing = sorted(queries.failed_checks(con))
     return newest, rows, failing
 
 
-def _archived(store: Path, tables: Container[str]) -> dict[str, str]:
-    """SHA-256 of each file of the archive that a store with these tables names."""
-    if "archived" not in tables:  # of an older version
-        return {}
-    with closing(database.open_snapshot(store)) as con:
+def _archived(store: Path) -> dict[str, str]:
+    """SHA-256 of each file of the archive that a store names."""
+    with closing(database.open_snapshot(store, tables_only=True)) as con:
         return {
             name: sha256
             for month in archive.months(con)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from audit.config import Config
 from audit.config.sections import Section
-from audit.errors import AuditError, StoreError, UsageError
+from audit.errors import AuditError, UsageError
 from audit.files import lock, privacy, replace, state_folder
 from audit.store import archive, database
 from audit.store.database import Connection
@@ -102,10 +102,7 @@ def examine(config: Config, folder: Path) -> str:
     published = folder / config.output.database
     store = None
     if published.is_file():
-        with (
-            closing(database.open_snapshot(published)) as con,
-            suppress(StoreError),  # an older version published it
-        ):
+        with closing(database.open_snapshot(published, tables_only=True)) as con:
             store = archive.identity(con)
     if not config.retention.archive_months and store is None:
         return "nothing is archived (retention.archive_months)"

@@ -12,7 +12,7 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.inference import Fact
-from audit.config import Usage
+from audit.config import Usage, places
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.model import Pool
@@ -62,7 +62,9 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        log = open_published(request.database, chosen, request.cluster, request.job)
+        of = request.database
+        kept = places.archive(chosen, folder, of)
+        log = open_published(of, chosen, request.cluster, request.job, kept)
     found = _found(log.described, request)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = _ranked(log, pool, folder)

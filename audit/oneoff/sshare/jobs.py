@@ -12,6 +12,7 @@ import polars as pl
 
 from audit import config
 from audit.cluster import spans
+from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
 from audit.formats.slurm import tres
@@ -130,7 +131,8 @@ def _wanted(site: Site) -> list[str]:
 
 def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
     assert site.cluster is not None  # seen to when the site was read
-    con = database.open_snapshot(folder / chosen.output.database)
+    path = folder / chosen.output.database
+    con = database.open_snapshot(path, archive=places.archive(chosen, folder, path))
     try:
         attempts = queries.run(con, "attempts", cluster=site.cluster.name, since=None, until=None)
     finally:

@@ -22,7 +22,7 @@ from audit.report.owner.ways import ways
 from audit.report.owner.who import Who
 from audit.report.reading.trending import Stretches, stretches, trend_of
 from audit.report.trend import Estimate, Trend, TrendPoint
-from audit.store import archive, queries
+from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
 
@@ -103,8 +103,7 @@ def _attempts(
         return ordered(read, *_ORDER)
     first = first_arrival(con, cluster, span.from_time, span.to_time)
     since = min([span.from_time, *starts, *([] if first is None else [first])])
-    with archive.within(con, cluster, since, span.to_time):
-        read = queries.run(con, "owner_attempts", **request, until=span.to_time, since=since)
+    read = queries.run(con, "owner_attempts", **request, until=span.to_time, since=since)
     return ordered(read, *_ORDER)
 
 

@@ -1,12 +1,11 @@
 """Old months in files: the figures are those of a site that keeps all in its database."""
 
-import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -36,7 +35,6 @@ from audit.store import archive, database, queries
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
-from tests.places import ROOT
 from tests.shared import once
 
 NOW = 2_000_000_000
@@ -189,7 +187,6 @@ def test_a_page_of_a_user_is_that_made_of_all_attempts(
             return read(con, query, **asked)
 
         monkeypatch.setattr(queries, "run", everything)
-        monkeypatch.setattr(archive, "within", lambda *_: nullcontext())
         of_all = owner.build(con, contents, owners)
     assert [page.parts[0].trend is not None for page in pages] == [True, True]
     assert pages == of_all
@@ -258,7 +255,6 @@ def test_killed_while_it_archives(
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL

@@ -1,0 +1,148 @@
+"""What the operating system takes from a process that reads what someone else wrote.
+
+Landlock (Linux 5.13 and newer) leaves a process only the files that it names, resource limits bound
+what it takes, and a network namespace of its own leads nowhere. Nothing of it can be taken back.
+Landlock holds for the thread that asks for it and the threads which that starts: restrict a process
+while it has one thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import stat
+import struct
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from audit.errors import AuditError
+
+# The numbers of these system calls are the same on every architecture.
+_CREATE_RULESET: Final = 444
+_ADD_RULE: Final = 445
+_RESTRICT_SELF: Final = 446
+_ASK_VERSION: Final = 1
+_PATH_BENEATH: Final = 1
+_READ_FILE: Final = 1 << 2
+_READ_DIR: Final = 1 << 3
+_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
+"""ABI of Landlock → how many rights to files it knows; later ones know 16."""
+_TCP: Final = 0b11
+"""To bind and to connect, from ABI 4 on."""
+_SCOPES: Final = 0b11
+"""Abstract sockets and signals of other processes, from ABI 6 on."""
+
+_SET_PARENT_DEATH_SIGNAL: Final = 1
+_SET_NO_NEW_PRIVILEGES: Final = 38
+_NEW_NETWORK: Final = 0x40000000
+_NEW_USER: Final = 0x10000000
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def landlock() -> int:
+    """Return the version of Landlock's interface that the kernel has; 0: none."""
+    return max(0, int(_libc().syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)))
+
+
+def restrict(readable: Iterable[int]) -> int:
+    """Take from this process all files but some, new TCP connections, and other processes.
+
+    Later calls take more; none gives anything back. Descriptors that are open stay so.
+
+    Args:
+        readable: descriptors of the files, and of the folders with what is below them, that it may
+            still open for reading. It can write, create, remove and execute nothing.
+
+    Returns:
+        The version of Landlock that does so; 0: the kernel has none, and nothing was taken.
+
+    Raises:
+        AuditError: the kernel has Landlock but refuses.
+    """
+    version = landlock()
+    if not version:
+        return 0
+    rights = (1 << _RIGHTS.get(version, 16)) - 1
+    attributes = struct.pack("=Q", rights)
+    if version >= 4:
+        attributes += struct.pack("=Q", _TCP)
+    if version >= 6:
+        attributes += struct.pack("=Q", _SCOPES)
+    ruleset = _call(_CREATE_RULESET, attributes, len(attributes), 0)
+    try:
+        for place in readable:
+            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            allowed = _READ_FILE | _READ_DIR if is_folder else _READ_FILE
+            _call(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
+        _libc().prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        _call(_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+    return version
+
+
+def _call(number: int, *arguments: int | bytes) -> int:
+    done = int(_libc().syscall(number, *arguments))
+    if done < 0:
+        raise AuditError(f"Landlock refuses: {os.strerror(ctypes.get_errno())}")
+    return done
+
+
+def leave_network() -> bool:
+    """Move this process, which has one thread, to a network of its own; whether it could."""
+    return _libc().unshare(_NEW_NETWORK) == 0 or (
+        os.geteuid() != 0 and _libc().unshare(_NEW_USER | _NEW_NETWORK) == 0
+    )
+
+
+def end_with_parent() -> None:
+    """Have this process killed when the process that started it is gone."""
+    _libc().prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+
+def write_nothing() -> None:
+    """Let this process put no byte into a file, whatever it opened, and leave no core dump."""
+    for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
+        resource.setrlimit(limit, (0, 0))
+
+
+def limit(*, data_bytes: int, cpu_s: int) -> None:
+    """Let this process take more memory, and more processor time, only up to a point.
+
+    Args:
+        data_bytes: beyond what it has already.
+        cpu_s: beyond what it took already; then the kernel kills it.
+    """
+    _lower(resource.RLIMIT_DATA, _data_bytes() + data_bytes)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + cpu_s)
+
+
+def _lower(what: int, to: int) -> None:
+    """Set the soft limit, which the next statement may need to raise again."""
+    _, most = resource.getrlimit(what)
+    resource.setrlimit(what, (to if most == resource.RLIM_INFINITY else min(to, most), most))
+
+
+@cache
+def status() -> int | None:
+    """Open what tells this process's memory, which ``limit`` needs; for before ``restrict``."""
+    try:
+        return os.open("/proc/self/status", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _data_bytes() -> int:
+    """What this process has already, as the limit counts it; 1 GiB where nothing says it."""
+    descriptor = status()
+    lines = [] if descriptor is None else os.pread(descriptor, 8192, 0).splitlines()
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")]
+    return found[0] if found else 1 << 30

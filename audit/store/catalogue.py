@@ -1,0 +1,392 @@
+"""What a database of fairaudit consists of: how it is made, and how one from elsewhere is checked.
+
+Whoever hands over a database or a backup may have crafted it. Tables are data, but a column may be
+computed when it is read. Views and macros are programs, and a macro may stand in for a function of
+DuckDB. So a published database is read only if it has no macro and every view is the one that this
+version makes (``check``). A store is restored only if its tables are those that ``sql/schema`` and
+the registry of columns make (``check_tables``). Of the archive, only files with names that a store
+gives are opened or written (``path_in``, ``open_files``). DuckDB's own functions are named in full
+here, so that nothing in the database stands in for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from audit import resources
+from audit.errors import StoreError, UsageError
+from audit.registry import columns
+from audit.store import archive, queries
+from audit.store.database import (
+    SNAPSHOT,
+    STORE,
+    Connection,
+    execute,
+    open_store,
+    quote_name,
+    rows,
+    statements,
+    transaction,
+)
+
+ARCHIVED: Final = {
+    "cluster": "VARCHAR",
+    "from_time": "BIGINT",
+    "to_time": "BIGINT",
+    "first_arrival": "BIGINT",
+    "records": "BIGINT",
+    "results": "BIGINT",
+    "records_file": "VARCHAR",
+    "results_file": "VARCHAR",
+    "records_sha256": "VARCHAR",
+    "results_sha256": "VARCHAR",
+}
+"""The columns of the table ``archived``, and their types."""
+
+_VIEW: Final = re.compile(r"CREATE OR REPLACE VIEW (\w+) AS\s", re.IGNORECASE)
+_VIEWS: Final = 0
+"""The row of ``migrations`` that tells of which scripts the views were made. A comment would do,
+but to look for one DuckDB takes longer than for all else that opening a store needs."""
+
+_made: dict[str, str] = {}
+
+
+# Made -----------------------------------------------------------------------------------------
+
+
+def newest() -> int:
+    """Return the number of the newest script of ``sql/schema``."""
+    return max(map(_number, _scripts("sql/schema")))
+
+
+def make_tables(con: Connection, until: int) -> dict[int, str]:
+    """Apply the scripts up to a number; return the rows of ``migrations`` that were there.
+
+    Each script runs in one transaction together with the record that it ran.
+
+    Raises:
+        StoreError: a script fails; it is named.
+    """
+    execute(con, "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name VARCHAR)")
+    done: dict[int, str] = dict(rows(con, "SELECT number, name FROM migrations"))
+    for file in _scripts("sql/schema"):
+        number = _number(file)
+        if number not in done and number <= until:
+            with transaction(con):
+                _run_script(con, file.name, file.read_text(encoding="utf-8"))
+                execute(con, "INSERT INTO migrations VALUES (?, ?)", [number, file.name])
+    return done
+
+
+def make_views(con: Connection, done: dict[int, str]) -> None:
+    """Make the views of a store anew, unless they are as these scripts make them.
+
+    Args:
+        con: the store.
+        done: what ``make_tables`` gave.
+
+    Raises:
+        StoreError: a script fails; it is named.
+    """
+    views, tables = _view_scripts(), columns.tables()
+    rest = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
+    digest = hashlib.sha256(repr((views, rest, tables)).encode()).hexdigest()
+    made_of = f"views made of scripts {digest}"
+    strange = strange_views(con, STORE, archived(con, STORE))
+    if done.get(_VIEWS) == made_of and not strange:
+        return
+    with transaction(con):
+        for schema, view in strange:
+            execute(con, f"DROP VIEW {quote_name(schema)}.{quote_name(view)}")
+        add_columns(con, [(table, name) for table, of in tables.items() for name in of])
+        archive.renew_views(con)
+        for name, script in views:
+            _run_script(con, name, script)
+        execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, made_of])
+
+
+def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
+    """Return table and name of the columns that a database has and the registry declares.
+
+    In the order of the database.
+    """
+    declared = columns.tables()
+    found = rows(
+        con,
+        "SELECT table_name, column_name FROM system.main.duckdb_columns() "
+        "WHERE database_name = $name AND schema_name = 'main' ORDER BY table_name, column_index",
+        {"name": database},
+    )
+    return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
+def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+    """Add columns of the registry, each of a table, that the tables of a store lack."""
+    declared, present = columns.tables(), set(declared_columns(con, STORE))
+    for table, name in wanted:
+        if (table, name) not in present:
+            kind = declared[table][name]
+            execute(con, f"ALTER TABLE {STORE}.main.{table} ADD COLUMN {quote_name(name)} {kind}")
+
+
+def refuse_newer(number: int) -> None:
+    """Check that this version has made the tables of a store that has migration ``number``.
+
+    Raises:
+        UsageError: a newer version has.
+    """
+    if number > newest():
+        raise UsageError(
+            f"this database has migration {number}, which this fairaudit does not know: "
+            "it was made by a newer version; upgrade fairaudit"
+        )
+
+
+def _view_scripts() -> list[tuple[str, str]]:
+    """The scripts of all views: those of the registry, then those of ``sql/views``."""
+    files = ((file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/views"))
+    return [*((view.name, view.script) for view in columns.views()), *files]
+
+
+def _scripts(folder: str) -> list[Path]:
+    return resources.files(folder, ".sql")
+
+
+def _number(script: Path) -> int:
+    return int(script.stem.split("_")[0])
+
+
+def _run_script(con: Connection, name: str, script: str) -> None:
+    for statement in statements(con, script):
+        try:
+            execute(con, statement)
+        except StoreError as error:
+            raise StoreError(f"sql {name}: {error}\n{statement.strip()}") from error
+
+
+# Checked --------------------------------------------------------------------------------------
+
+
+def archived(con: Connection, name: str) -> list[tuple[str, str]]:
+    """The files that the table ``archived`` of the database ``name`` names: records and results.
+
+    There are none where there is no such table, as in a database of an older version.
+
+    Raises:
+        StoreError: what is called so is no such table.
+    """
+    found = rows(
+        con,
+        "SELECT column_name, data_type FROM system.main.duckdb_columns() "
+        "WHERE database_name = $name AND table_name = 'archived' AND schema_name = 'main'",
+        {"name": name},
+    )
+    if not found:
+        return []
+    if sorted(found) != sorted(ARCHIVED.items()):
+        raise StoreError("'archived' is not the table that fairaudit makes; it is not read")
+    files = f"SELECT records_file, results_file FROM {name}.main.archived"  # noqa: S608
+    return rows(con, f"{files} ORDER BY cluster, to_time")
+
+
+def check(con: Connection, name: str, files: Sequence[tuple[str, str]]) -> None:
+    """See to it that the database ``name`` has no programs but the views of this version.
+
+    Args:
+        con: a connection that has attached it.
+        name: of the database.
+        files: what ``archived`` gave.
+
+    Raises:
+        StoreError: it has a macro, or another view.
+    """
+    refuse_programs(con, name)
+    if strange := strange_views(con, name, files):
+        raise StoreError(
+            f"the view {strange[0][1]!r} is not the one that this version of fairaudit makes: "
+            "another version made the database, or somebody changed it. Audit the logs again, or "
+            "let 'fairaudit run' publish anew; 'fairaudit sql' reads it as it is"
+        )
+
+
+def refuse_programs(con: Connection, name: str) -> None:
+    """See to it that the database ``name`` has no macro, and no view instead of a table.
+
+    Raises:
+        StoreError: it has one.
+    """
+    found = rows(
+        con,
+        "SELECT 'macro', function_name FROM system.main.duckdb_functions() "
+        "WHERE database_name = $name "
+        "UNION ALL SELECT 'view', view_name FROM system.main.duckdb_views() "
+        "WHERE database_name = $name AND view_name IN ('archived', 'migrations')",
+        {"name": name},
+    )
+    if found:
+        kind, called = found[0]
+        raise StoreError(f"the {kind} {called!r} is not of fairaudit; the database is not read")
+
+
+def strange_views(
+    con: Connection, name: str, files: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The views of the database ``name`` that this version would not make so: schema and name."""
+    found = rows(
+        con,
+        "SELECT schema_name, view_name, sql FROM system.main.duckdb_views() "
+        "WHERE database_name = $name",
+        {"name": name},
+    )
+    if not found:  # a new store
+        return []
+    expected = _views(con)
+    for position, (view, table) in enumerate(archive.OVER_ARCHIVE.items()):
+        body = archive.over_archive(table, [pair[position] for pair in files])
+        expected = {**expected, view: _written(con, view, body)}
+    return [
+        (schema, view)
+        for schema, view, sql in found
+        if schema != "main" or expected.get(view) != sql
+    ]
+
+
+def check_tables(con: Connection) -> int:
+    """Check that a database holds the tables of a store, exactly as this version makes them.
+
+    It may lack columns that the registry declares: a store gets these when it is opened.
+
+    Views are not looked at: ``migrations.migrate`` makes foreign ones anew.
+
+    Args:
+        con: a snapshot.
+
+    Returns:
+        The number of its newest script.
+
+    Raises:
+        UsageError: the store was made by a newer fairaudit.
+        StoreError: it holds anything else.
+    """
+    foreign = StoreError("a database, but not one of fairaudit")
+    try:
+        ((number,),) = rows(con, "SELECT max(number) FROM migrations")
+    except StoreError as error:
+        raise foreign from error
+    if not isinstance(number, int):
+        raise foreign
+    refuse_newer(number)
+    present = declared_columns(con, SNAPSHOT)
+    if queries.rows(con, "catalog") != _tables(number, tuple(present)):
+        raise foreign
+    return number
+
+
+@cache
+def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any, ...]]:
+    """What the query ``catalog`` gives of a store of some scripts and declared columns."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
+        closing(open_store(Path(folder) / "store.duckdb")) as con,
+    ):
+        make_tables(con, until)
+        add_columns(con, present)
+        return queries.rows(con, "catalog")
+
+
+def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
+    """Open files of an archive for reading; gives their descriptors, which the caller closes.
+
+    Args:
+        folder: the archive.
+        base: the folder of the published database, to which names are relative.
+        names: of the files, as ``archived`` has them.
+
+    Raises:
+        StoreError: a name leads elsewhere, or to no regular file; symbolic links are not followed.
+    """
+    opened: list[int] = []
+    try:
+        for name in names:
+            parts = path_in(folder, base, name)
+            try:
+                opened.append(_open_below(folder, parts))
+            except OSError as error:
+                raise StoreError(
+                    f"the archive's file {name!r} cannot be read in {folder} (output.archive): "
+                    f"{error.strerror}; restore it, or name the archive with --config"
+                ) from error
+    except BaseException:
+        close(opened)
+        raise
+    return opened
+
+
+def close(descriptors: Sequence[int]) -> None:
+    """Close what ``open_files`` opened."""
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+def path_in(folder: Path, base: Path, name: str | None) -> tuple[str, ...]:
+    """Return the way from an archive to one of its files, by the name that ``archived`` gives it.
+
+    Args:
+        folder: the archive.
+        base: the folder of the published database, to which the name is relative.
+        name: of a file that need not exist.
+
+    Raises:
+        StoreError: no store names a file of this archive so.
+    """
+    parts = Path(os.path.relpath(base / name, folder)).parts if name and "\0" not in name else ()
+    if archive.FILE.fullmatch("/".join(parts)) and name == os.path.relpath(
+        folder.joinpath(*parts), base
+    ):
+        return parts
+    raise StoreError(
+        f"'archived' names {name!r}, which is not in the archive {folder}: set output.archive "
+        "as it was when the database was made"
+    )
+
+
+def _open_below(folder: Path, parts: Sequence[str]) -> int:
+    """Open a regular file below a folder; no link below it is followed, and no FIFO waited for."""
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for position, part in enumerate(parts):
+        kind = os.O_NONBLOCK if position == len(parts) - 1 else os.O_DIRECTORY
+        try:
+            inner = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    if not stat.S_ISREG(os.fstat(at).st_mode):
+        os.close(at)
+        raise OSError(0, "it is no regular file")
+    return at
+
+
+def _views(con: Connection) -> dict[str, str]:
+    """The views of ``sql/views`` as DuckDB writes them: name → statement."""
+    if not _made:
+        for _, script in _view_scripts():
+            for part in con.extract_statements(script):
+                if head := _VIEW.search(part.query):
+                    _made[head[1]] = _written(con, head[1], part.query[head.end() :])
+    return _made
+
+
+def _written(con: Connection, view: str, query: str) -> str:
+    """The statement that makes a view, as DuckDB writes it."""
+    normal = "SELECT system.main.json_deserialize_sql(system.main.json_serialize_sql($query))"
+    ((text,),) = rows(con, normal, {"query": query})
+    return f"CREATE VIEW {view} AS {text};"

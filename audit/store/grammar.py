@@ -1,0 +1,378 @@
+"""What an analyst may ask, by DuckDB's own syntax tree: kinds of nodes and functions, by a list.
+
+``json_serialize_sql`` gives the tree of a statement that selects, and refuses others; but DuckDB
+counts a COPY or an INSERT within a CTE as a part of a SELECT. So every node of the tree must be of
+a kind that is listed here, every table one that exists, every function one that only computes. The
+text that runs is made of the checked tree by ``json_deserialize_sql``, and is itself checked again;
+what the analyst wrote never runs. Trees are made on a connection of their own, which is empty and
+locked: nothing in a database takes part.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import duckdb
+
+from audit.errors import StoreError
+from audit.store.database import CLOSED, SNAPSHOT, Connection
+
+_NODES: Final = frozenset(
+    {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"}
+    | {"BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN", "PIVOT", "SHOW_REF", "SUBQUERY"}
+    | {"TABLE_FUNCTION"}
+    | {"DISTINCT_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER", "ORDER_MODIFIER"}
+    | {"ASCENDING", "DESCENDING", "ORDER_DEFAULT"}
+)
+"""Kinds of queries, of what stands after FROM, and of what changes a result."""
+
+_EXPRESSIONS: Final = frozenset(
+    {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT"}
+    | {"FUNCTION", "LAMBDA", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY"}
+    | {"TYPE", "WINDOW"}
+)
+"""Classes of expressions."""
+
+_PARTS: Final = frozenset(
+    frozenset(keys.split())
+    for keys in (
+        "node named_param_map",
+        "map",
+        "key value",
+        "aliases key_targets materialized payload_aggregates query_node",
+        "path",
+        "kind text",
+        "id type_info",
+        "is_null type value",
+        "is_null type",
+        "expression name",
+        "catalog column schema table",
+        "then_expr when_expr",
+        "is_percentage method repeatable sample_rate sample_size seed",
+        "entries pivot_enum pivot_expressions unpivot_names",
+        "alias star_expr values",
+    )
+)
+"""The keys of what is no node of its own."""
+
+_TABLE_FUNCTIONS: Final = frozenset(
+    {"duckdb_columns", "duckdb_constraints", "duckdb_functions", "duckdb_indexes"}
+    | {"duckdb_keywords", "duckdb_schemas", "duckdb_tables", "duckdb_types", "duckdb_views"}
+    | {"generate_series", "icu_calendar_names", "json_each", "json_tree", "pg_timezone_names"}
+    | {"pragma_version", "range", "repeat", "repeat_row", "test_all_types", "unnest"}
+)
+"""Functions after FROM that read no file, run no text and tell of no place."""
+
+_SCHEMAS: Final = {
+    "main": frozenset[str](),
+    "information_schema": frozenset({"columns", "schemata", "tables", "views"}),
+}
+"""Schemas that may be named, and what may be read there besides the database's own tables."""
+
+_SYSTEM_VIEWS: Final = frozenset(
+    {"duckdb_columns", "duckdb_constraints", "duckdb_schemas", "duckdb_tables", "duckdb_types"}
+    | {"duckdb_views"}
+)
+
+_VOLATILE: Final = frozenset(
+    {"current_database", "current_date", "current_schema", "current_schemas", "error"}
+    | {"gen_random_uuid", "get_current_time", "get_current_timestamp", "now", "random", "today"}
+    | {"transaction_timestamp", "unnest", "uuid", "uuidv4", "uuidv7"}
+)
+"""Functions whose result is not one value of their arguments alone, and that change nothing."""
+
+_REFUSED: Final = frozenset(
+    {"current_query", "json_serialize_plan", "parse_duckdb_log_message", "pg_sleep"}
+)
+"""Functions that do more than compute: they bind what they are given, wait, or tell what runs."""
+
+_CTE: Final = re.compile(r"[\w $-]+")
+"""Names that lead to no file, even where no table is called so."""
+
+_GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_FORMATS: Final = ("TEXT", "JSON", "HTML", "GRAPHVIZ", "YAML", "MERMAID")
+_EXPLAIN: Final = re.compile(
+    rf"{_GAP}EXPLAIN\b(?:{_GAP}(?P<analyze>ANALYZE)\b)?"
+    rf"(?:{_GAP}\((?P<options>(?:\s|,|\b(?:ANALYZE|FORMAT|{'|'.join(_FORMATS)})\b)*)\))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_MARK: Final = "fairaudit: the values that are there"
+_TOKEN: Final = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|--[^\n]*|/\*.*?\*/"
+    r"|(?P<word>\w+)|(?P<mark>[(\[{}\]),;])",
+    re.DOTALL,
+)
+_AFTER_PIVOT: Final = ("USING", "GROUP", "ORDER", "LIMIT", "OFFSET")
+_ALLOWED: Final = "SELECT, FROM, VALUES, WITH, DESCRIBE, SUMMARIZE, PIVOT and EXPLAIN are"
+
+Tree = dict[str, Any]
+
+
+class Statement(NamedTuple):
+    """A statement that was checked, as text that DuckDB made of its tree."""
+
+    query: str
+    explain: str = ""
+    """``EXPLAIN …``, where it asks for a plan of ``query``."""
+
+
+class Values(NamedTuple):
+    """A PIVOT that does not list its values: a query gives them."""
+
+    queries: tuple[str, ...]
+    """One for each column after ON; each of one column."""
+    tree: Tree
+    explain: str
+
+
+class Grammar:
+    """Checks statements; made once for a database."""
+
+    def __init__(self) -> None:
+        self._con: Connection = duckdb.connect(config={**CLOSED, "threads": 1})
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+        found = self._con.execute(
+            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
+            "WHERE function_type IN ('scalar', 'aggregate', 'window') AND stability = 'CONSISTENT' "
+            "OR function_type = 'macro'"
+        ).fetchall()
+        self._functions = frozenset(name for (name,) in found) - _REFUSED | _VOLATILE
+
+    def close(self) -> None:
+        """Closes the connection that makes trees."""
+        self._con.close()
+
+    def check(self, text: str, names: Container[str]) -> Statement | Values:
+        """The one statement of ``text``, if all of it is allowed.
+
+        Args:
+            text: SQL; a semicolon may end it.
+            names: of the tables and views that may be read, in lower case.
+
+        Raises:
+            StoreError: it is wrong, several, or not allowed; the message says what is not.
+        """
+        kinds = self._kinds(text)
+        if len(kinds) != 1:
+            raise StoreError(f"give one statement at a time, not {len(kinds)}")
+        explain = ""
+        if kinds == ["EXPLAIN"]:
+            explain, text = _explained(text)
+            if self._kinds(text) not in (["SELECT"], ["MULTI"]):
+                raise StoreError("only statements that select can be explained")
+        elif kinds not in (["SELECT"], ["MULTI"]):
+            raise _refused(kinds[0])
+        tree = self._tree(text)
+        if tree is None:
+            tree = self._tree(_marked(text) or text)
+            if tree is None:
+                raise StoreError(
+                    "only statements that select are allowed, and a PIVOT within another query "
+                    "must list its values: PIVOT … ON column IN (…)"
+                )
+        self._walk(tree, names)
+        if (node := tree["statements"][0]["node"]) and (of := _without_values(node)):
+            return Values(tuple(self.text(_wrapped(part), names) for part in of), tree, explain)
+        return Statement(self.text(tree, names), explain)
+
+    def text(self, tree: Tree, names: Container[str]) -> str:
+        """The text of a tree that was checked, itself checked once more."""
+        ((text,),) = self._con.execute(
+            "SELECT json_deserialize_sql($1)", [json.dumps(tree)]
+        ).fetchall()
+        again = self._tree(text)
+        if again is None or len(again["statements"]) != 1:
+            raise StoreError("this statement cannot be checked: write it in another way")
+        self._walk(again, names)
+        return str(text)
+
+    def pivoted(self, asked: Values, values: Sequence[Sequence[str]], names: Container[str]) -> str:
+        """The text of a PIVOT with the values that its queries gave."""
+        (pivot,) = [asked.tree["statements"][0]["node"]["from_table"]]
+        marked = [part for part in pivot["pivots"] if _is_marked(part)]
+        for part, found in zip(marked, values, strict=True):
+            (entry,) = part["entries"]
+            constant = entry["star_expr"]
+            part["entries"] = [
+                {**entry, "star_expr": {**constant, "literal": {"kind": "STRING", "text": value}}}
+                for value in found
+            ]
+        return self.text(asked.tree, names)
+
+    def _kinds(self, text: str) -> list[str]:
+        try:
+            return [part.type.name for part in self._con.extract_statements(text)]
+        except ValueError as error:  # a kind that the parser knows and its bindings do not
+            raise _refused("this kind of statement") from error
+        except duckdb.Error as error:
+            raise StoreError(str(error)) from error
+
+    def _tree(self, text: str) -> Tree | None:
+        """The syntax tree of a text; None: DuckDB makes none of such a statement.
+
+        Raises:
+            StoreError: it is wrong.
+        """
+        try:
+            ((said,),) = self._con.execute(
+                "SELECT json_serialize_sql($1::VARCHAR)", [text]
+            ).fetchall()
+            tree: Tree = json.loads(said)
+        except (duckdb.Error, RecursionError) as error:
+            raise StoreError(f"this statement cannot be checked: {error}") from error
+        if not tree["error"]:
+            return tree
+        if tree["error_type"] == "not implemented":
+            return None
+        raise StoreError(tree["error_message"])
+
+    def _walk(self, tree: Tree, names: Container[str]) -> None:
+        """Raises StoreError at the first part of a tree that is not listed."""
+        parts = list(_parts(tree["statements"]))
+        own = {
+            entry["key"].lower()
+            for part in parts
+            if "map" in part
+            for entry in part["map"]
+            if _CTE.fullmatch(entry["key"])
+        }
+        own |= {
+            part["cte_name"].lower() for part in parts if _CTE.fullmatch(part.get("cte_name") or "")
+        }
+        after_from = {
+            id(part["function"]) for part in parts if part.get("type") == "TABLE_FUNCTION"
+        }
+        for part in parts:
+            kind = part.get("type")
+            if not isinstance(kind, str):
+                if frozenset(part) not in _PARTS:
+                    raise _refused(f"a part with {', '.join(sorted(part))}")
+            elif (
+                part.get("class", "") not in _EXPRESSIONS if "class" in part else kind not in _NODES
+            ):
+                raise _refused(kind.removesuffix("_QUERY_NODE").removesuffix("_NODE"))
+            elif kind == "BASE_TABLE":
+                _check_table(part, names, own)
+            elif kind == "SHOW_REF":
+                _check_show(part)
+            elif part.get("class") in ("FUNCTION", "WINDOW"):
+                self._check_function(part, after_from=id(part) in after_from)
+
+    def _check_function(self, part: Tree, *, after_from: bool) -> None:
+        path = part["qualified_name"]["path"]
+        known = _TABLE_FUNCTIONS if after_from else self._functions
+        if not {path[-1].lower(), part["function_name"].lower()} <= known:
+            where = " after FROM" if after_from else ""
+            raise StoreError(
+                f"the function {'.'.join(path)!r} is not allowed{where}: it is none of those that "
+                "only compute"
+            )
+
+
+def _parts(of: object) -> Iterator[Tree]:
+    """Every object of a tree."""
+    left = [of]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            yield part
+            left += part.values()
+        elif isinstance(part, list):
+            left += part
+
+
+def _check_table(part: Tree, names: Container[str], own: Container[str]) -> None:
+    """A table must be of the statement itself, or exist; DuckDB takes other names for files."""
+    path = [word.lower() for word in part["qualified_name"]["path"]]
+    if path[:1] == [SNAPSHOT] and len(path) > 1:
+        del path[0]
+    schema, name = path if len(path) == 2 else ("main", path[-1])
+    own_here = name in own and (len(path) == 1 or schema == "recurring")
+    stands = schema == "main" and (name in names or name in _SYSTEM_VIEWS)
+    if len(path) > 2 or not (own_here or stands or name in _SCHEMAS.get(schema, ())):
+        raise StoreError(
+            f"{'.'.join(part['qualified_name']['path'])!r} was not found: it is no table or view "
+            "of this database, and no file is read"
+        )
+
+
+def _check_show(part: Tree) -> None:
+    """DESCRIBE and SUMMARIZE of a query, and SHOW TABLES; SHOW of another name tells a setting."""
+    if part["query"] is None and part["qualified_name"]["path"] != ['"tables"']:
+        raise StoreError(
+            "SHOW is allowed as SHOW TABLES only; DESCRIBE NAME shows a view's columns"
+        )
+
+
+def _explained(text: str) -> tuple[str, str]:
+    """``EXPLAIN …`` with its options, and what comes after it."""
+    found = _EXPLAIN.match(text)
+    if found is None:
+        raise StoreError("write EXPLAIN, EXPLAIN ANALYZE or EXPLAIN (FORMAT json)")
+    words = re.split(r"[\s,]+", (found["options"] or "").upper())
+    options = [f"FORMAT {word}" for word in words if word in _FORMATS]
+    if found["analyze"] or "ANALYZE" in words:
+        options.append("ANALYZE")
+    return f"EXPLAIN ({', '.join(options)})" if options else "EXPLAIN", text[found.end() :]
+
+
+def _marked(text: str) -> str | None:
+    """The text with values for the columns of its outermost PIVOT; None: there is none.
+
+    DuckDB makes no tree of a PIVOT that does not list its values.
+    """
+    made, depth, state, listed, end = "", 0, "", False, 0
+    mark = f" IN ('{_MARK}') "
+    for token in _TOKEN.finditer(text):
+        word, sign = (token["word"] or "").upper(), token["mark"]
+        if sign in ("(", "[", "{"):
+            depth += 1
+        elif sign in (")", "]", "}"):
+            depth -= 1
+        if depth or sign in (")", "]", "}"):
+            continue
+        if not state and word in ("PIVOT", "PIVOT_WIDER"):
+            state = "pivot"
+        elif state == "pivot" and word == "ON":
+            state = "on"
+        elif state == "on" and word == "IN":
+            listed = True
+        elif state == "on" and (word in _AFTER_PIVOT or sign in (",", ";")):
+            made += text[end : token.start()] + ("" if listed else mark)
+            end, listed, state = token.start(), False, "on" if sign == "," else "done"
+    if state not in ("on", "done"):
+        return None
+    return made + text[end:] + (mark if state == "on" and not listed else "")
+
+
+def _is_marked(part: Tree) -> bool:
+    return [(entry["star_expr"] or {}).get("literal") for entry in part["entries"]] == [
+        {"kind": "STRING", "text": _MARK}
+    ]
+
+
+def _without_values(node: Tree) -> list[Tree]:
+    """For each column of a PIVOT without values, the query that selects that column.
+
+    Raises:
+        StoreError: it has several columns in one.
+    """
+    pivot = node.get("from_table") or {}
+    marked = [part for part in pivot.get("pivots", ()) if _is_marked(part)]
+    if any(len(part["pivot_expressions"]) != 1 for part in marked):
+        raise StoreError("list the values of this PIVOT: PIVOT … ON (a, b) IN (…)")
+    plain = {**node, "modifiers": [], "from_table": pivot.get("source")}
+    return [{**plain, "select_list": part["pivot_expressions"]} for part in marked]
+
+
+def _wrapped(node: Tree) -> Tree:
+    return {"error": False, "statements": [{"node": node, "named_param_map": []}]}
+
+
+def _refused(what: str) -> StoreError:
+    return StoreError(f"only statements that select are allowed ({_ALLOWED}), not {what}")

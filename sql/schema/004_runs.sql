@@ -1,0 +1,50 @@
+-- The history of runs, what each was made of, and the ledger of mails.
+
+-- The history of runs as it stood when this database was last published (audit/nightly/history.py).
+CREATE TABLE history (
+    id BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,
+    stage VARCHAR NOT NULL,
+    cluster VARCHAR,                   -- null: of all
+    period VARCHAR,                    -- null: of all
+    state VARCHAR NOT NULL,
+    exit_code BIGINT NOT NULL,
+    started_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    error VARCHAR,
+    version VARCHAR NOT NULL
+);
+
+-- What was said of a cluster when a period was computed: its report can be made again as it was.
+CREATE TABLE run_note (
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    zone VARCHAR NOT NULL,
+    notes JSON NOT NULL,               -- as in clusters
+    run_id VARCHAR NOT NULL,
+    PRIMARY KEY (cluster, period)
+);
+
+-- What each run's figures were made of, so that the next can say why they changed.
+CREATE TABLE run_input (
+    run_id VARCHAR NOT NULL,
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    input VARCHAR NOT NULL             -- the input, and what of it was taken back or in later
+);
+
+-- The ledger of mails: one row for each report and recipient.
+CREATE TABLE delivery (
+    run_id VARCHAR NOT NULL,           -- of the report
+    report VARCHAR NOT NULL,           -- CLUSTER/PERIOD
+    recipient VARCHAR NOT NULL,        -- one address
+    cluster VARCHAR NOT NULL,
+    period VARCHAR NOT NULL,
+    state VARCHAR NOT NULL CHECK (state IN ('claimed', 'sending', 'sent', 'refused', 'unknown')),
+    attempts BIGINT NOT NULL,          -- tries so far
+    message_id VARCHAR NOT NULL,
+    report_state VARCHAR,              -- complete, partial, …: what the mail said of the report
+    updated_at BIGINT,
+    error VARCHAR,                     -- what the mail server said last, or why it was not asked
+    PRIMARY KEY (run_id, report, recipient)
+);

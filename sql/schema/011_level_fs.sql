@@ -1,2 +1,0 @@
--- Slurm's LevelFS, of the operator fair_tree.
-ALTER TABLE fairshare_result ADD COLUMN level_fs DOUBLE;
