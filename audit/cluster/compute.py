@@ -20,8 +20,8 @@ from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
+from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.fidelity import model_fidelity
 from audit.scenario.forward import forward_start_times
 from audit.scenario.parts import ALONE, Effort, Labour
 from audit.scenario.workload import Met, workload_of_rows

@@ -8,7 +8,6 @@ from audit.config.clusters import Cluster
 from audit.config.compute import Compute, Slurm, Tls
 from audit.config.figures import Bound, Metrics, Simulation, Threshold, Uncertainty, Verdict
 from audit.config.file import Config, load
-from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
 from audit.config.people import DIGITS, PREFIXES, People
@@ -17,6 +16,7 @@ from audit.config.runs import Ingest, Retention, Service, is_loopback
 from audit.config.sections import in_bytes
 from audit.config.sources import PLACEHOLDERS, Source
 from audit.config.usage import ByResource, Share, Usage, Weights
+from audit.rules import Limit, Window
 
 __all__ = [
     "DIGITS",

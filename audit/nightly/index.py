@@ -11,10 +11,9 @@ from audit.files.replace import drafting
 from audit.model import OBSERVED, Period
 from audit.pipeline import owners
 from audit.pipeline.drawing import HTML
+from audit.report.index import Answer, Link, answers, render_index
 from audit.report.reading.trending import trends
-from audit.report.render.index import Link, render_index
-from audit.report.trend import Trend
-from audit.report.verdicts import Answer, answers
+from audit.report.record.pool import Trend
 from audit.store import queries
 from audit.store.database import Connection
 

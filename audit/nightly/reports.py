@@ -13,9 +13,8 @@ from audit.files import privacy
 from audit.model import Period
 from audit.nightly.stages import Night, Work
 from audit.pipeline import drawing, owners
-from audit.report import verdicts
-from audit.report.contents import Contents
-from audit.report.owner.who import Who
+from audit.report import index
+from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection
@@ -51,7 +50,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         if report_made.failure is not None:
             night.failures.append(report_made.failure)
             continue
-        verdicts.keep(con, report_made.contents)
+        index.keep(con, report_made.contents)
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(report_made.html)
         _warn(night, f"{cluster.name} {name}", report_made.contents)

@@ -24,7 +24,7 @@ from audit.mail import transport
 from audit.nightly import sources, stages
 from audit.nightly.keeping import claims
 from audit.pipeline import owners
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.render import page
 from audit.setup.rules import compare
 from audit.store import database, migrations, queries

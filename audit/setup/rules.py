@@ -13,8 +13,7 @@ from audit.errors import AuditError, UsageError
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.model import Limit, Pool
 from audit.pipeline.published import open_published
-from audit.scenario.limits import WEEK
-from audit.scenario.whatif.bounds import KINDS
+from audit.rules import KINDS, WEEK
 
 _SHOWN: Final = 10
 """So many names of one kind are listed."""
@@ -52,20 +51,15 @@ def compare(
 
 def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
     """Names that occur in no log, by kind."""
-    scopes = [limit.scope for pool in pools for limit in pool.limits]
-    scopes += [window.scope for pool in pools for window in pool.windows]
+    scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
     for kind in KINDS:
-        named = {name for scope in scopes for name in _names(getattr(scope, kind))}
+        named = {name for scope in scopes for name in getattr(scope, kind) or ()}
         if kind == "qos":
             named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
         missing = sorted(named - {*described[kind].unique().to_list()})
         if missing:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             yield f"no log has {kind} {', '.join(map(repr, missing[:_SHOWN]))}{more}"
-
-
-def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else given or ()
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
@@ -91,11 +85,10 @@ def _least(held: pl.DataFrame, limit: Limit) -> int | None:
 
     One that keeps out who asks for too much, or for too long, is meant to hold all of them.
     """
-    scope = limit.scope
-    bounds = (scope.walltime_above_s, scope.size_above, scope.size_up_to)
+    bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):
         return None
-    bound = in_scope(held, scope) & ~any_of(held["qos"], limit.exempt_qos)
+    bound = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
     if not bound.any():
         return None
     if limit.resource is None:

@@ -15,7 +15,7 @@ from audit.cluster import spans
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
-from audit.formats.slurm import tres
+from audit.formats.slurm.fields import tres_columns
 from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import Progress
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
@@ -58,7 +58,6 @@ def read_jobs(
 
     Args:
         request: the files.
-        chosen: the configuration in force.
         folder: what its paths are relative to.
         site: whose jobs, and which resources matter.
         progress: told how far reading is.
@@ -110,7 +109,7 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         )
         amounts = stored(attempts)
     else:
-        amounts = tres.columns(allocated, _wanted(site))
+        amounts = tres_columns(allocated, _wanted(site))
     known_to = spans.latest_instant(attempts)
     return Jobs(attempts, amounts, known_to or 0, zone or "UTC", tuple(warnings))
 

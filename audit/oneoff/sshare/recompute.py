@@ -44,7 +44,6 @@ def recompute(
 
     Args:
         request: which jobs, settings and instant.
-        chosen: the configuration in force.
         folder: what its paths are relative to.
         progress: told how far reading is.
 

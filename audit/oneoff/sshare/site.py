@@ -52,7 +52,6 @@ def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
 
     Args:
         request: the files.
-        chosen: the configuration in force.
         folder: what its paths are relative to.
 
     Raises:

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from audit.registry.measures import SUMMARY
-from audit.report.contents import Breakdown, Contents, Entities, Figure, PoolPart
 from audit.report.judgement.owners import compared, entity, subject_of
 from audit.report.judgement.place import OVERTAKEN, ROOM, SHORTFALL, Place, quoted
+from audit.report.record.page import Contents
+from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
 WORDS: Final = 25

@@ -1,9 +1,9 @@
 """What is found about users and accounts, beside others with jobs alike."""
 
 from audit.registry.causes import CAUSES
-from audit.report.contents import Breakdown, Contents, Entities, Entity, PoolPart
 from audit.report.judgement.place import Place
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Breakdown, Entities, Entity, PoolPart
 from audit.report.text import wording
 
 

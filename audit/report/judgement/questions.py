@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from audit.report.bounds import Bounds
-from audit.report.contents import SMALL_SAMPLE, Breakdown, Entities, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import OVERTAKEN, ROOM, Place
+from audit.report.record.page import Bounds
+from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Entities, Figure, PoolPart, Trend
 from audit.report.text import belief, wording
-from audit.report.trend import Trend
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_pen
 from audit.metrics.fairshare.usage import Windows, usage
 from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
 from audit.registry.causes import CAUSES
-from audit.report.contents import Definition, Example
+from audit.report.record.page import Definition, Example
 from audit.report.text import wording
 
 _DEFAULT: Final = Metrics()

@@ -1,7 +1,7 @@
 """Single waits in a sentence: the attempts that later arrivals delayed most."""
 
 from audit.registry.causes import CAUSES
-from audit.report.contents import Overtaken, PoolPart
+from audit.report.record.pool import Overtaken, PoolPart
 from audit.report.text import belief, wording
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from audit.model import FstStatus
 from audit.registry.causes import CAUSES, STUCK, Cause
 from audit.registry.measures import SUMMARY, Table
-from audit.report.contents import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
+from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 
 

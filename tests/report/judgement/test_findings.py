@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.registry.measures import SUMMARY
-from audit.report.contents import Figure
 from audit.report.judgement import findings
 from audit.report.judgement.findings import Finding, Kind, Topic, ranked
 from audit.report.judgement.place import Place
+from audit.report.record.pool import Figure
 from tests.report.sample import contents, figure, pool
 
 ONE = Finding(
