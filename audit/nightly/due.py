@@ -23,7 +23,7 @@ from audit.cluster.setting import Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster, Config, Threshold
 from audit.errors import UsageError
-from audit.metrics.attempts.peers.waits import LEAD_S
+from audit.metrics.attempts.peers import LEAD_S
 from audit.model import ATTEMPTS, Period
 from audit.nightly import setting_aside
 from audit.nightly.keeping import archiving

@@ -13,6 +13,7 @@ import polars as pl
 from audit.metrics.attempts import users
 from audit.model import COUNTED, FLOOD_ATTEMPTS, FLOOD_WORK, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
+from audit.registry.causes import COLUMNS
 from audit.report.charts.series import NUWT_CUT
 from audit.report.reading import by_value, records
 from audit.report.reading.advice import advices
@@ -48,9 +49,6 @@ Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 
 OVERTAKEN: Final = 10
 """Most overtaken attempts that are listed, of each pool."""
-_PARTS: Final = tuple(
-    f"wait_{part}_s" for part in ("room", "shared", "own", "earlier", "later", "down")
-)
 _RESOURCES: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
 
@@ -254,7 +252,7 @@ def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
 
 
 def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
-    parts = rows.select(_PARTS).rows()
+    parts = rows.select(COLUMNS).rows()
     rows = rows.with_columns(pl.Series("parts", parts, pl.Object), own_s="overtaken_own_s")
     return records(Overtaken, rows)
 
