@@ -81,7 +81,7 @@ def build(
     charges = usage.charges(con, cluster, period)
     span = _span(con, cluster, period, schedule, zone_name)
     parts = pools(con, cluster, period, schedule, zone_name, options, settings, trend)
-    occupied = usage.occupied(con, cluster, schedule, period, zone_name, charges, decayed)
+    occupied = usage.occupied(con, cluster, schedule, period, charges, decayed)
     return Contents(
         cluster=cluster,
         span=span,

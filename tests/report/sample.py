@@ -349,12 +349,9 @@ def choice(names: tuple[str | None, ...] = ("anna", "ben")) -> PenaltyChoice:
 
 
 def of_resources(names: tuple[str | None, ...] = ("physics", "maths")) -> Occupied:
-    lines = tuple(
-        OccupiedLine(name, 0, 0.25, (0.4, 0.1), ((0.5, 0.3), (0.0, 0.2))) for name in names
-    )
-    others = OccupiedLine(None, 3, None, (0.2, 0.8), ((0.0, 0.4), (1.0, 0.6)))
-    days = ("2026-10-01", "2026-10-02")
-    return Occupied("account", ("cpus", "gpus"), days, weekly=False, lines=(*lines, others))
+    lines = tuple(OccupiedLine(name, 0, 0.25, (0.4, 0.1)) for name in names)
+    others = OccupiedLine(None, 3, None, (0.2, 0.8))
+    return Occupied("account", ("cpus", "gpus"), (*lines, others))
 
 
 def known(*, inferred: bool = False) -> tuple[Charge, ...]:

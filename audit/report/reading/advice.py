@@ -46,7 +46,6 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
         tried,
         not_tried,
         fit.get("agreement"),
-        fit.get("wait_correlation"),
         fits(fit.get("agreement"), fit.get("forward_correlation")),
     )
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.model import Period
-from audit.periods import day_edges, day_of, zone
+from audit.periods import day_of, zone
 from audit.report.charts.series import DAYS_DRAWN
 from audit.report.reading import by_value, records
 from audit.report.record.page import Settings
@@ -222,55 +222,38 @@ def occupied(
     cluster: str,
     schedule: str,
     period: Period,
-    zone_name: str,
     known: tuple[Charge, ...],
     usages: tuple[DecayedUsage, ...],
 ) -> Occupied | None:
     """Return who occupied which part of each resource; None where one alone is known.
 
-    Args:
-        con, cluster, schedule, period, zone_name: as of ``trending.trends``.
-        known: what is known of the pools' resources.
-        usages: these tell whether users or accounts are of interest.
+    ``known`` is what is known of the pools' resources; ``usages`` tell whether users or accounts
+    are of interest.
     """
     charged = {charge.resource for charge in known}
-    resources: list[str] = [name for name in AMOUNTS if name in charged]
     kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)
-    if len(resources) < 2 or kind is None:
+    if len(charged) < 2 or kind is None:
         return None
-    edges = day_edges(period.from_time, period.to_time, zone(zone_name))
-    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
-    if weekly:
-        edges = sorted({*edges[::7], edges[-1]})
-    key = {"cluster": cluster, "schedule": schedule, "period": period.name, "kind": kind}
-    parts_of = {"resources": resources, "edges": edges, "shown": LINES}
-    parts = queries.run(con, "report_occupied", **key, **parts_of)
-    resources = [name for name in resources if name in set(parts["resource"])]
+    parts = queries.run(
+        con,
+        "report_occupied",
+        cluster=cluster,
+        schedule=schedule,
+        period=period.name,
+        kind=kind,
+        resources=sorted(charged),
+        from_time=period.from_time,
+        to_time=period.to_time,
+        shown=LINES,
+    )
+    found = set(parts["resource"])
+    resources = tuple(name for name in AMOUNTS if name in found)
     if len(resources) < 2:
         return None
-    starts = edges[:-1]
-    return Occupied(
-        kind,
-        tuple(resources),
-        tuple(day_of(start, zone(zone_name)).isoformat() for start in starts),
-        weekly,
-        tuple(
-            _line(of_line, resources, starts)
-            for _, of_line in parts.group_by("place", maintain_order=True)
-        ),
-    )
-
-
-def _line(rows: pl.DataFrame, resources: list[str], starts: list[int]) -> OccupiedLine:
-    """What one entity, or all others together, occupied of each resource, and when."""
-    whole, over_time = [], []
-    for name in resources:
-        of_resource = rows.filter(pl.col("resource") == name)
-        total = of_resource.item(0, "total") if of_resource.height else 1.0
-        whole.append(sum(of_resource["occupied"].to_list()) / total)
-        parts = of_resource.select("first", pl.col("occupied") / pl.col("of_all"))
-        at = dict(parts.iter_rows())
-        over_time.append(tuple(at.get(start, 0.0) for start in starts))
-    others = rows.item(0, "others") if rows.item(0, "place") > LINES else 0
-    entity, share = rows.select("entity", "share").row(0)
-    return OccupiedLine(entity, others, share, tuple(whole), tuple(over_time))
+    lines = []
+    for (place,), of_line in parts.group_by("place", maintain_order=True):
+        name, others, share = of_line.select("entity", "others", "share").row(0)
+        part = dict(of_line.select("resource", "part").iter_rows())
+        shares = tuple(part.get(resource, 0.0) for resource in resources)
+        lines.append(OccupiedLine(name, others if place == LINES + 1 else 0, share, shares))
+    return Occupied(kind, resources, tuple(lines))

@@ -245,19 +245,14 @@ class Loser:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A change with a significant benefit, in replays; times in s."""
+    """A change with a significant benefit, in replays."""
 
     change: str  # as JSON
     title: str  # an imperative without a full stop; it may hold names as the log has them
     resource: str  # what the pool counts
     width: str | None  # the width class whose mean wait it is judged by; None: all attempts
-    today_s: float
-    gain: Figure  # how much less these wait, > 0; interval corrected for all that was tried
-    saved_s: float  # how much less all wait in sum, ≥ 0
+    gain: Figure  # how much less these wait, s, > 0; interval corrected for all that was tried
     losers: tuple[Loser, ...]  # who loses most first
-    users: int
-    gaining_users: int
-    losing_users: int
     sql: str  # gives the evidence: what the change does to all, and to each width class
 
 
@@ -269,7 +264,6 @@ class Advised:
     tried: tuple[str, ...] = ()  # the titles of all that was replayed
     not_tried: tuple[str, ...] = ()  # the titles of what there was no budget for
     agreement: float | None = None  # share of those that waited that the model starts as observed
-    wait_correlation: float | None = None  # rank correlation of replayed and observed waits
     believed: bool = False  # whether the model decides and ranks waits as the site did (SPEC §10)
 
 

@@ -129,8 +129,7 @@ class OccupiedLine:
     name: str | None  # None: the log names none
     others: int  # how many are together; 0: one entity
     share: float | None  # its target
-    parts: tuple[float, ...]  # of each resource in the period
-    over_time: tuple[tuple[float, ...], ...]  # of each resource, in each part of the period
+    parts: tuple[float, ...]  # of each resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,6 @@ class Occupied:
 
     kind: str  # user | account
     resources: tuple[str, ...]
-    days: tuple[str, ...]  # ISO dates; of weeks the first
-    weekly: bool
     lines: tuple[OccupiedLine, ...]  # who occupied most of any comes first, others last
 
 

@@ -32,13 +32,8 @@ def contents() -> Contents:
         title="Reserve for the first four in the queue instead of one",
         resource="cpus",
         width="65-128",
-        today_s=80_000.0,
         gain=Figure("wait_change", 47_000.0, 14_500.0, 58_000.0, "s"),
-        saved_s=9e6,
         losers=(Loser("width_class", "1", loss, 900, certain=True),),
-        users=40,
-        gaining_users=9,
-        losing_users=1,
         sql="SELECT 1",
     )
     change = Change("overtaken_time_mean", 900.0, Figure("", -600.0, -900.0, -300.0))
