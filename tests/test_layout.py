@@ -73,7 +73,6 @@ TESTED_IN: Final = {
     "config/sources": "config/test_file",
     "files/names": "ingest/test_streams",
     "files/privacy": "security/test_modes",
-    "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
     "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/lives": "ingest/test_events",
