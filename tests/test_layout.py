@@ -74,7 +74,6 @@ TESTED_IN: Final = {
     "config/sources": "config/test_file",
     "files/names": "ingest/test_streams",
     "files/privacy": "security/test_modes",
-    "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
     "formats/pbs/splitting": "formats/pbs/test_reader",
     "kernels/scheduling/books": "scenario/test_engine",
@@ -123,16 +122,6 @@ TESTED_IN: Final = {
 
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
-    "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
-    "audit.formats.htcondor.json": "a dialect: formats.dialects lists it",
-    "audit.formats.htcondor.long": "a dialect: formats.dialects lists it",
-    "audit.formats.htcondor.writing": "the way back of a dialect, for tests",
-    "audit.formats.htcondor.xml": "a dialect: formats.dialects lists it",
-    "audit.formats.sacct.json": "a dialect: formats.dialects lists it",
-    "audit.formats.sacct.json_writing": "the way back of a dialect, for tests",
-    "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
-    "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
-    "audit.formats.pbs.writing": "for tests, and for logs to try things with",
     "audit.studies.commands": "by its entry point",
 }
 """Modules that nothing in the package imports, and what they are for; dialects are besides."""

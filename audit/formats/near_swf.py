@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,7 +37,11 @@ _SEPARATOR: Final = "separator of the columns"
 _COLUMNS: Final = "number of columns"
 """Entries of ``Header``, in the place of labels that no log has."""
 
+_LIKELY_WIDTHS: Final = range(12, 41)
+_FIRST: Final = 100
+"""Lines that tell how a log is written."""
 _SAMPLE: Final = 1000
+"""Lines that tell whether its columns may be SWF's."""
 _FEW: Final = 20
 """Fewer records show no order."""
 _UNKNOWN: Final = -1
@@ -83,13 +87,10 @@ def header(head: bytes, reading: Reading = PLAIN) -> Header:
     notes = []
     if layout.separator != " ":
         notes.append(f"columns are separated by {SEPARATORS[layout.separator]}, in SWF by blanks")
-    if layout.columns > swf.FIELD_COUNT:
-        first = swf.FIELD_COUNT + 1
-        beyond = f"{first} to {layout.columns}" if layout.columns > first else str(first)
-        which = "columns" if layout.columns > first else "column"
-        notes.append(
-            f"{layout.columns} columns, SWF has {swf.FIELD_COUNT}: {which} {beyond} left out"
-        )
+    if layout.columns > (last := swf.FIELD_COUNT):
+        several = layout.columns > last + 1
+        which = f"columns {last + 1} to {layout.columns}" if several else f"column {last + 1}"
+        notes.append(f"{layout.columns} columns, SWF has {last}: {which} left out")
     if lines and _names_columns(lines[0], layout.separator):
         notes.append("the first row names columns: left out")
     return Header(
@@ -156,19 +157,72 @@ def _cut(line: bytes, separator: str) -> list[bytes]:
 
 def _layout(head: bytes) -> Layout | None:
     """How most of the first records are written; None where they are SWF, or something else."""
-    lines = _records(head)[:100]
+    found = _usual(_records(head)[:_FIRST], SEPARATORS, _may_be_read)
+    return None if found == Layout(" ", swf.FIELD_COUNT) else found
+
+
+def _usual(
+    lines: list[bytes], separators: Iterable[str], fits: Callable[[list[bytes]], bool]
+) -> Layout | None:
+    """How most of some lines are written, so that their fields fit."""
     found = Counter(
         Layout(separator, len(fields))
+        for separator in separators
         for line in lines
-        for separator in SEPARATORS
-        if swf.FIELD_COUNT <= len(fields := _cut(line, separator)) <= MOST
+        if fits(fields := _cut(line, separator))
+    )
+    return next((one for one, alike in found.most_common(1) if alike * 2 > len(lines)), None)
+
+
+def _may_be_read(fields: list[bytes]) -> bool:
+    return (
+        swf.FIELD_COUNT <= len(fields) <= MOST
         and all(map(_NUMBER.fullmatch, filter(None, fields[: swf.FIELD_COUNT])))
         and sum(map(bool, fields)) * 2 > len(fields)
     )
-    for layout, alike in found.most_common(1):
-        if alike * 2 > len(lines) and layout != Layout(" ", swf.FIELD_COUNT):
-            return layout
-    return None
+
+
+def _are_numbers(fields: list[bytes]) -> bool:
+    """Whether most fields are numbers, and nearly as many as SWF has."""
+    numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
+    return len(fields) in _LIKELY_WIDTHS and numbers * 4 >= len(fields) * 3
+
+
+def differs(head: bytes) -> str | None:
+    """How a table of numbers that is not read differs from SWF; None where it is no such table."""
+    numbered = enumerate(head.split(b"\n"), start=1)
+    lines = [(number, line) for number, line in numbered if _is_record(line)][:_FIRST]
+    separators = {**SEPARATORS, ":": "colons"}
+    layout = _usual([line for _, line in lines], separators, _are_numbers)
+    if layout is None:
+        return None
+    number, fields = next(
+        (number, fields)
+        for number, line in lines
+        if len(fields := _cut(line, layout.separator)) == layout.columns and _are_numbers(fields)
+    )
+    between, first = separators[layout.separator], swf.FIELD_COUNT + 1
+    words = [
+        str(place)
+        for place, field in enumerate(fields[: swf.FIELD_COUNT], start=1)
+        if _NUMBER.fullmatch(field) is None
+    ]
+    steps = []
+    if layout.separator != " ":
+        steps.append(f"write blanks instead of {between}")
+    if layout.columns >= first:
+        several = f"columns {first} to {layout.columns}"
+        beyond = f"column {first}" if layout.columns == first else several
+        steps.append(f"leave out {beyond}, or whichever SWF does not have")
+    elif layout.columns < swf.FIELD_COUNT:
+        steps.append("write -1 for each of the columns that are missing")
+    if words:
+        steps.append(f"write numbers in column {', '.join(words)} (names become numbers)")
+    return (
+        f"nearly SWF: line {number} has {layout.columns} columns separated by {between}, where SWF "
+        "has 18 numbers separated by blanks (job number, submit time, wait time, …): "
+        + "; ".join(steps)
+    )
 
 
 def _records(head: bytes) -> list[bytes]:
@@ -195,9 +249,9 @@ def _table(lines: list[bytes], layout: Layout) -> Table:
     rows = [
         [float(field) if _NUMBER.fullmatch(field) else np.nan for field in fields]
         for line in lines[:_SAMPLE]
-        if len(fields := [field or b"-1" for field in _cut(line, layout.separator)])
+        if not _names_columns(line, layout.separator)
+        and len(fields := [field or b"-1" for field in _cut(line, layout.separator)])
         == layout.columns
-        and not _names_columns(line, layout.separator)
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, layout.columns)[:, : swf.FIELD_COUNT]
 
@@ -242,5 +296,6 @@ DIALECT = Dialect(
     recognises=recognises,
     header=header,
     parse=parse,
+    differs=differs,
     needed=needed,
 )

@@ -13,10 +13,10 @@ import polars as pl
 from audit.errors import RefusedError, SeveralClustersError
 from audit.formats.dialects import Parsed
 from audit.ingest import files, people
+from audit.ingest.attempts import settle_new
 from audit.ingest.logs import Opened, Unread, clusters, parsed_blocks
 from audit.ingest.naming import Named, Names, Naming, RenamedError
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused, weigh_ages, weigh_dates
-from audit.ingest.settling import settle_new
 from audit.model import REFUSALS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, insert, transaction
@@ -157,7 +157,7 @@ def _weigh(
 
 def _paths(named: Named, logs: Sequence[Opened]) -> dict[str, Path]:
     """Where logs are, by what the store calls them; none where no text of theirs is to be kept."""
-    if named.door is not None and named.door.hides:
+    if named.people_filter.hides:
         return {}
     return {
         identify_text(named.cluster, text.sha256): log.source.path
@@ -277,9 +277,8 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         names.used = True
         labels = {"cluster": named.cluster, "input_id": identify(named.cluster, log)}
         refused = pl.concat([parsed.refusals, _strays(log, lost, named.called)])
-        if named.door is not None:
-            records, refused = named.door.records(records), named.door.refusals(refused)
-        records = records.drop("cluster")
+        refused = named.people_filter.refusals(refused)
+        records = named.people_filter.records(records).drop("cluster")
         insert(con, "records", records, {**labels, "attempt": 1, "superseded": False})
         insert(con, "refused", refused, {**labels, "file": file, "refused_at": now})
         counted["records"] += len(parsed.records) + len(parsed.refusals) + parsed.steps
@@ -288,11 +287,11 @@ def _take_in_one(con: Connection, log: Opened, names: Names, now: int | None) ->
         counted["elsewhere"] += elsewhere
         yield position
     names.used = True
-    cluster, _, _, door = names.now()
+    cluster, _, _, people_filter = names.now()
     input_id = identify(cluster, log)
-    said = log.header if door is None else door.header(log)
+    said = people_filter.header(log)
     header = {
-        "people": door and door.fingerprint,
+        "people": people_filter.fingerprint,
         "zone": said.zone,
         "capacity": dict(said.capacity),
         "entries": dict(said.entries),

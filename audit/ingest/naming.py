@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from audit.errors import SeveralClustersError, UsageError
 from audit.ingest.logs import Opened, clusters
-from audit.ingest.people import Door
+from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 
 STRAY: Final = 0.05
 """At most this part of the records may name other clusters and be taken for damaged, not theirs."""
@@ -20,7 +20,7 @@ class Named(NamedTuple):
     cluster: str  # here
     source: str  # who says so
     called: str | None  # in the records of logs that name several: those of others are left out
-    door: Door | None = None  # what its records pass on their way in
+    people_filter: PeopleFilter = AS_THEY_ARE
 
 
 Naming = Callable[[Sequence[str]], Named]

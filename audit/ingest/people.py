@@ -2,7 +2,7 @@
 
 A *mapping file* says to which account and group (a department, say) a user belonged, and from when
 to when; a record gets those of its submit time. A *key* makes pseudonyms of names: HMAC-SHA256, the
-same for the same name in every run. Both happen at the one door through which records go in. With a
+same for the same name in every run. All records go in through one such filter. With a
 key, refused lines go in without their text, and reasons without what they show of it.
 """
 
@@ -49,23 +49,23 @@ class Row(NamedTuple):
     to_time: int | None  # None: from then on
 
 
-class Door:
-    """What records of a cluster pass on their way in."""
+class PeopleFilter:
+    """How the people in a cluster's records are stored; by default as they are."""
 
     def __init__(
         self,
-        mapping: pl.DataFrame | None,
+        mapping: pl.DataFrame | None = None,
         columns: Sequence[str] = (),
         key: bytes | None = None,
         *,
         replace: bool = False,
     ) -> None:
-        """The door.
+        """Takes the mapping (columns of ``Row``) and the key of pseudonyms, if there are any.
 
         Args:
-            mapping: columns of ``Row``; None: there is no mapping file.
+            mapping: columns of ``Row``.
             columns: in which names give way to pseudonyms.
-            key: by which.
+            key: of these.
             replace: whether the mapping goes before what the log says, too.
         """
         self._mapping = mapping
@@ -82,7 +82,7 @@ class Door:
     @property
     def fingerprint(self) -> str | None:
         """Tells keys and columns apart, and tells nothing of either; None where names stay."""
-        if self._key is None or not self._columns:
+        if self._key is None or not self.hides:
             return None
         said = "\0".join(("fairaudit people", *self._columns))
         return hmac.digest(self._key, said.encode(), "sha256").hex()[:16]
@@ -128,28 +128,25 @@ class Door:
         return {name: None if name is None else self.pseudonym(column, name) for name in names}
 
 
-def door(cluster: Cluster, folder: Path) -> Door | None:
-    """The door of a cluster; None where records go in as they are.
+AS_THEY_ARE: Final = PeopleFilter()
 
-    Args:
-        cluster: as it is configured.
-        folder: what its paths are relative to.
+
+def filter_of(cluster: Cluster, folder: Path) -> PeopleFilter:
+    """The filter that a cluster is configured with; its paths are relative to ``folder``.
 
     Raises:
         ConfigError: the mapping file, or the key, cannot be used.
     """
     of = cluster.people
-    if of.file is None and of.key_file is None:
-        return None
     key = None if of.key_file is None else _key(folder / of.key_file)
     mapping = None
     if of.file is not None:
         mapping = _frame(read(folder / of.file, periods.zone(cluster.zone)))
-    return Door(mapping, of.hidden, key, replace=of.replace)
+    return PeopleFilter(mapping, of.hidden, key, replace=of.replace)
 
 
 def check(con: Connection, cluster: str) -> None:
-    """Checks that all that the store holds of a cluster went through doors of one key.
+    """Checks that all that the store holds of a cluster went through filters of one key.
 
     Raises:
         ConfigError: the key, or the columns, changed.

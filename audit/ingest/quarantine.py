@@ -1,7 +1,15 @@
 """What is kept out of figures: records of doubtful dates, and sources of which too much is refused.
 
 A doubtful record was read well. It waits, with the text that it was read from, in a table of its
-own, and comes back when its source has more like it or somebody calls its dates right.
+own, and comes back when its source has more like it or somebody calls its dates right. Dates are
+doubtful where a node's clock was wrong, or a bit flipped.
+
+A source's records are laid out by day. Where more than ``APART_DAYS`` pass without any, they fall
+into parts. A part is doubtful if it is *small*, at most ``FEW`` records or 1 % of the largest part
+and a tenth of it at most, and *far*: from the nearest part that is not small it is further away
+than ``APART_DAYS`` and three times as long as that part lasts (but ten years are always far). The
+rule looks at all that is known of a source, so neither the order in which logs come nor how they
+are cut changes what it says; and a part that grows is believed.
 """
 
 from __future__ import annotations
@@ -15,12 +23,72 @@ import polars as pl
 
 from audit.errors import RefusedError
 from audit.ingest import files
-from audit.ingest.doubtful import APART_DAYS, Doubt, doubts
-from audit.ingest.settling import settle
+from audit.ingest.attempts import settle
 from audit.model import RECORDS
 from audit.store import queries
 from audit.store.archive import archived_until
 from audit.store.database import Connection, execute, insert
+
+APART_DAYS: Final = 366
+FEW: Final = 3
+_SMALL: Final = 0.01
+_SMALLER: Final = 0.1
+_TIMES_AS_LONG: Final = 3
+_ALWAYS_FAR_DAYS: Final = 3653
+
+
+class Part(NamedTuple):
+    """A stretch of days of a source in which no gap is longer than ``APART_DAYS``."""
+
+    first: int  # days since the epoch
+    last: int
+    records: int
+
+
+class Doubt(NamedTuple):
+    """A part that is doubtful, and the one nearest to it that is not."""
+
+    part: Part
+    rest: Part
+
+
+def doubts(days: Sequence[tuple[int, int]]) -> list[Doubt]:
+    """The parts of a source that are doubtful, by day.
+
+    Args:
+        days: day since the epoch and how many records have a time on it, ascending by day. A
+            record counts on each day that it has a time on.
+    """
+    found = parts(days)
+    largest = max((part.records for part in found), default=0)
+    few = min(max(FEW, _SMALL * largest), _SMALLER * largest)
+    trusted = [part for part in found if part.records > few]
+    doubted = []
+    for part in found:
+        if part.records <= few:
+            rest = min(trusted, key=lambda other: _distance(part, other))
+            lasts = rest.last - rest.first + 1
+            far = max(APART_DAYS, min(_TIMES_AS_LONG * lasts, _ALWAYS_FAR_DAYS))
+            if _distance(part, rest) > far:
+                doubted.append(Doubt(part, rest))
+    return doubted
+
+
+def parts(days: Sequence[tuple[int, int]]) -> list[Part]:
+    """The parts into which days fall; arguments as ``doubts``."""
+    found: list[Part] = []
+    for day, records in days:
+        if found and day - found[-1].last <= APART_DAYS:
+            found[-1] = Part(found[-1].first, day, found[-1].records + records)
+        else:
+            found.append(Part(day, day, records))
+    return found
+
+
+def _distance(part: Part, other: Part) -> int:
+    """Days between two parts."""
+    return max(part.first - other.last, other.first - part.last)
+
 
 EXAMPLES: Final = 5
 """Refused lines that an error shows."""
@@ -41,11 +109,7 @@ class Counted(NamedTuple):
 
 
 def check_refused(counted: Counted, limit: float) -> None:
-    """Checks that few enough of a source's new records were refused.
-
-    Args:
-        counted: what was read.
-        limit: the part that may be refused, 0 to 1.
+    """Checks that at most the part ``limit`` (0 to 1) of a source's new records was refused.
 
     Raises:
         RefusedError: more were refused; reasons and lines are shown.
@@ -82,11 +146,7 @@ def weigh_dates(con: Connection, cluster: str, read: Mapping[str, Path], now: in
             "lasts": [doubt.part.last for doubt in found],
         }
         new = queries.run(con, "records_of_days", **of_source, **spans)
-        aside = new.with_columns(
-            doubt=_reasons(new, found),
-            text=_texts(new, read),
-            refused_at=pl.lit(now, pl.Int64),
-        )
+        aside = _aside(new, _reasons(new, found), read, now)
         _move(con, cluster, aside, back.select("cluster", *_KEPT, "input_id"))
 
 
@@ -110,16 +170,12 @@ def weigh_ages(
     if late.is_empty():
         return
     known = late.filter("known")
-    new = late.filter(~pl.col("known")).drop("known")
     nearest = _date((until + _DAY_S // 2) // _DAY_S)  # midnight of some zone
-    aside = new.with_columns(
-        doubt=pl.lit(
-            f"ended before {nearest.isoformat()}, up to which its cluster is "
-            "archived ('fairaudit archive --back' brings months back)"
-        ),
-        text=_texts(new, read),
-        refused_at=pl.lit(now, pl.Int64),
+    reason = (
+        f"ended before {nearest}, up to which its cluster is archived "
+        "('fairaudit archive --back' brings months back)"
     )
+    aside = _aside(late.filter(~pl.col("known")).drop("known"), pl.lit(reason), read, now)
     _remove(con, "records", known)
     for input_id, duplicates in known.group_by("input_id").len().iter_rows():
         execute(
@@ -127,23 +183,27 @@ def weigh_ages(
             "UPDATE inputs SET duplicates = duplicates + ? WHERE input_id = ?",
             [duplicates, input_id],
         )
-    if not aside.is_empty():
-        _move(con, cluster, aside, aside.clear().select("cluster", *_KEPT, "input_id"))
+    _move(con, cluster, aside, aside.clear().select("cluster", *_KEPT, "input_id"))
 
 
-def _texts(records: pl.DataFrame, read: Mapping[str, Path]) -> pl.Series:
-    """The text of each record as it stands in its log; null where that is not there."""
+def _aside(
+    records: pl.DataFrame, reasons: pl.Expr | pl.Series, read: Mapping[str, Path], now: int | None
+) -> pl.DataFrame:
+    """Records as they are set aside, with their text as it stands in their logs.
+
+    The text is null where the log is not there.
+    """
     texts = {
-        input_id: files.lines_at(read[input_id], part["byte_offset"])
+        (input_id, offset): text
         for (input_id,), part in records.group_by("input_id")
         if input_id in read
+        for offset, text in files.lines_at(read[str(input_id)], part["byte_offset"]).items()
     }
-    return pl.Series(
-        [
-            texts.get(input_id, {}).get(offset)
-            for input_id, offset in records.select("input_id", "byte_offset").iter_rows()
-        ],
-        dtype=pl.String,
+    places = records.select("input_id", "byte_offset").iter_rows()
+    return records.with_columns(
+        doubt=reasons,
+        text=pl.Series([texts.get(place) for place in places], dtype=pl.String),
+        refused_at=pl.lit(now, pl.Int64),
     )
 
 
@@ -151,8 +211,8 @@ def _move(con: Connection, cluster: str, aside: pl.DataFrame, back: pl.DataFrame
     """Moves records out of figures, and others back."""
     if aside.is_empty() and back.is_empty():
         return
-    for table, gone in (("records", aside), ("doubtful", back)):
-        _remove(con, table, gone)
+    _remove(con, "records", aside)
+    _remove(con, "doubtful", back)
     insert(con, "doubtful", aside)
     insert(con, "records", back)
     count_refused(con, sorted({*aside["input_id"], *back["input_id"]}))
@@ -192,7 +252,7 @@ def _reasons(records: pl.DataFrame, found: Sequence[Doubt]) -> pl.Series:
         pl.when((pl.col(f"{name}_time") // _DAY_S).is_between(part.first, part.last)).then(
             pl.lit(
                 f"its {name} is of {_date(part.first).year}, but the rest of its source of "
-                f"{_date(rest.first).isoformat()} to {_date(rest.last).isoformat()}: was a clock "
+                f"{_date(rest.first)} to {_date(rest.last)}: was a clock "
                 "wrong? ('fairaudit refused --accept' takes it)"
             )
         )

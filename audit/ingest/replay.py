@@ -16,9 +16,9 @@ from audit.formats import dialects
 from audit.formats.dialects import Header
 from audit.formats.lines import Block
 from audit.ingest import people
-from audit.ingest.people import Door
+from audit.ingest.attempts import settle
+from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.quarantine import count_refused, weigh_ages, weigh_dates
-from audit.ingest.settling import settle
 from audit.model import RECORDS, RefusalCode
 from audit.store import queries
 from audit.store.database import Connection, execute, insert, transaction
@@ -43,18 +43,17 @@ def replay(
     code: str | None = None,
     file: str | None = None,
     mended: Mapping[Place, str] | None = None,
-    door: Door | None = None,
+    people_filter: PeopleFilter = AS_THEY_ARE,
 ) -> Replayed:
     """Reads refused records of a cluster again, and takes in those that are good now.
 
     Args:
-        con: an open store.
-        cluster: whose.
+        con, cluster: the store and whose records.
         now: epoch second to note beside those that are taken in.
         code: only faults of this ``RefusalCode``.
         file: only of logs of this name.
         mended: texts to read in the place of those in the store; of these records alone.
-        door: what records pass on their way in.
+        people_filter: through which they go in.
 
     Raises:
         ConfigError: they would not have the key that their log came through.
@@ -73,9 +72,8 @@ def replay(
             left += 1
             continue
         came_through = json.loads(row["header"]).get("people")
-        goes_through = None if door is None else door.fingerprint
-        people.check_same(cluster, [came_through, goes_through])
-        taken.append(records if door is None else door.records(records))
+        people.check_same(cluster, [came_through, people_filter.fingerprint])
+        taken.append(people_filter.records(records))
     if taken:
         with transaction(con):
             _take_in(con, cluster, pl.concat(taken), now)
@@ -83,13 +81,9 @@ def replay(
 
 
 def accept(con: Connection, cluster: str, now: int, *, file: str | None = None) -> int:
-    """Takes in the doubtful records of a cluster, for good; gives their number.
+    """Takes in the doubtful records of a cluster, or of its logs of one name, for good.
 
-    Args:
-        con: an open store.
-        cluster: whose.
-        now: epoch second.
-        file: only of logs of this name.
+    Returns their number.
     """
     chosen = queries.run(con, "doubtful_to_accept", cluster=cluster, file=file)
     with transaction(con):
@@ -100,18 +94,10 @@ def accept(con: Connection, cluster: str, now: int, *, file: str | None = None) 
 
 def _read(row: Mapping[str, Any], text: str) -> pl.DataFrame | None:
     """The record that a text holds; None where it is none, or one of another cluster."""
-    header = json.loads(row["header"])
+    said = json.loads(row["header"])
+    header = Header(said["zone"], said["capacity"], said["entries"], tuple(said["problems"]))
     block = Block(text.encode() + b"\n", row["byte_offset"], row["line"])
-    dialect = dialects.table()[row["dialect"]]
-    parsed = dialect.parse(
-        block,
-        Header(
-            header["zone"],
-            header["capacity"],
-            header["entries"],
-            tuple(header["problems"]),
-        ),
-    )
+    parsed = dialects.table()[row["dialect"]].parse(block, header)
     if len(parsed.records) != 1 or not parsed.refusals.is_empty():
         return None
     named = parsed.records["cluster"].item()

@@ -237,7 +237,7 @@ def _take(
     from audit.ingest.naming import called_by
 
     work.prepare()
-    door = people.door(cluster, work.folder)
+    people_filter = people.filter_of(cluster, work.folder)
     reading = Reading(source.columns, source.separator, cluster.zone)
     texts = queries.rows(work.con, "texts_of_inputs", cluster=cluster.name)
     earlier = [Part(size, sha256) for size, sha256 in texts]
@@ -247,7 +247,7 @@ def _take(
         from audit.ingest.naming import Named
 
         called = called_by(cluster.name, names, f"clusters.name of {cluster.name!r}")
-        return Named(cluster.name, "config.toml", called, door)
+        return Named(cluster.name, "config.toml", called, people_filter)
 
     limit = work.config.ingest.refused_limit
     try:

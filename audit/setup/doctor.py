@@ -196,8 +196,10 @@ def _cluster(cluster: config.Cluster, folder: Path) -> str:
     with withholding(when=bool(cluster.people.hidden)):
         decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
-    if (door := people.door(cluster, folder)) is not None:
-        parts.append("names become pseudonyms" if door.hides else "people.file is in order")
+    if people.filter_of(cluster, folder).hides:
+        parts.append("names become pseudonyms")
+    elif cluster.people.file is not None:
+        parts.append("people.file is in order")
     for source in cluster.sources:
         if source.command is None:
             count = len(sources.files(source, folder))
@@ -285,6 +287,5 @@ def pseudonyms(
         raise UsageError("pseudonym: whose? --user NAME, --account NAME")
     if kept := sorted({column for column, _ in asked} - set(of.people.hidden)):
         raise UsageError(f"pseudonym: names of each {kept[0]} are kept (people.pseudonyms)")
-    door = people.door(of, folder)
-    assert door is not None  # it has a key
-    return [(column, name, door.pseudonym(column, name)) for column, name in asked]
+    people_filter = people.filter_of(of, folder)
+    return [(column, name, people_filter.pseudonym(column, name)) for column, name in asked]

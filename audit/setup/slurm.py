@@ -12,7 +12,7 @@ from audit.cluster import fairshare
 from audit.cluster.inference import Fact
 from audit.errors import UsageError
 from audit.formats.slurm import sacctmgr, scontrol
-from audit.formats.slurm.limits import told
+from audit.formats.slurm.limits import limits_of
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
 from audit.model import Limit
@@ -297,9 +297,9 @@ def limits(
     of accounts, users and QOS that Slurm does not enforce are none.
     """
     listed = content.listing.partitions if content.listing is not None else ()
-    found = told(content.associations, content.qos, listed)
+    found = limits_of(content.associations, content.qos, listed)
     if content.conf is not None and not content.conf.limits_enforced:
-        of_partitions = told((), (), listed)
+        of_partitions = limits_of((), (), listed)
         if found.limits != of_partitions.limits and content.files.slurm_conf is not None:
             where = f"{content.files.slurm_conf.name} (AccountingStorageEnforce)"
             facts.append(Fact("limits of accounts, users and QOS", "not enforced", where))

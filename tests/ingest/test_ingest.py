@@ -101,7 +101,7 @@ def test_a_log_goes_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
     con = stores.new(tmp_path / "db")
     logs = open_logs([write(tmp_path / "a.swf", busy())])
     with monkeypatch.context() as broken:
-        broken.setattr("audit.ingest.settling.resolve", None)
+        broken.setattr("audit.ingest.attempts.resolve", None)
         twice = open_logs([write(tmp_path / "b.swf", log([line(1), line(1)]))])
         with pytest.raises(TypeError):
             take_in(con, "c", twice)

@@ -1,4 +1,4 @@
-"""Who belongs where and when, and that no name gets past the door."""
+"""Who belongs where and when, and that no name gets past the filter."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ from audit.ingest import people
 from audit.ingest.ingest import take_in_by_name
 from audit.ingest.logs import Unread, open_logs
 from audit.ingest.naming import Named
-from audit.ingest.people import Door
+from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.model import RECORDS, REFUSALS
 from audit.nightly.run import run
 from audit.store import database
@@ -69,7 +69,7 @@ def test_a_record_gets_what_held_when_it_was_submitted(tmp_path: Path) -> None:
         {"user": "cleo", "account": "x"},
         {"account": "y"},
     )
-    kept = Door(told).records(asked)
+    kept = PeopleFilter(told).records(asked)
     assert kept.schema == RECORDS
     assert kept.select("user", "account", "group").rows() == [
         ("anna", "physics", None),
@@ -80,7 +80,7 @@ def test_a_record_gets_what_held_when_it_was_submitted(tmp_path: Path) -> None:
         ("cleo", "x", None),
         (None, "y", None),
     ]
-    instead = Door(told, replace=True).records(asked)
+    instead = PeopleFilter(told, replace=True).records(asked)
     assert instead.select("account", "group").rows()[1] == ("chemistry", "staff")
     assert instead.select("account", "group").rows()[4:6] == [(None, "students"), ("x", None)]
 
@@ -92,7 +92,7 @@ def test_at_each_instant_a_user_belongs_to_at_most_one_place(edges: list[int], d
     rows = [people.Row(begin, "u", str(begin), None, begin, end) for begin, end in spans]
     assert not list(people._overlaps(rows[::-1]))
     asked = records({"user": "u", "submit_time": day})
-    found = Door(people._frame(rows)).records(asked)["account"].item()
+    found = PeopleFilter(people._frame(rows)).records(asked)["account"].item()
     assert found == next((str(begin) for begin, end in spans if begin <= day < end), None)
 
 
@@ -140,15 +140,17 @@ def test_all_wrong_lines_are_told_at_once_and_not_too_many(tmp_path: Path) -> No
 
 
 def test_a_pseudonym_is_the_keyed_hash_and_the_same_everywhere() -> None:
-    door = Door(None, ("user", "account"), KEY)
+    people_filter = PeopleFilter(None, ("user", "account"), KEY)
     digest = hmac.new(KEY, b"user\0anna", hashlib.sha256).hexdigest()
-    assert door.pseudonym("user", "anna") == f"u-{digest[:12]}"
-    assert Door(None, ("user",), KEY).pseudonym("user", "anna") == door.pseudonym("user", "anna")
-    assert Door(None, ("user",), b"j" * 32).pseudonym("user", "anna") != f"u-{digest[:12]}"
-    assert door.pseudonym("account", "anna")[2:] != digest[:12]
-    assert door.pseudonym("group", "anna") == "anna"
-    assert door.fingerprint not in (None, Door(None, ("user",), KEY).fingerprint)
-    assert Door(None).fingerprint is None
+    assert people_filter.pseudonym("user", "anna") == f"u-{digest[:12]}"
+    assert PeopleFilter(None, ("user",), KEY).pseudonym("user", "anna") == people_filter.pseudonym(
+        "user", "anna"
+    )
+    assert PeopleFilter(None, ("user",), b"j" * 32).pseudonym("user", "anna") != f"u-{digest[:12]}"
+    assert people_filter.pseudonym("account", "anna")[2:] != digest[:12]
+    assert people_filter.pseudonym("group", "anna") == "anna"
+    assert people_filter.fingerprint not in (None, PeopleFilter(None, ("user",), KEY).fingerprint)
+    assert AS_THEY_ARE.fingerprint is None
 
 
 NAMES = st.none() | st.text(string.printable + "\ud800\u202eé", max_size=8)
@@ -162,8 +164,8 @@ def test_no_name_passes_and_cutting_changes_nothing(
         tuple(name and name.encode(errors="replace").decode() for name in row) for row in names
     ]
     rows = [dict(zip(("user", "account", "group"), row, strict=True)) for row in clean]
-    door = Door(None, ("account", "group", "user"), KEY)
-    kept = door.records(records(*rows))
+    people_filter = PeopleFilter(None, ("account", "group", "user"), KEY)
+    kept = people_filter.records(records(*rows))
     for row, stored in zip(rows, kept.iter_rows(named=True), strict=True):
         for column, name in row.items():
             told = stored[column]
@@ -173,12 +175,13 @@ def test_no_name_passes_and_cutting_changes_nothing(
                 assert told == name
     parts = [part for part in (rows[:cut], rows[cut:]) if part]
     assert pl.concat(
-        Door(None, ("account", "group", "user"), KEY).records(records(*part)) for part in parts
+        PeopleFilter(None, ("account", "group", "user"), KEY).records(records(*part))
+        for part in parts
     ).equals(kept)
 
 
 def test_refused_lines_and_unknown_logs_show_nothing(tmp_path: Path) -> None:
-    door = Door(None, ("user",), KEY)
+    people_filter = PeopleFilter(None, ("user",), KEY)
     refused = {
         "line": 3,
         "byte_offset": 9,
@@ -187,13 +190,13 @@ def test_refused_lines_and_unknown_logs_show_nothing(tmp_path: Path) -> None:
         "text": "anna|1",
     }
     refusals = pl.DataFrame([refused], schema=REFUSALS)
-    (row,) = door.refusals(refusals).rows(named=True)
+    (row,) = people_filter.refusals(refusals).rows(named=True)
     assert row == {
         **refused,
         "reason": "damaged (value); withheld: it may hold names (clusters.people)",
         "text": "",
     }
-    assert Door(None).refusals(refusals).equals(refusals)
+    assert AS_THEY_ARE.refusals(refusals).equals(refusals)
     odd = Unread(tmp_path, DialectError("x: not a log", ". It begins with: 'anna|1'", ""))
     assert odd.reason == "x: not a log. It begins with: 'anna|1'"
     assert odd.withheld().reason == "x: not a log"
@@ -210,8 +213,8 @@ def test_a_header_is_stored_without_what_its_writer_added(tmp_path: Path) -> Non
         (sacct, {"columns": "JobID,User,Start,_"}),
     ]:
         (opened,) = open_logs([write(tmp_path / "log", text)])
-        assert Door(None).header(opened) is opened.header
-        header = Door(None, ("user",), KEY).header(opened)
+        assert AS_THEY_ARE.header(opened) is opened.header
+        header = PeopleFilter(None, ("user",), KEY).header(opened)
         assert header.problems == ()
         assert "anna" not in str(header)
         assert kept.items() <= header.entries.items()
@@ -231,19 +234,17 @@ def test_keys_are_private_and_long_enough(tmp_path: Path) -> None:
         path.write_bytes(content)
         path.chmod(mode)
         with pytest.raises(ConfigError, match=said) as caught:
-            people.door(cluster, tmp_path)
+            people.filter_of(cluster, tmp_path)
         assert content.decode() not in str(caught.value)
     path.chmod(0o600)
-    made = people.door(cluster, tmp_path)
+    made = people.filter_of(cluster, tmp_path)
     path.write_bytes(KEY + b"\r\n")  # as an editor leaves it
-    again = people.door(cluster, tmp_path)
-    assert made is not None
-    assert again is not None
+    again = people.filter_of(cluster, tmp_path)
     assert made.fingerprint == again.fingerprint
-    assert people.door(config.Cluster(name="c"), tmp_path) is None
+    assert not people.filter_of(config.Cluster(name="c"), tmp_path).hides
     path.unlink()
     with pytest.raises(ConfigError, match=r"people\.key: cannot be read: No such file"):
-        people.door(cluster, tmp_path)
+        people.filter_of(cluster, tmp_path)
 
 
 def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
@@ -266,8 +267,8 @@ def test_a_night_stores_no_name_and_refuses_another_key(tmp_path: Path) -> None:
     users = database.rows(con, 'SELECT DISTINCT "user" FROM job_fairness ORDER BY ALL')
     (reason,) = database.rows(con, "SELECT reason, text FROM refused_records")
     con.close()
-    door = Door(None, ("account", "group", "user"), hashlib.sha256(KEY).digest())
-    assert users == sorted((door.pseudonym("user", name),) for name in ("1", "2", "3"))
+    people_filter = PeopleFilter(None, ("account", "group", "user"), hashlib.sha256(KEY).digest())
+    assert users == sorted((people_filter.pseudonym("user", name),) for name in ("1", "2", "3"))
     assert reason[1] == ""
     page = (tmp_path / "fairaudit-reports" / "c" / "2026-01" / "report.html").read_text()
     assert "pseudonyms of each account, group, user" in page
@@ -292,11 +293,16 @@ def called(named: Named, _names: Sequence[str]) -> Named:
 def test_a_doubtful_record_waits_without_its_text(tmp_path: Path) -> None:
     con = stores.new(tmp_path / "db")
     path = write(tmp_path / "a.swf", of_2026([*ordinary(40), odd(98, 2059)]))
-    for name, door in (("plain", None), ("hidden", Door(None, ("user",), KEY))):
-        take_in_by_name(con, open_logs([path]), partial(called, Named(name, "me", None, door)))
+    for name, people_filter in (
+        ("plain", AS_THEY_ARE),
+        ("hidden", PeopleFilter(None, ("user",), KEY)),
+    ):
+        take_in_by_name(
+            con, open_logs([path]), partial(called, Named(name, "me", None, people_filter))
+        )
         ((text, user),) = database.rows(
             con, f'SELECT text, "user" FROM doubtful WHERE cluster = {database.quote_text(name)}'
         )
-        assert (text is None) == (door is not None)
-        assert is_pseudonym("user", user) == (door is not None)
+        assert (text is None) == (people_filter.hides)
+        assert is_pseudonym("user", user) == (people_filter.hides)
     con.close()

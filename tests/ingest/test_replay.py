@@ -11,7 +11,7 @@ from audit.errors import ConfigError
 from audit.ingest.ingest import take_in, take_in_by_name
 from audit.ingest.logs import open_logs
 from audit.ingest.naming import Named
-from audit.ingest.people import Door
+from audit.ingest.people import AS_THEY_ARE, PeopleFilter
 from audit.ingest.replay import Replayed, accept, replay
 from audit.model import Period
 from audit.store import queries
@@ -125,14 +125,16 @@ def test_a_replayed_record_may_be_doubtful(con: Connection) -> None:
 
 def test_a_mended_text_passes_the_door_that_its_log_came_through(tmp_path: Path) -> None:
     con = stores.new(tmp_path / "hidden")
-    door = Door(None, ("user",), b"k" * 32)
+    people_filter = PeopleFilter(None, ("user",), b"k" * 32)
     log = write(tmp_path / "a.swf", of_2026([*ordinary(20), "1 2 3"]))
-    named = Named("c", "the test", None, door)
+    named = Named("c", "the test", None, people_filter)
     take_in_by_name(con, open_logs([log]), lambda names: named)
-    for other in (None, Door(None, ("user",), b"j" * 32)):
+    for other in (AS_THEY_ARE, PeopleFilter(None, ("user",), b"j" * 32)):
         with pytest.raises(ConfigError, match="everybody would be two people"):
-            replay(con, "c", 9, mended={place(con): GOOD}, door=other)
-    assert replay(con, "c", 9, mended={place(con): GOOD}, door=door) == Replayed(1, 0)
+            replay(con, "c", 9, mended={place(con): GOOD}, people_filter=other)
+    assert replay(con, "c", 9, mended={place(con): GOOD}, people_filter=people_filter) == Replayed(
+        1, 0
+    )
     users = fetch(con, 'SELECT DISTINCT "user" FROM records')["user"].to_list()
     assert users
     assert all(is_pseudonym("user", user) for user in users)

@@ -21,13 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from audit.formats.shaping import MIB
 from audit.formats.slurm.fields import tres_amounts
 from audit.formats.slurm.sacctmgr import ROOT, Association, Qos
 from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import seconds
 from audit.model import Limit, Per, Scope
 
-MIB: Final = 1 << 20
 _RESOURCES: Final = {
     "cpu": ("cpus", 1),
     "node": ("nodes", 1),
@@ -54,7 +54,7 @@ _PER: Final[Mapping[str, Per | None]] = {
 }
 
 
-class Told(NamedTuple):
+class SlurmLimits(NamedTuple):
     """What the files say of limits."""
 
     limits: tuple[Limit, ...]
@@ -62,24 +62,25 @@ class Told(NamedTuple):
     """Limits on what is not modelled, by name."""
 
 
-class _One(NamedTuple):
-    """One limit on one thing."""
-
-    most: int
-    resource: str | None
+_Amount = tuple[int, str | None]
+"""The most, and of which resource; None: of jobs, or seconds."""
 
 
-def told(
+def limits_of(
     associations: Sequence[Association], qos: Sequence[Qos], partitions: Sequence[Partition]
-) -> Told:
+) -> SlurmLimits:
     """The limits of associations, QOS and partitions; what is not given is empty."""
     left_out: set[str] = set()
     found = [
         *_of_associations(associations, qos, left_out),
-        *_of_qualities(qos, left_out),
+        *(
+            limit
+            for quality in qos
+            for limit in _of_quality(quality, _about(qos=quality.name), left_out)
+        ),
         *_of_partitions(partitions, qos, left_out),
     ]
-    return Told(tuple(dict.fromkeys(found)), tuple(sorted(left_out)))
+    return SlurmLimits(tuple(dict.fromkeys(found)), tuple(sorted(left_out)))
 
 
 def _of_associations(
@@ -88,8 +89,8 @@ def _of_associations(
     accounts = {row.account: row for row in rows if row.user is None}
     for name in ("grpjobs", "grptres"):
         for row in rows:
-            for one in _ones(name, row.limits.get(name, ""), left_out):
-                yield _limit(name, one, _scope(row, accounts), _overriding(name, one, qos))
+            for one in _amounts(name, row.limits.get(name, ""), left_out):
+                yield _limit(name, one, _scope(row, accounts), _overriding(name, one[1], qos))
     for name in ("maxjobs", "maxtres", "maxwall"):
         for account, row in accounts.items():
             members = [each for each in rows if each.user and each.account == account]
@@ -98,8 +99,8 @@ def _of_associations(
             for each in whom:
                 text = each.limits.get(name) or inherited
                 own = _about(user=each.user, account=account, partition=each.partition)
-                for one in _ones(name, text, left_out):
-                    yield _limit(name, one, own, _overriding(name, one, qos))
+                for one in _amounts(name, text, left_out):
+                    yield _limit(name, one, own, _overriding(name, one[1], qos))
 
 
 def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
@@ -133,29 +134,24 @@ def _inherited(row: Association, name: str, accounts: Mapping[str, Association])
     return next(filter(None, texts), "")
 
 
-def _overriding(name: str, one: _One, qos: Sequence[Qos]) -> tuple[str, ...]:
+def _overriding(name: str, resource: str | None, qos: Sequence[Qos]) -> tuple[str, ...]:
     """The QOS whose own limit on the same thing goes before one of an association."""
     return tuple(
         quality.name
         for quality in qos
         if any(
-            theirs.resource == one.resource
+            resource == theirs
             for other in _OVERRIDING[name]
-            for theirs in _ones(other, quality.limits.get(other, ""), set())
+            for _, theirs in _amounts(other, quality.limits.get(other, ""), set())
         )
     )
-
-
-def _of_qualities(qos: Sequence[Qos], left_out: set[str]) -> Iterator[Limit]:
-    for quality in qos:
-        yield from _of_quality(quality, _about(qos=quality.name), left_out)
 
 
 def _of_quality(quality: Qos, scope: Scope, left_out: set[str]) -> Iterator[Limit]:
     for name in (*_PER, "maxwall"):
         if name != "maxjobs":
-            for one in _ones(name, quality.limits.get(name, ""), left_out):
-                yield _limit(name, one, scope, ())
+            for one in _amounts(name, quality.limits.get(name, ""), left_out):
+                yield _limit(name, one, scope)
 
 
 def _of_partitions(
@@ -163,39 +159,36 @@ def _of_partitions(
 ) -> Iterator[Limit]:
     by_name = {quality.name: quality for quality in qos}
     for partition in partitions:
-        for one in _ones("maxwall", partition.max_time, left_out):
-            yield _limit("maxwall", one, _about(partition=partition.name), ())
+        for one in _amounts("maxwall", partition.max_time, left_out):
+            yield _limit("maxwall", one, _about(partition=partition.name))
         if partition.qos in by_name:
             yield from _of_quality(
                 by_name[partition.qos], _about(partition=partition.name), left_out
             )
 
 
-def _ones(name: str, text: str, left_out: set[str]) -> Iterator[_One]:
+def _amounts(name: str, text: str, left_out: set[str]) -> Iterator[_Amount]:
     """What a limit says, resource by resource; nothing where it is not set."""
     if name == "maxwall":
         time = seconds(text) if text else None
         if time is not None and 0 < time < 1 << 40:
-            yield _One(int(time), None)
+            yield int(time), None
     elif name.startswith(("maxtres", "grptres")):
         for tracked, amount in tres_amounts(text).items():
             if tracked in _RESOURCES:
                 resource, unit = _RESOURCES[tracked]
-                yield _One(int(amount * unit), resource)
+                yield int(amount * unit), resource
             else:
                 left_out.add(f"{name} of {tracked}")
     elif text.isdecimal():
-        yield _One(int(text), None)
+        yield int(text), None
 
 
-def _limit(name: str, one: _One, scope: Scope, exempt: tuple[str, ...]) -> Limit:
+def _limit(name: str, amount: _Amount, scope: Scope, exempt: tuple[str, ...] = ()) -> Limit:
+    most, resource = amount
     if name == "maxwall":
-        held = scope.but(walltime_above_s=one.most)
-        return Limit(most=0, exempt_qos=exempt, **held.conditions)
+        own = scope.but(walltime_above_s=most)
+        return Limit(most=0, exempt_qos=exempt, **own.conditions)
     return Limit(
-        most=one.most,
-        resource=one.resource,
-        per=_PER[name],
-        exempt_qos=exempt,
-        **scope.conditions,
+        most=most, resource=resource, per=_PER[name], exempt_qos=exempt, **scope.conditions
     )

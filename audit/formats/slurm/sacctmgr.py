@@ -5,13 +5,12 @@
     sacctmgr dump CLUSTER file=FILE
     sacctmgr -P show qos format=Name,Priority,UsageFactor
 
-Limits are read where they are among the columns (``LIMITS``), see ``formats.slurm.limits``.
-
 Of ``show assoc`` any columns in any order are read, with any delimiter; needed are Account, User,
 Share and what tells each account's parent: ParentName, or ParentID and ID, or LFT and RGT, or
 Lineage, or the indentation that ``tree`` prints. (The default columns tell none of these.) A share
-of ``parent`` (2147483647 in dumps) is NaN here. Every fault is kept with its line; nothing is
-guessed. Sources: sacctmgr's manual page, Slurm 17.11 to 25.05.
+of ``parent`` is NaN here. Limits are read where they are among the columns (``LIMITS``). Every
+fault is kept with its line; nothing is guessed. Sources: sacctmgr's manual page, Slurm 17.11 to
+25.05.
 """
 
 from __future__ import annotations
@@ -19,13 +18,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 ROOT: Final = "root"
 """The account above all accounts."""
-
-PARENT: Final = 2_147_483_647
-"""How dumps write a share of ``parent``."""
 
 FORMAT: Final = (
     "Cluster,Account,User,Partition,Share,ParentName,"
@@ -33,10 +29,15 @@ FORMAT: Final = (
 )
 """Columns that hold all that is read here."""
 
-LARGEST_SHARE: Final = 1 << 31
+_PARENT: Final = ("parent", "2147483647")
+"""How a share of ``parent`` is written, the latter in dumps."""
+_LARGEST_SHARE: Final = 1 << 31
+_NAMES: Final = (
+    *("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall"),
+    *("maxtrespu", "maxjobspu", "maxtrespa", "maxjobspa"),
+)
 LIMITS: Final = {
-    **{name: name for name in ("grpjobs", "grptres", "maxjobs", "maxtres", "maxwall")},
-    **{name: name for name in ("maxtrespu", "maxjobspu", "maxtrespa", "maxjobspa")},
+    **dict(zip(_NAMES, _NAMES, strict=True)),
     "maxtresperjob": "maxtres",
     "maxtresperuser": "maxtrespu",
     "maxtresperaccount": "maxtrespa",
@@ -76,13 +77,6 @@ class Association(NamedTuple):
     """Limits that are set, by ``LIMITS``, as they are written."""
 
 
-class Associations(NamedTuple):
-    """What a text says, and what is wrong with it."""
-
-    rows: tuple[Association, ...]
-    faults: tuple[Fault, ...]
-
-
 class Qos(NamedTuple):
     """A quality of service."""
 
@@ -95,59 +89,61 @@ class Qos(NamedTuple):
     """As of an association."""
 
 
-class QosList(NamedTuple):
+Row = TypeVar("Row")
+
+
+class Listed(NamedTuple, Generic[Row]):
     """What a text says, and what is wrong with it."""
 
-    rows: tuple[Qos, ...]
+    rows: tuple[Row, ...]
     faults: tuple[Fault, ...]
+
+
+_Cells = Mapping[str, str]
 
 
 class _Table(NamedTuple):
     """Rows by the name of their columns (lower case, without blanks), with their lines."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[int, dict[str, str]]]
+    rows: list[tuple[int, _Cells]]
     faults: list[Fault]
 
 
-def associations(text: str, cluster: str | None = None) -> Associations:
+def associations(text: str, cluster: str | None = None) -> Listed[Association]:
     """Reads ``sacctmgr show assoc`` or ``sacctmgr dump``; never raises for what it holds.
 
     Args:
         text: what sacctmgr printed.
         cluster: whose associations; None takes those of the only cluster that the text names.
     """
-    if _DUMP.search(text):
-        rows, faults = _dumped(text)
-    else:
-        rows, faults = _listed(text)
+    rows, faults = _dumped(text) if _DUMP.search(text) else _listed(text)
     named = sorted({row.cluster for row in rows if row.cluster is not None})
     if cluster is not None:
         # one that goes by another name elsewhere is still the only one
-        kept = cluster if cluster in named else named[0] if len(named) == 1 else cluster
+        kept = named[0] if cluster not in named and len(named) == 1 else cluster
         rows = [row for row in rows if row.cluster in (kept, None)]
     elif len(named) > 1:
         faults.append(Fault(0, f"associations of several clusters ({', '.join(named)}): name one"))
     if not faults:
         if not rows:
             which = f" of cluster {cluster!r}" if cluster is not None and named else ""
-            faults.append(
-                Fault(0, f"no association{which}: is it what 'sacctmgr show assoc' says?")
-            )
+            asked = "is it what 'sacctmgr show assoc' says?"
+            faults.append(Fault(0, f"no association{which}: {asked}"))
         elif all(row.user is None and row.account == ROOT for row in rows):
             faults.append(Fault(rows[0].line, "nothing but root: no account and no user below it"))
         faults += _checked(rows)
-    return Associations(tuple(rows), tuple(sorted(faults)))
+    return Listed(tuple(rows), tuple(sorted(faults)))
 
 
-def qualities(text: str) -> QosList:
+def qualities(text: str) -> Listed[Qos]:
     """Reads ``sacctmgr show qos``; never raises for what it holds."""
     table = _table(text, "sacctmgr -P show qos format=Name,Priority,UsageFactor")
     faults = table.faults
     known: dict[str, Qos] = {}
-    missing = [name for name in ("name", "usagefactor") if name not in table.columns]
+    missing = [_TITLES[name] for name in ("name", "usagefactor") if name not in table.columns]
     if table.columns and missing:
-        faults = [Fault(1, f"no column {_TITLES[name]}") for name in missing]
+        faults = [Fault(1, f"no column {title}") for title in missing]
     for line, row in [] if missing else table.rows:
         try:
             factor = float(row["usagefactor"] or 1.0)
@@ -163,7 +159,7 @@ def qualities(text: str) -> QosList:
         known[row["name"]] = Qos(row["name"], factor, priority, line, _limits(row))
     if not (known or faults):
         faults.append(Fault(0, "no QOS in it"))
-    return QosList(tuple(known.values()), tuple(sorted(faults)))
+    return Listed(tuple(known.values()), tuple(sorted(faults)))
 
 
 def tells_limits(text: str) -> bool:
@@ -182,11 +178,8 @@ _TITLES: Final = {
 }
 _ALIASES: Final = {
     "acct": "account",
-    "fairshare": "share",
-    "shares": "share",
-    "rawshares": "share",
-    "parname": "parentname",
-    "parent": "parentname",
+    **dict.fromkeys(("fairshare", "shares", "rawshares"), "share"),
+    **dict.fromkeys(("parname", "parent"), "parentname"),
     "parid": "parentid",
 }
 _DUMP: Final = re.compile(r"^(?:Cluster|Parent|Account|User) - '", re.MULTILINE)
@@ -202,160 +195,127 @@ def _table(text: str, remedy: str) -> _Table:
     if between is None or set(header) <= {"-", " "}:
         return _Table((), [], [Fault(first, f"no header row with a delimiter: use '{remedy}'")])
     separator = between[1]
-    trailing = header.endswith(separator)
-    titles = header.removesuffix(separator).split(separator)
-    names = tuple(_named(title) for title in titles)
-    faults = []
-    rows = []
+    trailing = separator if header.endswith(separator) else ""
+    plain = (
+        title.replace(" ", "").lower() for title in header.removesuffix(trailing).split(separator)
+    )
+    names = tuple(_ALIASES.get(name, name) for name in plain)
+    faults: list[Fault] = []
+    rows: list[tuple[int, _Cells]] = []
     for number, line in lines[1:]:
-        cells = (line.removesuffix(separator) if trailing else line).split(separator)
-        if len(cells) != len(names):
-            faults.append(
-                Fault(number, f"{len(cells)} fields where the header row has {len(names)}")
-            )
-            continue
-        # the first of columns that repeat
-        rows.append((number, dict(zip(reversed(names), reversed(cells), strict=True))))
+        cells = line.removesuffix(trailing).split(separator)
+        if len(cells) == len(names):  # of columns that repeat the first
+            rows.append((number, dict(zip(reversed(names), reversed(cells), strict=True))))
+        else:
+            wrong = f"{len(cells)} fields where the header row has {len(names)}"
+            faults.append(Fault(number, wrong))
     return _Table(names, rows, faults)
-
-
-def _named(title: str) -> str:
-    plain = title.replace(" ", "").lower()
-    return _ALIASES.get(plain, plain)
 
 
 def _listed(text: str) -> tuple[list[Association], list[Fault]]:
     remedy = f"sacctmgr -P show assoc format={FORMAT}"
     table = _table(text, remedy)
     faults = table.faults
-    missing = [name for name in ("account", "user", "share") if name not in table.columns]
-    if table.columns and missing:
-        listed = ", ".join(_TITLES[name] for name in missing)
-        faults = [Fault(1, f"no column {listed}; let '{remedy}' write it")]
-    if missing or not table.columns:
+    missing = [_TITLES[name] for name in ("account", "user", "share") if name not in table.columns]
+    if not table.columns:
         return [], faults
-    rows = []
+    if missing:
+        return [], [Fault(1, f"no column {', '.join(missing)}; let '{remedy}' write it")]
     parent_of = _parents(table)
     if parent_of is None:
         text = f"the columns do not tell the parents of accounts: let '{remedy}' write it"
         return [], [*faults, Fault(1, text)]
+    rows = []
     for line, row in table.rows:
         account, user = row["account"].strip(), row["user"].strip() or None
         above_all = user is None and account == ROOT  # sshare prints no share of its own
         share = _share(row["share"] or ("1" if above_all else ""))
+        parent = None if user else parent_of(line, row)
         if not account:
             faults.append(Fault(line, "an association without account"))
-            continue
-        if share is None:
+        elif share is None:
             faults.append(Fault(line, f"share {_short(row['share'])}: a number ≥ 0, or 'parent'"))
-            continue
-        parent = None
-        if user is None:
-            parent = parent_of(line, row)
-            if parent is None and not above_all:
-                faults.append(Fault(line, f"account {_short(account)}: its parent is not there"))
-                continue
-        rows.append(
-            Association(
-                account,
-                user,
-                row.get("partition", "").strip() or None if user else None,
-                parent,
-                share,
-                row.get("grptresmins", ""),
-                row.get("cluster", "").strip() or None,
-                line,
-                _limits(row),
+        elif parent is None and not user and not above_all:
+            faults.append(Fault(line, f"account {_short(account)}: its parent is not there"))
+        else:
+            partition = row.get("partition", "").strip() or None if user else None
+            minutes, cluster = row.get("grptresmins", ""), row.get("cluster", "").strip() or None
+            limits = _limits(row)
+            rows.append(
+                Association(account, user, partition, parent, share, minutes, cluster, line, limits)
             )
-        )
     return rows, faults
 
 
-def _limits(cells: Mapping[str, str]) -> dict[str, str]:
+def _limits(cells: _Cells) -> dict[str, str]:
     """The limits that a row or a line sets."""
-    return {
-        LIMITS[name]: text.strip()
-        for name, text in cells.items()
-        if name in LIMITS and text.strip()
-    }
+    texts = {name: text.strip() for name, text in cells.items() if name in LIMITS}
+    return {LIMITS[name]: text for name, text in texts.items() if text}
 
 
-_ParentOf = Callable[[int, Mapping[str, str]], str | None]
+_ParentOf = Callable[[int, _Cells], str | None]
 
 
 def _parents(table: _Table) -> _ParentOf | None:
     """What tells the parent of an account's row; None where nothing does."""
     names = set(table.columns)
     accounts = [(line, row) for line, row in table.rows if not row["user"].strip()]
-    parent_of: _ParentOf | None = None
+    rows = [row for _, row in accounts]
     if "parentname" in names:
-        parent_of = _by_name
-    elif {"parentid", "id"} <= names:
-        by_id = {_at(row, row["id"]): row["account"].strip() for _, row in accounts}
-        parent_of = lambda line, row: by_id.get(_at(row, row["parentid"]))  # noqa: E731
-    elif "lineage" in names and all(row["lineage"].strip() for _, row in accounts):
-        parent_of = _by_lineage
-    elif {"lft", "rgt"} <= names and all(_whole(row, "lft", "rgt") for _, row in accounts):
-        parent_of = _enclosing(accounts)
-    elif any(row["account"].startswith(" ") for _, row in accounts):
-        parent_of = _indented(accounts)
-    elif all(row["account"].strip() == ROOT for _, row in accounts):
-        parent_of = lambda line, row: None  # noqa: E731 - nothing is below root
-    return parent_of
+        return lambda line, row: row["parentname"].strip() or None
+    if {"parentid", "id"} <= names:
+        by_id = {_at(row, "id"): row["account"].strip() for row in rows}
+        return lambda line, row: by_id.get(_at(row, "parentid"))
+    if "lineage" in names and all(row["lineage"].strip() for row in rows):
+        # `/physics/theory/` is below physics, `/physics/` below root
+        return lambda line, row: [ROOT, *row["lineage"].strip("/ ").split("/")][-2]
+    whole = re.compile(r" *[0-9]{1,18} *")
+    if {"lft", "rgt"} <= names and all(
+        whole.fullmatch(row[name]) for row in rows for name in ("lft", "rgt")
+    ):
+        accounts.sort(key=lambda pair: (pair[1].get("cluster", ""), int(pair[1]["lft"])))
+        return _nested(accounts, _encloses)
+    if any(row["account"].startswith(" ") for row in rows):
+        return _nested(accounts, lambda above, row: _indent(above) < _indent(row))
+    alone = all(row["account"].strip() == ROOT for row in rows)
+    return (lambda line, row: None) if alone else None  # nothing is below root
 
 
-def _by_name(line: int, row: Mapping[str, str]) -> str | None:
-    return row["parentname"].strip() or None
+def _at(row: _Cells, name: str) -> tuple[str, str]:
+    return row.get("cluster", "").strip(), row[name].strip()
 
 
-def _by_lineage(line: int, row: Mapping[str, str]) -> str | None:
-    """`/physics/theory/` is below physics, `/physics/` below root."""
-    return [ROOT, *row["lineage"].strip("/ ").split("/")][-2]
+def _encloses(above: _Cells, row: _Cells) -> bool:
+    """Whether an account is around another one in the nested sets of LFT and RGT."""
+    same = above.get("cluster", "") == row.get("cluster", "")
+    return same and int(above["rgt"]) >= int(row["rgt"])
 
 
-def _at(row: Mapping[str, str], name: str) -> tuple[str, str]:
-    return row.get("cluster", "").strip(), name.strip()
+def _indent(row: _Cells) -> int:
+    return len(row["account"]) - len(row["account"].lstrip(" "))
 
 
-def _whole(row: Mapping[str, str], *names: str) -> bool:
-    return all(re.fullmatch(r" *[0-9]{1,18} *", row[name]) for name in names)
-
-
-def _enclosing(accounts: Sequence[tuple[int, Mapping[str, str]]]) -> _ParentOf:
-    """The parent is the narrowest account around it in the nested sets of LFT and RGT."""
-    accounts_by_line: dict[int, str] = {}
-    around: list[tuple[str, int, str]] = []
-    for line, row in sorted(accounts, key=lambda a: (a[1].get("cluster", ""), int(a[1]["lft"]))):
-        cluster, right = row.get("cluster", ""), int(row["rgt"])
-        while around and (around[-1][0] != cluster or around[-1][1] < right):
-            around.pop()
-        if around:
-            accounts_by_line[line] = around[-1][2]
-        around.append((cluster, right, row["account"].strip()))
-    return lambda line, row: accounts_by_line.get(line)
-
-
-def _indented(accounts: Sequence[tuple[int, Mapping[str, str]]]) -> _ParentOf:
-    """The parent is the last account before it that is indented less."""
-    accounts_by_line: dict[int, str] = {}
-    above: list[tuple[int, str]] = []
+def _nested(
+    accounts: Sequence[tuple[int, _Cells]], holds: Callable[[_Cells, _Cells], bool]
+) -> _ParentOf:
+    """The parent is the last account before it that holds it."""
+    parents: dict[int, str] = {}
+    above: list[_Cells] = []
     for line, row in accounts:
-        name = row["account"]
-        depth = len(name) - len(name.lstrip(" "))
-        while above and above[-1][0] >= depth:
+        while above and not holds(above[-1], row):
             above.pop()
         if above:
-            accounts_by_line[line] = above[-1][1]
-        above.append((depth, name.strip()))
-    return lambda line, row: accounts_by_line.get(line)
+            parents[line] = above[-1]["account"].strip()
+        above.append(row)
+    return lambda line, row: parents.get(line)
 
 
 def _share(text: str) -> float | None:
     """A number of shares, NaN for ``parent``; None where it is neither."""
     plain = text.strip().lower()
-    if plain in ("parent", str(PARENT)):
+    if plain in _PARENT:
         return math.nan
-    if not re.fullmatch(r"[0-9]{1,10}", plain) or int(plain) > LARGEST_SHARE:
+    if not re.fullmatch(r"[0-9]{1,10}", plain) or int(plain) > _LARGEST_SHARE:
         return None
     return float(plain)
 
@@ -383,31 +343,24 @@ def _dumped(text: str) -> tuple[list[Association], list[Fault]]:
         if kind == "Parent":
             parent = name
             continue
-        options = dict(_options(rest))
+        options = {option.lower(): value.strip("'") for option, value in _OPTION.findall(rest)}
         share = _share(options.get("fairshare", "1") or "1")
         if share is None:
             shown = _short(options["fairshare"])
             faults.append(Fault(number, f"Fairshare={shown}: a number ≥ 0, or 'parent'"))
             continue
-        limit, limits = options.get("grptresmins", ""), _limits(options)
         if kind == "Cluster":
             cluster, parent = name, ROOT
-            rows.append(Association(ROOT, None, None, None, share, limit, cluster, number, limits))
-        elif kind == "Account":
-            rows.append(
-                Association(name, None, None, parent, share, limit, cluster, number, limits)
-            )
-        else:
-            partition = options.get("partition") or None
-            rows.append(
-                Association(parent, name, partition, None, share, limit, cluster, number, limits)
-            )
+        account, user, partition, above = {
+            "Cluster": (ROOT, None, None, None),
+            "Account": (name, None, None, parent),
+            "User": (parent, name, options.get("partition") or None, None),
+        }[kind]
+        minutes, limits = options.get("grptresmins", ""), _limits(options)
+        rows.append(
+            Association(account, user, partition, above, share, minutes, cluster, number, limits)
+        )
     return rows, faults
-
-
-def _options(text: str) -> Iterator[tuple[str, str]]:
-    for name, value in _OPTION.findall(text):
-        yield name.lower(), value.strip("'")
 
 
 # both ----------------------------------------------------------------------------------------
@@ -426,26 +379,21 @@ def _checked(rows: Sequence[Association]) -> Iterator[Fault]:
         if row.user is None and row.account != ROOT:
             parents[row.account] = row.parent
     for row in rows:
+        account = f"account {_short(row.account)}"
         if row.account not in parents:
-            yield Fault(row.line, f"account {_short(row.account)} is not among the associations")
+            yield Fault(row.line, f"{account} is not among the associations")
         elif row.user is None and row.parent is not None and row.parent not in parents:
-            yield Fault(
-                row.line,
-                f"account {_short(row.account)}: its parent {_short(row.parent)} is not among the "
-                "associations",
-            )
-    for row in rows:
+            above = f"its parent {_short(row.parent)} is not among the associations"
+            yield Fault(row.line, f"{account}: {above}")
         if row.user is None and _is_circular(row.account, parents):
-            yield Fault(row.line, f"account {_short(row.account)} is above itself")
+            yield Fault(row.line, f"{account} is above itself")
 
 
 def _is_circular(account: str, parents: Mapping[str, str | None]) -> bool:
     at = parents.get(account)
     for _ in parents:
-        if at is None:
-            return False
-        if at == account:
-            return True
+        if at is None or at == account:
+            return at == account
         at = parents.get(at)
     return False
 

@@ -6,9 +6,8 @@
        TRES=cpu=96,mem=375G,node=6,gres/gpu=4,gres/gpu:a100=4
        TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=8.0
 
-Read are the name, the nodes, how much all of them have together, what a job is billed there, the
-factor of its priority and the tier; every other key is passed over. The text may come from anyone:
-what cannot be read is unknown and said, and lists of nodes are expanded up to ``MOST_NAMES``.
+The text may come from anyone: what cannot be read is unknown and said, and lists of nodes are
+expanded up to ``MOST_NAMES``.
 Sources: scontrol's manual page ("show partition"), slurm.conf's ("NodeName", ranges in brackets,
 "TRESBillingWeights"), Slurm 17.11 to 25.05.
 """
@@ -102,21 +101,20 @@ def read(text: str) -> Listing:
         for key, value in _KEY.findall(record):
             if value not in _NOTHING:
                 values.setdefault(key, value)
-    nodes = _nodes(entries, problems)
-    totals = _totals(entries)
+    nodes, totals = _nodes(entries, problems), _totals(entries)
     partitions = tuple(
         Partition(
             name,
             nodes[name],
             totals[name],
-            _billing_weights(name, entries[name], problems),
-            _whole(entries[name], "PriorityJobFactor"),
-            _whole(entries[name], "PriorityTier"),
-            entries[name].get("MaxTime", ""),
-            entries[name].get("QoS"),
-            entries[name].get("OverSubscribe") == "EXCLUSIVE",
+            _billing_weights(name, values, problems),
+            _whole(values, "PriorityJobFactor"),
+            _whole(values, "PriorityTier"),
+            values.get("MaxTime", ""),
+            values.get("QoS"),
+            values.get("OverSubscribe") == "EXCLUSIVE",
         )
-        for name in entries
+        for name, values in entries.items()
     )
     named = _CLUSTER.search(before)
     return Listing(partitions, named[1] if named else None, tuple(problems))
@@ -154,24 +152,19 @@ def shared(partitions: Sequence[Partition]) -> list[list[Partition]]:
 
     Those without nodes have no hardware to share, and are left out.
     """
-    parent = list(range(len(partitions)))
-
-    def root(index: int) -> int:
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]
-            index = parent[index]
-        return index
-
-    first: dict[str, int] = {}
+    groups: dict[int, tuple[set[str], list[int]]] = {}
+    group_of: dict[str, int] = {}
     for index, partition in enumerate(partitions):
-        for node in partition.nodes:
-            one, other = sorted((root(first.setdefault(node, index)), root(index)))
-            parent[other] = one
-    groups: dict[int, list[Partition]] = {}
-    for index, partition in enumerate(partitions):
-        if partition.nodes:
-            groups.setdefault(root(index), []).append(partition)
-    return list(groups.values())
+        nodes, members = set(partition.nodes), [index]
+        for other in {group_of[node] for node in partition.nodes if node in group_of}:
+            more, earlier = groups.pop(other)
+            nodes |= more
+            members += earlier
+        group_of.update(dict.fromkeys(nodes, index))
+        if nodes:
+            groups[index] = nodes, members
+    found = sorted(sorted(members) for _, members in groups.values())
+    return [[partitions[index] for index in members] for members in found]
 
 
 def capacity(partitions: Sequence[Partition]) -> dict[str, int]:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from audit.formats.slurm.fields import ALWAYS, tres_weights
 from audit.formats.slurm.sacctmgr import Fault
+
+Value = TypeVar("Value")
 
 DAY: Final = 86_400
 RESETS: Final = ("none", "now", "daily", "weekly", "monthly", "quarterly", "yearly")
@@ -94,55 +96,87 @@ _WEIGHTS: Final = ("age", "assoc", "fairshare", "jobsize", "partition", "qos")
 
 def read(text: str) -> SlurmConf:
     """Reads either text; never raises for what it holds."""
+    values, partitions, notes = _values(text)
     faults: list[Fault] = []
-    notes: list[str] = []
-    values: dict[str, tuple[int, str]] = {}
-    partitions: dict[str, dict[str, float]] = {}
+    weights: dict[str, Mapping[str, float]] = {}
     factors: dict[str, int] = {}
+    for line, named, pairs in partitions:
+        try:
+            billed = tres_weights(pairs.get("tresbillingweights", ""))
+            factor = int(pairs.get("priorityjobfactor", "1"))
+        except ValueError as error:
+            faults.append(Fault(line, f"partition {named!r}: {error}"))
+            continue
+        for name in named.split(","):  # one line may define several
+            weights[name], factors[name] = billed, factor
+
+    def get(key: str, default: Value, convert: Callable[[str], Value]) -> Value:
+        """The converted value of a key; its default where it is not there, or wrong."""
+        if key not in values:
+            return default
+        line, value = values[key]
+        try:
+            return convert(value)
+        except ValueError as error:
+            faults.append(Fault(line, f"{key}: {error}"))
+            return default
+
+    def words(key: str) -> list[str]:
+        return [word.strip() for word in get(key, "", str).split(",") if word.strip()]
+
+    week = 7.0 * DAY
+    parameters = (word.partition("=") for word in words("schedulerparameters"))
+    of_priority = {name: get(f"priorityweight{name}", 0.0, _number()) for name in _WEIGHTS}
+    tracked = (name.lower() for name in words("accountingstoragetres"))
+    return SlurmConf(
+        cluster=get("clustername", None, str),
+        half_life_s=get("prioritydecayhalflife", week, _length()),
+        period_s=int(get("prioritycalcperiod", 300.0, _length(above=0))),
+        reset=get("priorityusageresetperiod", RESETS[0], _choice(*RESETS)),
+        dampening=get("fairsharedampeningfactor", 1.0, _number(above=0.0)),
+        flags=frozenset(word.upper() for word in words("priorityflags")),
+        favor_small=get("priorityfavorsmall", "no", _choice("no", "yes")) == "yes",
+        max_age_s=get("prioritymaxage", week, _length(above=0, unlimited=True)),
+        weights={name: weight for name, weight in of_priority.items() if weight},
+        tres_weights=get("priorityweighttres", {}, tres_weights),
+        priority_type=get("prioritytype", "priority/basic", str).lower(),
+        scheduler=get("schedulertype", "sched/backfill", str).lower(),
+        parameters={name.strip(): value.strip() for name, _, value in parameters},
+        tres=tuple(dict.fromkeys((*ALWAYS, *tracked))),
+        enforce=frozenset(word.lower() for word in words("accountingstorageenforce")),
+        partitions=weights,
+        job_factors=factors,
+        faults=tuple(sorted(faults)),
+        notes=tuple(notes),
+    )
+
+
+_Partition = tuple[int, str, Mapping[str, str]]
+
+
+def _values(
+    text: str,
+) -> tuple[dict[str, tuple[int, str]], list[_Partition], list[str]]:
+    """What is set, by key, with its line; what partitions are defined as; notes."""
+    values: dict[str, tuple[int, str]] = {}
+    partitions: list[_Partition] = []
+    notes: list[str] = []
     default: dict[str, str] = {}
     for number, line in _lines(text):
         if re.match(r"include\s", line, re.IGNORECASE):
             notes.append(f"line {number}: {line!r} is not followed")
-            continue
-        if re.match(r"PartitionName\s*=", line, re.IGNORECASE):
+        elif re.match(r"PartitionName\s*=", line, re.IGNORECASE):
             pairs = {key.lower(): value.strip('"') for key, value in _PAIR.findall(line)}
             name = pairs.pop("partitionname")
             if name.lower() == "default":
                 default |= pairs
             else:
-                _partition(name, default | pairs, number, partitions, factors, faults)
-            continue
-        if match := _LINE.fullmatch(line):
+                partitions.append((number, name, default | pairs))
+        elif match := _LINE.fullmatch(line):
             key, value = match[1].lower(), match[2].strip('"')
             if value.lower() not in _NOTHING:
                 values[key] = number, value
-    settings = _Settings(values, faults)
-    flags = settings.words("priorityflags")
-    extra = settings.words("accountingstoragetres")
-    named = tuple(dict.fromkeys((*ALWAYS, *(name.lower() for name in extra))))
-    parts = (word.partition("=") for word in settings.words("schedulerparameters"))
-    weights = {name: settings.number(f"priorityweight{name}") for name in _WEIGHTS}
-    return SlurmConf(
-        cluster=settings.text("clustername"),
-        half_life_s=settings.duration("prioritydecayhalflife", 7.0 * DAY),
-        period_s=int(settings.duration("prioritycalcperiod", 300.0, above=0)),
-        reset=settings.choice("priorityusageresetperiod", RESETS),
-        dampening=settings.number("fairsharedampeningfactor", 1.0, above=0.0),
-        flags=frozenset(word.upper() for word in flags),
-        favor_small=settings.choice("priorityfavorsmall", ("no", "yes")) == "yes",
-        max_age_s=settings.duration("prioritymaxage", 7.0 * DAY, unlimited=True, above=0),
-        weights={name: weight for name, weight in weights.items() if weight},
-        tres_weights=settings.tres_weights("priorityweighttres"),
-        priority_type=(settings.text("prioritytype") or "priority/basic").lower(),
-        scheduler=(settings.text("schedulertype") or "sched/backfill").lower(),
-        parameters={name.strip(): value.strip() for name, _, value in parts},
-        tres=named,
-        enforce=frozenset(word.lower() for word in settings.words("accountingstorageenforce")),
-        partitions=partitions,
-        job_factors=factors,
-        faults=tuple(sorted(faults)),
-        notes=tuple(notes),
-    )
+    return values, partitions, notes
 
 
 def seconds(text: str) -> float | None:
@@ -164,97 +198,49 @@ def seconds(text: str) -> float | None:
     return float(first * 60 + second)
 
 
-class _Settings:
-    """The values by key, and what is wrong with them."""
-
-    def __init__(self, values: Mapping[str, tuple[int, str]], faults: list[Fault]) -> None:
-        self._said = values
-        self._faults = faults
-
-    def text(self, key: str) -> str | None:
-        return self._said[key][1] if key in self._said else None
-
-    def words(self, key: str) -> list[str]:
-        return [word.strip() for word in (self.text(key) or "").split(",") if word.strip()]
-
-    def duration(
-        self, key: str, default: float, *, unlimited: bool = False, above: int = -1
-    ) -> float:
-        if key not in self._said:
-            return default
-        line, text = self._said[key]
+def _length(*, above: int = -1, unlimited: bool = False) -> Callable[[str], float]:
+    def convert(text: str) -> float:
         value = seconds(text)
         if value is None or not value > above or (value == math.inf and not unlimited):
-            self._faults.append(Fault(line, f"{key}: {text!r} is no length of time here"))
-            return default
+            raise ValueError(f"{text!r} is no length of time here")
         return value
 
-    def number(self, key: str, default: float = 0.0, *, above: float = -1.0) -> float:
-        if key not in self._said:
-            return default
-        line, text = self._said[key]
+    return convert
+
+
+def _number(above: float = -1.0) -> Callable[[str], float]:
+    def convert(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
         if not (value > above and math.isfinite(value)):
-            self._faults.append(Fault(line, f"{key}: {text!r} is no number that can be"))
-            return default
+            raise ValueError(f"{text!r} is no number that can be")
         return value
 
-    def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        if key not in self._said:
-            return choices[0]
-        line, text = self._said[key]
+    return convert
+
+
+def _choice(*choices: str) -> Callable[[str], str]:
+    def convert(text: str) -> str:
         if text.lower() not in choices:
-            self._faults.append(Fault(line, f"{key}: {text!r} is none of {', '.join(choices)}"))
-            return choices[0]
+            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
         return text.lower()
 
-    def tres_weights(self, key: str) -> dict[str, float]:
-        if key not in self._said:
-            return {}
-        line, text = self._said[key]
-        try:
-            return tres_weights(text)
-        except ValueError as error:
-            self._faults.append(Fault(line, f"{key}: {error}"))
-            return {}
+    return convert
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
     """Lines with their numbers, without comments; a backslash at the end joins the next one."""
     found: list[tuple[int, str]] = []
-    held, begun = "", 0
-    for number, raw in enumerate(text.split("\n"), 1):
+    before, begun = "", 0
+    for number, raw in enumerate([*text.split("\n"), ""], 1):
         line = re.sub(r"(?<!\\)#.*", "", raw).strip()
         begun = begun or number
         if line.endswith("\\"):
-            held += line[:-1] + " "
+            before += line[:-1] + " "
             continue
-        if whole := (held + line).strip():
+        if whole := (before + line).strip():
             found.append((begun, whole))
-        held, begun = "", 0
-    if held.strip():
-        found.append((begun, held.strip()))
+        before, begun = "", 0
     return found
-
-
-def _partition(
-    name: str,
-    values: Mapping[str, str],
-    line: int,
-    partitions: dict[str, dict[str, float]],
-    factors: dict[str, int],
-    faults: list[Fault],
-) -> None:
-    """Takes in one partition, or several of one line (``PartitionName=a,b``)."""
-    try:
-        weights = tres_weights(values.get("tresbillingweights", ""))
-        factor = int(values.get("priorityjobfactor", "1"))
-    except ValueError as error:
-        faults.append(Fault(line, f"partition {name!r}: {error}"))
-        return
-    for each in name.split(","):
-        partitions[each] = weights
-        factors[each] = factor

@@ -45,7 +45,7 @@ def replay(
     from audit.ingest.replay import Replayed
 
     chosen = [of for of in config.clusters if cluster in (None, of.name)]
-    doors = {of.name: people.door(of, folder) for of in chosen}
+    filters = {of.name: people.filter_of(of, folder) for of in chosen}
     with (
         withholding(when=config.hides(cluster)),
         _opened(config, folder, "refused --replay") as con,
@@ -59,7 +59,7 @@ def replay(
                 code=code,
                 file=file,
                 mended=texts,
-                door=doors[name],
+                people_filter=filters[name],
             )
             for name in _named(config, cluster)
         ]

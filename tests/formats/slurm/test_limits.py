@@ -1,7 +1,7 @@
 """Slurm's limits as those of the model: of whom, what goes before what, and what is left out."""
 
 from audit.formats.slurm import sacctmgr, scontrol
-from audit.formats.slurm.limits import told
+from audit.formats.slurm.limits import limits_of
 from audit.model import Limit, Scope
 
 ASSOC = """Account|User|Partition|Share|ParentName|GrpJobs|GrpTRES|MaxJobs|MaxTRES|MaxWall
@@ -25,7 +25,7 @@ PartitionName=long
 def limits(assoc: str = "", qos: str = "", partitions: str = "") -> list[Limit]:
     rows = sacctmgr.associations(assoc).rows if assoc else ()
     qualities = sacctmgr.qualities(qos).rows if qos else ()
-    return list(told(rows, qualities, scontrol.read(partitions).partitions).limits)
+    return list(limits_of(rows, qualities, scontrol.read(partitions).partitions).limits)
 
 
 def test_associations() -> None:
@@ -65,7 +65,7 @@ def test_qualities() -> None:
         Limit(most=4, resource="cpus", per="user", **of.conditions),
         Limit(most=0, **of.but(walltime_above_s=600).conditions),
     ]
-    assert told((), sacctmgr.qualities(QOS).rows, ()).left_out == ("maxtrespu of license/x",)
+    assert limits_of((), sacctmgr.qualities(QOS).rows, ()).left_out == ("maxtrespu of license/x",)
 
 
 def test_a_limit_of_a_qos_goes_before_that_of_an_association() -> None:
