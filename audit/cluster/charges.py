@@ -17,7 +17,7 @@ from audit.cluster.setting import Setting
 from audit.errors import ConfigError
 from audit.metrics.attempts import performance
 from audit.metrics.attempts.summary import KINDS
-from audit.metrics.fairshare import penalty, penalty_choice
+from audit.metrics.fairshare import penalty
 from audit.metrics.fairshare.usage import Kind, Windows
 from audit.metrics.slurm.usage import COUNTED, charge, stored
 from audit.model import Period, Pool
@@ -245,7 +245,7 @@ def _parts(
 ) -> pl.DataFrame:
     """Everybody's part of what was used within a period, under each penalty."""
     whole = Windows(interval_s=max(period.to_time - period.from_time, 1), depth=1, decay=1.0)
-    return penalty_choice.compare(frames, kind, whole, period.to_time, now).drop("shift")
+    return penalty.compare(frames, kind, whole, period.to_time, now).drop("shift")
 
 
 def _charges(

@@ -12,9 +12,8 @@ from audit.cluster import charges, coverage, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
-from audit.metrics.attempts import anatomy, performance, population, users
+from audit.metrics.attempts import anatomy, peers, performance, population, users
 from audit.metrics.attempts.parts import Row
-from audit.metrics.attempts.peers import stuck, waits
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
 from audit.model import OBSERVED, Period, Pool
@@ -132,8 +131,8 @@ def _tables(
         jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
-        jobs = waits.peer_waits(jobs, [*seeds, *kept])
-        beyond = stuck.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
+        jobs = peers.peer_waits(jobs, [*seeds, *kept])
+        beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
         beyond = beyond.join(own, on=["job_id", "attempt"], how="semi", maintain_order="left")

@@ -77,8 +77,6 @@ def course(
         sums: columns of ``SUMS``; ``stretch`` counts from 0.
         stretches: how many there are, those without any attempt included.
         seed: of the bootstrap, ≥ 0.
-        resamples: how many.
-        figures: which of ``RATIOS``.
 
     Returns:
         Each figure, None where nothing is below its line; intervals of none with fewer than two

@@ -26,13 +26,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.metrics.attempts.peers import WALLTIMES, walltime_class
+from audit.metrics.quantiles import grouped_sums
 from audit.model import Period
+from audit.registry.causes import CAUSES
 
 FEWEST: Final = 5
 """Users that must remain when those whom a reader knows are taken out."""
-PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
-"""Of a wait (SPEC §10)."""
 BLOCKS: Final = pl.Schema(
     {
         "from_time": pl.Int64,  # of the block, epoch s
@@ -44,7 +44,7 @@ BLOCKS: Final = pl.Schema(
     }
 )
 """Published figures. ``wait_mean`` in s, over attempts; of a class over users, so that one user is
-not the class. ``wait_PART_share``: parts of all waiting. ``consumed``: resource-seconds."""
+not the class. ``wait_CAUSE_share``: parts of all waiting. ``consumed``: resource-seconds."""
 
 WAITS: Final = pl.Schema(
     {
@@ -52,7 +52,7 @@ WAITS: Final = pl.Schema(
         "to_time": pl.Int64,
         "entity_kind": pl.String,  # user | account
         "entity": pl.String,
-        "part": pl.String,  # of ``PARTS``
+        "part": pl.String,  # key of a cause
         "wait_s": pl.Float64,
     }
 )
@@ -134,9 +134,9 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
     """The figures about everybody in closed weeks that were not published before.
 
     Args:
-        attempts: of one pool, ended, with a wait that was taken apart: user, account, width_class,
-            walltime_s, size, end_time, occupancy_s, wait_s and wait_PART_s. Those that ended in
-            none of ``weeks`` are left out.
+        attempts: of one pool, ended, with a wait that was divided by cause: user, account,
+            width_class, walltime_s, size, end_time, occupancy_s, wait_s and the columns of causes.
+            Those that ended in none of ``weeks`` are left out.
         weeks: closed, not yet published, in order.
 
     Returns:
@@ -154,24 +154,27 @@ def publish(attempts: pl.DataFrame, weeks: Sequence[Period]) -> pl.DataFrame:
 def waits(attempts: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     """What the attempts of each user and account waited for in newly published blocks.
 
-    Args:
-        attempts: as for ``publish``.
-        published: its result.
-
     Returns:
         Columns of ``WAITS``.
     """
     spans = published.select("from_time", "to_time").unique().sort("from_time")
     over = [Period("", *span) for span in spans.iter_rows()]
     held = _placed(attempts, over)
-    summed = [
-        held.filter(pl.col(kind).is_not_null())
-        .group_by("week", entity=kind)
-        .agg(pl.col(f"wait_{part}_s").sum().alias(part) for part in PARTS)
-        .unpivot(PARTS, index=["week", "entity"], variable_name="part", value_name="wait_s")
-        .with_columns(entity_kind=pl.lit(kind))
-        for kind in ("user", "account")
-    ]
+    summed = []
+    for kind in ("user", "account"):
+        named = held.filter(pl.col(kind).is_not_null()).with_columns(entity=kind)
+        who = named.select("week", "entity").unique().sort(pl.all()).with_row_index("code")
+        codes = named.join(who, on=("week", "entity"), how="left", maintain_order="left")["code"]
+        for cause in CAUSES:
+            parts = named[cause.column].cast(pl.Float64).to_numpy()
+            sums = grouped_sums(codes.cast(pl.Int64).to_numpy(), parts, who.height)
+            summed.append(
+                who.with_columns(
+                    entity_kind=pl.lit(kind),
+                    part=pl.lit(cause.key),
+                    wait_s=pl.Series(sums, dtype=pl.Float64),
+                )
+            )
     timed = pl.concat(summed).join(spans.with_row_index("week").cast(pl.Int64), on="week")
     return timed.select(pl.col(name).cast(kind) for name, kind in WAITS.items())
 
@@ -208,9 +211,9 @@ def _figures(of: pl.DataFrame) -> Iterator[tuple[str | None, str | None, str, fl
     consumed = (of["size"].fill_null(0).cast(pl.Float64) * of["occupancy_s"]).to_numpy().sum()
     yield None, None, "wait_mean", rounded(waited / of.height)
     yield None, None, "consumed", rounded(float(consumed))
-    for part in PARTS if waited else ():
-        passed = float(of[f"wait_{part}_s"].to_numpy().sum())
-        yield None, None, f"wait_{part}_share", round(passed / waited, 2)
+    for cause in CAUSES if waited else ():
+        passed = float(of[cause.column].to_numpy().sum())
+        yield None, None, cause.share, round(passed / waited, 2)
     chosen = published_classes(_pairs(of, "width", "walltime"))
     means = (
         of.filter(pl.col("user").is_not_null())

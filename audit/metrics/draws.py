@@ -52,7 +52,6 @@ def ratio(resamples: Resamples, above: Floats, below: Floats) -> Drawn:
     """Σ above / Σ below over all units, and of each resample of them.
 
     Args:
-        resamples: of the units.
         above, below: what each unit adds to the two sums; below ≥ 0. Units that add nothing to
             either have no part in it.
     """
@@ -71,7 +70,6 @@ def combined(figures: Sequence[Drawn], combine: Callable[[Floats], Floats]) -> D
     """A figure of several figures, resample by resample.
 
     Args:
-        figures: k figures.
         combine: takes an array whose first axis is the k figures, and removes it.
     """
     value = combine(np.array([figure.value for figure in figures]))

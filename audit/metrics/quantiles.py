@@ -1,7 +1,9 @@
-"""Nearest-rank quantiles and exactly rounded sums, the two reductions that all figures use.
+"""Nearest-rank quantiles and exactly rounded sums, which all figures use.
 
 Both give the same bits whatever the order of the values, and neither invents a value between two
 (SPEC §1: percentiles are nearest-rank, the median included).
+
+Ranks and their correlation are for many resamples at once.
 """
 
 import itertools
@@ -59,3 +61,32 @@ def grouped_sums(groups: NDArray[np.int64], values: NDArray[np.float64], count: 
     ordered = values[np.argsort(groups, kind="stable")]
     ends = [0, *np.cumsum(np.bincount(groups, minlength=count))[:count].tolist()]
     return [math.fsum(ordered[begin:end].tolist()) for begin, end in itertools.pairwise(ends)]
+
+
+Floats = NDArray[np.float64]
+
+
+def ranks(values: Floats) -> Floats:
+    """Average ranks 1 … n along the first axis; NaN everywhere in a column that holds one."""
+    less = (values[:, None] > values[None]).sum(1)
+    same = (values[:, None] == values[None]).sum(1)
+    known = ~np.isnan(values).any(0)
+    averages: Floats = np.where(known, less.astype(np.float64) + (same + 1) / 2, np.nan)
+    return averages
+
+
+def spearman(one: Floats, other: Floats) -> Floats:
+    """Spearman's rank correlation along the first axis, with average ranks for ties.
+
+    Args:
+        one, other: arrays [n] or [n, columns]; n values that belong together in pairs.
+
+    Returns:
+        For each column in [−1, 1]; NaN where one of them is constant, or holds a NaN.
+    """
+    first, second = ranks(one), ranks(other)
+    first, second = first - first.mean(0), second - second.mean(0)
+    scale = np.sqrt((first**2).sum(0) * (second**2).sum(0))
+    correlations = np.full(scale.shape, np.nan)
+    np.divide((first * second).sum(0), scale, out=correlations, where=scale > 0)
+    return correlations

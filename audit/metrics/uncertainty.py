@@ -96,13 +96,7 @@ class Resamples:
     def quantiles(
         self, units: Ints, ascending: Floats, thousandths: Sequence[int]
     ) -> list[Interval]:
-        """Intervals of nearest-rank quantiles of values that belong to units.
-
-        Args:
-            units: whose each value is.
-            ascending: the values, sorted.
-            thousandths: the quantiles asked for, ascending.
-        """
+        """Intervals of nearest-rank quantiles of values that belong to units."""
         if len(np.unique(units)) < 2:
             return [NONE for _ in thousandths]
         out = self.drawn_quantiles(units, ascending, thousandths)
@@ -134,7 +128,6 @@ class Resamples:
 
         Args:
             units: the distinct units in question.
-            values: one of each.
         """
         if len(units) < 2:
             return NONE, NONE

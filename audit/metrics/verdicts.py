@@ -88,7 +88,6 @@ def mean_difference(
     Args:
         units: the number of each attempt's unit (its user), < ``resamples.units``.
         one, other: the figure of each attempt under two schedules.
-        resamples: of the units.
 
     Raises:
         ValueError: there are no attempts.
@@ -263,3 +262,26 @@ def tally(verdicts: Iterable[Verdict]) -> Mapping[Holds, int]:
     """How many claims hold, do not hold, and cannot be decided."""
     counts = Counter(verdict.holds for verdict in verdicts)
     return {holds: counts[holds] for holds in Holds}
+
+
+class Outcome(StrEnum):
+    """What a change does to a part."""
+
+    gains = "gains"
+    """The whole interval is below 0."""
+    loses = "loses"
+    """The whole interval is above 0."""
+    unclear = "unclear"
+    same = "same"
+    """Nothing differs."""
+
+
+def outcome(value: float, lower: float | None, upper: float | None) -> Outcome:
+    """What a difference says where less is better."""
+    if value == 0 and (lower, upper) in ((None, None), (0, 0)):
+        return Outcome.same
+    if lower is None or upper is None:
+        return Outcome.unclear
+    if upper < 0:
+        return Outcome.gains
+    return Outcome.loses if lower > 0 else Outcome.unclear

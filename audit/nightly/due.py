@@ -23,7 +23,7 @@ from audit.cluster.setting import Setting, configured
 from audit.cluster.windows import AFTER_S, Stretch, Window, stretches
 from audit.config import Cluster, Config, Threshold
 from audit.errors import UsageError
-from audit.metrics.attempts.peers.waits import LEAD_S
+from audit.metrics.attempts.peers import LEAD_S
 from audit.model import ATTEMPTS, Period
 from audit.nightly import setting_aside
 from audit.nightly.keeping import archiving
@@ -239,7 +239,7 @@ def _in_force(
 
 
 def _as_json(in_force: dict[str, object]) -> str:
-    return json.dumps(in_force, sort_keys=True)
+    return json.dumps(in_force, sort_keys=True, default=lambda rule: rule.model_dump(mode="json"))
 
 
 def _unfinished(con: Connection, cluster: Cluster) -> set[str]:

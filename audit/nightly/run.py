@@ -55,8 +55,7 @@ def run(
 
     Raises:
         LockedError: another run is at work.
-        UsageError: there is no cluster, or no such period; the archive's folder belongs to another
-            store.
+        UsageError: there is no cluster, no such period, or another store owns the archive.
         StoppedError: ``stopping`` said so. What was begun was taken back.
         AuditError: the store itself fails. Failures of a source, a cluster or a report are kept in
             the result instead, and the rest is done.

@@ -19,7 +19,7 @@ from audit.cluster.windows import AFTER_S, by_history
 from audit.errors import UsageError
 from audit.formats.dialects import Header
 from audit.metrics.attempts import population
-from audit.metrics.attempts.peers.waits import LEAD_S
+from audit.metrics.attempts.peers import LEAD_S
 from audit.model import BY_USAGE, Policy
 from audit.pipeline.opening import Log
 from audit.progress import printable

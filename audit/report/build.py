@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from audit.config import Metrics
 from audit.errors import ReportError
-from audit.metrics import measures
 from audit.model import OBSERVED, Period
 from audit.periods import day_of, zone
+from audit.registry import measures
 from audit.report.reading import records, usage
 from audit.report.reading.pools import pools
 from audit.report.reading.trending import trends

@@ -11,7 +11,7 @@ import polars as pl
 
 from audit.report.charts.over_time import trend
 from audit.report.judgement.page_one import of_pool
-from audit.report.judgement.verdict import undated
+from audit.report.judgement.questions import undated
 from audit.report.reading import records
 from audit.report.record.page import Contents, Who
 from audit.report.record.pool import Trend

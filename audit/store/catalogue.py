@@ -2,11 +2,11 @@
 
 Whoever hands over a database or a backup may have crafted it. Tables are data, but a column may be
 computed when it is read. Views and macros are programs, and a macro may stand in for a function of
-DuckDB. So a published database is read only if it has no macro and every view is the one that
-``sql/views`` makes (``check``). A store is restored only if its tables are those that
-``sql/schema`` makes (``check_tables``). Of the archive, only files with names that a store gives
-are opened or written (``path_in``, ``open_files``). DuckDB's own functions are named in full here,
-so that nothing in the database stands in for them.
+DuckDB. So a published database is read only if it has no macro and every view is the one that this
+version makes (``check``). A store is restored only if its tables are those that ``sql/schema`` and
+the registry of columns make (``check_tables``). Of the archive, only files with names that a store
+gives are opened or written (``path_in``, ``open_files``). DuckDB's own functions are named in full
+here, so that nothing in the database stands in for them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,10 @@ from typing import Any, Final
 
 from audit import resources
 from audit.errors import StoreError, UsageError
+from audit.registry import columns
 from audit.store import archive, queries
 from audit.store.database import (
+    SNAPSHOT,
     STORE,
     Connection,
     execute,
@@ -95,11 +97,9 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
     Raises:
         StoreError: a script fails; it is named.
     """
-    views, rest = (
-        [(file.name, file.read_text(encoding="utf-8")) for file in _scripts(folder)]
-        for folder in ("sql/views", "sql/schema")
-    )
-    digest = hashlib.sha256(repr((views, rest)).encode()).hexdigest()
+    views, tables = _view_scripts(), columns.tables()
+    rest = [(file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/schema")]
+    digest = hashlib.sha256(repr((views, rest, tables)).encode()).hexdigest()
     made_of = f"views made of scripts {digest}"
     strange = strange_views(con, STORE, archived(con, STORE))
     if done.get(_VIEWS) == made_of and not strange:
@@ -107,10 +107,35 @@ def make_views(con: Connection, done: dict[int, str]) -> None:
     with transaction(con):
         for schema, view in strange:
             execute(con, f"DROP VIEW {quote_name(schema)}.{quote_name(view)}")
+        add_columns(con, [(table, name) for table, of in tables.items() for name in of])
         archive.renew_views(con)
         for name, script in views:
             _run_script(con, name, script)
         execute(con, "INSERT OR REPLACE INTO migrations VALUES (?, ?)", [_VIEWS, made_of])
+
+
+def declared_columns(con: Connection, database: str) -> list[tuple[str, str]]:
+    """Return table and name of the columns that a database has and the registry declares.
+
+    In the order of the database.
+    """
+    declared = columns.tables()
+    found = rows(
+        con,
+        "SELECT table_name, column_name FROM system.main.duckdb_columns() "
+        "WHERE database_name = $name AND schema_name = 'main' ORDER BY table_name, column_index",
+        {"name": database},
+    )
+    return [(table, name) for table, name in found if name in declared.get(table, ())]
+
+
+def add_columns(con: Connection, wanted: Iterable[tuple[str, str]]) -> None:
+    """Add columns of the registry, each of a table, that the tables of a store lack."""
+    declared, present = columns.tables(), set(declared_columns(con, STORE))
+    for table, name in wanted:
+        if (table, name) not in present:
+            kind = declared[table][name]
+            execute(con, f"ALTER TABLE {STORE}.main.{table} ADD COLUMN {quote_name(name)} {kind}")
 
 
 def refuse_newer(number: int) -> None:
@@ -124,6 +149,12 @@ def refuse_newer(number: int) -> None:
             f"this database has migration {number}, which this fairaudit does not know: "
             "it was made by a newer version; upgrade fairaudit"
         )
+
+
+def _view_scripts() -> list[tuple[str, str]]:
+    """The scripts of all views: those of the registry, then those of ``sql/views``."""
+    files = ((file.name, file.read_text(encoding="utf-8")) for file in _scripts("sql/views"))
+    return [*((view.name, view.script) for view in columns.views()), *files]
 
 
 def _scripts(folder: str) -> list[Path]:
@@ -153,15 +184,15 @@ def archived(con: Connection, name: str) -> list[tuple[str, str]]:
     Raises:
         StoreError: what is called so is no such table.
     """
-    columns = rows(
+    found = rows(
         con,
         "SELECT column_name, data_type FROM system.main.duckdb_columns() "
         "WHERE database_name = $name AND table_name = 'archived' AND schema_name = 'main'",
         {"name": name},
     )
-    if not columns:
+    if not found:
         return []
-    if sorted(columns) != sorted(ARCHIVED.items()):
+    if sorted(found) != sorted(ARCHIVED.items()):
         raise StoreError("'archived' is not the table that fairaudit makes; it is not read")
     files = f"SELECT records_file, results_file FROM {name}.main.archived"  # noqa: S608
     return rows(con, f"{files} ORDER BY cluster, to_time")
@@ -230,7 +261,9 @@ def strange_views(
 
 
 def check_tables(con: Connection) -> int:
-    """Check that a database holds the tables of a store, exactly as the scripts make them.
+    """Check that a database holds the tables of a store, exactly as this version makes them.
+
+    It may lack columns that the registry declares: a store gets these when it is opened.
 
     Views are not looked at: ``migrations.migrate`` makes foreign ones anew.
 
@@ -252,24 +285,28 @@ def check_tables(con: Connection) -> int:
     if not isinstance(number, int):
         raise foreign
     refuse_newer(number)
-    if queries.rows(con, "catalog") != _tables(number):
+    present = declared_columns(con, SNAPSHOT)
+    if queries.rows(con, "catalog") != _tables(number, tuple(present)):
         raise foreign
     return number
 
 
 @cache
-def _tables(until: int) -> list[tuple[Any, ...]]:
-    """What the query ``catalog`` gives of a store that has the scripts up to a number."""
+def _tables(until: int, present: tuple[tuple[str, str], ...]) -> list[tuple[Any, ...]]:
+    """What the query ``catalog`` gives of a store of some scripts and declared columns."""
     with (
         tempfile.TemporaryDirectory(prefix="fairaudit-") as folder,
         closing(open_store(Path(folder) / "store.duckdb")) as con,
     ):
         make_tables(con, until)
+        add_columns(con, present)
         return queries.rows(con, "catalog")
 
 
 def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
     """Open files of an archive for reading; gives their descriptors, which the caller closes.
+
+    A file that does not exist is passed over: only a query that reads its month fails.
 
     Args:
         folder: the archive.
@@ -285,6 +322,8 @@ def open_files(folder: Path, base: Path, names: Sequence[str]) -> list[int]:
             parts = path_in(folder, base, name)
             try:
                 opened.append(_open_below(folder, parts))
+            except FileNotFoundError:
+                continue
             except OSError as error:
                 raise StoreError(
                     f"the archive's file {name!r} cannot be read in {folder} (output.archive): "
@@ -343,8 +382,8 @@ def _open_below(folder: Path, parts: Sequence[str]) -> int:
 def _views(con: Connection) -> dict[str, str]:
     """The views of ``sql/views`` as DuckDB writes them: name → statement."""
     if not _made:
-        for file in resources.files("sql/views", ".sql"):
-            for part in con.extract_statements(file.read_text(encoding="utf-8")):
+        for _, script in _view_scripts():
+            for part in con.extract_statements(script):
                 if head := _VIEW.search(part.query):
                     _made[head[1]] = _written(con, head[1], part.query[head.end() :])
     return _made

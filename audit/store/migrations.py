@@ -73,7 +73,8 @@ def migrate(con: Connection) -> None:
     """Bring a store's tables up to this version, then renew its views if they are others.
 
     Views hold no data: they are made anew, with their comments, whenever a script of theirs or of a
-    table is another than when they were made, or a view is another than these scripts make.
+    table, or an entry in the registry of columns, is another than when they were made, or a view is
+    another than these make. Tables then get the columns of the registry that they lack.
 
     Raises:
         UsageError: the store was made by a newer fairaudit.
@@ -107,6 +108,7 @@ def _begin_with(con: Connection, path: Path) -> None:
             raise StoreError("it has no migration")
         catalogue.refuse_newer(of)
         catalogue.make_tables(con, of)
+        catalogue.add_columns(con, catalogue.declared_columns(con, "published"))
         tables = rows(
             con,
             "SELECT table_name, string_agg('\"' || column_name || '\"', ', ') "

@@ -23,7 +23,7 @@ import polars as pl
 
 from audit.errors import UsageError
 from audit.metrics.attempts.contention import reserved_rows
-from audit.metrics.attempts.width import TOP, width_class
+from audit.metrics.attempts.population import TOP_WIDTH, width_class
 from audit.model import DESCRIBED, SEQUENCE, Pool, Standing
 from audit.scenario.workload import Ints, workload
 
@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
 
 def part(
-    described: pl.DataFrame, pool: Pool, attempts: int = ATTEMPTS, top_width: int = TOP
+    described: pl.DataFrame, pool: Pool, attempts: int = ATTEMPTS, top_width: int = TOP_WIDTH
 ) -> Part:
     """The first ``attempts`` that started in ``pool``; all of them where there are no more.
 

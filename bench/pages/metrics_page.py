@@ -5,7 +5,7 @@ The page's other words are its own. What stands between two marks,
     <!-- measures: NAME -->
     <!-- end -->
 
-is replaced by what `PARTS[NAME]` makes of audit/metrics/measures.py.
+is replaced by what `PARTS[NAME]` makes of audit/registry.
 """
 
 import re
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from audit.metrics import columns, measures
-from audit.metrics.columns import Column
-from audit.metrics.measures import Measure
+from audit.registry import columns, measures
+from audit.registry.columns import Column
+from audit.registry.measures import Measure
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 
@@ -50,14 +50,14 @@ def _fidelity() -> str:
 
 
 def _columns(listed: Iterable[Column]) -> str:
-    return "\n".join(f"- `{one.key}`: {one.comment}." for one in listed)
+    return "\n".join(f"- `{one.key}`: {one.comment}." for one in listed if one.unit)
 
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "summary": _summary,
     "fidelity": _fidelity,
     "attempts": lambda: _columns(columns.OF_ATTEMPTS),
-    "owners": lambda: _columns(columns.OF_OWNERS),
+    "owners": lambda: _columns(columns.OF_ENTITIES),
 }
 
 

@@ -21,7 +21,7 @@ AUDIT: Mapping[str, str] = {
     "audit.cluster.compute.performance.overtakes": "resource equality, overtakes",
     "audit.cluster.compute.decision_times": "decisions",
     "audit.cluster.compute.anatomy.anatomy": "anatomy of waits",
-    "audit.cluster.compute.waits.peer_waits": "peers",
+    "audit.cluster.compute.peers.peer_waits": "peers",
     "audit.cluster.compute.stuck.stuck": "who is stuck",
     "audit.cluster.compute.fair_start_times": "fair start times",
     "audit.cluster.compute.forward_start_times": "forward starts",

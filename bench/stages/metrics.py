@@ -20,9 +20,9 @@ import polars.selectors as cs
 from audit.metrics.attempts import figures, performance
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.fidelity import fidelity
-from audit.metrics.attempts.miss import misses
+from audit.metrics.attempts.miss import TOLERANCE_S, misses
 from audit.metrics.attempts.parts import coded, number_users
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.users import by_entity
@@ -31,6 +31,7 @@ from audit.metrics.fairshare.penalty import Hardware, relative_penalty
 from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.uncertainty import Resamples
 from audit.model import ATTEMPTS, Pool, Resource
+from audit.registry.causes import COLUMNS
 from audit.store.database import fetch
 from audit.store.streams import Stream
 from bench.measure.figures import Figure
@@ -161,10 +162,11 @@ def _activity(made: Made) -> pl.DataFrame:
 
 
 def _summary(made: Made) -> pl.DataFrame:
-    """With intervals, of 1,000 draws of users; the twin has none."""
-    numbered = number_users(made.judged.select(cs.by_name(*figures.READ, require_all=False)))
+    """With intervals, of 1,000 draws of users; the twin has none. Causes of waiting left out."""
+    read = made.judged.select(cs.by_name(*figures.read(), require_all=False)).drop(COLUMNS)
+    numbered = number_users(read)
     resamples = Resamples(numbered["unit"].n_unique(), 1)
-    rows = figures.of_parts(coded(numbered, ZoneInfo("UTC")), resamples)
+    rows = figures.of_parts(coded(numbered, ZoneInfo("UTC")), resamples, TOLERANCE_S)
     return pl.DataFrame(
         [row[:4] for row in rows], ("metric", "dimension", "dimension_value", "value"), orient="row"
     )

@@ -3,7 +3,7 @@
 -- parameters: cluster VARCHAR, schedule VARCHAR, ended VARCHAR
 SELECT
     pool, "user", account, width_class, walltime_s, size, end_time, occupancy_s, wait_s,
-    wait_room_s, wait_shared_s, wait_own_s, wait_earlier_s, wait_later_s, wait_down_s
+    COLUMNS('^wait_[a-z]+_s$')
 FROM job_result AS job
 WHERE cluster = $cluster AND schedule = $schedule AND standing = $ended
     AND wait_s IS NOT NULL AND wait_room_s IS NOT NULL

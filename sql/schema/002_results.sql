@@ -18,49 +18,15 @@ CREATE TABLE run (
     PRIMARY KEY (cluster, period, stage)
 );
 
+-- All other columns of job_result and entity_result are declared in audit/registry/columns.py.
 CREATE TABLE job_result (
     cluster VARCHAR NOT NULL,
     pool VARCHAR NOT NULL,
     schedule VARCHAR NOT NULL,
     job_id VARCHAR NOT NULL,
     attempt BIGINT NOT NULL,
-    "user" VARCHAR,
-    account VARCHAR,
-    "group" VARCHAR,
-    partition VARCHAR,
-    qos VARCHAR,
-    state VARCHAR,
-    reason VARCHAR,
-    priority DOUBLE,
-    reservation VARCHAR,
     standing VARCHAR NOT NULL,
-    size BIGINT,
-    cpus BIGINT,
-    nodes BIGINT,
-    gpus BIGINT,
-    mem_bytes BIGINT,
-    submit_time BIGINT,
-    arrival_time BIGINT,
     arrival_clipped BOOLEAN,
-    start_time BIGINT,
-    end_time BIGINT,
-    wait_s BIGINT,
-    occupancy_s BIGINT,
-    runtime_s BIGINT,
-    walltime_s BIGINT,
-    bounded_slowdown DOUBLE,
-    fair_slowdown DOUBLE,
-    width_class VARCHAR,
-    overtaken_by BIGINT,
-    overtook BIGINT,
-    re_deserved DOUBLE,
-    re_consumed DOUBLE,
-    re_unfairness DOUBLE,
-    fst_strict BIGINT,
-    fst_relaxed BIGINT,
-    fst_status VARCHAR,
-    miss_strict_s BIGINT,
-    miss_relaxed_s BIGINT,
     run_id VARCHAR NOT NULL
 );
 
@@ -71,19 +37,6 @@ CREATE TABLE entity_result (
     period VARCHAR NOT NULL,
     entity_kind VARCHAR NOT NULL,      -- user | account
     entity VARCHAR,                    -- null: the log names none
-    jobs BIGINT NOT NULL,
-    attempts BIGINT NOT NULL,
-    never_started BIGINT NOT NULL,
-    gave_up_wait_s BIGINT NOT NULL,
-    tuwt_s BIGINT NOT NULL,
-    tusa DOUBLE NOT NULL,
-    nuwt DOUBLE,
-    miss_strict_s BIGINT,
-    miss_relaxed_s BIGINT,
-    missed_strict BIGINT,
-    missed_relaxed BIGINT,
-    re_unfairness_positive DOUBLE,
-    re_unfairness_net DOUBLE,
     run_id VARCHAR NOT NULL
 );
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from audit.kernels import sweeps
-from audit.metrics.attempts.lifetimes import Lifetimes
+from audit.metrics.attempts.contention import Lifetimes
 
 Ints = NDArray[np.int64]
 

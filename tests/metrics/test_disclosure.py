@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from audit.metrics import disclosure
 from audit.metrics.disclosure import (
     BLOCKS,
-    PARTS,
     Block,
     Pair,
     blocks,
@@ -18,6 +17,7 @@ from audit.metrics.disclosure import (
     rounded,
 )
 from audit.model import Period
+from audit.registry.causes import CAUSES, COLUMNS
 from tests.naive import disclosure as naive
 
 WEEK = 7 * 86_400
@@ -101,7 +101,7 @@ def attempts(users: int, week: int, *, wait_s: int = 1_000, width: str = "1") ->
             "end_time": week * WEEK + 10,
             "occupancy_s": 60,
             "wait_s": [wait_s + user for user in range(users)],
-            **{f"wait_{part}_s": 0 for part in PARTS},
+            **dict.fromkeys(COLUMNS, 0),
         }
     ).with_columns(wait_room_s="wait_s")
 
@@ -112,7 +112,7 @@ def test_figures_are_those_of_whole_weeks_and_rounded() -> None:
     assert {*made.select("from_time", "to_time").iter_rows()} == {(0, WEEK)}
     whole = {row[4]: row[5] for row in made.iter_rows() if row[2] is None}
     assert whole == {
-        **{f"wait_{part}_share": float(part == "room") for part in PARTS},
+        **{cause.share: float(cause.key == "room") for cause in CAUSES},
         "wait_mean": 1_000.0,
         "consumed": 360.0,
     }
@@ -138,3 +138,17 @@ def test_weeks_of_too_few_users_are_put_together() -> None:
 )
 def test_two_significant_digits(value: float, expected: float) -> None:
     assert rounded(value) == expected
+
+
+def test_what_waits_are_made_of_has_the_same_bits_in_any_order() -> None:
+    held = pl.concat([attempts(7, 0) for _ in range(200)]).with_columns(
+        account=pl.lit("a"), wait_own_s=pl.int_range(pl.len()) / 7, wait_room_s=pl.lit(0)
+    )
+    published = publish(held, weeks(0))
+    made = disclosure.waits(held, published)
+    assert made.filter(part="own", entity_kind="account")["wait_s"].item() == pytest.approx(
+        1400 * 1399 / 14
+    )
+    for seed in range(3):
+        again = held.sample(fraction=1.0, shuffle=True, seed=seed)
+        assert disclosure.waits(again, published).equals(made)

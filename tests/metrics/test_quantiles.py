@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.quantiles import exact_sum, grouped_sums, nearest_rank
+from audit.metrics.quantiles import exact_sum, grouped_sums, nearest_rank, ranks, spearman
 from tests.naive import attempts as naive
+from tests.naive import sensitivity as slow
 
 values = st.lists(st.integers(-5, 5), min_size=1, max_size=30)
 
@@ -59,3 +60,24 @@ def test_grouped_sums(pairs: list[tuple[int, int]]) -> None:
 
 def test_no_groups() -> None:
     assert grouped_sums(np.array([], np.int64), np.array([]), 0) == []
+
+
+def test_ranks_share_the_mean_of_ties_and_spread_what_is_unknown() -> None:
+    values = np.array([[3.0, 1.0], [1.0, np.nan], [3.0, 2.0], [0.5, 4.0]])
+    made = ranks(values)
+    assert made[:, 0].tolist() == [3.5, 2.0, 3.5, 1.0]
+    assert np.isnan(made[:, 1]).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
+def test_rank_correlation(pairs: list[tuple[int, int]]) -> None:
+    one, other = (list(side) for side in zip(*pairs, strict=True))
+    found = spearman(np.array(one, float), np.array(other, float))
+    columns = np.array([one, other], float).T[:, :, np.newaxis]
+    [of_column] = spearman(columns[:, 0], columns[:, 1])
+    assert of_column == pytest.approx(float(found), nan_ok=True)
+    expected = slow.rank_correlation(one, other)
+    if expected is None:
+        assert np.isnan(found)
+    else:
+        assert float(found) == pytest.approx(expected)

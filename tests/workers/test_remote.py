@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from audit.config import Config
 from audit.errors import UsageError, WorkersError
-from audit.metrics.attempts.peers import excess
+from audit.metrics.attempts import excess
 from audit.metrics.draws import Draws
 from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit

@@ -47,17 +47,14 @@ from audit.metrics.attempts.contention import (
     capacity_steps,
     counted_resources,
     reserved_rows,
+    time_order,
 )
-from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Decision, Limit, Pool, Standing
+from audit.registry.causes import CAUSES
 
 Ints = NDArray[np.int64]
-
-PARTS: Final = ("room", "shared", "own", "earlier", "later", "down")
-COLUMNS: Final = tuple(f"wait_{part}_s" for part in PARTS)
-"""What ``anatomy`` adds."""
 
 SPLIT: Final = ("kept_s", "idle_s")
 """What it adds where decisions are known: wait_room_s in two."""
@@ -78,11 +75,10 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order; with
             ready_time, decision and idle_because where ``scenario.decisions`` has added them.
         pool: its amounts, what changed in them, and its limits.
-        now: when the log was taken, epoch s.
 
     Returns:
-        ``described`` with ``COLUMNS``: wait_room_s, wait_shared_s and wait_down_s int64, the others
-        float64. Their sum is the wait; of attempts that never started, the time until they were
+        ``described`` with the column of each of ``CAUSES``: int64, or float64 where seconds may be
+        divided. Their sum is the wait; of attempts that never started, the time until they were
         cancelled, and of pending ones that until ``now``. Null where the arrival or the start is
         not known, and for blocked ones and those in reservations. Where decisions are known also
         ``SPLIT``, int64, null without a decision and for over_capacity; and idle_because is null
@@ -99,11 +95,11 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     judged = np.zeros(described.height, np.bool_)
     judged[rows] = waits
     columns = {}
-    for part in PARTS:
-        values = parts[part]
+    for cause in CAUSES:
+        values = parts[cause.key]
         column = np.zeros(described.height, values.dtype)
         column[rows] = values
-        columns[f"wait_{part}_s"] = column
+        columns[cause.column] = column
     added = pl.DataFrame(columns)
     if not judged.all():
         added = added.select(pl.when(pl.Series(judged)).then(pl.all()).name.keep())

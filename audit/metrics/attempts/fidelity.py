@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, in_totals, repeated
 from audit.metrics.attempts.population import ended
-from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import MEDIAN, P90, exact_sum, nearest_rank
 from audit.model import Decision, IdleBecause
+from audit.registry.measures import unit_of
 
 Ints = NDArray[np.int64]
 

@@ -13,9 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.population import only
-from audit.metrics.measures import unit_of
 from audit.metrics.quantiles import grouped_sums, nearest_rank
 from audit.metrics.uncertainty import NONE, Interval, Resamples
+from audit.registry.measures import Greatest, Measure, Quantile, Quotient, Total, unit_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def row(
     """A row with the unit that the registry of measures has for it, or with ``unit``.
 
     Raises:
-        KeyError: there is no unit: the metric has no entry in ``metrics.measures``.
+        KeyError: there is no unit: the metric has no entry in ``registry.measures``.
     """
     unit = unit or unit_of(metric, dimension_value)
     return Row(metric, dimension, dimension_value, value, *interval, unit, attempts)
@@ -205,14 +205,27 @@ class Part(NamedTuple):
             for one, interval in zip(figures, intervals, strict=True)
         ]
 
-    def total(self, metric: str, term: str) -> Row:
-        """A row of a sum, which has no interval."""
-        return self.row(metric, self.cells.total(self.number, term))
-
-    def greatest(self, metric: str, term: str) -> Row:
-        """A row of the greatest value, which has no interval."""
-        values, _ = self.cells.ascending(self.number, term)
-        return self.row(metric, float(values[-1]) if len(values) else None)
+    def figures(self, measures: Sequence[Measure], resamples: Resamples) -> list[Row]:
+        """Rows of measures with their intervals; sums and greatest values have none."""
+        quotients = [
+            Ratio(one.key, one.figure.above, one.figure.below)
+            for one in measures
+            if isinstance(one.figure, Quotient)
+        ]
+        rows = self.ratios(quotients, resamples) if quotients else []
+        quantiles: dict[str, dict[str, int]] = {}
+        for one in measures:
+            match one.figure:
+                case Quantile():
+                    quantiles.setdefault(one.figure.term, {})[one.key] = one.figure.thousandths
+                case Total():
+                    rows.append(self.row(one.key, self.cells.total(self.number, one.figure.term)))
+                case Greatest():
+                    values, _ = self.cells.ascending(self.number, one.figure.term)
+                    rows.append(self.row(one.key, float(values[-1]) if len(values) else None))
+        for term, metrics in quantiles.items():
+            rows += self.quantiles(metrics, term, resamples)
+        return rows
 
     def quantiles(self, metrics: Mapping[str, int], term: str, resamples: Resamples) -> list[Row]:
         """Rows of quantiles (metric → thousandths, ascending), with their intervals."""
@@ -257,9 +270,7 @@ def evaluated(coded: pl.DataFrame, terms: Mapping[str, pl.Expr], whose: pl.Expr)
     """What ``cut`` needs of the attempts for which ``whose`` is true, and nothing else.
 
     Args:
-        coded: what ``coded`` gave.
         terms: what parts sum, by name; int64 or float64, without nulls.
-        whose: a condition.
     """
     asked = {name for each in (whose, *terms.values()) for name in each.meta.root_names()}
     read = coded.select("unit", *DIMENSIONS, *sorted(asked - {"unit", *DIMENSIONS}))
@@ -272,7 +283,6 @@ def cut(evaluated: Evaluated, dimension: str) -> Iterator[Part]:
     """Cuts attempts along ``dimension``, in the order of its values; null first.
 
     Args:
-        evaluated: what ``evaluated`` gave.
         dimension: ``all``, which is one part, also where it is empty; or one of ``DIMENSIONS``.
     """
     if dimension == "all":

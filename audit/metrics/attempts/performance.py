@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.lifetimes import lifetimes, time_order
+from audit.metrics.attempts.contention import lifetimes, time_order
 from audit.model import Standing
 
 Ints = NDArray[np.int64]
@@ -47,7 +47,6 @@ def activity(
         described: columns of ``model.DESCRIBED``; *all* attempts of one pool.
         capacity: what the pool has of its counted resource, ≥ 1; or what it had in each span.
         edges: ascending epoch s, such as ``periods.day_edges`` gives.
-        now: when the log was taken, epoch s.
 
     Raises:
         ValueError: ``capacity`` is not positive, or ``edges`` do not ascend.

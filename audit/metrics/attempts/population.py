@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.width import TOP, width_class
 from audit.model import DESCRIBED, OBSERVED, SEQUENCE, WAITING, Period, Pool, Standing
 
+TOP_WIDTH: Final = 128
+"""Upper end of the last bounded width class, as in [S] table 2."""
 TAU_S = 10
 """Runtime below which bounded slowdown does not grow further, in seconds."""
 
@@ -21,7 +22,7 @@ def describe(
     *,
     schedule: str = OBSERVED,
     tau_s: int = TAU_S,
-    top_width: int = TOP,
+    top_width: int = TOP_WIDTH,
 ) -> pl.DataFrame:
     """Adds to attempts what follows from them once their pools are known.
 
@@ -36,7 +37,6 @@ def describe(
 
     Args:
         attempts: columns of ``model.ATTEMPTS``; those of one schedule.
-        pools: the pools of the cluster.
         partition_pool: the name of each partition's pool; may be left out where there is one pool.
         schedule: name of the schedule that the attempts' times are of.
         tau_s: τ, in s, ≥ 1.
@@ -260,3 +260,40 @@ def _size(pools: Sequence[Pool]) -> pl.Expr:
     return pl.coalesce(
         pl.when(pl.col("pool") == pool.name).then(pl.col(pool.resource)) for pool in pools
     )
+
+
+def width_class(size: pl.Expr, top: int = TOP_WIDTH) -> pl.Expr:
+    """The label of the class that ``size`` falls into; null where the size is.
+
+    Args:
+        size: amount of the counted resource, ≥ 0.
+        top: upper end of the last bounded class, a power of two.
+
+    Raises:
+        ValueError: ``top`` is not a power of two.
+    """
+    *bounded, wider = width_classes(top)
+    label: pl.Expr = pl.when(size > top).then(pl.lit(wider))
+    for end, name in reversed(list(zip(_ends(top), bounded, strict=True))):
+        label = pl.when(size <= end).then(pl.lit(name)).otherwise(label)
+    return label
+
+
+def width_classes(top: int = TOP_WIDTH) -> list[str]:
+    """All width classes, from narrow to wide: powers of two up to ``top``, and all that is wider.
+
+    Before them ``0``, for attempts that were allocated none of the counted resource (SPEC §8).
+    """
+    ends = _ends(top)
+    bounded = [
+        str(end) if end <= 2 else f"{below + 1}-{end}"
+        for below, end in zip([-1, *ends], ends, strict=False)
+    ]
+    return [*bounded, f">{top}"]
+
+
+def _ends(top: int) -> list[int]:
+    """The greatest size of each bounded class: 0, 1, 2, 4, …, top."""
+    if top < 1 or top & (top - 1):
+        raise ValueError(f"top = {top}: not a power of two")
+    return [0, *(1 << k for k in range(top.bit_length()))]

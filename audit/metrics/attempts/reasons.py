@@ -46,10 +46,6 @@ def blocked() -> pl.Expr:
 def held_up(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     """Which attempts were *blocked*: for a reason that no modelled limit covers, [n].
 
-    Args:
-        held: as ``covered``.
-        limits: of the pool.
-
     Source: SPEC §5, *Status*; §10, *Limits*.
     """
     found: Bools = held.select(blocked()).to_series().to_numpy()
@@ -61,7 +57,6 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
 
     Args:
         held: as ``in_scope``, and reason.
-        limits: of the pool.
     """
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")

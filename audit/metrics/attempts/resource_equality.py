@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.lifetimes import Lifetimes, lifetimes
+from audit.metrics.attempts.contention import Lifetimes, lifetimes
 from audit.metrics.quantiles import exact_sum
 from audit.model import Standing
 

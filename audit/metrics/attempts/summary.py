@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
 from audit.metrics.attempts import figures, performance, users
+from audit.metrics.attempts.excess import NAMING, of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
-from audit.metrics.attempts.peers.excess import NAMING, of_peers
 from audit.metrics.attempts.performance import Activity
 from audit.metrics.attempts.population import (
     ended,
@@ -110,19 +110,14 @@ def summarise(
             ``overtakes`` add; those of ``anatomy`` for parts of waits, that of ``peer_waits`` for
             who waits longer than peers, those of ``miss.misses`` and fst_status for figures about
             fair start times: left out where they are missing.
-        pool: name and capacity.
-        period: which attempts are subjects.
-        now: when the log was taken, epoch s.
         zone: the cluster's, for days and hours of the week.
         seed: of the bootstrap, ≥ 0, made from the run's inputs.
-        options: see there.
-        known: None works it out.
 
     Returns:
         Columns of ``SUMMARY_SCHEMA``; the order of rows is part of the result.
     """
     held = in_period(described, period)
-    subjects = number_users(ended(held.select(cs.by_name(*figures.READ, require_all=False))))
+    subjects = number_users(ended(held.select(cs.by_name(*figures.read(), require_all=False))))
     resamples = Resamples(subjects["unit"].n_unique(), seed, options.resamples)
     rows = _counts(held, pool)
     rows += _gave_up(held)
@@ -132,10 +127,7 @@ def summarise(
         rows += _resources(described, pool, span, now)
         rows += _used_by(held, pool)
     attempts = coded(subjects, zone)
-    rows += figures.of_parts(attempts, resamples)
-    rows += figures.of_anatomy(attempts, resamples)
-    rows += figures.of_fair_starts(attempts, resamples, options.tolerance_s)
-    rows += figures.of_forward_starts(attempts, resamples)
+    rows += figures.of_parts(attempts, resamples, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
     rows += of_peers(
         described, period, zone, seed, options.resamples, options.naming_resamples, options.crew

@@ -15,10 +15,20 @@ a second.
 
 Source: [K] D. Klusáček, H. Rudová, Performance and Fairness for Users in Parallel Job Scheduling,
 §2.3, §4.1, §5.1.
+
+*Concentration*: of n users with amounts x_1 ≤ … ≤ x_n that sum to S > 0,
+
+    L(k/n) = (x_1 + … + x_k) / S        Lorenz curve, k = 0 … n
+    G = Σ_i Σ_j |x_i − x_j| / (2 n S)   Gini index of the population, without the factor n/(n − 1):
+                                        0 where all have the same, (n − 1)/n where one has all
+
+Sources: M. O. Lorenz, Methods of measuring the concentration of wealth, 1905; C. Gini, Variabilità
+e mutabilità, 1912.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +36,6 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.anatomy import COLUMNS as WAIT_PARTS
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
@@ -38,40 +47,18 @@ from audit.metrics.quantiles import (
     nearest_rank,
 )
 from audit.model import Standing
+from audit.registry.causes import COLUMNS as BY_CAUSE
+from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 Kind = Literal["user", "account"]
 
+_TYPES: Final = {BIGINT: pl.Int64, DOUBLE: pl.Float64, VARCHAR: pl.String}
 ENTITY_SCHEMA = pl.Schema(
-    {
-        "entity_kind": pl.String,
-        "entity": pl.String,
-        "jobs": pl.Int64,
-        "attempts": pl.Int64,
-        "never_started": pl.Int64,
-        "gave_up_wait_s": pl.Int64,
-        "tuwt_s": pl.Int64,
-        "tusa": pl.Float64,
-        "nuwt": pl.Float64,
-        "miss_strict_s": pl.Int64,
-        "miss_relaxed_s": pl.Int64,
-        "missed_strict": pl.Int64,
-        "missed_relaxed": pl.Int64,
-        "re_unfairness_positive": pl.Float64,
-        "re_unfairness_net": pl.Float64,
-        "wait_room_s": pl.Int64,
-        "wait_shared_s": pl.Int64,
-        "wait_own_s": pl.Float64,
-        "wait_earlier_s": pl.Float64,
-        "wait_later_s": pl.Float64,
-        "wait_down_s": pl.Int64,
-        "peer_ratio": pl.Float64,
-        "excess_wait_s": pl.Float64,
-        "overtaken_s": pl.Int64,
-        "unmodelled_s": pl.Int64,
-    }
+    {"entity_kind": pl.String, "entity": pl.String}
+    | {column.key: _TYPES[column.type] for column in OF_ENTITIES if column.unit}
 )
 """Columns of ``entity_result`` that are the metrics' own."""
 
@@ -83,7 +70,7 @@ _READ: Final = (
         "re_unfairness",
         *("fst_status", WEIGHT),
         *(f"miss_{fst}_s" for fst in FSTS),
-        *WAIT_PARTS,
+        *BY_CAUSE,
         "peer_wait_s",
         *_FORWARD,
     ),
@@ -121,7 +108,6 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
             also with what ``miss.misses`` adds, and fst_status, where fair start times are known,
             with what ``scenario.forward`` adds where forward starts are, and with what
             ``anatomy`` and ``peer_waits`` add, where waits were taken apart.
-        kind: the column that names the entity.
         tolerance_s: what an attempt may miss its fair start time by before it counts as missed, s.
 
     Returns:
@@ -158,9 +144,9 @@ def by_entities(
     sized = subject & pl.col("size").is_not_null()
     groups.add_exactly("known", sized, re_unfairness_net=pl.col("re_unfairness"))
     groups.add_exactly("known", sized, re_unfairness_positive=pl.col("re_unfairness").clip(0))
-    if set(WAIT_PARTS) <= set(held.columns):
-        taken_apart = subject & pl.col(WAIT_PARTS[0]).is_not_null()
-        parts = {name: pl.col(name) for name in WAIT_PARTS}
+    if set(BY_CAUSE) <= set(held.columns):
+        taken_apart = subject & pl.col(BY_CAUSE[0]).is_not_null()
+        parts = {name: pl.col(name) for name in BY_CAUSE}
         groups.add_rounded("taken_apart", taken_apart, **parts)
     if "peer_wait_s" in held.columns:
         has_peers = subject & pl.col("peer_wait_s").is_not_null()
@@ -186,7 +172,7 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
             for name in (f"miss_{fst}_s", f"missed_{fst}")
         },
         **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **dict.fromkeys(WAIT_PARTS, pl.col("taken_apart") > 0),
+        **dict.fromkeys(BY_CAUSE, pl.col("taken_apart") > 0),
     }
     made: dict[str, pl.Expr] = {}
     if "compared" in sums.columns:
@@ -370,3 +356,53 @@ def cdf(entities: pl.DataFrame, keep_single: bool = False) -> pl.DataFrame:
         .with_columns(pl.col("entities").cum_sum())
         .select("nuwt", (pl.col("entities") / kept.height).alias("share"), "entities")
     )
+
+
+def lorenz(amounts: Sequence[float]) -> list[tuple[float, float]]:
+    """The Lorenz curve of amounts ≥ 0, not all 0: (part of users, part of all), from (0, 0) on.
+
+    Raises:
+        ValueError: there are no amounts, one is negative, or all are 0.
+    """
+    total = _total(amounts)
+    ordered = sorted(amounts)
+    held = (min(sum_ / total, 1.0) for sum_ in accumulate(ordered))
+    points = [(number / len(ordered), part) for number, part in enumerate(held, start=1)]
+    return [(0.0, 0.0), *points[:-1], (1.0, 1.0)]
+
+
+def gini(amounts: Sequence[float]) -> float:
+    """The Gini index of amounts ≥ 0, not all 0; in [0, 1).
+
+    Raises:
+        ValueError: as ``lorenz``.
+    """
+    total = _total(amounts)
+    number = len(amounts)
+    # Σ_i Σ_j |x_i − x_j| = 2 Σ_k (2k − n − 1) x_k over ascending amounts.
+    weighted = math.fsum(
+        (2 * place - number - 1) * amount for place, amount in enumerate(sorted(amounts), start=1)
+    )
+    return max(weighted / (number * total), 0.0)
+
+
+def held_by_top(amounts: Sequence[float], part: float) -> float:
+    """What part of everything those ``part`` of the users have who have most; in [0, 1].
+
+    Between two users the Lorenz curve is straight.
+
+    Raises:
+        ValueError: as ``lorenz``.
+    """
+    curve = lorenz(amounts)
+    place = (1 - min(max(part, 0.0), 1.0)) * len(amounts)
+    below = min(int(place), len(amounts) - 1)
+    (_, low), (_, high) = curve[below], curve[below + 1]
+    return 1 - (low + (place - below) * (high - low))
+
+
+def _total(amounts: Sequence[float]) -> float:
+    total = math.fsum(amounts)
+    if not total > 0 or min(amounts) < 0:  # also where one is not a number
+        raise ValueError("amounts must not be negative, nor all of them 0")
+    return total

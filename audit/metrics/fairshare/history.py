@@ -29,7 +29,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare import operators, vectors
+from audit.metrics.fairshare import operators, trees
 from audit.metrics.fairshare.trees import Bools, Floats, Ints, Tree
 from audit.metrics.fairshare.usage import Kind, Method, Usage, usage
 from audit.model import Period
@@ -77,14 +77,11 @@ def history(
     Args:
         charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
             *all* attempts of the pools that count, whatever period they belong to.
-        kind: the column that names the entity.
-        method: ``usage.Windows`` or ``usage.HalfLife``.
         instants: epoch s, strictly ascending; ``day_ends`` gives those of a period.
         now: when the log was taken, epoch s: open attempts count up to it.
         targets: the share of each entity that has one, 0 to 1, of everything; they need not sum
             to 1. Those that never ran anything have rows too. Without any, usage stands alone.
         operator: what makes a priority of target and usage, one of ``operators.OPERATORS``.
-        label: what to call the method; its own name if left out.
 
     Returns:
         Columns of ``HISTORY_SCHEMA``, sorted by as_of and entity, null first.
@@ -238,4 +235,4 @@ def side_by_side(priority: Floats) -> Ints:
         np.ones(width + 1),
     )
     nobody = np.full((len(priority), 1), np.nan)
-    return vectors.ranks_of(tree, np.hstack([nobody, priority]))[:, 1:]
+    return trees.ranks_of(tree, np.hstack([nobody, priority]))[:, 1:]

@@ -16,7 +16,7 @@ For an operator F(t, s) of a target and a state, each from 0 to 1:
 
 ``equivalent`` compares two operators: whether they put siblings in the same order, whatever their
 targets and states. Subgroup isolation needs no checker: F knows nothing but t and s, which are
-normalised among siblings (``trees``, ``vectors``).
+normalised among siblings (``trees``).
 
 Conventions: a rule is *broken* where points are found that break it, and the witness can be
 recomputed. It is *kept* where none is found among all targets and states of 0, 0.05, … 1 and, for

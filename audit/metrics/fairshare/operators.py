@@ -67,8 +67,6 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
 
     Args:
         name: one of ``OPERATORS``.
-        targets: from 0 to 1.
-        states: from 0 to 1.
 
     Returns:
         Priorities from −1 to 1, in the shape of the broadcast arguments.

@@ -129,7 +129,6 @@ def rules(name: str, resources: int = 2, exempt: Collection[str] = ()) -> tuple[
     Args:
         name: one of ``penalty.RELATIVE``; without weights it is judged with all weights 1.
         resources: how many resources there are, 2 to 4.
-        exempt: resources whose full use is not full penalty.
     """
     plain = named(name, resources, exempt)
     return check(plain, [named(form, resources, exempt) for form in FORMS[name]], resources)

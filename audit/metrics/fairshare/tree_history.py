@@ -2,7 +2,7 @@
 
 Rows are those of ``history``. Here share and usage_fraction are parts among the siblings
 (``trees``), the operator is applied node by node, and ranks go by the vectors of priorities from
-the root down (``vectors``); ``parent`` is the account above, null at the top. ``share_of_all`` and
+the root down; ``parent`` is the account above, null at the top. ``share_of_all`` and
 ``usage_of_all`` are parts of everything.
 
 What has fairshare=parent has no share of its own: ``share`` is that of the account above it, as
@@ -29,9 +29,8 @@ import polars as pl
 
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.history import DEFAULT_OPERATOR, completed, side_by_side
-from audit.metrics.fairshare.trees import NO_SHARE, Bools, Floats, Ints, Tree
+from audit.metrics.fairshare.trees import NO_SHARE, Bools, Floats, Ints, Shape, Tree
 from audit.metrics.fairshare.usage import Kind, Method, by_number, numbered, usage
-from audit.metrics.fairshare.vectors import Shape
 from audit.metrics.slurm.shares import classic, fair_tree
 
 OF_SLURM: Final = ("fair_tree", "classic")
@@ -59,13 +58,8 @@ def tree_history(
 
     Args:
         charged: start_time, end_time, user, account, partition and ``penalty``; *all* attempts.
-        tree: the shares.
-        method: as ``history``.
-        instants: as ``history``.
-        now: as ``history``.
         operator: one of ``operators.OPERATORS``, ``"fair_tree"`` or ``"classic"``.
         dampening: of ``"classic"``, > 0.
-        label: what to call the method; its own name if left out.
 
     Returns:
         Columns of ``HISTORY_SCHEMA``, by as_of; at each instant in the order of the tree.
@@ -206,7 +200,6 @@ def _shares(shape: Shape, is_guest: Bools, at_root: float) -> pl.DataFrame:
     """Share, and share of everything, of each node below the root.
 
     Args:
-        shape: of the tree.
         is_guest: whether a node was given nothing at all.
         at_root: the share of what stands right below the root with fairshare=parent.
     """

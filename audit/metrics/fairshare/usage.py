@@ -4,7 +4,7 @@ An attempt j uses its penalty P_j (``penalty``) in every second that it occupies
 from its start to min(end, T). Two methods weigh recent use against old:
 
     windows    usage_o = Σ_i decay^i · t_i,  i = 0 … depth − 1, with t_i the penalty-seconds of o in
-               window i (``metrics.fairshare.windows``); decay ≥ 0, also above 1, and 0^0 = 1
+               window i; decay ≥ 0, also above 1, and 0^0 = 1
     half_life  usage_o = Σ_j P_j · ∫ 2^(−(T − t)/H) dt over the occupancy of o's attempts up to T
 
 and usage fraction_o = usage_o / Σ over all owners of usage, 0 to 1; 0 where nobody used anything.
@@ -19,12 +19,22 @@ null entity; their usage is part of everyone's.
 
 Sources: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §2.1, eq. 1 (whose N is depth − 1);
 [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness, §2, formula (1).
+
+*Windows* are half-open and adjoin each other; window 0 ends at the instant T itself. ``trailing``:
+window i = [T − (i + 1) · interval, T − i · interval). ``calendar``: bounds are what a clock on the
+wall shows, as with Maui and Moab. Counted from Monday, 1970-01-05, 00:00 in the cluster's zone, a
+window begins whenever the local clock has advanced by another interval; window 0 reaches from the
+last of these bounds at or before T to T, and is empty where T is a bound. So windows of n days
+begin at local midnights, those of 7 days on Mondays. A day of a clock change is one day of 23 or 25
+hours; of shorter windows, one that holds an hour that comes twice holds both, and one whose hours
+are skipped is empty. [B] §2.1, figure 2.
 """
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import ClassVar, Final, Literal, NamedTuple, Protocol
 from zoneinfo import ZoneInfo
 
@@ -32,9 +42,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.fairshare.windows import Alignment, calendar, trailing
-
 Kind = Literal["user", "account"]
+Alignment = Literal["trailing", "calendar"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -59,7 +68,7 @@ class Windows:
         interval_s: length of a window, s, ≥ 1 (FS_INTERVAL).
         depth: number of windows, ≥ 1 (FS_DEPTH).
         decay: weight of each window relative to the next younger one, ≥ 0 (FS_DECAY).
-        alignment: ``"trailing"`` or ``"calendar"``; see ``metrics.fairshare.windows``.
+        alignment: ``"trailing"`` or ``"calendar"``; see ``metrics.fairshare.usage``.
         zone: the cluster's zone, for ``"calendar"``.
 
     Raises:
@@ -180,8 +189,6 @@ def usage(
     Args:
         charged: start_time, end_time, the column ``kind`` and ``penalty`` (of ``penalty``);
             *all* attempts of the pools that count, in any order (quickest in that of arrival).
-        kind: the column that names the entity.
-        method: ``Windows`` or ``HalfLife``.
         instants: epoch s, strictly ascending; any instants, before or after all attempts.
         now: when the log was taken, epoch s: open attempts count up to it.
 
@@ -225,7 +232,6 @@ def by_number(owners: Ints, count: int, charged: pl.DataFrame, now: int) -> Grou
 
     Args:
         owners: of each attempt, from 0 to below ``count``; −1: it is left out.
-        count: how many owners there are.
         charged: start_time, end_time and penalty of each attempt.
         now: when open ones end.
     """
@@ -280,3 +286,67 @@ def numbered(values: pl.DataFrame) -> tuple[pl.DataFrame, NDArray[np.uint32], In
 
 _ODD: Final = np.int64(-7_046_029_254_386_353_131)
 """Spreads the hashes of several columns (2⁶⁴ over the golden ratio); products wrap around."""
+
+
+ORIGIN: Final = datetime(1970, 1, 5)  # noqa: DTZ001 (a clock on the wall has no zone)
+
+
+def trailing(instants: Ints, interval_s: int, depth: int) -> Ints:
+    """Bounds of windows that end at each instant.
+
+    Args:
+        instants: epoch s.
+        interval_s: length of a window, s, ≥ 1.
+        depth: number of windows, ≥ 1.
+    """
+    return instants[:, np.newaxis] - interval_s * np.arange(depth + 1, dtype=np.int64)
+
+
+def calendar(instants: Ints, interval_s: int, depth: int, zone: ZoneInfo) -> Ints:
+    """Bounds of windows that are fixed in a zone.
+
+    Args:
+        instants: epoch s, ascending.
+        interval_s: advance of the local clock from window to window, s, ≥ 1.
+        depth: number of windows, ≥ 1.
+    """
+    began: dict[int, int] = {}
+
+    def begin(number: int) -> int:
+        if number not in began:
+            began[number] = first_reading(ORIGIN + number * timedelta(seconds=interval_s), zone)
+        return began[number]
+
+    bounds = np.empty((len(instants), depth + 1), np.int64)
+    for k, instant in enumerate(instants.tolist()):
+        bounds[k, 0] = instant
+        current = _window_of(instant, interval_s, zone, begin)
+        bounds[k, 1:] = [begin(current - i) for i in range(depth)]
+    return bounds
+
+
+def first_reading(wall: datetime, zone: ZoneInfo) -> int:
+    """The first instant, epoch s, at which a clock in ``zone`` shows ``wall`` or later."""
+    instant = int(wall.replace(tzinfo=zone).timestamp())
+    if _shown(instant, zone) == wall:
+        return instant
+    before, after = int(wall.replace(tzinfo=zone, fold=1).timestamp()), instant
+    while after - before > 1:  # the clock skips ``wall`` somewhere in between
+        middle = (before + after) // 2
+        if _shown(middle, zone) >= wall:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+def _window_of(instant: int, interval_s: int, zone: ZoneInfo, begin: Callable[[int], int]) -> int:
+    """The number of the last window that has begun by ``instant``."""
+    number = (_shown(instant, zone) - ORIGIN) // timedelta(seconds=interval_s)
+    while begin(number + 1) <= instant:  # the clock was set back behind a bound
+        number += 1
+    return number
+
+
+def _shown(instant: int, zone: ZoneInfo) -> datetime:
+    return datetime.fromtimestamp(instant, tz=zone).replace(tzinfo=None)

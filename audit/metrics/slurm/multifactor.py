@@ -45,8 +45,6 @@ class Scale:
         job_factor: the greatest PriorityJobFactor of any partition.
         qos_priority: the greatest priority of any QOS.
         assoc_priority: the greatest priority of any association.
-        favor_small: PriorityFavorSmall.
-        relative_to_time: the flag SMALL_RELATIVE_TO_TIME.
 
     Raises:
         ValueError: one of them is out of range.
@@ -75,7 +73,6 @@ def factors(jobs: pl.DataFrame, scale: Scale) -> pl.DataFrame:
         jobs: age_s (since it became eligible, s), fairshare (0 to 1), cpus, nodes (asked for),
             job_factor (of its partition), qos_priority; where they count also assoc_priority and
             walltime_s (null: unlimited).
-        scale: what they are relative to.
 
     Returns:
         The frame with ``FACTORS``, float64, 0 to 1.

@@ -246,8 +246,6 @@ def charge(
         amounts: of each resource by Slurm's name, in its base unit; null is 0.
             Must name ``cpu``; what it does not name counts as 0 (see ``uncounted``).
         weights: TRESBillingWeights by partition, per base unit.
-        factors: UsageFactor by QOS.
-        flags: PriorityFlags.
     """
     named = attempts.with_columns(
         (pl.lit(amount) if isinstance(amount, pl.Series) else amount)
@@ -339,8 +337,6 @@ def fit_phase(method: SlurmUsage, grouped: Grouped, instant: int, raw_usage: Arr
 
     Args:
         method: its phase is not looked at.
-        grouped: attempts by owner.
-        instant: when the sample was taken.
         raw_usage: what it printed by owner; NaN where it is not known.
     """
     printed = np.asarray(raw_usage, np.float64)

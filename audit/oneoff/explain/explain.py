@@ -16,7 +16,7 @@ from audit.config import Usage, places
 from audit.errors import UsageError
 from audit.ingest.ingest import Progress
 from audit.model import Pool
-from audit.oneoff.explain import telling
+from audit.oneoff.explain import modelled
 from audit.oneoff.explain.story import Story
 from audit.pipeline.opening import Log, Request, open_log
 from audit.pipeline.published import open_published
@@ -70,7 +70,7 @@ def explain(
     )["row"]
     progress("explaining", 0, 1)
     zone = log.setting.zone.key
-    told = telling.story(described, pool, log.setting.now, zone, int(row[0]), ranked)
+    told = modelled.story(described, pool, log.setting.now, zone, int(row[0]), ranked)
     progress("explaining", 1, 1)
     return told
 

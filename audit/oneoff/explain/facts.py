@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts import anatomy
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.model import Pool, Standing
 from audit.oneoff.explain.story import Crowd, Passer, Subject, Use
+from audit.registry.causes import COLUMNS
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import NEVER, Bools, Ints, Workload, workload_of_rows
 
@@ -156,13 +157,13 @@ _STANDINGS: Final = {
 
 
 def without_model(found: Scene, now: int) -> tuple[Mapping[str, float], float | None]:
-    """The wait taken apart, in s, by ``anatomy.COLUMNS``, and what peers waited, s.
+    """The wait taken apart, in s, by ``COLUMNS``, and what peers waited, s.
 
     The former is empty where it cannot be taken apart; peers are those of any time.
     """
     taken = anatomy.anatomy(found.described, found.subject.pool, now)
     beside = peer_waits(taken, ())
-    parts = beside.select(anatomy.COLUMNS).row(found.row, named=True)
+    parts = beside.select(COLUMNS).row(found.row, named=True)
     peer_wait_s: float | None = beside["peer_wait_s"][found.row]
     return ({} if None in parts.values() else parts), peer_wait_s
 

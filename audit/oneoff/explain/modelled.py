@@ -1,4 +1,7 @@
-"""When the modelled policy would have started an attempt, and what later arrivals cost it."""
+"""The story of one wait: what is known without a model, and what the modelled policy would do.
+
+That is when it would have started the attempt, and what later arrivals cost it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,14 @@ import polars as pl
 
 from audit.metrics.attempts.fidelity import rank_correlation
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.model import Backfill, Order, Policy
+from audit.model import Backfill, Order, Policy, Pool
+from audit.oneoff.explain import facts
 from audit.oneoff.explain.facts import Scene, counted
-from audit.oneoff.explain.story import Cost, Starts, Trust
+from audit.oneoff.explain.story import Cost, Starts, Story, Trust
 from audit.scenario.decisions import Decisions, decisions
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import NO_USER, forward_starts
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import NEVER, Ints
 
 ALONE: Final = Policy(Order.fcfs, Backfill.none)
@@ -130,3 +135,38 @@ def _users(found: Scene) -> Ints:
 
 def _known(instant: int) -> int | None:
     return None if instant == NEVER else instant
+
+
+def story(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    zone: str,
+    row: int,
+    fairshare: Fairshare = EQUAL_SHARES,
+) -> Story:
+    """All that is known of the wait of the attempt in row ``row``; args as ``facts.scene``."""
+    found = facts.scene(described, pool, now, zone, row, fairshare)
+    unmodelled = facts.not_modelled(found)
+    when, cost, trusted = None, tuple[Cost, ...](), None
+    if not unmodelled:
+        made = decided(found)
+        when = starts(found, made)
+        cost = costs(found, when.modelled if when else None)
+        trusted = trust(found, made)
+    passers, passed_by = facts.passers(found)
+    parts, peer_wait_s = facts.without_model(found, now)
+    return Story(
+        subject=found.subject,
+        running=facts.running(found),
+        queued=facts.queued(found),
+        parts=parts,
+        peer_wait_s=peer_wait_s,
+        passers=passers,
+        passed_by=passed_by,
+        starts=when,
+        unmodelled=unmodelled,
+        costs=cost,
+        trust=trusted,
+        uses=facts.uses(found),
+    )

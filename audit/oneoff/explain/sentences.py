@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from audit.metrics.attempts.fidelity import fits
 from audit.oneoff.explain.story import Cost, Crowd, Starts, Story
+from audit.registry.causes import CAUSES
 from audit.report.text import wording
-
-PARTS: Final = {
-    "wait_room_s": "there was room for it, even after all that waited before it took theirs",
-    "wait_shared_s": "there was room for it, but others that waited before it could claim that",
-    "wait_own_s": "what it lacked was in use by the same user",
-    "wait_earlier_s": "what it lacked was in use by others that had come before it",
-    "wait_later_s": "what it lacked was in use by others that came after it",
-    "wait_down_s": "the pool had less than it asked for",
-}
-"""What happened in each part of a wait."""
 
 
 def sentences(story: Story) -> list[str]:
@@ -44,9 +33,9 @@ def lead(story: Story) -> str:
     waited = f"It waited {wording.duration(subject.wait_s)}"
     if not story.parts or subject.wait_s == 0:
         return f"{waited}."
-    most = max(PARTS, key=lambda part: story.parts[part])
-    share = wording.percent(story.parts[most] / subject.wait_s)
-    return f"{waited}; for {share} of that time {PARTS[most]}."
+    most = max(CAUSES, key=lambda cause: story.parts[cause.column])
+    share = wording.percent(story.parts[most.column] / subject.wait_s)
+    return f"{waited}; for {share} of that time {most.clause}."
 
 
 def policy(story: Story) -> str:
@@ -97,12 +86,11 @@ def _anatomy(story: Story) -> str:
     wait = story.subject.wait_s
     if not story.parts or not wait:
         return ""
-    known = sorted(PARTS, key=lambda part: -story.parts[part])
+    parts = sorted(((story.parts[cause.column], cause) for cause in CAUSES), key=lambda of: -of[0])
     told = [
-        f"in {wording.duration(story.parts[part])} ({wording.percent(story.parts[part] / wait)}) "
-        f"{PARTS[part]}"
-        for part in known
-        if round(story.parts[part]) > 0
+        f"in {wording.duration(part)} ({wording.percent(part / wait)}) {cause.clause}"
+        for part, cause in parts
+        if round(part) > 0
     ]
     return f"Of its wait, without any model: {'; '.join(told)}."
 

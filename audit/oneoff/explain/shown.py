@@ -10,6 +10,7 @@ from audit import __version__
 from audit.oneoff.explain import picture, sentences
 from audit.oneoff.explain.story import Story
 from audit.progress import printable
+from audit.registry.causes import CAUSES
 from audit.report.render import page as render
 from audit.report.text import wording
 
@@ -64,9 +65,9 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
     subject = story.subject
     wait = subject.wait_s
     parts: Rows = [
-        (words, wording.duration(story.parts[part]), wording.percent(story.parts[part] / wait))
-        for part, words in sentences.PARTS.items()
-        if story.parts and wait
+        (cause.clause, wording.duration(part), wording.percent(part / wait))
+        for cause in CAUSES
+        if (part := story.parts.get(cause.column)) is not None and wait
     ]
     starts: Rows = []
     if story.starts is not None:

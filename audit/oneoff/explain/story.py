@@ -127,7 +127,7 @@ class Story:
     queued: Crowd
     """What waited before it then."""
     parts: Mapping[str, float]
-    """Its wait taken apart, s; keys of ``anatomy.PARTS``, empty where it cannot be."""
+    """Its wait taken apart, s; by column of each cause, empty where it cannot be."""
     peer_wait_s: float | None
     passers: tuple[Passer, ...]
     """By what they used, most first; the first of them all."""

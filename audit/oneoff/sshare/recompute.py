@@ -20,8 +20,7 @@ from audit.formats.instants import LATEST
 from audit.ingest.ingest import Progress
 from audit.metrics.fairshare.trees import Floats, Tree
 from audit.metrics.fairshare.usage import by_number
-from audit.metrics.slurm import sshare
-from audit.metrics.slurm.shares import Places, places
+from audit.metrics.slurm.shares import Places, places, run_minutes, usage_and_shares
 from audit.metrics.slurm.usage import Charged, charge
 from audit.oneoff.sshare import table
 from audit.oneoff.sshare.jobs import Jobs, assumed, read_jobs
@@ -65,7 +64,7 @@ def recompute(
     algorithm = request.algorithm
     if algorithm is None:
         algorithm = Algorithm.fair_tree if conf.fair_tree else Algorithm.classic
-    raw_usage, shares = sshare.usage_and_shares(
+    raw_usage, shares = usage_and_shares(
         tree,
         grouped,
         ticks.method,
@@ -100,7 +99,7 @@ def _run_minutes(
     billed = {"billing": charged.attempts["billing"].floor()}  # where sacct does not say it
     amounts = {**billed, **jobs.amounts}
     tick = ticks.method.tick(at)
-    return sshare.run_minutes(tree, placed.nodes, charged.attempts, amounts, resources, at, tick)
+    return run_minutes(tree, placed.nodes, charged.attempts, amounts, resources, at, tick)
 
 
 def _facts(

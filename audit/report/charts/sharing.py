@@ -6,7 +6,7 @@ Every series has a shape beside its colour.
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
-from audit.metrics.attempts import concentration
+from audit.metrics.attempts import users
 from audit.report.charts import series
 from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, Row
@@ -77,7 +77,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
     waiting = [float(row.tuwt_s) for row in rows]
     if len(rows) < _LEAST_USERS or not sum(usage) or not sum(waiting):
         return None
-    ginis = concentration.gini(usage), concentration.gini(waiting)
+    ginis = users.gini(usage), users.gini(waiting)
     drawn = [
         Line("", [(0.0, 0.0), (1.0, 1.0)], MUTED, "3 3", width=1),
         _curve(f"usage (Gini {ginis[0]:.2f})", usage, EARLIER),
@@ -86,9 +86,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
 
     targets = []
     for upto in (tenth / 10 for tenth in range(1, 11)):
-        below = [
-            series.part(1 - concentration.held_by_top(of, 1 - upto)) for of in (usage, waiting)
-        ]
+        below = [series.part(1 - users.held_by_top(of, 1 - upto)) for of in (usage, waiting)]
         tip = (
             f"{100 * upto:.0f} % of the users, those with the least: {below[0]} of all usage, "
             f"{below[1]} of all waiting"
@@ -96,7 +94,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
         targets.append(Target(upto - 0.1, upto, tip))
     x = scales.shares([1.0], title="Users, from those with the least")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
-    top = [series.part(concentration.held_by_top(of, 0.1)) for of in (usage, waiting)]
+    top = [series.part(users.held_by_top(of, 0.1)) for of in (usage, waiting)]
     title = f"A tenth of the users used {top[0]} of all and did {top[1]} of the waiting"
     return Chart(
         "lorenz",
@@ -110,7 +108,7 @@ def lorenz(pool: PoolPart) -> Chart | None:
 
 def _curve(name: str, values: Sequence[float], colour: str, dash: str = "") -> Line:
     """A Lorenz curve, with no more points than pixels."""
-    points = concentration.lorenz(values)
+    points = users.lorenz(values)
     every = max(len(points) // 200, 1)
     return Line(name, [*points[:-1:every], points[-1]], colour, dash)
 

@@ -9,6 +9,8 @@ colour blindness, and series differ in shape or dash besides.
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from audit.registry.causes import CAUSES
+
 FONT: Final = "DejaVu Sans, Verdana, sans-serif"
 SIZE: Final = 12.5
 """Of text, in px at a picture's own width: some 8 px where a phone shows it at 343."""
@@ -30,12 +32,7 @@ SHADES: Final = {
     "paper": Shade("#ffffff", "#11181f"),
     "soft": Shade("#f4f6f8", "#18212a"),
     # Why an attempt waited (SPEC §10), and what else is of that kind.
-    "room": Shade("#5b3a94", "#9a70dd"),
-    "shared": Shade("#8793a0", "#75828f"),
-    "own": Shade("#2f8a64", "#3fa37c"),
-    "earlier": Shade("#4a90d0", "#7fbcf2"),
-    "later": Shade("#c24a17", "#f0763c"),
-    "down": Shade("#3d3530", "#e6dccf"),
+    **{cause.key: Shade(*cause.colour) for cause in CAUSES},
     # What is said of a report: words and edges.
     "good": Shade("#00664b", "#5cba8d"),
     "warn": Shade("#8a5f00", "#d9a53a"),

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from audit.registry.causes import CAUSES, Cause
 from audit.report.charts import series
 from audit.report.charts.marks import bars, cells, dots, scales
 from audit.report.charts.marks.bars import Divided, Part
@@ -10,21 +11,12 @@ from audit.report.charts.marks.cells import Cell
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
-from audit.report.charts.style import DOWN, EARLIER, INK, LATER, MUTED, OWN, ROOM, SHARED, Chart
+from audit.report.charts.style import EARLIER, INK, LATER, MUTED, Chart
 from audit.report.record.owner import OwnerPart
 from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
-REASONS: Final = {
-    "room": Series("room for it", ROOM, "block"),
-    "shared": Series("room, others first", SHARED, "block"),
-    "own": Series("own jobs", OWN, "block"),
-    "earlier": Series("earlier arrivals", EARLIER, "block"),
-    "later": Series("later arrivals", LATER, "block"),
-    "down": Series("pool too small", DOWN, "block"),
-}
-"""The parts of a wait (SPEC §10), in the order in which they are stacked."""
-_WRITTEN: Final = ("room", "later")
+_WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("room", "later"))
 """Parts of a pool's waits whose share is written in them: those that competition is not."""
 _WRITTEN_FROM: Final = 0.08
 """Narrower parts have no room for a text."""
@@ -33,7 +25,7 @@ _WRITTEN_FROM: Final = 0.08
 class _Waits(NamedTuple):
     label: str
     name: str  # in tips and for those who cannot see the chart
-    shares: Mapping[str, Figure]  # by key of REASONS
+    shares: Mapping[Cause, Figure]
     mean: float | None  # s
 
 
@@ -44,12 +36,12 @@ def why(pool: PoolPart) -> Chart | None:
         _Waits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
         for part in pool.widths
         if (label := wording.width(part.label)) in labels
-        and (shares := {key: part.figure(f"wait_{key}_share") for key in REASONS})
+        and (shares := {cause: part.figure(cause.share) for cause in CAUSES})
         and sum(map(value, shares.values())) > 0
     ]
     if not rows:
         return None
-    present = [key for key in REASONS if key != "down" or _any(rows, key)]
+    present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
     room, later = pool.figure("wait_room_share").value, series.classes(pool, "wait_later_share")
     parts = [] if room is None else [f"{_rounded(room)} of all waiting passed with room"]
     if later and value((worst := series.extremes(later)[0])[1]) >= 0.01:
@@ -65,40 +57,45 @@ def owner_why(of: OwnerPart, name: str) -> Chart | None:
     """Why one user or account waited, beside everybody; None where no wait was taken apart."""
     if not of.parts:
         return None
-    shares = {part.key: Figure("", part.share) for part in of.parts}
-    everybody = {part.key: Figure("", part.of_all) for part in of.parts}
+    shares = {part.cause: Figure("", part.share) for part in of.parts}
+    everybody = {part.cause: Figure("", part.of_all) for part in of.parts}
     label = wording.name(name, 20)
     rows = [_Waits(label, label, shares, of.wait_mean.value)]
     if of.everybody is not None and any(map(value, everybody.values())):
         rows.append(_Waits("everybody", "everybody", everybody, of.everybody.wait_mean))
-    present = [key for key in REASONS if _any(rows, key)]
+    present = [cause for cause in CAUSES if _any(rows, cause)]
     most = max(of.parts, key=lambda part: part.share)
-    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {REASONS[most.key].name}"
-    return _stacked(title, rows, present, REASONS, "Share of waiting; mean wait at the right.")
+    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {most.cause.legend}"
+    return _stacked(title, rows, present, CAUSES, "Share of waiting; mean wait at the right.")
 
 
-def _any(rows: Sequence[_Waits], key: str) -> bool:
-    return any(value(row.shares[key]) for row in rows)
+def _any(rows: Sequence[_Waits], cause: Cause) -> bool:
+    return any(value(row.shares[cause]) for row in rows)
 
 
 def _stacked(
-    title: str, rows: Sequence[_Waits], present: list[str], written: Container[str], note: str
+    title: str,
+    rows: Sequence[_Waits],
+    present: Sequence[Cause],
+    written: Container[Cause],
+    note: str,
 ) -> Chart:
     divided, words = [], []
     for row in rows:
         parts, named = [], []
-        for number, key in enumerate(present):
-            figure = row.shares[key]
+        for number, cause in enumerate(present):
+            figure = row.shares[cause]
             share, percent = value(figure), wording.percent(value(figure))
-            inside = f"{100 * share:.0f} %" if key in written and share >= _WRITTEN_FROM else ""
-            tip = f"{row.name}, {REASONS[key].name}: {percent}{series.within(figure)}"
+            inside = f"{100 * share:.0f} %" if cause in written and share >= _WRITTEN_FROM else ""
+            tip = f"{row.name}, {cause.legend}: {percent}{series.within(figure)}"
             parts.append(Part(number, share, tip, inside))
-            named.append(f"{percent} {REASONS[key].name}")
+            named.append(f"{percent} {cause.legend}")
         mean = "" if row.mean is None else series.brief(row.mean)
         divided.append(Divided(row.label, tuple(parts), mean))
         words.append(f"{row.name}: {', '.join(named)}")
     alt = f"Bars divided by why attempts waited. {'; '.join(words)}."
-    drawn = bars.divided(divided, [REASONS[key] for key in present], "mean wait")
+    kinds = [Series(cause.legend, f"var(--{cause.key})", "block") for cause in present]
+    drawn = bars.divided(divided, kinds, "mean wait")
     return Chart("why", title, alt, *drawn, note)
 
 

@@ -5,12 +5,11 @@ Of the pool in which most was consumed; the others have a line each.
 
 from dataclasses import dataclass
 
-from audit.report.judgement import owners, pool, usage, waits
-from audit.report.judgement.finding import Finding, ranked
+from audit.report.judgement import owners
+from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.levels import Level
-from audit.report.judgement.place import Place
-from audit.report.judgement.questions import Question, questions
-from audit.report.judgement.verdict import Verdict, undated, verdict
+from audit.report.judgement.place import OVERTAKEN, Place
+from audit.report.judgement.questions import Question, Verdict, questions, undated, verdict
 from audit.report.record.page import Assumed, Contents, Who
 from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
@@ -86,14 +85,7 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
         trust(contents, pool_),
         answers,
         _hurt(place),
-        ranked(
-            [
-                *waits.of_waits(place),
-                *owners.of_owners(place),
-                *pool.of_pool(place),
-                *usage.of_usage(contents),
-            ]
-        ),
+        findings(contents, place),
     )
 
 
@@ -150,8 +142,8 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
 def _hurt(place: Place) -> tuple[Hurt, ...]:
     """The width class that loses most, and users who wait longer than others with jobs alike."""
     rows = []
-    if hit := place.worst_width(waits.OVERTAKEN):
-        share = wording.rough(hit.width.figure(waits.OVERTAKEN))
+    if hit := place.worst_width(OVERTAKEN):
+        share = wording.rough(hit.width.figure(OVERTAKEN))
         lost = hit.width.figure("overtaken_time_mean")
         rows.append(
             Hurt(
@@ -171,7 +163,7 @@ def _hurt(place: Place) -> tuple[Hurt, ...]:
         happened = owners.what_happened(place, of, part)
         rows.append(
             Hurt(
-                f"{wording.first_upper(of.kind)} {wording.name(part.label, 30)}",
+                owners.subject_of(of.kind, part.label),
                 place.anchor("peers"),
                 attempts,
                 wording.rough_duration(each),

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from audit.report.judgement.levels import corrected
-from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PoolPart
+from audit.report.record.pool import SMALL_SAMPLE, Breakdown, PoolPart
 from audit.report.text import wording
 
 _ALL: Final = "all"
+OVERTAKEN: Final = "overtaken_wait_share"
+ROOM: Final = "wait_room_share"
+SHORTFALL: Final = "re_unfairness_share"
 
 
 class WorstWidth(NamedTuple):
@@ -91,11 +94,6 @@ class Place:
         one = width.label == "1"
         unit = wording.resource(self.pool.resource) + ("" if one else "s")
         return f"jobs of {wording.width(width.label)} {unit}"
-
-
-def own(figure: Figure) -> float:
-    """The least of a figure that its interval leaves; 0 without one."""
-    return figure.lower or 0.0
 
 
 def quoted(text: str) -> str:

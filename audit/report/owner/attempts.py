@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
+from audit.metrics.attempts.peers import WALLTIMES, walltime_class
 from audit.metrics.course import SUMS
-from audit.metrics.disclosure import PARTS
 from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
+from audit.registry.causes import CAUSES, Cause
 from audit.report.reading import records
 from audit.report.record.owner import Everybody, LongWait
 from audit.report.record.page import Who
@@ -86,13 +86,13 @@ class Scene:
         return self.ended.filter(pl.col("block").is_in(self._whole["from_time"].implode()))
 
     @cached_property
-    def waits_by_part(self) -> dict[str, float]:
-        """What attempts in these blocks waited for, as published with them, by part, s.
+    def waits_by_cause(self) -> dict[Cause, float]:
+        """What attempts in these blocks waited for, as published with them, s.
 
         Not as it is known now: attempts of others that the store learned of since show in it.
         """
         held = self.published_waits.filter(_since(self.period))
-        return {part: float(held.filter(part=part)["wait_s"].sum()) for part in PARTS}
+        return {cause: float(held.filter(part=cause.key)["wait_s"].sum()) for cause in CAUSES}
 
     @cached_property
     def everybody(self) -> Everybody | None:
@@ -106,9 +106,9 @@ class Scene:
             float(whole.filter(metric="consumed")["value"].sum()),
         )
 
-    def share_of_all(self, part: str) -> float:
+    def share_of_all(self, cause: Cause) -> float:
         """A part of everybody's waiting in these blocks; 0 where nobody waited."""
-        return _mean(self._whole, f"wait_{part}_share")
+        return _mean(self._whole, cause.share)
 
     @cached_property
     def _whole(self) -> pl.DataFrame:

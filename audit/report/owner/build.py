@@ -10,7 +10,6 @@ import polars as pl
 
 from audit.metrics.attempts.population import ordered
 from audit.metrics.course import course
-from audit.metrics.disclosure import PARTS
 from audit.model import OBSERVED, Period
 from audit.periods import zone
 from audit.report.judgement.page_one import records as records_known
@@ -197,11 +196,11 @@ def _used_share(scene: Scene) -> float | None:
 
 def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
     """What the jobs in published blocks waited for, beside everybody's."""
-    waits = scene.waits_by_part
+    waits = scene.waits_by_cause
     whole = sum(waits.values())
     return tuple(
-        WaitPart(part, round(waits[part] / whole, 2), scene.share_of_all(part))
-        for part in (PARTS if whole else ())
+        WaitPart(cause, round(waited / whole, 2), scene.share_of_all(cause))
+        for cause, waited in (waits.items() if whole else ())
     )
 
 

@@ -6,20 +6,11 @@ from typing import Final
 from audit.report.judgement.levels import Level
 from audit.report.judgement.questions import Difference, changed
 from audit.report.owner.attempts import LEAST_DAYS
-from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
+from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, WaitPart, Way
 from audit.report.record.page import Who
 from audit.report.record.pool import Figure
 from audit.report.text import wording
 
-PARTS: Final = {
-    "room": "with room for the job, even after all that waited before it took theirs",
-    "shared": "with room for the job that others before it could claim",
-    "own": "behind running jobs of the same {kind}",
-    "earlier": "behind running jobs of others that had come before it",
-    "later": "behind running jobs of others that came after it",
-    "down": "while the pool had less than the job asked for",
-}
-"""What happened in each part of a wait; ``own`` takes the kind of owner."""
 _WALLTIMES: Final = {
     "0-1h": "up to 1 h",
     "1-4h": "1–4 h",
@@ -182,15 +173,15 @@ def _in_the_way(of: OwnerPart, who: Who) -> Answer:
         return Answer(title, Level.UNKNOWN, wording.UNKNOWN, text)
     most = max(of.parts, key=lambda part: part.share)
     text = (
-        f"of their waiting passed {part_of_wait(most.key, who)}; "
+        f"of their waiting passed {part_of_wait(most, who)}; "
         f"{wording.rough_percent(most.of_all)} of all waiting did."
     )
     return Answer(title, Level.UNKNOWN, wording.rough_percent(most.share), text)
 
 
-def part_of_wait(key: str, who: Who) -> str:
-    """What a part of a wait was."""
-    return PARTS[key].format(kind=who.kind)
+def part_of_wait(part: WaitPart, who: Who) -> str:
+    """Return how a part of the waiting passed."""
+    return part.cause.meanwhile.format(kind=who.kind)
 
 
 def _both_true(of: OwnerPart) -> str:

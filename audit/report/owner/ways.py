@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from audit.metrics.attempts.peers.waits import WALLTIMES, WALLTIMES_S
+from audit.metrics.attempts.peers import WALLTIMES, WALLTIMES_S
 from audit.report.owner.attempts import Scene
 from audit.report.record.owner import Way
 from audit.report.record.pool import Figure

@@ -13,6 +13,7 @@ import polars as pl
 from audit.metrics.attempts import users
 from audit.model import COUNTED, FLOOD_ATTEMPTS, FLOOD_WORK, OBSERVED, FstStatus, Period
 from audit.periods import day_edges, day_of, zone
+from audit.registry.causes import COLUMNS
 from audit.report.charts.series import NUWT_CUT
 from audit.report.reading import by_value, records
 from audit.report.reading.advice import advices
@@ -48,9 +49,6 @@ Parts: TypeAlias = Mapping[str, tuple[Breakdown, ...]]
 
 OVERTAKEN: Final = 10
 """Most overtaken attempts that are listed, of each pool."""
-_PARTS: Final = tuple(
-    f"wait_{part}_s" for part in ("room", "shared", "own", "earlier", "later", "down")
-)
 _RESOURCES: Final = {"cpus": 0, "nodes": 1, "gpus": 2, "mem_bytes": 3}
 _STATUSES: Final = {status.value: place for place, status in enumerate(FstStatus)}
 
@@ -76,13 +74,13 @@ def pools(
     of_schedule = {**of_period, "schedule": schedule}
     of_attempts = _attempts_of(cluster, schedule, period)
     requests: dict[str, dict[str, Any]] = {
-        "summary": of_schedule,
-        "entities": of_schedule,
-        "peers": of_schedule,
-        "resource_users": {**of_schedule, "rows": options.rows},
-        "overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
-        "fidelity": of_period,
-        "stuck": {
+        "report_summary": of_schedule,
+        "report_entities": of_schedule,
+        "report_peers": of_schedule,
+        "report_resource_users": {**of_schedule, "rows": options.rows},
+        "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
+        "report_fidelity": of_period,
+        "report_stuck": {
             **of_period,
             "from_time": period.from_time,
             "to_time": period.to_time,
@@ -90,7 +88,7 @@ def pools(
         },
     }
     frames = {
-        query: by_value(queries.run(con, f"report_{query}", **arguments), "pool", found["pool"])
+        query: by_value(queries.run(con, query, **arguments), "pool", found["pool"])
         for query, arguments in requests.items()
     }
     pictures = pictured(con, cluster, schedule, period, zone_name)
@@ -101,7 +99,7 @@ def pools(
         made.append(
             replace(
                 _pool(name, resource, capacity, rows, settings, observed),
-                stuck=_stuck(rows["stuck"]) if observed else None,
+                stuck=_stuck(rows["report_stuck"]) if observed else None,
                 advised=advices(con, cluster, period, name) if observed else Advised(),
                 trend=trends.get(name),
                 pictured=pictures.get(name, Pictured()),
@@ -119,10 +117,12 @@ def _pool(
     settings: Settings,
     observed: bool,
 ) -> PoolPart:
-    parts, beside = breakdowns(rows["summary"]), breakdowns(rows["peers"])
+    parts, beside = breakdowns(rows["report_summary"]), breakdowns(rows["report_peers"])
     users_, accounts = (
         _entities(kind, of_kind, parts, beside, settings.metrics.keep_single_job_users)
-        for kind, of_kind in by_value(rows["entities"], "entity_kind", ("user", "account")).items()
+        for kind, of_kind in by_value(
+            rows["report_entities"], "entity_kind", ("user", "account")
+        ).items()
     )
     overall = parts.get("all", ())
     return PoolPart(
@@ -135,13 +135,13 @@ def _pool(
         days=parts.get("day", ()),
         users=users_,
         accounts=accounts,
-        resources=_resources(parts.get("resource", ()), rows["resource_users"]),
+        resources=_resources(parts.get("resource", ()), rows["report_resource_users"]),
         fair_start=FairStart(
             _statuses(parts.get("fst_status", ())),
             _partitions(parts.get("partition", ())),
-            _fidelity(rows["fidelity"]) if observed else None,
+            _fidelity(rows["report_fidelity"]) if observed else None,
             settings.metrics.tolerance_s if settings.known else None,
-            _overtaken(rows["overtaken"]),
+            _overtaken(rows["report_overtaken"]),
         ),
     )
 
@@ -252,7 +252,7 @@ def _fidelity(replays: pl.DataFrame) -> Fidelity | None:
 
 
 def _overtaken(rows: pl.DataFrame) -> tuple[Overtaken, ...]:
-    parts = rows.select(_PARTS).rows()
+    parts = rows.select(COLUMNS).rows()
     rows = rows.with_columns(pl.Series("parts", parts, pl.Object), own_s="overtaken_own_s")
     return records(Overtaken, rows)
 

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.course import Course, Measured, course
-from audit.metrics.measures import unit_of
 from audit.model import Period
 from audit.periods import covering, kind_of, zone
+from audit.registry.measures import unit_of
 from audit.report.record.pool import SMALL_SAMPLE, Change, Figure, Trend, TrendPoint
 from audit.store import courses, queries
 from audit.store.database import Connection

@@ -8,6 +8,7 @@ not known, or not published.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from audit.registry.causes import Cause
 from audit.report.judgement.page_one import Trust
 from audit.report.record.page import Options, Provenance, Span, Who
 from audit.report.record.pool import Figure, Trend
@@ -32,7 +33,7 @@ class Everybody(NamedTuple):
 class WaitPart:
     """One part of the waiting in published blocks."""
 
-    key: str  # of ``disclosure.PARTS``
+    cause: Cause
     share: float
     of_all: float  # the same share of everybody's waiting
 

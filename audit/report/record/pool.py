@@ -164,7 +164,7 @@ class Overtaken:
     user: str | None
     size: int | None
     wait_s: int
-    parts: tuple[float | None, ...]  # room, shared, own, earlier, later, down
+    parts: tuple[float | None, ...]  # in the order of ``registry.causes.CAUSES``
     overtaken_s: int
     own_s: int | None  # of it by later arrivals of the same user
     unmodelled_s: int

@@ -188,10 +188,10 @@ def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
             "parts_charts": drawn.parts,
             "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
             "pages": {who: who.file for who in contents.options.pages} if screen else {},
-            "key_figures": tables.KEY_FIGURES,
-            "nuwt_measures": tables.NUWT_MEASURES,
-            "population": tables.POPULATION,
-            "fair_start_figures": tables.FAIR_START,
+            "key_figures": tables.key_figures(),
+            "nuwt_measures": tables.nuwt_measures(),
+            "population": tables.population(),
+            "fair_start_figures": tables.fair_start_figures(),
             "counted": COUNTED,
             "small_sample": SMALL_SAMPLE,
             "rows_shown": rows,
@@ -301,7 +301,8 @@ def _shown(value: object) -> str:
 _FILTERS: Final = {
     wording: "name plural count number percent duration instant day resource resources hours value "
     "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
-    tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary",
+    tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary "
+    "causes",
     belief: "fit_table good_fit verdict policy fair_order tolerance",
     overtaken: "most_overtaken",
     advice: "doubt nothing sentences",

@@ -15,12 +15,13 @@ from audit.config import Metrics
 from audit.metrics.attempts import performance, users
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
-from audit.metrics.attempts.peers.waits import peer_waits
+from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
 from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
+from audit.registry.causes import CAUSES
 from audit.report.record.page import Definition, Example
 from audit.report.text import wording
 
@@ -108,7 +109,7 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
 
 
 def _why(attempts: pl.DataFrame) -> Definition:
-    parts = ("room", "shared", "own", "earlier", "later")
+    causes = [cause for cause in CAUSES if not cause.optional]
     taken = anatomy(attempts, _POOL, _END).sort("job_number")
     return Definition(
         "why",
@@ -120,13 +121,13 @@ def _why(attempts: pl.DataFrame) -> Definition:
         "Sums of a pool do not see nodes or features, so room is the most that competition does "
         "not explain. It is more than what sacct or XDMoD call waiting for resources, which they "
         "take from the last Reason that was recorded.",
-        "room + shared + own + earlier + later + down = wait",
+        f"{' + '.join(cause.key for cause in CAUSES)} = wait",
         "fairaudit (SPEC §10)",
         _example(
             "The waits of the four attempts, taken apart",
             taken,
-            ("job_id", "size", "wait_s", *(f"wait_{part}_s" for part in parts)),
-            ("Job", "CPUs", "Wait (s)", *(wording.first_upper(part) for part in parts)),
+            ("job_id", "size", "wait_s", *(cause.column for cause in causes)),
+            ("Job", "CPUs", "Wait (s)", *(wording.first_upper(cause.key) for cause in causes)),
             "",
         ),
     )

@@ -1,19 +1,8 @@
 """Single waits in a sentence: the attempts that later arrivals delayed most."""
 
-from typing import Final
-
+from audit.registry.causes import CAUSES
 from audit.report.record.pool import Overtaken, PoolPart
 from audit.report.text import belief, wording
-
-_PARTS: Final = (
-    "there was room for it all the same",
-    "there was room that others before it could claim",
-    "what it lacked was in use by the same user",
-    "what it lacked was in use by those before it",
-    "what it lacked was in use by those that came later",
-    "the pool had less than it asked for",
-)
-"""What happened in each part of a wait, in the order of ``Overtaken.parts``."""
 
 
 def most_overtaken(pool: PoolPart) -> tuple[str, ...]:
@@ -38,11 +27,11 @@ def _sentence(pool: PoolPart, one: Overtaken) -> str:
 
 
 def _mostly(one: Overtaken) -> str:
-    parts = [(part or 0.0, words) for part, words in zip(one.parts, _PARTS, strict=True)]
-    longest, words = max(parts, key=lambda part: part[0])
+    parts = ((part or 0.0, cause) for part, cause in zip(one.parts, CAUSES, strict=True))
+    longest, cause = max(parts, key=lambda part: part[0])
     if not one.wait_s or longest <= 0:
         return ""
-    return f", and for {wording.percent(longest / one.wait_s)} of that {words}"
+    return f", and for {wording.percent(longest / one.wait_s)} of that {cause.clause}"
 
 
 def _names(pool: PoolPart) -> bool:

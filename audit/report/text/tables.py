@@ -6,8 +6,9 @@ Pure functions of the record: the page and its tests share them.
 from collections.abc import Mapping
 from typing import Final
 
-from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
+from audit.registry.causes import CAUSES, STUCK, Cause
+from audit.registry.measures import SUMMARY, Table
 from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 
@@ -17,24 +18,32 @@ def _listed(table: Table) -> tuple[tuple[str, str], ...]:
     return tuple((key, of.label) for key, of in SUMMARY.items() if of.table is table)
 
 
-KEY_FIGURES: Final = tuple(
-    (table.value, _listed(table))
-    for table in (Table.ATTEMPTS, Table.WAITS, Table.EQUALITY, Table.MACHINE)
-)
-"""The key figures of a pool by group: each measure, and what it is called."""
+def key_figures() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """The key figures of a pool by group: each measure, and what it is called."""
+    groups = (Table.ATTEMPTS, Table.WAITS, Table.EQUALITY, Table.MACHINE)
+    return tuple((table.value, _listed(table)) for table in groups)
 
-NUWT_MEASURES: Final = _listed(Table.OWNERS)
-"""How NUWT is spread over users, and over accounts."""
 
-POPULATION: Final = tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)
-"""What became of the attempts that records tell of."""
+def nuwt_measures() -> tuple[tuple[str, str], ...]:
+    """How NUWT is spread over users, and over accounts."""
+    return _listed(Table.OWNERS)
 
-FAIR_START: Final = tuple(
-    (key, key.replace("_strict_", "_relaxed_") if "_strict_" in key else None, label)
-    for key, label in _listed(Table.FAIR_STARTS)
-    if "_relaxed_" not in key
-)
-"""Figures of the strict fair start time, those of the relaxed one (None: there is none), labels."""
+
+def population() -> tuple[tuple[str, str], ...]:
+    """What became of the attempts that records tell of."""
+    return tuple((key, of.record_label) for key, of in SUMMARY.items() if of.record_label)
+
+
+def fair_start_figures() -> tuple[tuple[str, str | None, str], ...]:
+    """Figures of the strict fair start time, those of the relaxed one (None: there is none),
+    labels.
+    """
+    return tuple(
+        (key, key.replace("_strict_", "_relaxed_") if "_strict_" in key else None, label)
+        for key, label in _listed(Table.FAIR_STARTS)
+        if "_relaxed_" not in key
+    )
+
 
 STATUSES: Final[Mapping[str, tuple[str, str]]] = {
     FstStatus.FINAL: ("final", "All that it rests on has ended: later logs will not change it."),
@@ -86,20 +95,16 @@ def status(text: str) -> tuple[str, str]:
     return STATUSES.get(text) or (text, "")
 
 
-_CAUSES: Final = {
-    "exceeds_capacity": "it asks for more than the pool has",
-    "room": "there was room: something else held it back",
-    "own": "its own user had what it lacked",
-    "others": "others had what it lacked, or came first",
-    "down": "the pool had less than it asked for",
-}
+def causes(pool: PoolPart) -> tuple[Cause, ...]:
+    """The causes of waiting that tables of a pool show."""
+    return tuple(one for one in CAUSES if not one.optional or pool.figure(one.share).value)
 
 
 def stuck_because(row: StuckAttempt) -> str:
     """Why an attempt is stuck, most probably."""
     if row.cause == "reason":
         return wording.name(row.reason)
-    return _CAUSES.get(row.cause or "", "not known")
+    return STUCK.get(row.cause or "", "not known")
 
 
 def owners(pool: PoolPart) -> tuple[Entities, ...]:

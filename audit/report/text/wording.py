@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from audit.metrics import measures
-from audit.metrics.measures import Shown
+from audit.registry import measures
+from audit.registry.measures import Shown
 from audit.report.record.pool import Figure
 
 UNKNOWN: Final = "–"

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts import population, width
-from audit.metrics.attempts.peers import waits
+from audit.metrics.attempts import peers, population
 from audit.metrics.uncertainty import RESAMPLES
 from audit.model import BY_USAGE, Period, Pool
 from audit.scenario.advice import judging
@@ -227,7 +226,12 @@ def _replayed(
     rows = held["_row"].to_numpy()
     arrival = held["arrival_time"].to_numpy()
     stretch, day = judging.stretches(arrival)
-    classes = pl.DataFrame({"width_class": width.order(), "_class": range(len(width.order()))})
+    classes = pl.DataFrame(
+        {
+            "width_class": population.width_classes(),
+            "_class": range(len(population.width_classes())),
+        }
+    )
     compared = Compared(
         (held["user"].rank("dense").fill_null(0)).to_numpy().astype(np.int64),
         stretch,
@@ -236,7 +240,7 @@ def _replayed(
         .fill_null(-1)
         .to_numpy()
         .astype(np.int64),
-        waits.walltime_class(held["walltime_s"]),
+        peers.walltime_class(held["walltime_s"]),
         (begun[rows] - arrival).astype(np.float64),
     )
     after: dict[str, Floats] = {}
@@ -281,5 +285,5 @@ def _named(part: Difference) -> tuple[str, str | None]:
     """Dimension and value of a part."""
     if part.number is None:
         return part.dimension, None
-    names = width.order() if part.dimension == "width_class" else waits.WALLTIMES
+    names = population.width_classes() if part.dimension == "width_class" else peers.WALLTIMES
     return part.dimension, names[part.number]

@@ -27,9 +27,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.metrics.outcomes import Outcome, outcome
 from audit.metrics.quantiles import exact_sum
 from audit.metrics.uncertainty import NONE, Interval, Resamples
+from audit.metrics.verdicts import Outcome, outcome
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -25,7 +25,7 @@ import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.draws import Draws
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import spearman
 from audit.model import Limit, Policy, Pool
 from audit.scenario.decisions import decisions
 from audit.scenario.fit import chains, days

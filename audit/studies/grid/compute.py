@@ -22,16 +22,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts import width
+from audit.metrics.attempts import population
 from audit.metrics.attempts.parts import Ratio, coded, cut, evaluated, number_users
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.draws import Draws
-from audit.metrics.measures import PER_ATTEMPT, SECONDS
-from audit.metrics.quantiles import nearest_rank
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import nearest_rank, spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Estimate, of_resamples
 from audit.model import Backfill, Order, Policy
+from audit.registry.measures import PER_ATTEMPT, SECONDS
 from audit.report.study.cells import Cell, studied
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.engine import simulate
@@ -233,7 +232,7 @@ def means(figures: pl.DataFrame) -> dict[str, dict[tuple[str, str | None], Estim
     return by_point
 
 
-def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:
+def classes(part: Part, top: int = population.TOP_WIDTH) -> pl.DataFrame:
     """[S] Table 1: how many attempts of each width.
 
     Returns:
@@ -242,7 +241,7 @@ def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:
     """
     area = pl.col("occupancy_s").cast(pl.Float64) * pl.col("size").fill_null(0)
     counted = part.described.group_by("width_class").agg(attempts=pl.len(), area=area.sum())
-    order = pl.DataFrame({"width_class": width.order(top)}).with_row_index("place")
+    order = pl.DataFrame({"width_class": population.width_classes(top)}).with_row_index("place")
     return (
         order.join(counted, on="width_class", how="inner")
         .sort("place")

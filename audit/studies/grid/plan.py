@@ -9,7 +9,7 @@ from fractions import Fraction
 import polars as pl
 
 from audit.errors import UsageError
-from audit.metrics.attempts.width import TOP
+from audit.metrics.attempts.population import TOP_WIDTH
 from audit.metrics.draws import Draws
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, largest_pool
@@ -46,7 +46,7 @@ def plan(
     only: str | None = None,
     attempts: int = ATTEMPTS,
     loads: tuple[Fraction, ...] = LOADS,
-    top_width: int = TOP,
+    top_width: int = TOP_WIDTH,
 ) -> Callable[[Log, Draws], Plan]:
     """Return what to do with a part of the pool ``only``, or of that in which most started."""
 

@@ -17,10 +17,11 @@ from audit.metrics.fairshare.penalty import (
     RESOURCES,
     WEIGHTED,
     Hardware,
+    compare,
+    moved,
     of_fractions,
     relative_penalty,
 )
-from audit.metrics.fairshare.penalty_choice import compare, moved
 from audit.metrics.fairshare.penalty_rules import (
     Floats,
     SymmetricLine,
@@ -189,7 +190,7 @@ def fortnight() -> pl.DataFrame:
     all the processors and an eighth of the memory of the other node.
 
     Returns:
-        What ``penalty_choice.compare`` gives, by user, under each penalty with weights 1.
+        What ``penalty.compare`` gives, by user, under each penalty with weights 1.
     """
     attempts = pl.DataFrame(
         {

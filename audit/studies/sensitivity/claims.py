@@ -25,7 +25,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.draws import Drawn, Draws, combined, ratio
-from audit.metrics.ranks import spearman
+from audit.metrics.quantiles import spearman
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import BELOW_0, Claim, Comparison, Holds, Verdict, greater
 from audit.report.study.cells import studied

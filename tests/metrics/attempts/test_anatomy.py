@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.attempts.anatomy import COLUMNS, PARTS, anatomy
+from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.population import describe
 from audit.model import Decision, Limit, Pool, Resource, Step
+from audit.registry.causes import CAUSES, COLUMNS
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
@@ -30,8 +31,8 @@ def as_defined(records: Rows, pool: Pool) -> None:
     want = naive.anatomy(frame(records).to_dicts(), *slow_pool(pool), NOW)
     for row in got.to_dicts():
         exact = want.get((row["job_id"], row["attempt"]))
-        for part in PARTS:
-            assert close(row[f"wait_{part}_s"], None if exact is None else exact[part])
+        for cause in CAUSES:
+            assert close(row[cause.column], None if exact is None else exact[cause.key])
         if exact is not None and row["wait_s"] is not None:
             assert close(sum(row[name] for name in COLUMNS), row["wait_s"])
 

@@ -18,6 +18,8 @@ from audit.metrics.attempts.population import (
     occupied,
     only,
     ordered,
+    width_class,
+    width_classes,
 )
 from audit.model import DESCRIBED, Period, Pool, Resource
 from tests.naive import attempts as naive
@@ -197,3 +199,37 @@ def test_nothing_is_copied_where_all_are_chosen() -> None:
     assert only(described, pl.col("wait_s") == 1) is described
     assert only(described, pl.col("size") > 0).height == 1
     assert only(described, pl.Series([False, True])).height == 1
+
+
+def classes(sizes: list[int | None], top: int = 128) -> list[str | None]:
+    frame = pl.DataFrame({"size": pl.Series(sizes, dtype=pl.Int64)})
+    return frame.select(width_class(pl.col("size"), top)).to_series().to_list()
+
+
+def test_classes_of_the_paper() -> None:
+    assert width_classes() == [
+        "0",
+        "1",
+        "2",
+        "3-4",
+        "5-8",
+        "9-16",
+        "17-32",
+        "33-64",
+        "65-128",
+        ">128",
+    ]
+    sizes: list[int | None] = [None, *range(300), 10**9]
+    assert classes(sizes) == [naive.width_class(size) for size in sizes]
+
+
+def test_more_classes_where_asked() -> None:
+    assert width_classes(256)[-3:] == ["65-128", "129-256", ">256"]
+    assert width_classes(1) == ["0", "1", ">1"]
+    assert classes([128, 129, 256, 257], 256) == ["65-128", "129-256", "129-256", ">256"]
+
+
+@pytest.mark.parametrize("top", [0, -2, 3, 100])
+def test_refuses_what_is_no_power_of_two(top: int) -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        width_classes(top)

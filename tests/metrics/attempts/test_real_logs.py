@@ -11,10 +11,11 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.ingest.attempts import resolve
 from audit.metrics.attempts import performance, users
-from audit.metrics.attempts.anatomy import COLUMNS, anatomy
+from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import conservation, overall, resource_equality
 from audit.model import ATTEMPTS, Pool, Resource
+from audit.registry.causes import COLUMNS
 from tests.naive import attempts as naive
 
 LOGS = {

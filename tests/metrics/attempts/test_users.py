@@ -19,10 +19,14 @@ from audit.metrics.attempts.users import (
     cdf,
     counted,
     dispersion,
+    gini,
+    held_by_top,
+    lorenz,
 )
 from audit.model import Pool, Resource
 from tests.metrics.attempts.fair_starts import fair_workloads, stood_for
 from tests.naive import attempts as naive
+from tests.naive import concentration as slow_spread
 from tests.naive.anatomy import NAMES as PARTS
 from tests.naive.anatomy import anatomy as slow_anatomy
 from tests.strategies import NOW, Rows, ended, frame, rows, workloads
@@ -214,3 +218,45 @@ def test_nobody() -> None:
     none = Dispersion(None, None, None, None, None, None, None, 0, 0, 0)
     assert dispersion(owners(frame([]))) == none
     assert cdf(owners(frame([]))).height == 0
+
+
+AMOUNTS = st.lists(st.integers(0, 1_000_000), min_size=1, max_size=40).filter(any)
+
+
+@given(AMOUNTS)
+def test_as_defined(amounts: list[int]) -> None:
+    values = [float(amount) for amount in amounts]
+    assert gini(values) == pytest.approx(float(slow_spread.gini(amounts)), abs=1e-12)
+    for fast, slow in zip(lorenz(values), slow_spread.lorenz(amounts), strict=True):
+        assert fast == pytest.approx(tuple(map(float, slow)), abs=1e-12)
+
+
+@given(AMOUNTS, st.integers(1, 20))
+def test_held_by_top_as_defined(amounts: list[int], twentieths: int) -> None:
+    values = [float(amount) for amount in amounts]
+    slow = slow_spread.held_by_top(amounts, twentieths, 20)
+    assert held_by_top(values, twentieths / 20) == pytest.approx(float(slow), abs=1e-9)
+
+
+@given(AMOUNTS)
+def test_order_and_unit_change_nothing(amounts: list[int]) -> None:
+    values = [float(amount) for amount in amounts]
+    assert gini(values[::-1]) == gini(values)
+    assert lorenz(sorted(values)) == lorenz(values)
+    assert gini([4 * value for value in values]) == pytest.approx(gini(values), abs=1e-12)
+
+
+def test_concentration_by_hand() -> None:
+    assert lorenz([3.0, 1.0]) == [(0.0, 0.0), (0.5, 0.25), (1.0, 1.0)]
+    assert gini([3.0, 1.0]) == 0.25
+    assert gini([5.0] * 7) == 0
+    assert gini([0.0, 0.0, 0.0, 8.0]) == 0.75
+    assert held_by_top([1.0] * 9 + [91.0], 0.1) == pytest.approx(0.91)
+    assert held_by_top([2.0, 2.0], 0.25) == pytest.approx(0.25)
+    assert held_by_top([2.0, 2.0], 1.0) == 1
+
+
+@pytest.mark.parametrize("amounts", [[], [0.0, 0.0], [1.0, -1.0], [math.nan]])
+def test_what_has_no_distribution_is_refused(amounts: list[float]) -> None:
+    with pytest.raises(ValueError, match="negative"):
+        lorenz(amounts)

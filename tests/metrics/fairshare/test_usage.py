@@ -10,8 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Usage, Windows, usage
-from audit.metrics.fairshare.windows import ORIGIN, calendar, first_reading
+from audit.metrics.fairshare.usage import (
+    ORIGIN,
+    HalfLife,
+    Kind,
+    Method,
+    Usage,
+    Windows,
+    calendar,
+    first_reading,
+    usage,
+)
 from audit.periods import day_start
 from tests.naive import attempts as naive
 from tests.strategies import CHARGED, EPOCH, NOW, charged

@@ -17,7 +17,7 @@ import pytest
 from audit import config
 from audit.cluster.setting import Setting
 from audit.cluster.windows import AFTER_S
-from audit.errors import UsageError
+from audit.errors import StoreError, UsageError
 from audit.model import Period
 from audit.nightly import due
 from audit.nightly.keeping import archiving, backup
@@ -337,7 +337,7 @@ def test_the_archive_is_saved_and_comes_back(nights: Path, tmp_path: Path) -> No
     other = site(elsewhere).model_copy(
         update={"output": settings.output.model_copy(update={"archive": "old"})}
     )
-    with pytest.raises(UsageError, match=r"output\.archive"):
+    with pytest.raises(StoreError, match=r"output\.archive"):
         backup.restore(other, elsewhere, saved, force=False)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from audit.oneoff.explain import picture
-from audit.oneoff.explain.telling import story
+from audit.oneoff.explain.modelled import story
 from tests.oneoff.explain.scenes import ORIGIN, POOL, scene
 
 

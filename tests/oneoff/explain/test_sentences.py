@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from audit.model import Limit, Window
 from audit.oneoff.explain import sentences
+from audit.oneoff.explain.modelled import story as told
 from audit.oneoff.explain.story import Cost, Starts, Story, Trust
-from audit.oneoff.explain.telling import story as told
 from tests.oneoff.explain.scenes import ORIGIN, POOL, scene
 
 PARTS = {

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
+from audit.registry.causes import CAUSES
 from audit.report.charts.style import SHADES, css
-from audit.report.charts.waiting import REASONS
 
 LIGHT, DARK = 0, 1
 THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -74,7 +74,7 @@ def test_shares_within_their_parts_can_be_read(theme: int) -> None:
 
 
 @THEMES
-@pytest.mark.parametrize("name", list(REASONS))
+@pytest.mark.parametrize("name", [cause.key for cause in CAUSES])
 def test_marks_stand_out(theme: int, name: str) -> None:
     assert contrast(SHADES[name][theme], SHADES["paper"][theme]) >= 3
 
@@ -83,7 +83,7 @@ def test_marks_stand_out(theme: int, name: str) -> None:
 @pytest.mark.parametrize("kind", list(SEEN))
 def test_neighbours_of_a_stack_can_be_told_apart(theme: int, kind: str) -> None:
     """Two that differ by 10 in CIELAB are told apart at a glance."""
-    for one, other in itertools.pairwise(REASONS):
+    for one, other in itertools.pairwise(cause.key for cause in CAUSES):
         colours = (lab(SHADES[name][theme], kind) for name in (one, other))
         apart = sum((a - b) ** 2 for a, b in zip(*colours, strict=True)) ** 0.5
         assert apart > 10, (one, other)

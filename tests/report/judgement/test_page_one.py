@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.judgement.finding import WORDS, Cause
+from audit.report.judgement.findings import WORDS, Topic
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import PageOne, page_one
-from audit.report.judgement.verdict import Word
+from audit.report.judgement.questions import Word
 from audit.report.record.page import Contents
 from audit.report.record.pool import Breakdown, Change, Figure, PoolPart, Stuck, Trend
 from audit.report.render.page import render_html
@@ -239,7 +239,7 @@ def test_floods_are_one_finding_and_nobody_is_hurt_by_their_own() -> None:
     part = measured()
     floods = (longer("anna", 3.0), longer("ben", 2.0))
     said = one(replace(part, users=replace(part.users, floods=floods)))
-    [flood] = [found for found in said.findings if found.cause is Cause.OWN_FLOOD]
+    [flood] = [found for found in said.findings if found.topic is Topic.OWN_FLOOD]
     assert flood.text == (
         "User anna waits 3 times as long as others, 4.2 d in all, but only in floods of its own; "
         "so does 1 other."
@@ -249,7 +249,7 @@ def test_floods_are_one_finding_and_nobody_is_hurt_by_their_own() -> None:
 
 def test_stuck_attempts_are_counted() -> None:
     said = one(replace(measured(), stuck=Stuck(2, 3, ())))
-    [found] = [found for found in said.findings if found.cause is Cause.STUCK]
+    [found] = [found for found in said.findings if found.topic is Topic.STUCK]
     assert (
         found.text == "2 jobs still waiting and 3 that gave up waited longer than 95 % of jobs "
         "like them."
@@ -274,7 +274,7 @@ def test_a_finding_is_short_and_has_its_evidence() -> None:
         assert found.anchor
         assert found.sql.startswith("SELECT")
         assert 0 < found.weight <= 1
-    assert len({(found.about, found.name, found.cause) for found in made.findings}) == len(
+    assert len({(found.about, found.name, found.topic) for found in made.findings}) == len(
         made.findings
     )
 

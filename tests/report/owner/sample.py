@@ -1,6 +1,6 @@
 """The record of the page of a user, by hand."""
 
-from audit.metrics.disclosure import PARTS
+from audit.registry.causes import CAUSES
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import Trust
 from audit.report.record.owner import (
@@ -32,8 +32,8 @@ def part(ratio: Figure | None = None, *, burst: bool = False) -> OwnerPart:
         burst=burst,
         used_share=0.1,
         parts=tuple(
-            WaitPart(part, share, share / 3)
-            for part, share in zip(PARTS, (0.6, 0.0, 0.0, 0.0, 0.4, 0.0), strict=True)
+            WaitPart(cause, share, share / 3)
+            for cause, share in zip(CAUSES, (0.6, 0.0, 0.0, 0.0, 0.4, 0.0), strict=True)
         ),
         trend=None,
         longest=(),

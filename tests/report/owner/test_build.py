@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 from audit.config import Config
-from audit.metrics.disclosure import BLOCKS, PARTS, rounded
+from audit.metrics.disclosure import BLOCKS, rounded
 from audit.model import Period
 from audit.periods import zone
+from audit.registry.causes import CAUSES
 from audit.report.owner.attempts import Scene, compare, longest
 from audit.report.owner.build import build
 from audit.report.record.owner import OwnerContents, WaitPart
@@ -44,7 +45,7 @@ def test_waits_are_those_of_the_owner_alone(ann: Connection) -> None:
     (part,) = page(ann).parts
     assert (part.attempts, part.waited_s) == (30, 30 * 3 * HOUR)
     assert part.wait_mean.value == 3 * HOUR
-    assert [of.key for of in part.parts] == list(PARTS)
+    assert [of.cause for of in part.parts] == list(CAUSES)
     assert sum(of.share for of in part.parts) == pytest.approx(1)
     assert part.everybody is not None
     everybody = 3 * HOUR + sum(2 * HOUR + 90 * k + HOUR // 6 for k in range(6))
@@ -235,7 +236,7 @@ def test_a_browser_asks_for_nothing_and_complains_of_nothing(hostile: Path, tmp_
             assert browser.evaluate("document.querySelectorAll('.chart svg').length") == 2
             width = "document.documentElement.scrollWidth <= innerWidth"
             assert browser.evaluate(width)
-        six = tuple(WaitPart(key, 1 / 6, 1 / 6) for key in PARTS)
+        six = tuple(WaitPart(cause, 1 / 6, 1 / 6) for cause in CAUSES)
         file.write_text(render.render_html(owner(ANN, replace(part(), parts=six))))
         browser.show(file, 375)
         rows = "[...document.querySelectorAll('tbody tr')].filter(e => e.offsetHeight).length"

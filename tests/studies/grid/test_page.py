@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from audit.metrics.attempts.population import describe
-from audit.metrics.attempts.width import TOP
+from audit.metrics.attempts.population import TOP_WIDTH, describe
 from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
@@ -38,7 +37,7 @@ def found() -> Results:
     frames = {cell.key: cell.compute() for cell in grid.cells(part, LOADS)}
     of = grid.grid(part, LOADS, frames, Draws(5, 100))
     ranked = grid.correlations(of)
-    return Results("a <log>", of, grid.figures(of), ranked, claims.decide(of, ranked), 5, TOP)
+    return Results("a <log>", of, grid.figures(of), ranked, claims.decide(of, ranked), 5, TOP_WIDTH)
 
 
 @cache

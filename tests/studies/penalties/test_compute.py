@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from audit.metrics.fairshare.penalty import RELATIVE
-from audit.metrics.fairshare.penalty_choice import movers
+from audit.metrics.fairshare.penalty import RELATIVE, movers
 from audit.studies.penalties import compute as penalties
 from tests.metrics.fairshare.test_penalty_rules import TABLE_1
 from tests.naive.penalties import penalty as exact

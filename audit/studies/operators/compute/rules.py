@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from audit.metrics.fairshare import operator_rules, operators, vectors
+from audit.metrics.fairshare import operator_rules, operators, trees
 from audit.metrics.fairshare.operators import OPERATORS
 
 FIRST, SECOND = (0.505, -0.8), (0.5, 0.8)
@@ -75,6 +75,6 @@ def fallen_together() -> tuple[Serialised, ...]:
     both = np.array([FIRST, SECOND], np.float64)
     rows = []
     for resolution in (100, 1_000, 10_000):
-        one, other = vectors.serialise(both, resolution).tolist()
+        one, other = trees.serialise(both, resolution).tolist()
         rows.append(Serialised(resolution, one, other, (one > other) == (FIRST > SECOND)))
     return tuple(rows)

@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import UsageError
-from audit.metrics.attempts import width
+from audit.metrics.attempts import population
 
 TECHNIQUES: Final = ("size", "group", "clusters")
 OTHERS: Final = "others"
@@ -61,7 +61,7 @@ def by_size(attempts: pl.DataFrame) -> pl.Series:
     """The width class of each attempt."""
     greatest = attempts["size"].max()
     top = 1 << (int(greatest) - 1).bit_length() if isinstance(greatest, int) else 1
-    return attempts.select(width.width_class(pl.col("size"), top)).to_series().alias("class")
+    return attempts.select(population.width_class(pl.col("size"), top)).to_series().alias("class")
 
 
 def by_group(attempts: pl.DataFrame) -> pl.Series:

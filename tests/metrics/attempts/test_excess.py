@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from audit.kernels import peers as kernels
-from audit.metrics.attempts.peers.excess import by_yekutieli, of_peers, surely_above
+from audit.metrics.attempts.excess import by_yekutieli, of_peers, surely_above
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.users import by_entity
 from audit.metrics.uncertainty import Resamples

@@ -10,7 +10,9 @@ Amounts are of the pool's counted resource ("resource": cpus, nodes or gpus), ti
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
+
+from audit.registry.causes import CAUSES
 
 SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
 PER_ATTEMPT: Final = "resource·s/attempt"
@@ -41,6 +43,59 @@ class Table(Enum):
     OWNERS = "NUWT"
 
 
+class Of(Enum):
+    """Which attempts, of those that ended in the period, a figure is of."""
+
+    ENDED = "all"
+    SIZED = "those whose size is known"
+    APART = "those whose waits were divided by cause"
+    STRICT = "strict"
+    """Those whose strict fair start time is part of totals, as often as each stands for one."""
+    RELAXED = "relaxed"
+    """The same of the relaxed one."""
+    FORWARD = "those with a forward start besides the strict fair start time"
+
+
+ENDED, SIZED, APART = Of.ENDED, Of.SIZED, Of.APART
+STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
+
+
+class Quotient(NamedTuple):
+    """Σ above / Σ below; a mean or share where ``below`` is 1 for each attempt.
+
+    A term is a column of attempts, or one that ``metrics.attempts.figures`` names.
+    """
+
+    of: Of
+    above: str
+    below: str = "one"
+
+
+class Quantile(NamedTuple):
+    """A nearest-rank quantile of a term."""
+
+    of: Of
+    term: str
+    thousandths: int
+
+
+class Greatest(NamedTuple):
+    """The greatest value of a term."""
+
+    of: Of
+    term: str
+
+
+class Total(NamedTuple):
+    """The sum of a term."""
+
+    of: Of
+    term: str
+
+
+Figure = Quotient | Quantile | Greatest | Total
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One measure of the view ``summary``, or of ``fidelity``."""
@@ -59,6 +114,8 @@ class Measure:
     """What the table of records calls it; empty: it is not there."""
     when: str = ""
     """When it is there; empty: always."""
+    figure: Figure | None = None
+    """How it is made of single attempts, along all of its dimensions; None: by its own code."""
 
 
 COUNT, NUMBER, SHARE = Shown.COUNT, Shown.NUMBER, Shown.SHARE
@@ -132,50 +189,45 @@ _POPULATION: Final = (
 _WAITS: Final = (
     Measure("wait_mean", "Mean wait", SECONDS, DURATION, (*_ACCOUNTS, "hour_of_week"),
             "mean of start − arrival; by hour of the week of the arrival, `0` is Monday 00:00 in "
-            "the cluster's zone", "", Table.WAITS),
+            "the cluster's zone", "", Table.WAITS, figure=Quotient(ENDED, "wait_s")),
     Measure("wait_median", "Median wait", SECONDS, DURATION, _ACCOUNTS,
-            "median of start − arrival", "", Table.WAITS),
+            "median of start − arrival", "", Table.WAITS, figure=Quantile(ENDED, "wait_s", 500)),
     Measure("wait_p90", "90th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,
-            "90th percentile of start − arrival", "", Table.WAITS),
+            "90th percentile of start − arrival", "", Table.WAITS,
+            figure=Quantile(ENDED, "wait_s", 900)),
     Measure("wait_p99", "99th percentile of the wait", SECONDS, DURATION, _ACCOUNTS,
-            "99th percentile of start − arrival", "", Table.WAITS),
+            "99th percentile of start − arrival", "", Table.WAITS,
+            figure=Quantile(ENDED, "wait_s", 990)),
     Measure("wait_max", "Longest wait", SECONDS, DURATION, _ACCOUNTS,
-            "greatest start − arrival", "", Table.WAITS),
+            "greatest start − arrival", "", Table.WAITS, figure=Greatest(ENDED, "wait_s")),
     Measure("bounded_slowdown_mean", "Mean bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"mean of {SLOWDOWN}, τ = `metrics.tau_s`", _KLUSACEK, Table.WAITS),
+            f"mean of {SLOWDOWN}, τ = `metrics.tau_s`", _KLUSACEK, Table.WAITS,
+            figure=Quotient(ENDED, "bounded_slowdown")),
     Measure("bounded_slowdown_median", "Median bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"median of {SLOWDOWN}", _KLUSACEK, Table.WAITS),
+            f"median of {SLOWDOWN}", _KLUSACEK, Table.WAITS,
+            figure=Quantile(ENDED, "bounded_slowdown", 500)),
     Measure("bounded_slowdown_p90", "90th percentile of bounded slowdown", ONE, NUMBER, _WIDTHS,
-            f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS),
+            f"90th percentile of {SLOWDOWN}", _KLUSACEK, Table.WAITS,
+            figure=Quantile(ENDED, "bounded_slowdown", 900)),
     Measure("overtaken_share", "Attempts overtaken by a later one", ONE, SHARE, _WIDTHS,
             "share of attempts that another overtook: one which arrived later and started earlier",
-            "Sabin & Sadayappan §2", Table.WAITS),
+            "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken")),
     Measure("overtaken_by_mean", "Mean number of later attempts that started earlier", ATTEMPTS,
             NUMBER, _WIDTHS, "how many overtook an attempt, in the mean",
-            "Sabin & Sadayappan §2", Table.WAITS),
+            "Sabin & Sadayappan §2", Table.WAITS, figure=Quotient(ENDED, "overtaken_by")),
 )
 
 _ANATOMY: Final = (
     *(
-        Measure(f"wait_{part}_share", label, ONE, SHARE, _PLACES, f"share of all waiting that was "
-                f"taken apart in which {words}", when=_APART)
-        for part, label, words in (
-            ("room", "There was room", "there was room for the attempt, even after all before it "
-             "in (arrival, submit, sequence) took theirs"),
-            ("shared", "There was room, but for others first", "there was room for it, but others "
-             "before it could claim that"),
-            ("own", "In use by its own user", "what it lacked most was in use by its own user, by "
-             "the share of that use"),
-            ("earlier", "In use by earlier arrivals", "what it lacked most was in use by others "
-             "that had arrived before it, likewise"),
-            ("later", "In use by later arrivals", "what it lacked most was in use by others that "
-             "arrived after it, likewise"),
-            ("down", "The pool had less", "the pool had less than it asked for"),
-        )
+        Measure(cause.share, cause.label, ONE, SHARE, _PLACES, "share of all waiting that was "
+                f"divided by cause in which {cause.clause}", when=_APART,
+                figure=Quotient(APART, cause.column, "wait_s"))
+        for cause in CAUSES
     ),
     Measure("idle_usable", "Idle amount that those who waited could have used", AREA,
             RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, those who waited and "
-            "had room fitted side by side in what was idle", when=_APART),
+            "had room fitted side by side in what was idle", when=_APART,
+            figure=Total(APART, "usable")),
 )
 
 _PEERS: Final = (
@@ -199,17 +251,19 @@ _PEERS: Final = (
 _EQUALITY: Final = (
     Measure("re_unfairness", "Shortfall per attempt (overall unfairness)", PER_ATTEMPT,
             RESOURCE_TIME, _OWNED, "Σ max(deserved − consumed, 0) / attempts whose size is known",
-            _SABIN_RE, Table.EQUALITY),
+            _SABIN_RE, Table.EQUALITY, figure=Quotient(SIZED, "re_unfair")),
     Measure("consumed", "Consumed", AREA, RESOURCE_TIME, _OWNED,
-            "Σ size · occupancy of the attempts whose size is known"),
+            "Σ size · occupancy of the attempts whose size is known",
+            figure=Total(SIZED, "re_consumed")),
     Measure("re_unfairness_share", "Shortfall as a share of what was consumed", ONE, SHARE, _OWNED,
-            "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY),
+            "Σ max(deserved − consumed, 0) / Σ consumed", _SABIN_RE, Table.EQUALITY,
+            figure=Quotient(SIZED, "re_unfair", "re_consumed")),
     Measure("re_treated_unfairly_share", "Attempts that got less than an equal share", ONE, SHARE,
             _OWNED, "share of attempts, of those whose size is known, that deserved more than they "
-            "consumed", _SABIN_RE, Table.EQUALITY),
+            "consumed", _SABIN_RE, Table.EQUALITY, figure=Quotient(SIZED, "re_treated")),
     Measure("re_unfairness_net", "Shortfall less surplus, per attempt", PER_ATTEMPT, RESOURCE_TIME,
             _OWNED, "Σ (deserved − consumed) / attempts whose size is known; over everyone it is 0",
-            _SABIN_RE),
+            _SABIN_RE, figure=Quotient(SIZED, "re_unfairness")),
     Measure("re_conservation", "How far shortfalls and surpluses are from cancelling out", ONE,
             NUMBER, _ALL, "|Σ (deserved − consumed)| / Σ consumed over the pool: 0 up to rounding",
             _SABIN_RE),
@@ -241,50 +295,57 @@ _MACHINE: Final = (
 )
 
 
-def _of_fst(fst: str) -> tuple[Measure, ...]:
+def _of_fst(of: Of) -> tuple[Measure, ...]:
     """Of the strict, or the relaxed, fair start time (FST)."""
+    fst = of.value
     return (
         Measure(f"miss_{fst}_mean", "Miss per attempt (overall unfairness)", SECONDS, DURATION,
                 _JUDGED, f"overall unfairness by the {fst} FST: Σ max(start − FST, 0) / attempts",
-                "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS),
+                "Sabin & Sadayappan §3.1.3", Table.FAIR_STARTS, when=_FSTS,
+                figure=Quotient(of, "miss")),
         Measure(f"missed_{fst}_share", "Attempts that started later than it", ONE, SHARE, _JUDGED,
                 f"share of attempts that missed their {fst} FST by more than "
-                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS),
+                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
+                figure=Quotient(of, "missed")),
         Measure(f"missed_{fst}_mean", "… by how much, in the mean of those", SECONDS, DURATION,
                 _JUDGED, f"mean miss of the {fst} FST, of those; no value where there are none",
-                "", Table.FAIR_STARTS, when=_FSTS),
+                "", Table.FAIR_STARTS, when=_FSTS, figure=Quotient(of, "missed_by", "missed")),
         Measure(f"preferred_{fst}_share", "Attempts that started earlier than it", ONE, SHARE,
                 _JUDGED, f"share of attempts that started before their {fst} FST, by more than "
-                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS),
+                "`metrics.tolerance_s`", "", Table.FAIR_STARTS, when=_FSTS,
+                figure=Quotient(of, "preferred")),
         Measure(f"preference_{fst}_mean", "Preference per attempt", SECONDS, DURATION, _JUDGED,
                 f"Σ max(FST − start, 0) / attempts, by the {fst} FST", "", Table.FAIR_STARTS,
-                when=_FSTS),
+                when=_FSTS, figure=Quotient(of, "preference")),
     )
 
 
 _FAIR_STARTS: Final = (
-    *_of_fst("strict"),
-    *_of_fst("relaxed"),
+    *_of_fst(STRICT),
+    *_of_fst(RELAXED),
     Measure("fair_slowdown_mean", "Mean fair slowdown", ONE, NUMBER, _WIDTHS,
             "mean bounded slowdown with the strict FST in place of the start", _KLUSACEK,
-            Table.FAIR_STARTS, when=_FSTS),
+            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "fair_slowdown")),
     Measure("over_fair_slowdown_share", "Attempts slowed down more than that", ONE, SHARE, _WIDTHS,
             "share of attempts whose bounded slowdown exceeds their fair slowdown", _KLUSACEK,
-            Table.FAIR_STARTS, when=_FSTS),
+            Table.FAIR_STARTS, when=_FSTS, figure=Quotient(STRICT, "slower")),
     Measure("overtaken_time_mean", "Overtaken time per attempt", SECONDS, DURATION, _JUDGED,
             "mean of forward start − strict FST: what later arrivals cost an attempt under the "
-            "modelled policy; < 0: they gained it time", when=_FORWARD),
+            "modelled policy; < 0: they gained it time", when=_FORWARD,
+            figure=Quotient(FORWARD, "overtaken_s")),
     Measure("overtaken_wait_share", "Waiting that later arrivals cost", ONE, SHARE, _JUDGED,
-            "Σ (forward start − strict FST) / Σ wait", when=_FORWARD),
+            "Σ (forward start − strict FST) / Σ wait", when=_FORWARD,
+            figure=Quotient(FORWARD, "overtaken_s", "wait_s")),
     Measure("overtaken_own_time_mean", "… of it by later arrivals of its own user", SECONDS,
             DURATION, _JUDGED, "mean of forward start − the same without what the attempt's user "
-            "brought later; never called unfairness", when=_FORWARD),
+            "brought later; never called unfairness", when=_FORWARD,
+            figure=Quotient(FORWARD, "own", "own_known")),
     Measure("unmodelled_time_mean", "Wait that the modelled policy does not explain, per attempt",
             SECONDS, DURATION, _JUDGED, "mean of start − forward start, of both signs",
-            when=_FORWARD),
+            when=_FORWARD, figure=Quotient(FORWARD, "unmodelled_s")),
     Measure("miss_explained_share", "Misses that later arrivals explain", ONE, SHARE, _JUDGED,
             "Σ min(max(forward start − strict FST, 0), miss) / Σ miss, by the strict FST",
-            when=_FORWARD),
+            when=_FORWARD, figure=Quotient(FORWARD, "explained", "miss_strict_s")),
     Measure("fst_attempts", "Attempts by what their fair start time is worth", ATTEMPTS, COUNT,
             ("fst_status",), "attempts that ended in the period, by what their FST is worth",
             when=_FSTS),
@@ -398,5 +459,5 @@ def unit_of(key: str, dimension_value: str | None = None) -> str:
     """
     measure = find(key)
     if measure is None:
-        raise KeyError(f"measure {key!r} has no entry in audit/metrics/measures.py")
+        raise KeyError(f"measure {key!r} has no entry in audit/registry/measures.py")
     return f"{dimension_value}s" if measure.unit == ENTITIES else measure.unit

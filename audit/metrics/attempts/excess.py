@@ -94,10 +94,6 @@ def of_peers(
     Args:
         with_peers: *all* attempts of one pool, or those ``population.around`` the period, with
             what ``peer_waits`` adds.
-        period: whose attempts are subjects.
-        zone: the cluster's, for days.
-        seed: of the bootstrap.
-        resamples: for intervals.
         naming: for p, a multiple of 1,000.
         crew: who draws them; the result does not depend on that.
     """
@@ -320,8 +316,6 @@ def surely_above(difference: Floats, days: int, naming: int) -> bool:
 
     Args:
         difference: of the days with attempts.
-        days: how many there are in all, n.
-        naming: how many resamples.
     """
     scale = float(np.abs(difference).mean())
     if float(difference.sum()) <= 0:

@@ -1,13 +1,13 @@
 """That the registry knows every measure, and that what is made from it is what is there."""
 
-import re
+from contextlib import closing
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
 
-from audit import resources
-from audit.metrics import columns, measures
+from audit.errors import StoreError
 from audit.metrics.attempts import fidelity
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
@@ -15,8 +15,14 @@ from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
-from audit.metrics.columns import Column
 from audit.model import Period, Pool, Resource
+from audit.registry import columns, measures
+from audit.registry.columns import Column
+from audit.registry.measures import Measure, Quotient
+from audit.report.text import tables
+from audit.store import catalogue, database, migrations, publish
+from audit.store.database import Connection, execute, rows
+from bench.pages import metrics_page
 from tests.metrics.attempts.fair_starts import with_starts
 from tests.strategies import ended, frame
 
@@ -100,32 +106,78 @@ def test_shares_are_shown_as_such() -> None:
     assert all(measures.unit_of(key) == measures.ONE for key in shown)
 
 
-@pytest.mark.parametrize(
-    ("view", "listed"),
-    [
-        ("job_fairness", columns.OF_ATTEMPTS),
-        ("user_fairness", columns.OF_OWNERS),
-        ("account_fairness", columns.OF_OWNERS),
-    ],
-)
-def test_columns_of_views_say_what_the_registry_says(view: str, listed: tuple[Column, ...]) -> None:
-    comments = commented(view)
-    for column in listed:
-        assert comments[column.key] == column.comment
-
-
-def test_the_summary_names_its_dimensions() -> None:
-    named = commented("summary")["dimension"].partition(": ")[2].split(", ")
+def test_the_summary_names_its_dimensions(store: Connection) -> None:
+    named = commented(store, "summary")["dimension"].partition(": ")[2].split(", ")
     assert set(named) == {
         dimension for one in measures.SUMMARY.values() for dimension in one.dimensions
     }
 
 
-def commented(view: str) -> dict[str, str]:
-    """The comment of each column, as sql/views writes it."""
-    [text] = [
-        found
-        for file in resources.files("sql/views", ".sql")
-        if f"VIEW {view} AS" in (found := file.read_text(encoding="utf-8"))
+def commented(con: Connection, view: str) -> dict[str, str]:
+    """The comment of each column of a view."""
+    asked = "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = $view"
+    return dict(rows(con, asked, {"view": view}))
+
+
+LAXITY = Measure(
+    "laxity_mean", "Mean laxity", measures.SECONDS, measures.DURATION, ("all", "width_class"),
+    "mean of the laxity", "", measures.Table.WAITS, figure=Quotient(measures.ENDED, "laxity_s"),
+)  # fmt: skip
+OF_LAXITY = Column("laxity_s", columns.BIGINT, "walltime − runtime", measures.SECONDS)
+
+
+@pytest.fixture
+def with_laxity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the registry had a measure more, with its column."""
+    monkeypatch.setitem(measures.SUMMARY, LAXITY.key, LAXITY)
+    monkeypatch.setattr(columns, "OF_ATTEMPTS", (*columns.OF_ATTEMPTS, OF_LAXITY))
+    monkeypatch.setattr(catalogue, "_made", {})
+
+
+@pytest.mark.usefixtures("with_laxity")
+def test_an_entry_is_all_that_a_new_measure_needs(store: Connection) -> None:
+    """Beside the code that computes its column: of a store made before, too."""
+    execute(store, "INSERT INTO job_result (cluster, pool, schedule, job_id, attempt, standing, "
+            "run_id) VALUES ('c', 'p', 'observed', '1', 1, 'ended', 'r')")  # fmt: skip
+    migrations.migrate(store)
+    assert rows(store, "SELECT job_id, laxity_s FROM job_fairness") == [("1", None)]
+    assert commented(store, "job_fairness")["laxity_s"] == "walltime − runtime; s"
+    described = complete(ONE_RESOURCE).with_columns(laxity_s=pl.lit(90))
+    made = summary(described, ONE_RESOURCE).filter(metric=LAXITY.key)
+    assert set(made["dimension"]) == {"all", "width_class"}
+    assert set(made["value"]) == {90.0}
+    assert set(made["unit"]) == {"s"}
+    assert ("Waits", (LAXITY.key, LAXITY.label)) in [
+        (group, listed[-1]) for group, listed in tables.key_figures()
     ]
-    return dict(re.findall(rf"COMMENT ON COLUMN {view}\.\"?(\w+)\"? IS '(.*)';", text))
+    page = metrics_page.filled(metrics_page.PAGE.read_text(encoding="utf-8"))
+    assert "| `laxity_mean` | s | all, width_class | mean of the laxity |" in page
+    assert "- `laxity_s`: walltime − runtime; s." in page
+
+
+def checked(store: Connection, folder: Path) -> int:
+    """The check of tables of a published copy of a store."""
+    publish.publish(store, folder / "published.duckdb")
+    with closing(database.open_snapshot(folder / "published.duckdb", tables_only=True)) as con:
+        return catalogue.check_tables(con)
+
+
+@pytest.mark.usefixtures("with_laxity")
+def test_a_store_that_lacks_a_declared_column_is_one_of_fairaudit(
+    store: Connection, tmp_path: Path
+) -> None:
+    before = checked(store, tmp_path)
+    execute(store, "ALTER TABLE job_result ADD COLUMN laxity_s BIGINT")
+    assert checked(store, tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "column", ["laxity_s VARCHAR", "laxity_s BIGINT DEFAULT 7", "slack_s BIGINT"]
+)
+@pytest.mark.usefixtures("with_laxity")
+def test_a_column_that_is_not_as_declared_is_foreign(
+    store: Connection, tmp_path: Path, column: str
+) -> None:
+    execute(store, f"ALTER TABLE job_result ADD COLUMN {column}")
+    with pytest.raises(StoreError, match="not one of fairaudit"):
+        checked(store, tmp_path)
