@@ -21,7 +21,7 @@ from audit.report.charts.style import Chart
 from audit.report.charts.waiting import owner_why
 from audit.report.judgement.page_one import PageOne, Trust, page_one
 from audit.report.judgement.questions import Question
-from audit.report.owner import text as said
+from audit.report.owner import text as owner_text
 from audit.report.owner.text import Answer
 from audit.report.record.owner import OwnerContents
 from audit.report.record.page import Contents, Who
@@ -117,7 +117,7 @@ class Letter:
     title: str
     standing: Standing
     notices: tuple[Notice, ...]
-    verdict: str  # one sentence or two; empty to whom users or accounts alone are told of
+    verdict: str  # one sentence or two; empty to whom users or accounts alone are named of
     trust: tuple[Trust, ...]
     questions: tuple[Question, ...]
     advice: tuple[str, ...]  # what could be done
@@ -209,9 +209,9 @@ def headline(
         names[f"{kind}s"] = ", ".join(of_kind) or ("none" if spoken else f"all {kind}s")
     # in one go: what a name holds is not looked at again
     line = re.sub(r"\{(.*?)\}", lambda placeholder: names[placeholder[1]], template)
-    told = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
-    if spoken and not told:
-        line = f"{line}: {', '.join(said.owner(who) for who in spoken)}"
+    named = {"{users}", "{accounts}", "{verdict}"} & set(re.findall(r"\{.*?\}", template))
+    if spoken and not named:
+        line = f"{line}: {', '.join(owner_text.owner(who) for who in spoken)}"
     if corrected:
         line = f"Corrected: {line}"
     if state is not State.COMPLETE and "{state}" not in template:
@@ -222,7 +222,7 @@ def headline(
 def _of_owners(owners: Sequence[OwnerContents]) -> str:
     """The verdicts on users and accounts as a subject says them; of many, how many wait longer."""
     if len(owners) <= _VERDICTS:
-        return "; ".join(map(said.short, owners))
+        return "; ".join(map(owner_text.short, owners))
     longer = sum(any(part.longer and not part.burst for part in of.parts) for of in owners)
     return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
 
@@ -243,24 +243,24 @@ def _verdict(one: PageOne | None, days: int) -> str:
 
 def _advice(one: PageOne) -> tuple[str, ...]:
     of = one.place.pool.advised
-    told = [advice.sentences(change, believed=of.believed) for change in of.changes[:_CHANGES]]
-    return tuple(told) or (advice.nothing(of),)
+    named = [advice.sentences(change, believed=of.believed) for change in of.changes[:_CHANGES]]
+    return tuple(named) or (advice.nothing(of),)
 
 
 def _part(of: OwnerContents) -> Part:
     if not of.parts:
-        return Part(said.nothing(of))
+        return Part(owner_text.nothing(of))
     most, who = of.parts[0], of.who
     longest = []
     for wait in most.longest[:_LONGEST]:
-        title = wording.first_upper(said.long_title(wait, most, of.span.zone))
-        longest.append(" ".join((f"{title}.", *said.explained(wait, who, most))))
+        title = wording.first_upper(owner_text.long_title(wait, most, of.span.zone))
+        longest.append(" ".join((f"{title}.", *owner_text.explained(wait, who, most))))
     return Part(
-        said.verdict(most, who),
+        owner_text.verdict(most, who),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
-        said.answers(most, who) if most.attempts else (),
-        said.notes(most),
-        said.best_way(most) if most.attempts else "",
+        owner_text.answers(most, who) if most.attempts else (),
+        owner_text.notes(most),
+        owner_text.best_way(most) if most.attempts else "",
         tuple(longest),
     )
 

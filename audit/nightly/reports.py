@@ -45,7 +45,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         privacy.shared_folder(folder, with_group=config.output.shared_with_group)
         period = Period(name, start, end)
         report_made = drawing.draw(
-            con, config, cluster.name, period, folder, pdf=config.report.pdf, asked=asked
+            con, config, cluster.name, period, folder, pdf=config.report.pdf, also=asked
         )
         if report_made.failure is not None:
             night.failures.append(report_made.failure)

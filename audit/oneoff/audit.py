@@ -126,7 +126,7 @@ def audit(
             del asked
             of = (cluster, period, work)
             report = drawing.draw(
-                con, config, *of, pdf=options.pdf, asked=options.owners, progress=progress
+                con, config, *of, pdf=options.pdf, also=options.owners, progress=progress
             )
             index.keep(con, report.contents)
             crowded = compaction.free(con).worth_it

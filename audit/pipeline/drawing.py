@@ -57,7 +57,7 @@ def draw(
     folder: Path,
     *,
     pdf: bool,
-    asked: Sequence[Who] = (),
+    also: Sequence[Who] = (),
     progress: Progress = lambda what, done, of: None,
 ) -> Report:
     """Writes the report of a period into a folder; each file replaces what was there in one step.
@@ -72,7 +72,7 @@ def draw(
         period: one that was computed.
         folder: where the files go; nobody else is writing there.
         pdf: whether to make the PDF, too. Where that fails, the page is there nevertheless.
-        asked: users and accounts who get a page in any case, known to the log.
+        also: users and accounts who get a page in any case, known to the log.
         progress: told how far it is.
 
     Raises:
@@ -88,7 +88,7 @@ def draw(
 
     what = "making the report"
     progress(what, 0, 3)
-    contents = owners.with_pages(contents_of(con, config, cluster, period), config, asked)
+    contents = owners.with_pages(contents_of(con, config, cluster, period), config, also)
     pages = owners.write(con, config, contents, contents.options.pages, folder, linked=True)
     drawn = page.draw(contents)
     progress(what, 1, 3)

@@ -23,16 +23,16 @@ from audit.store import queries
 from audit.store.database import Connection
 
 
-def with_pages(contents: Contents, config: Config, asked: Sequence[Who]) -> Contents:
+def with_pages(contents: Contents, config: Config, also: Sequence[Who]) -> Contents:
     """A report that leads to the pages that lie beside it.
 
     Args:
         contents: the report.
         config: ``report.owner_pages`` says whether those whom it names have one.
-        asked: those who have one in any case.
+        also: those who have one in any case.
     """
     chosen = config.report.owner_pages == "named" and not contents.brief
-    pages = tuple(dict.fromkeys((*asked, *(named(contents) if chosen else ()))))
+    pages = tuple(dict.fromkeys((*also, *(named(contents) if chosen else ()))))
     return replace(contents, options=replace(contents.options, pages=pages))
 
 

@@ -45,12 +45,12 @@ def machine(pool: PoolPart) -> Chart | None:
         panels.append(_panel(work, x, y, LATER, lambda h: f"{_hours(h)} of work waiting", floods))
     mean = pool.figure("utilization").value
     title = f"The pool was {100 * mean:.0f} % busy" if mean is not None else "The pool over time"
-    said = title
+    words = title
     if work:
         day, most = max(work, key=lambda of: of[1])
         title += f"; at most {_hours(most)} of work waited, on {scales.day(day)}"
         middle = sorted(hours for _, hours in work)[len(work) // 2]
-        said += f"; half of the days {_hours(middle)} of work or less waited"
+        words += f"; half of the days {_hours(middle)} of work or less waited"
     note = "Work waiting: what queued attempts went on to use, in hours of the whole pool."
     if floods:
         note += (
@@ -60,7 +60,7 @@ def machine(pool: PoolPart) -> Chart | None:
     return Chart(
         "machine",
         title,
-        f"Areas over time, {first} to {last}. {title}. {said}.",
+        f"Areas over time, {first} to {last}. {title}. {words}.",
         *lines.drawn(panels, height=92),
         note if len(panels) > 1 else "",
     )
@@ -153,11 +153,11 @@ def trend(of: Trend | None) -> Chart | None:
         f"{series.brief(value(point.wait_mean))} in {_when(point)}"
         for _, point in (known[0], known[-1])
     )
-    said = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)
+    words = "; ".join(f"{point.label} {series.brief(value(point.wait_mean))}" for _, point in known)
     return Chart(
         "trend",
         f"Mean wait: {', '.join(ends)}",
-        f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {said}.",
+        f"Lines with a band of 95 % intervals. Mean wait by {of.unit}: {words}.",
         *lines.drawn([Panel(x, y, drawn, targets=targets)], height=150, at_ends=True),
         f"{_UNITS[unit]} per attempt, by {of.unit} in which attempts ended; band: 95 % interval.",
     )
@@ -212,9 +212,13 @@ def walltime(pool: PoolPart) -> Chart | None:
     read = [(name, wording.percent(share)) for name, share in zip(ranges, shares, strict=True)]
     drawn = [
         Bar(
-            0, tenth, int(tenth == 10), share, tip=f"{name} of the walltime: {said} of the attempts"
+            0,
+            tenth,
+            int(tenth == 10),
+            share,
+            tip=f"{name} of the walltime: {words} of the attempts",
         )
-        for tenth, (share, (name, said)) in enumerate(zip(shares, read, strict=True))
+        for tenth, (share, (name, words)) in enumerate(zip(shares, read, strict=True))
     ]
     looks = bars.Columns(
         ("0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100 %"),
@@ -228,11 +232,11 @@ def walltime(pool: PoolPart) -> Chart | None:
     title = f"Half of the attempts used {series.part(used.median)} of their walltime or less"
     if shares[10] >= _MANY:
         title += f"; {series.part(shares[10])} ran longer than that"
-    said = "; ".join(f"{name}: {share}" for name, share in read)
+    words = "; ".join(f"{name}: {share}" for name, share in read)
     return Chart(
         "walltime",
         title,
-        f"Columns. Part of the walltime that was used, and share of attempts: {said}.",
+        f"Columns. Part of the walltime that was used, and share of attempts: {words}.",
         *bars.columns(drawn, looks),
         f"Of {wording.plural(used.attempts, 'attempt')} whose walltime is known.",
     )

@@ -119,7 +119,7 @@ def usage(of: DecayedUsage) -> Chart | None:
     if drawn is None or not drawn.days:
         return None
     pairs = _named(drawn.kind, drawn.lines)
-    rows, said = [], []
+    rows, words = [], []
     for label, line in pairs:
         mean, least, most = map(wording.percent, (_mean(line), min(line.values), max(line.values)))
         tip = f"{label}: {mean} in the mean, {least} to {most}"
@@ -130,7 +130,7 @@ def usage(of: DecayedUsage) -> Chart | None:
             made.append(Dot(1, line.share, tip=f"{label}: target {target}"))
             read += f" against a target of {target}"
         rows.append(Row(label, tuple(made), mean))
-        said.append(read)
+        words.append(read)
     aimed = any(line.share is not None for line in drawn.lines)
     ends = [max(line.values) for line in drawn.lines] + [line.share or 0.0 for line in drawn.lines]
     axis = scales.shares(ends, title="Part of all usage")
@@ -139,7 +139,7 @@ def usage(of: DecayedUsage) -> Chart | None:
         "usage",
         _usage_title(drawn.kind, pairs),
         f"Dots. Part of all decayed usage by {drawn.kind}, {drawn.days[0]} to {drawn.days[-1]}; "
-        f"mean over the period: {'; '.join(said)}.",
+        f"mean over the period: {'; '.join(words)}.",
         *dots.drawn(rows, dots.Looks((_MEAN, _TARGET) if aimed else (_MEAN,), axis)),
         f"Dots: mean of the period; lines: lowest to highest {weekly}.",
     )
@@ -182,7 +182,7 @@ def occupied(of: Occupied | None) -> Chart | None:
     resources = [wording.resources(name) for name in of.resources]
     shown = {label: line.parts for label, line in pairs}
     targets = {label: line.share for label, line in pairs if line.share is not None}
-    said = "; ".join(
+    words = "; ".join(
         f"{label} "
         + ", ".join(
             f"{wording.percent(part)} of the {name}"
@@ -204,7 +204,7 @@ def occupied(of: Occupied | None) -> Chart | None:
     return Chart(
         "occupied",
         title,
-        f"Dot plot. Part of each resource by {of.kind} over the period: {said}.",
+        f"Dot plot. Part of each resource by {of.kind} over the period: {words}.",
         *_dots(
             shown, [*map(wording.first_upper, resources)], "Part of all that was occupied", targets
         ),
@@ -219,15 +219,15 @@ def penalties(of: PenaltyChoice | None) -> Chart | None:
     rows = moving.rows[:_ROWS]
     labels = wording.told_apart(wording.name(row.name, _NAME) for row in rows)
     shown = {label: row.parts for label, row in zip(labels, rows, strict=True)}
-    said = [
+    words = [
         f"{label} {wording.percent(row.parts[0])} by {of.penalties[0]}, "
         f"{wording.percent(row.parts[row.furthest])} by {of.penalties[row.furthest]}"
         for label, row in zip(labels, rows, strict=True)
     ]
     return Chart(
         "penalties",
-        f"The choice of a penalty changes most for {moving.kind} {said[0]}",
-        f"Dot plot. {'; '.join(said)}.",
+        f"The choice of a penalty changes most for {moving.kind} {words[0]}",
+        f"Dot plot. {'; '.join(words)}.",
         *_dots(shown, list(of.penalties), "Part of all usage", {}),
         f"Part of all usage by penalty, of the {moving.kind}s for whom it changes most.",
     )

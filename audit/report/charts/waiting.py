@@ -43,11 +43,11 @@ def why(pool: PoolPart) -> Chart | None:
         return None
     present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
     room, later = pool.figure("wait_room_share").value, series.classes(pool, "wait_later_share")
-    told = [] if room is None else [f"{_rounded(room)} of all waiting passed with room"]
+    parts = [] if room is None else [f"{_rounded(room)} of all waiting passed with room"]
     if later and value((worst := series.extremes(later)[0])[1]) >= 0.01:
         share = _rounded(value(worst[1]))
-        told.append(f"for {series.jobs(worst[0], pool)}, {share} behind later arrivals")
-    title = wording.first_upper("; ".join(told)) or "Why they waited"
+        parts.append(f"for {series.jobs(worst[0], pool)}, {share} behind later arrivals")
+    title = wording.first_upper("; ".join(parts)) or "Why they waited"
     unit = wording.resource(pool.resource)
     note = f"Share of waiting; {unit}s asked for at the left, mean wait at the right."
     return _stacked(title, rows, present, _WRITTEN, note)
@@ -80,7 +80,7 @@ def _stacked(
     written: Container[Cause],
     note: str,
 ) -> Chart:
-    divided, said = [], []
+    divided, words = [], []
     for row in rows:
         parts, named = [], []
         for number, cause in enumerate(present):
@@ -92,8 +92,8 @@ def _stacked(
             named.append(f"{percent} {cause.legend}")
         mean = "" if row.mean is None else series.brief(row.mean)
         divided.append(Divided(row.label, tuple(parts), mean))
-        said.append(f"{row.name}: {', '.join(named)}")
-    alt = f"Bars divided by why attempts waited. {'; '.join(said)}."
+        words.append(f"{row.name}: {', '.join(named)}")
+    alt = f"Bars divided by why attempts waited. {'; '.join(words)}."
     kinds = [Series(cause.legend, f"var(--{cause.key})", "block") for cause in present]
     drawn = bars.divided(divided, kinds, "mean wait")
     return Chart("why", title, alt, *drawn, note)
@@ -191,7 +191,7 @@ def miss(pool: PoolPart) -> Chart | None:
             f"Jobs of {series.jobs(label, pool)} started latest, "
             f"{series.brief(value(most))} after their fair start times"
         )
-    said = "; ".join(
+    words = "; ".join(
         f"{kind}: "
         + ", ".join(f"{label} {wording.duration(of.value)}" for label, of in by_width.items())
         for kind, by_width in found.items()
@@ -199,7 +199,7 @@ def miss(pool: PoolPart) -> Chart | None:
     return Chart(
         "miss",
         title,
-        f"Dots with 95 % intervals. Mean miss of the fair start time, strict and relaxed. {said}.",
+        f"Dots with 95 % intervals. Mean miss of the fair start time, strict and relaxed. {words}.",
         *dots.drawn(rows, dots.Looks(tuple(_MISSES.values()), axis)),
         f"By {wording.resource(pool.resource)}s asked for; lines are 95 % intervals. Strict: had "
         "nobody arrived later; relaxed: nobody may slip past either.",

@@ -49,7 +49,7 @@ def of_page(contents: OwnerContents, *, linked: bool) -> str:
 
 
 def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str:
-    said = {
+    claim = {
         "cluster": contents.cluster,
         "period": [contents.span.name, contents.span.from_time, contents.span.to_time],
         "run_id": contents.provenance.run_id,
@@ -57,7 +57,7 @@ def _word(contents: Contents | OwnerContents, more: Mapping[str, object]) -> str
         "options": asdict(contents.options),
         **more,
     }
-    text = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+    text = json.dumps(claim, sort_keys=True, separators=(",", ":")).encode()
     return _MARK + base64.urlsafe_b64encode(text).decode()
 
 

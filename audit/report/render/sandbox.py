@@ -178,11 +178,11 @@ def lay_out(
 
 
 def _pdf(answer: bytes, limits: Limits) -> bytes:
-    said, content = answer[:1], answer[1:]
-    if said == b"+" and content.startswith(b"%PDF-") and b"%%EOF" in content[-64:]:
+    sign, content = answer[:1], answer[1:]
+    if sign == b"+" and content.startswith(b"%PDF-") and b"%%EOF" in content[-64:]:
         return content
-    why = content.decode(errors="replace") if said == b"-" else "its process died"
-    if said == b"+":
+    why = content.decode(errors="replace") if sign == b"-" else "its process died"
+    if sign == b"+":
         why = "what was made is no PDF"
     raise ReportError(_explained(why, limits))
 

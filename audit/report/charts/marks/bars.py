@@ -44,8 +44,8 @@ def divided(
     top = frame.keys(canvas, series) + 2
     labels = [shortened(row.label, _MOST_LABEL) for row in rows]
     left = frame.room_for(labels) + 2
-    said = [row.says for row in rows]
-    right = WIDTH - (frame.room_for([*said, heading]) if any(said) else 0)
+    ends = [row.says for row in rows]
+    right = WIDTH - (frame.room_for([*ends, heading]) if any(ends) else 0)
     if heading:
         canvas.text((WIDTH, top + 8), heading, MUTED, anchor="end")
         top += 16

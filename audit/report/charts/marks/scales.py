@@ -65,8 +65,8 @@ def percent(value: float) -> str:
 
 def plain(value: float) -> str:
     """A number as ticks say it."""
-    said = f"{value:,.10g}" if abs(value) < 100_000 else _thousands(value)
-    return said.replace("-", "−")
+    digits = f"{value:,.10g}" if abs(value) < 100_000 else _thousands(value)
+    return digits.replace("-", "−")
 
 
 def _thousands(value: float) -> str:

@@ -33,10 +33,10 @@ class Canvas:
 
     def _add(self, tag: str, *, tip: str = "", says: str | None = None, **values: object) -> None:
         """An element; ``tip`` is what a reader who points at it is told."""
-        said = {name.replace("_", "-"): _said(value) for name, value in values.items()}
+        written = {name.replace("_", "-"): _said(value) for name, value in values.items()}
         if tip:
-            said["data-tip"] = text(tip)
-        attributes = "".join(f' {name}="{value}"' for name, value in said.items() if value != "")
+            written["data-tip"] = text(tip)
+        attributes = "".join(f' {name}="{value}"' for name, value in written.items() if value != "")
         end = "/>" if says is None else f">{text(says)}</{tag}>"
         self._marks.append(f"<{tag}{attributes}{end}")
 
@@ -185,8 +185,8 @@ def number(value: float) -> str:
     """A coordinate, to a tenth of a pixel."""
     if not math.isfinite(value):
         raise ValueError(f"a mark cannot be drawn at {value}")
-    said = f"{value:.1f}".removesuffix(".0")
-    return "0" if said == "-0" else said
+    digits = f"{value:.1f}".removesuffix(".0")
+    return "0" if digits == "-0" else digits
 
 
 def _said(value: object) -> str:
