@@ -11,6 +11,9 @@ from typing import Final
 
 from audit.config import Config
 
+OWNER_PAGES: Final = ("user-*.html", "account-*.html")
+"""Names of the pages of users and accounts."""
+
 _LONGEST: Final = 80
 _DIGEST_BYTES: Final = 16
 _PLAIN: Final = re.compile(rf"[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import polars as pl
 
-from audit.store.database import fetch, open_snapshot, quote_name
+from audit.store.database import LONGEST_S, fetch, open_locked, quote_name
 from bench.same.names import KEYS, LEFT_OUT, PROSE, RENAMES, TABLES_LEFT_OUT, Renames
 from bench.same.numbers import numbers
 
 
 def tables(database: Path, renames: Renames = RENAMES) -> Iterator[tuple[str, pl.DataFrame]]:
     """Each base table and view under its old names, without the columns that are left out."""
-    with open_snapshot(database) as con:
+    with open_locked(database, "2GB", LONGEST_S) as con:
         names = fetch(con, "SELECT table_name FROM information_schema.tables")["table_name"]
         for name in sorted(names, key=renames.old_table):
             table = renames.old_table(name)

@@ -17,8 +17,6 @@ from audit.report.record.usage import Charge, DecayedUsage, Occupied, PenaltyCho
 _DAY_S: Final = 86_400
 ENOUGH_DAYS: Final = 7
 """Covered days below which a report on a longer period gives no figures."""
-OWNER_PAGES: Final = ("user-*.html", "account-*.html")
-"""Names of the pages of users and accounts."""
 
 
 class Who(NamedTuple):
