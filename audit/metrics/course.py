@@ -3,7 +3,7 @@
 Each figure is a ratio of sums over the attempts that ended in a stretch:
 
     wait_mean           = Σ wait / number of attempts
-    wait_room_share     = Σ wait_room / Σ wait, of waits that were taken apart        (SPEC §10)
+    cause_unexplained_share = Σ unexplained / Σ wait, of waits with an account (SPEC §11)
     overtaken_time_mean = Σ overtaken / number, of attempts with a forward start      (SPEC §10)
 
 Users are resampled, each with all its attempts of all stretches (SPEC §5, *Uncertainty*): who runs
@@ -30,8 +30,8 @@ SUMS: Final = pl.Schema(
         "first_arrival": pl.Int64,  # epoch s, of its attempts in the stretch
         "attempts": pl.Int64,
         "wait_s": pl.Int64,
-        "apart_s": pl.Int64,  # waits that were taken apart
-        "wait_room_s": pl.Int64,
+        "booked_s": pl.Int64,  # waits with an account
+        "unexplained_s": pl.Int64,
         "judged": pl.Int64,  # attempts with a forward start that counts, or that one stands for
         "overtaken_s": pl.Int64,  # over these
     }
@@ -43,7 +43,7 @@ _ADDED: Final = tuple(name for name in SUMS if name not in {"stretch", "user", "
 RATIOS: Final = {
     "wait_mean": ("wait_s", "attempts"),
     "overtaken_time_mean": ("overtaken_s", "judged"),
-    "wait_room_share": ("wait_room_s", "apart_s"),
+    "cause_unexplained_share": ("unexplained_s", "booked_s"),
 }
 """The figures, and the sums above and below their lines."""
 

@@ -1,4 +1,4 @@
-"""The causes of waiting: the parts that each wait is divided into (SPEC §10, *Anatomy*).
+"""The causes of waiting (SPEC §11, *Causes*), and the parts that measure waits (SPEC §10, *Anatomy*).
 
 Names of columns and measures, colours and phrases of each cause come from its entry here: the views
 that analysts see, tables, charts, findings, ``fairaudit explain``, and pages and mails of users.
@@ -13,6 +13,8 @@ class Cause:
     """One cause. Phrases begin in lower case and have no full stop."""
 
     key: str
+    booked: tuple[str, ...]
+    """What the sweep books to it, of ``metrics.attempts.queue_sweep.BOOKED``."""
     label: str
     """Its share of all waiting, in tables."""
     heading: str
@@ -20,113 +22,156 @@ class Cause:
     legend: str
     """In legends of charts."""
     clause: str
-    """What was the case meanwhile, said of one attempt: "for 3 h …"."""
+    """What was the case meanwhile, said of one job: "for 3 h, …"."""
     meanwhile: str
-    """How the waiting of a user or account passed: "9 % of their waiting passed …"; ``{kind}`` is
-    ``user`` or ``account``."""
-    verdict: str
-    """The same on page one: "9 % of its waiting was …"."""
+    """How waiting passed: "9 % of all waiting time passed …"."""
     colour: tuple[str, str]
     """On light and on dark ground."""
-    stuck: str
-    """The probable cause of an attempt that is stuck mainly for this, one of ``STUCK``."""
     optional: bool = False
     """Whether tables and charts leave it out where nobody waited for it."""
-    divided: bool = False
-    """Whether a second may be divided among several causes: its column holds fractions."""
 
     @property
     def column(self) -> str:
         """The column that holds its part of a wait, in s."""
-        return f"wait_{self.key}_s"
+        return f"cause_{self.key}_s"
 
     @property
     def share(self) -> str:
         """The measure of its share of all waiting."""
-        return f"wait_{self.key}_share"
+        return f"cause_{self.key}_share"
 
 
 CAUSES: Final = (
     Cause(
-        key="room",
-        label="There was room",
-        heading="Room",
-        legend="room for it",
-        clause="there was room for it, even after all that waited before it took theirs",
-        meanwhile="with room for the job, even after all that waited before it took theirs",
-        verdict="with room for its jobs",
-        colour=("#5b3a94", "#9a70dd"),
-        stuck="room",
+        key="held",
+        booked=("held",),
+        label="Held by a begin time, dependency or hold",
+        heading="Held",
+        legend="held",
+        clause="a begin time, dependency, hold, array limit or licence kept it from starting",
+        meanwhile="while a begin time, dependency, hold, array limit or licence kept the job from "
+        "starting",
+        colour=("#8a6d3b", "#c9a66b"),
+        optional=True,
     ),
     Cause(
-        key="shared",
-        label="There was room, but for others first",
-        heading="Room, others first",
-        legend="room, others first",
-        clause="there was room for it, but others that waited before it could claim that",
-        meanwhile="with room for the job that others before it could claim",
-        verdict="with room that others could claim first",
-        colour=("#8793a0", "#75828f"),
-        stuck="others",
+        key="unavailable",
+        booked=("unavailable",),
+        label="Resources unavailable or outage",
+        heading="Unavailable",
+        legend="unavailable",
+        clause="the pool had less than it requested, or nothing ran in the pool",
+        meanwhile="while the pool had less than the job requested, or nothing ran in the pool",
+        colour=("#3d3530", "#e6dccf"),
+        optional=True,
+    ),
+    Cause(
+        key="rule",
+        booked=("rule",),
+        label="Limits and closed hours",
+        heading="Rules",
+        legend="limits, closed hours",
+        clause="a limit or closed hours did not allow it to start",
+        meanwhile="while a limit or closed hours did not allow the job to start",
+        colour=("#a8327d", "#e07ab9"),
+        optional=True,
     ),
     Cause(
         key="own",
-        label="In use by its own user",
-        heading="Used by own user",
+        booked=("own_queued", "own_running"),
+        label="Jobs of the same user",
+        heading="Own jobs",
         legend="own jobs",
-        clause="what it lacked was in use by the same user",
-        meanwhile="behind running jobs of the same {kind}",
-        verdict="behind jobs of its own",
+        clause="jobs of the same user used, or had first claim to, what it lacked",
+        meanwhile="behind jobs of the same user",
         colour=("#2f8a64", "#3fa37c"),
-        stuck="own",
-        divided=True,
+    ),
+    Cause(
+        key="claimed",
+        booked=("claimed",),
+        label="Free, but claimed by jobs ahead",
+        heading="Claimed ahead",
+        legend="claimed by jobs ahead",
+        clause="it would have fitted, but jobs ahead of it in the queue needed that capacity",
+        meanwhile="while the job would have fitted, but jobs ahead of it needed that capacity",
+        colour=("#8793a0", "#75828f"),
     ),
     Cause(
         key="earlier",
-        label="In use by earlier arrivals",
-        heading="by earlier arrivals",
-        legend="earlier arrivals",
-        clause="what it lacked was in use by others that had come before it",
-        meanwhile="behind running jobs of others that had come before it",
-        verdict="behind those who had come before",
+        booked=("earlier",),
+        label="Used by earlier arrivals",
+        heading="Earlier arrivals",
+        legend="used by earlier arrivals",
+        clause="jobs of others that had arrived earlier used what it lacked",
+        meanwhile="behind running jobs of others that had arrived earlier",
         colour=("#4a90d0", "#7fbcf2"),
-        stuck="others",
-        divided=True,
     ),
     Cause(
         key="later",
-        label="In use by later arrivals",
-        heading="by later arrivals",
-        legend="later arrivals",
-        clause="what it lacked was in use by others that came after it",
-        meanwhile="behind running jobs of others that came after it",
-        verdict="behind those who came later",
+        booked=("later",),
+        label="Used by later arrivals",
+        heading="Later arrivals",
+        legend="used by later arrivals",
+        clause="jobs of others that had arrived later used what it lacked",
+        meanwhile="behind running jobs of others that had arrived later",
         colour=("#c24a17", "#f0763c"),
-        stuck="others",
-        divided=True,
     ),
     Cause(
-        key="down",
-        label="The pool had less",
-        heading="Pool too small",
-        legend="pool too small",
-        clause="the pool had less than it asked for",
-        meanwhile="while the pool had less than the job asked for",
-        verdict="while the machine was too small",
-        colour=("#3d3530", "#e6dccf"),
-        stuck="down",
-        optional=True,
+        key="cycle",
+        booked=("cycle",),
+        label="Until the next scheduling pass",
+        heading="Next pass",
+        legend="next scheduling pass",
+        clause="it would have fitted, and the next scheduling pass was due",
+        meanwhile="until the next scheduling pass",
+        colour=("#b8a3dc", "#6b5796"),
+    ),
+    Cause(
+        key="unexplained",
+        booked=("unexplained",),
+        label="Unexplained",
+        heading="Unexplained",
+        legend="unexplained",
+        clause="it would have fitted, no job ahead needed that capacity, and no known rule "
+        "forbade it",
+        meanwhile="while the job would have fitted, and nothing in the log explains why it waited",
+        colour=("#5b3a94", "#9a70dd"),
     ),
 )
-"""All causes; what they divide sums to the wait."""
+"""All causes; a wait is the sum of its parts."""
 
 COLUMNS: Final = tuple(cause.column for cause in CAUSES)
 
-STUCK: Final = {
-    "exceeds_capacity": "it asks for more than the pool has",
-    "room": "there was room: something else held it back",
-    "own": "its own user had what it lacked",
-    "others": "others had what it lacked, or came first",
-    "down": "the pool had less than it asked for",
-}
-"""Probable causes of attempts that are stuck, in words; of a recorded reason, that stands there."""
+CONTESTED: Final = tuple(
+    f"cause_{key}_s" for key in ("claimed", "earlier", "later", "cycle", "unexplained")
+)
+"""The part of a wait that other users or the scheduler can answer for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the anatomy of a wait: a measurement, which explains nothing by itself."""
+
+    key: str
+    booked: tuple[str, ...]
+    clause: str
+    divided: bool = False
+    """Whether a second may be divided among several parts: its column holds fractions."""
+
+    @property
+    def column(self) -> str:
+        """The column that holds it, in s."""
+        return f"wait_{self.key}_s"
+
+
+PARTS: Final = (
+    Part("room", ("cycle", "unexplained"), "it fitted after the claims of all jobs ahead of it"),
+    Part("shared", ("own_queued", "claimed"), "it fitted, but not after these claims"),
+    Part("own", ("own_running",), "it did not fit; share of its user's running jobs", divided=True),
+    Part("earlier", ("earlier",), "it did not fit; share of earlier arrivals", divided=True),
+    Part("later", ("later",), "it did not fit; share of later arrivals", divided=True),
+    Part("down", ("unavailable",), "it requested more than the capacity"),
+)
+"""SPEC §10, *Anatomy*: they sum to the wait."""
+
+PART_COLUMNS: Final = tuple(part.column for part in PARTS)

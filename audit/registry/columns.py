@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES
+from audit.registry.causes import CAUSES, PARTS
 from audit.registry.measures import (
     AREA,
     ATTEMPTS,
@@ -84,6 +84,7 @@ def _quoted(text: str) -> str:
 _NO_SIZE: Final = "where the size is unknown"
 _NO_FST: Final = "without a fair start time"
 _NO_WAIT: Final = "where no wait was taken apart"
+_NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_FORWARD: Final = "without a forward start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
@@ -120,8 +121,16 @@ OF_ATTEMPTS: Final = (
     Column("start_time", INSTANT, "when it started"),
     Column("end_time", INSTANT, "when it ended; where it never started, when it left the queue"),
     Column("wait_s", BIGINT, "start − arrival", SECONDS),
-    *(Column(cause.column, DOUBLE if cause.divided else BIGINT, f"part of the wait in which "
-             f"{cause.clause}", SECONDS, _NO_WAIT) for cause in CAUSES),
+    *(Column(cause.column, DOUBLE, f"part of the wait in which {cause.clause}", SECONDS,
+             _NO_ACCOUNT) for cause in CAUSES),
+    Column("cause_rule_free_s", DOUBLE, "part of cause_rule_s in which it would have fitted",
+           SECONDS, _NO_ACCOUNT),
+    Column("rule", VARCHAR, "limit or closed hours that forbade it longest; see rules",
+           missing="where none did"),
+    Column("held_by", VARCHAR, "what held it: begin, dependency, hold, array, licence",
+           missing="where cause_held_s is 0 or NULL"),
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of the wait: s in which "
+             f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
     Column("peer_wait_s", DOUBLE, "mean over its peer users of their mean wait", SECONDS,
            "with fewer than 20 peers of 3 users"),
     Column("ready_time", INSTANT, "the first instant of its wait at which the modelled policy "
@@ -196,8 +205,10 @@ OF_ENTITIES: Final = (
            "size is known", AREA, "where no size is known"),
     Column("re_unfairness_net", DOUBLE, "sum of re_unfairness over attempts whose size is known",
            AREA, "where no size is known"),
-    *(Column(cause.column, DOUBLE if cause.divided else BIGINT, f"total of the part of waits in "
-             f"which {cause.clause}", SECONDS, _NO_WAIT) for cause in CAUSES),
+    *(Column(cause.column, DOUBLE, f"total of the parts of waits in which {cause.clause}", SECONDS,
+             _NO_ACCOUNT) for cause in CAUSES),
+    *(Column(part.column, DOUBLE if part.divided else BIGINT, f"anatomy of waits: total s in which "
+             f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
     Column("peer_ratio", DOUBLE, "total wait / total peer_wait_s of the attempts that have peers",
            ONE, "where none has peers or these did not wait"),
     Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have peers",

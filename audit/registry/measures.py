@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from audit.registry.causes import CAUSES
+from audit.registry.causes import CAUSES, PARTS
 
 SECONDS, ONE, ATTEMPTS, JOBS, RESOURCE = "s", "1", "attempts", "jobs", "resource"
 PER_ATTEMPT: Final = "resource·s/attempt"
@@ -48,7 +48,8 @@ class Of(Enum):
 
     ENDED = "all"
     SIZED = "those whose size is known"
-    APART = "those whose waits were divided by cause"
+    BOOKED = "those whose waits were booked to causes"
+    APART = "those whose waits were taken apart"
     STRICT = "strict"
     """Those whose strict fair start time is part of totals, as often as each stands for one."""
     RELAXED = "relaxed"
@@ -56,7 +57,7 @@ class Of(Enum):
     FORWARD = "those with a forward start besides the strict fair start time"
 
 
-ENDED, SIZED, APART = Of.ENDED, Of.SIZED, Of.APART
+ENDED, SIZED, BOOKED, APART = Of.ENDED, Of.SIZED, Of.BOOKED, Of.APART
 STRICT, RELAXED, FORWARD = Of.STRICT, Of.RELAXED, Of.FORWARD
 
 
@@ -132,6 +133,8 @@ _FSTS: Final = "with fair start times"
 _FORWARD: Final = "with forward starts"
 _DECIDED: Final = "where decisions are known"
 _APART: Final = "where waits were taken apart"
+_BOOKED: Final = "where waits were booked to causes"
+_SPEC_CAUSES: Final = "account of waits"
 _PEERED: Final = "of who has attempts with peers"
 _PEERED_DAYS: Final = "of who has attempts with peers on 10 days or more"
 _NAMED: Final = ("user", "account")
@@ -219,15 +222,24 @@ _WAITS: Final = (
 
 _ANATOMY: Final = (
     *(
-        Measure(cause.share, cause.label, ONE, SHARE, _PLACES, "share of all waiting that was "
-                f"divided by cause in which {cause.clause}", when=_APART,
-                figure=Quotient(APART, cause.column, "wait_s"))
+        Measure(cause.share, cause.label, ONE, SHARE, _PLACES, "share of all waiting time in "
+                f"which {cause.clause}", _SPEC_CAUSES, when=_BOOKED,
+                figure=Quotient(BOOKED, cause.column, "wait_s"))
         for cause in CAUSES
     ),
-    Measure("idle_usable", "Idle amount that those who waited could have used", AREA,
-            RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, those who waited and "
-            "had room fitted side by side in what was idle", when=_APART,
-            figure=Total(APART, "usable")),
+    Measure("cause_rule_free_share", "Limits and closed hours, with free capacity", ONE, SHARE,
+            _PLACES, "share of all waiting time in which only a limit or closed hours kept the job "
+            "from starting: it would have fitted", _SPEC_CAUSES, when=_BOOKED,
+            figure=Quotient(BOOKED, "cause_rule_free_s", "wait_s")),
+    *(
+        Measure(f"wait_{part.key}_share", f"Anatomy: {part.key}", ONE, SHARE, _ALL, "share of all "
+                f"waiting time that was taken apart in which {part.clause}", when=_APART,
+                figure=Quotient(APART, part.column, "wait_s"))
+        for part in PARTS
+    ),
+    Measure("idle_usable", "Idle amount that waiting jobs could have used", AREA,
+            RESOURCE_TIME, _PLACES, "Σ wait_room_s · size: at each instant, these jobs fitted side "
+            "by side into the idle capacity", when=_APART, figure=Total(APART, "usable")),
 )
 
 _PEERS: Final = (

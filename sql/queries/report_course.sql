@@ -13,7 +13,7 @@ days AS (
 ),
 judged AS (
     SELECT
-        pool, "user", arrival_time, end_time, wait_s, wait_room_s, overtaken_s,
+        pool, "user", arrival_time, end_time, wait_s, cause_unexplained_s, overtaken_s,
         CASE
             WHEN overtaken_s IS NOT NULL AND miss_strict_s IS NOT NULL
                 AND list_contains($counted::VARCHAR[], fst_status)
@@ -28,8 +28,8 @@ SELECT
     min(arrival_time) AS first_arrival,
     count(*) AS attempts,
     sum(wait_s)::BIGINT AS wait_s,
-    coalesce(sum(wait_s) FILTER (wait_room_s IS NOT NULL), 0)::BIGINT AS apart_s,
-    coalesce(sum(wait_room_s), 0)::BIGINT AS wait_room_s,
+    coalesce(sum(wait_s) FILTER (cause_unexplained_s IS NOT NULL), 0)::BIGINT AS booked_s,
+    coalesce(sum(cause_unexplained_s), 0)::BIGINT AS unexplained_s,
     coalesce(sum(weight), 0)::BIGINT AS judged,
     coalesce(sum(weight * overtaken_s), 0)::BIGINT AS overtaken_s
 FROM judged

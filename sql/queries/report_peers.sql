@@ -12,7 +12,7 @@ WITH beside AS (
         AND dimension IN ('user', 'account')
         AND (
             metric IN ('peer_ratio', 'peer_ratio_alone', 'excess_wait', 'peer_named', 'peer_flood')
-            OR regexp_full_match(metric, 'wait_(room|shared|own|earlier|later|down)_share')
+            OR regexp_full_match(metric, 'cause_[a-z_]+_share')
         )
 )
 SELECT

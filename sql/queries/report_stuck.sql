@@ -5,7 +5,7 @@
 WITH held AS (
     SELECT
         stuck.*, "user", size, reason, end_time IS NULL AS waiting,
-        wait_room_s / nullif(waited_s, 0) AS room_share
+        rule, held_by, cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share
     FROM stuck_result AS stuck
     JOIN all_results AS job USING (cluster, pool, job_id, attempt)
     WHERE cluster = $cluster AND schedule = 'observed' AND run_id IN (
@@ -13,7 +13,7 @@ WITH held AS (
     )
 )
 SELECT
-    pool, job_id, attempt, "user", size, waiting, waited_s, peer_p95_s, room_share, cause, reason,
+    pool, job_id, attempt, "user", size, waiting, waited_s, peer_p95_s, unexplained_share, cause, rule, held_by, reason,
     count(*) FILTER (waiting) OVER (PARTITION BY pool) AS all_waiting,
     count(*) FILTER (NOT waiting) OVER (PARTITION BY pool) AS all_gave_up
 FROM held

@@ -3,10 +3,10 @@
 -- parameters: cluster VARCHAR, schedule VARCHAR, ended VARCHAR
 SELECT
     pool, "user", account, width_class, walltime_s, size, end_time, occupancy_s, wait_s,
-    COLUMNS('^wait_[a-z]+_s$')
+    COLUMNS('^cause_[a-z_]+_s$')
 FROM job_result AS job
 WHERE cluster = $cluster AND schedule = $schedule AND standing = $ended
-    AND wait_s IS NOT NULL AND wait_room_s IS NOT NULL
+    AND wait_s IS NOT NULL AND cause_unexplained_s IS NOT NULL
     AND NOT EXISTS (
         SELECT 1 FROM published_block AS block
         WHERE block.cluster = job.cluster AND block.pool = job.pool

@@ -167,8 +167,8 @@ CREATE TABLE course_result (
     first_arrival BIGINT,              -- epoch s
     attempts BIGINT NOT NULL,
     wait_s BIGINT NOT NULL,
-    apart_s BIGINT NOT NULL,           -- waits that were taken apart
-    wait_room_s BIGINT NOT NULL,
+    booked_s BIGINT NOT NULL,          -- waits with an account
+    unexplained_s BIGINT NOT NULL,
     judged BIGINT NOT NULL,            -- attempts with a forward start that counts, or that one stands for
     overtaken_s BIGINT NOT NULL        -- over these
 );
@@ -193,7 +193,7 @@ CREATE TABLE published_wait (              -- what the jobs of each waited for i
     to_time BIGINT NOT NULL,
     entity_kind VARCHAR NOT NULL,      -- user | account
     entity VARCHAR NOT NULL,
-    part VARCHAR NOT NULL,             -- room, shared, own, earlier, later, down
+    part VARCHAR NOT NULL,             -- key of a cause
     wait_s DOUBLE NOT NULL
 );
 

@@ -18,7 +18,7 @@ SELECT
     waited_s,
     peer_p95_s,
     peers,
-    wait_room_s / nullif(waited_s, 0) AS room_share,
+    cause_unexplained_s / nullif(waited_s, 0) AS unexplained_share,
     cause,
     run_id
 FROM stuck_result AS stuck
@@ -44,6 +44,6 @@ COMMENT ON COLUMN stuck.left_time IS 'when it left the queue without having star
 COMMENT ON COLUMN stuck.waited_s IS 'how long it waited until then, or until the log was taken; s';
 COMMENT ON COLUMN stuck.peer_p95_s IS '95th percentile of the waits of its peers; s';
 COMMENT ON COLUMN stuck.peers IS 'how many these are';
-COMMENT ON COLUMN stuck.room_share IS 'share of the wait in which there was room for it; 0 to 1, NULL where it did not wait for its turn';
-COMMENT ON COLUMN stuck.cause IS 'probable cause: reason (see there), exceeds_capacity, or where it spent most of its wait: room, own (its own user''s use), others (had it or came first), down (the pool had less)';
+COMMENT ON COLUMN stuck.unexplained_share IS 'share of the wait in which it would have fitted and nothing known explains why it waited; 0 to 1';
+COMMENT ON COLUMN stuck.cause IS 'probable cause: exceeds_capacity, or the key of the cause that most of its wait is booked to: held, unavailable, rule, own, claimed, earlier, later, cycle, unexplained';
 COMMENT ON COLUMN stuck.run_id IS 'run that computed the row; see runs';

@@ -18,7 +18,7 @@ from audit.metrics.attempts.miss import FSTS, WEIGHT, Fst, in_totals, preference
 from audit.metrics.attempts.parts import DIMENSIONS, Row, cut, evaluated, row
 from audit.metrics.uncertainty import Resamples
 from audit.model import FstStatus
-from audit.registry.causes import CAUSES
+from audit.registry.causes import CAUSES, PARTS
 from audit.registry.measures import SUMMARY, Measure, Of, Quotient
 
 Terms = Mapping[str, pl.Expr]
@@ -26,7 +26,8 @@ Terms = Mapping[str, pl.Expr]
 _WHOSE: Final[Mapping[Of, pl.Expr]] = {
     Of.ENDED: pl.lit(True),
     Of.SIZED: pl.col("size").is_not_null(),
-    Of.APART: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
+    Of.BOOKED: pl.all_horizontal(pl.col(cause.column).is_not_null() for cause in CAUSES),
+    Of.APART: pl.all_horizontal(pl.col(part.column).is_not_null() for part in PARTS),
     **{Of(fst): in_totals(fst) for fst in FSTS},
     Of.FORWARD: in_totals("strict") & pl.col("overtaken_s").is_not_null(),
 }

@@ -39,7 +39,7 @@ from audit.metrics.attempts.contention import counted_resources, largest_amounts
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.quantiles import P95, rank
 from audit.model import Period, Pool, Standing
-from audit.registry.causes import CAUSES, COLUMNS, STUCK
+from audit.registry.causes import CAUSES, COLUMNS
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -282,17 +282,12 @@ def _held(with_parts: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
 
 
 def _cause(pool: Pool) -> pl.Expr:
-    """The probable cause; see above."""
-    told = pl.col("reason").is_not_null() & ~pl.col("reason").is_in(NO_CAUSE)
+    """Return the cause that most of a wait is booked to; ``exceeds_capacity`` before all others."""
     exceeds = pl.any_horizontal(
         pl.col(name).fill_null(0) > most for name, most in largest_amounts(pool).items()
     )
-    of = {name: [one.column for one in CAUSES if one.stuck == name] for name in STUCK}
-    parts = {
-        name: reduce(operator.add, map(pl.col, columns)) for name, columns in of.items() if columns
-    }
-    most = pl.max_horizontal(parts.values())
-    cause = pl.when(told).then(pl.lit("reason")).when(exceeds).then(pl.lit("exceeds_capacity"))
-    for name, part in parts.items():
-        cause = cause.when(part >= most).then(pl.lit(name))
+    most = pl.max_horizontal(COLUMNS)
+    cause = pl.when(exceeds).then(pl.lit("exceeds_capacity"))
+    for one in CAUSES:
+        cause = cause.when(pl.col(one.column) >= most).then(pl.lit(one.key))
     return cause.otherwise(pl.lit(None, pl.String))

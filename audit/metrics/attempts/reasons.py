@@ -43,6 +43,28 @@ def blocked() -> pl.Expr:
     return pl.col("reason").str.contains(BLOCKED).fill_null(value=False)
 
 
+HOLDS: Final = {
+    "begin": r"(?i)begin_?time",
+    "dependency": r"(?i)dependency",
+    "hold": r"(?i)held|hold",
+    "array": r"(?i)array",
+    "licence": r"(?i)licen[cs]e",
+}
+"""Recorded reasons that name a hold, by what ``held_by`` calls it (SPEC §11)."""
+
+
+def hold_kind(held: pl.DataFrame) -> pl.Series:
+    """Return which hold each recorded reason names, one of ``HOLDS``; null: none.
+
+    A requeued or preempted attempt does not inherit the reason of the one before it.
+    """
+    named = pl.coalesce(
+        pl.when(pl.col("reason").str.contains(pattern)).then(pl.lit(kind))
+        for kind, pattern in HOLDS.items()
+    )
+    return held.select(pl.when(pl.col("attempt") == 1).then(named).alias("held_by")).to_series()
+
+
 def held_up(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     """Which attempts were *blocked*: for a reason that no modelled limit covers, [n].
 

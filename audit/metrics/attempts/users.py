@@ -48,6 +48,7 @@ from audit.metrics.quantiles import (
 )
 from audit.model import Standing
 from audit.registry.causes import COLUMNS as BY_CAUSE
+from audit.registry.causes import PART_COLUMNS
 from audit.registry.columns import BIGINT, DOUBLE, OF_ENTITIES, VARCHAR
 
 Ints = NDArray[np.int64]
@@ -71,11 +72,16 @@ _READ: Final = (
         *("fst_status", WEIGHT),
         *(f"miss_{fst}_s" for fst in FSTS),
         *BY_CAUSE,
+        *PART_COLUMNS,
         "peer_wait_s",
         *_FORWARD,
     ),
 )
 """Columns that figures of users and accounts are made of."""
+
+
+_WAITS: Final = {"booked": BY_CAUSE, "taken_apart": PART_COLUMNS}
+"""Columns that divide waits, by what the number of the attempts that have them is called."""
 
 
 class Dispersion(NamedTuple):
@@ -144,10 +150,10 @@ def by_entities(
     sized = subject & pl.col("size").is_not_null()
     groups.add_exactly("known", sized, re_unfairness_net=pl.col("re_unfairness"))
     groups.add_exactly("known", sized, re_unfairness_positive=pl.col("re_unfairness").clip(0))
-    if set(BY_CAUSE) <= set(held.columns):
-        taken_apart = subject & pl.col(BY_CAUSE[0]).is_not_null()
-        parts = {name: pl.col(name) for name in BY_CAUSE}
-        groups.add_rounded("taken_apart", taken_apart, **parts)
+    for number, columns in _WAITS.items():
+        if set(columns) <= set(held.columns):
+            known = subject & pl.col(columns[0]).is_not_null()
+            groups.add_rounded(number, known, **{name: pl.col(name) for name in columns})
     if "peer_wait_s" in held.columns:
         has_peers = subject & pl.col("peer_wait_s").is_not_null()
         waits = {"waited": pl.col("wait_s"), "peers_waited": pl.col("peer_wait_s")}
@@ -172,7 +178,9 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
             for name in (f"miss_{fst}_s", f"missed_{fst}")
         },
         **{name: pl.col(f"some_{name}") > 0 for name in _FORWARD},
-        **dict.fromkeys(BY_CAUSE, pl.col("taken_apart") > 0),
+        **{
+            name: pl.col(number) > 0 for number, columns in _WAITS.items() for name in columns
+        },
     }
     made: dict[str, pl.Expr] = {}
     if "compared" in sums.columns:

@@ -1,0 +1,152 @@
+"""Account of waits: every second of every wait is booked to exactly one cause (SPEC §11).
+
+At t, with free(t) what the running attempts leave of capacity(t), the queue is walked in its order
+(arrival, submit, sequence), with left = free(t) at first. For each attempt, the first that holds:
+
+    held         a begin time, dependency, hold, throttle of its array or licence keeps it
+    unavailable  it requests more than capacity(t), or t lies in an outage
+    rule         a limit or window forbids it, given what runs and what has claimed before it
+    own, earlier, later
+                 it does not fit in free(t): the second is divided by who uses the *short resource*
+    cycle, unexplained
+                 it fits in left, and claims its request; cycle: in the last ``cycle_s`` of the wait
+    own          it fits in left and the claims of its own user
+    claimed      jobs ahead of it have claimed what it needs
+
+An *outage* is a stretch of at least ``OUTAGE_S`` in which nothing runs and, for as long, an attempt
+waits that fits and that nothing forbids.
+
+The causes sum to the wait, up to rounding of divided seconds. Requests of 0 fit always; attempts of
+unknown size have no account. A recorded reason that names a hold is evidence of the instant at
+which it was written: the last stretch of the wait, if the attempt could have claimed then.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+
+from audit.metrics.attempts.queue_sweep import (
+    NO_HOLDS,
+    Booked,
+    Holds,
+    book,
+    in_force,
+    queued,
+)
+from audit.metrics.attempts.reasons import hold_kind
+from audit.model import SEQUENCE, Pool
+from audit.registry.causes import CAUSES
+from audit.rule_text import rule_text
+
+OUTAGE_S: Final = 600
+
+_READ: Final = cs.by_name(
+    *("standing", "arrival_time", "submit_time", "start_time", "end_time", "user", "reason"),
+    *("reservation", "cpus", "nodes", "gpus", "mem_bytes", *SEQUENCE),
+    *("account", "partition", "qos", "size", "walltime_s", "occupancy_s"),
+    require_all=False,
+)
+
+
+class Account(NamedTuple):
+    """The account of a pool."""
+
+    attempts: pl.DataFrame
+    """What was given, with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
+    outages: pl.DataFrame
+    """from_time, to_time (epoch s; null: until the log ends), waited_s: s in which an attempt
+    waited that could have run."""
+
+
+RULE_FREE: Final = "cause_rule_free_s"
+"""The part of the seconds under a rule in which the attempt fits in what is free."""
+
+
+def account(
+    described: pl.DataFrame,
+    pool: Pool,
+    now: int,
+    *,
+    cycle_s: int,
+    holds: Holds = NO_HOLDS,
+    outage_s: int = OUTAGE_S,
+) -> Account:
+    """Book each second of each wait to one cause.
+
+    Args:
+        described: columns of ``model.DESCRIBED``; *all* attempts of one pool, in any order.
+        pool: its amounts, what changed in them, and the rules in force.
+        now: until when open attempts wait, epoch s.
+        cycle_s: interval of the scheduler's passes, s.
+        outage_s: least length of an outage, s.
+        holds: known times in which attempts may not start; ``row`` counts rows of ``described``.
+
+    Returns:
+        The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
+        size or the end of the wait is not known, and for attempts in reservations. ``rule`` is the
+        rule that forbids the attempt longest, ``held_by`` the hold that lasts longest.
+
+    Source: SPEC §11.
+    """
+    rows = described.select(_READ).with_row_index("row")
+    queue = queued(rows, now, pl.col("size") > 0)
+    at = queue.rows["row"].to_numpy()
+    kinds = hold_kind(queue.rows)
+    rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    booked, outages = book(
+        queue,
+        pool,
+        rules,
+        holds=_placed(holds, at, described.height),
+        noted=kinds.is_not_null().to_numpy(),
+        cycle_s=cycle_s,
+        outage_s=outage_s,
+    )
+    waits = queue.rows["waits"]
+    columns = {
+        cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
+        for cause in CAUSES
+    }
+    names = [rule_text(rule, pool.resource) for rule in (*pool.limits, *pool.windows)]
+    made = pl.DataFrame(
+        {
+            **columns,
+            RULE_FREE: booked.of("rule_free"),
+            "rule": _longest(booked, names),
+            "held_by": kinds,
+        }
+    ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
+    made = made.select(pl.when(waits).then(pl.all()).name.keep())
+    placed = pl.DataFrame({"row": at}).hstack(made)
+    added = rows.select("row").join(
+        placed.with_columns(pl.col("row").cast(rows.schema["row"])), on="row", how="left"
+    )
+    ends = pl.Series(outages[1])
+    return Account(
+        described.hstack(added.drop("row")),
+        pl.DataFrame({"from_time": outages[0], "to_time": ends, "waited_s": outages[2]}),
+    )
+
+
+def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:
+    """Return the name of the rule that forbids each attempt longest; null: none does."""
+    if not names:
+        return pl.repeat(None, booked.seconds.shape[1], dtype=pl.String, eager=True)
+    which = pl.Series(booked.forbidden.argmax(axis=0))
+    name = which.replace_strict(list(range(len(names))), list(names), return_dtype=pl.String)
+    return name.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
+
+
+def _placed(holds: Holds, at: np.ndarray, height: int) -> Holds:
+    """Return holds by place in the queue's order."""
+    if not len(holds.row):
+        return holds
+    place = np.full(height, -1)
+    place[at] = np.arange(len(at))
+    where = place[holds.row]
+    order = np.lexsort((holds.begin, where))
+    order = order[where[order] >= 0]
+    return Holds(where[order], holds.begin[order], holds.end[order])

@@ -1,0 +1,265 @@
+"""SPEC §11, *Causes* and *Procedure at t*, in slow, plain, exact Python: second by second.
+
+Nothing here is shared with the package.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from tests.naive import attempts as naive
+from tests.naive.simulation import Amounts, Had, Log, fits, log_of, minus, plus
+
+CAUSES = (
+    *("held", "unavailable", "rule", "own", "claimed", "earlier", "later", "cycle"),
+    "unexplained",
+)
+HOLDS = {
+    "BeginTime": "begin",
+    "Dependency": "dependency",
+    "JobHeldUser": "hold",
+    "JobArrayTaskLimit": "array",
+    "Licenses": "licence",
+}
+
+
+class Limit(NamedTuple):
+    """What may run at one time, of the records that it is about."""
+
+    about: Callable[[Mapping[str, Any]], bool]
+    most: int
+    resource: str | None = None  # None: attempts
+    per: str | None = None
+    valid: range = range(1 << 40)
+
+
+class Window(NamedTuple):
+    """When the records that it is about are not started."""
+
+    about: Callable[[Mapping[str, Any]], bool]
+    closed: Callable[[int], bool]
+    overlap: bool = False
+
+
+class One(NamedTuple):
+    """An attempt: in the queue over [arrival, leave), at work over [start, end)."""
+
+    key: tuple[str, int]
+    place: tuple[Any, ...]
+    record: Mapping[str, Any]
+    request: Amounts
+    arrival: int
+    leave: int
+    start: int | None
+    end: int | None
+    waits: bool
+
+    def runs(self, t: int) -> bool:
+        return self.start is not None and self.end is not None and self.start <= t < self.end
+
+    def queued(self, t: int) -> bool:
+        return self.waits and self.arrival <= t < self.leave
+
+
+class Site(NamedTuple):
+    """All that decides."""
+
+    held: list[One]
+    pool: Log
+    limits: Sequence[Limit]
+    windows: Sequence[Window]
+    holds: Mapping[tuple[str, int], Sequence[range]]
+    cycle: int
+    outages: frozenset[int]
+
+    def forbidden(self, j: One, t: int, counting: Iterable[One]) -> list[int]:
+        """The numbers of the rules that forbid ``j``: limits, then windows."""
+        counting = list(counting)
+        found = []
+        for k, limit in enumerate(self.limits):
+            mine = _adds(limit, j)
+            if t not in limit.valid or not mine:
+                continue
+            whose = None if limit.per is None else j.record[limit.per]
+            if limit.per is not None and whose is None:
+                continue
+            used = sum(
+                _adds(limit, k)
+                for k in counting
+                if limit.per is None or k.record[limit.per] == whose
+            )
+            if used + mine > limit.most:
+                found.append(k)
+        for k, window in enumerate(self.windows, len(self.limits)):
+            length = j.record["walltime_s"] or (j.end or 0) - (j.start or 0)
+            reach = max(length, 1) if window.overlap else 1
+            if window.about(j.record) and any(window.closed(t + s) for s in range(reach)):
+                found.append(k)
+        return found
+
+
+def _adds(limit: Limit, one: One) -> int:
+    if not limit.about(one.record):
+        return 0
+    return 1 if limit.resource is None else one.record[limit.resource] or 0
+
+
+class Booked(NamedTuple):
+    """The account of one attempt."""
+
+    causes: dict[str, Fraction]
+    rule_free: int
+    rules: Counter[int]
+
+
+def account(
+    records: Sequence[naive.Record],
+    amounts: Mapping[str, int],
+    steps: Iterable[Had],
+    now: int,
+    *,
+    limits: Sequence[Limit] = (),
+    windows: Sequence[Window] = (),
+    holds: Mapping[tuple[str, int], Sequence[range]] | None = None,
+    cycle: int = 0,
+    outage: int = 600,
+) -> dict[tuple[str, int], Booked]:
+    """The account of each attempt that has one."""
+    pool, _ = log_of(records, amounts, steps, now)
+    described = naive.described(records, next(iter(amounts)))
+    held = [
+        one
+        for record, attempt in zip(records, described, strict=True)
+        if not record["reservation"] and (one := _one(record, attempt, amounts, now)) is not None
+    ]
+    held.sort(key=lambda one: one.place)
+    site = Site(held, pool, limits, windows, holds or {}, cycle, frozenset())
+    site = site._replace(outages=_outages(site, outage))
+    made = {one.key: Booked(dict.fromkeys(CAUSES, Fraction()), 0, Counter()) for one in held}
+    for t in range(min(o.arrival for o in held), max(o.leave for o in held)) if held else ():
+        _second(site, t, made)
+    return {one.key: made[one.key] for one in held if one.waits}
+
+
+def _one(
+    record: naive.Record, attempt: naive.Attempt, amounts: Mapping[str, int], now: int
+) -> One | None:
+    leave = {"pending": now, "never_started": attempt.end, "start_unknown": None}.get(
+        attempt.standing, attempt.start
+    )
+    size = record[next(iter(amounts))] or 0
+    waits = leave is not None and attempt.arrival is not None and size > 0
+    if attempt.start is None and not waits:
+        return None
+    arrival = attempt.start if attempt.arrival is None else attempt.arrival
+    assert arrival is not None
+    return One(
+        attempt.key,
+        (arrival, record["submit_time"] or -1, record["job_number"], record["attempt"]),
+        record,
+        tuple(record[x] or 0 for x in amounts),
+        arrival,
+        leave if waits and leave is not None else arrival,
+        attempt.start,
+        attempt.end if attempt.standing != "running" else now + 10**6,
+        waits,
+    )
+
+
+def _outages(site: Site, least: int) -> frozenset[int]:
+    """The seconds of the stretches in which nothing runs and, for as long, something could."""
+    if not site.held:
+        return frozenset()
+    seconds = range(min(o.arrival for o in site.held), max(o.leave for o in site.held))
+    found: set[int] = set()
+    stretch: list[int] = []
+    for t in [*seconds, None]:
+        if t is not None and not any(one.runs(t) for one in site.held):
+            stretch.append(t)
+            continue
+        could = [
+            s
+            for s in stretch
+            if any(
+                one.queued(s)
+                and fits(one.request, site.pool.capacity_at(s))
+                and not any(s in hold for hold in site.holds.get(one.key, ()))
+                and not site.forbidden(one, s, ())
+                for one in site.held
+            )
+        ]
+        if len(could) >= least:
+            found |= set(stretch)
+        stretch = []
+    return frozenset(found)
+
+
+def _second(site: Site, t: int, made: Mapping[tuple[str, int], Booked]) -> None:
+    running = [one for one in site.held if one.runs(t)]
+    capacity = site.pool.capacity_at(t)
+    free = minus(capacity, *(one.request for one in running))
+    claims: list[One] = []
+    for j in site.held:
+        if not j.queued(t):
+            continue
+        left = minus(free, *(one.request for one in claims))
+        rules = site.forbidden(j, t, [*running, *claims])
+        booked = made[j.key]
+        user = j.record["user"]
+        own = [k.request for k in claims if user is not None and k.record["user"] == user]
+        if any(t in hold for hold in site.holds.get(j.key, ())):
+            causes = {"held": Fraction(1)}
+        elif t in site.outages or not fits(j.request, capacity):
+            causes = {"unavailable": Fraction(1)}
+        elif rules:
+            causes = {"rule": Fraction(1)}
+            booked.rules.update(rules)
+            made[j.key] = booked._replace(rule_free=booked.rule_free + fits(j.request, free))
+        elif not fits(j.request, free):
+            causes = _holders(j, running, capacity, free)
+        elif fits(j.request, left):
+            if _noted(site, j, t):
+                causes = {"held": Fraction(1)}
+            else:
+                claims.append(j)
+                late = j.start is not None and t >= j.start - site.cycle
+                causes = {"cycle" if late else "unexplained": Fraction(1)}
+        else:
+            name = "own" if fits(j.request, plus(left, *own)) else "claimed"
+            causes = {name: Fraction(1)}
+        for name, part in causes.items():
+            booked.causes[name] += part
+
+
+def _noted(site: Site, j: One, t: int) -> bool:
+    """Whether a recorded hold is evidence of t: nothing changes from then to the end of its wait."""
+    if j.record["reason"] not in HOLDS or j.record["attempt"] != 1:
+        return False
+    edges = {
+        e
+        for one in site.held
+        if one.start is not None and one.end is not None and one.end > one.start
+        for e in (one.start, one.end)
+    }
+    edges |= {one.leave for one in site.held if one.waits and one.leave > one.arrival}
+    edges |= {step.time for step in site.pool.steps}
+    edges |= {e for spans in site.holds.values() for s in spans for e in (s.start, s.stop)}
+    return not any(t < e < j.leave for e in edges)
+
+
+def _holders(
+    j: One, running: list[One], capacity: Amounts, free: Amounts
+) -> dict[str, Fraction]:
+    lacks = [
+        Fraction(asked - has, had) if asked and asked > has else Fraction(-1)
+        for asked, has, had in zip(j.request, free, capacity, strict=True)
+    ]
+    short = lacks.index(max(lacks))
+    used = sum(k.request[short] for k in running)
+    parts: Counter[str] = Counter()
+    for k in running:
+        mine = k.record["user"] is not None and k.record["user"] == j.record["user"]
+        name = "own" if mine else "earlier" if k.place < j.place else "later"
+        parts[name] += k.request[short]
+    return {name: Fraction(part, used) for name, part in parts.items()}
