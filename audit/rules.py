@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
@@ -132,7 +133,23 @@ class Scope(BaseModel):
         return self.model_copy(update=changes)
 
 
-class Limit(Scope):
+class Rule(Scope):
+    """A rule for the attempts of a scope, in force at all times or for some days only."""
+
+    valid_from: date | None = None
+    """The first day on which it is in force, on the pool's clock; None: from the beginning."""
+    valid_to: date | None = None
+    """The day after the last one; None: to the end."""
+
+    @property
+    def written(self) -> str:
+        """The scope, and the days where they are given: part of the bases of fair start times."""
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.conditions.items())
+        days = f", valid={self.valid_from}/{self.valid_to}"
+        return f"Scope({fields})" + (days if self.valid_from or self.valid_to else "")
+
+
+class Limit(Rule):
     """What may run at one time (SPEC §10, *Limits*)."""
 
     most: int = Field(ge=0)
@@ -146,11 +163,14 @@ class Limit(Scope):
     def __repr__(self) -> str:
         """All that figures depend on: its text is part of the bases of fair start times."""
         most, per = f"most={self.most}, resource={self.resource!r}", f"per={self.per!r}"
-        return f"Limit({most}, {per}, scope={_written(self)}, exempt_qos={self.exempt_qos!r})"
+        return f"Limit({most}, {per}, scope={self.written}, exempt_qos={self.exempt_qos!r})"
 
 
-class Window(Scope):
-    """Hours of the week in which none of the scope is started, on the pool's clock."""
+class Window(Rule):
+    """Hours of the week in which none of the scope is started, on the pool's clock.
+
+    An *overlap window* also keeps jobs from starting whose walltime reaches into the hours.
+    """
 
     hours: Annotated[
         tuple[Annotated[int, Field(ge=0, lt=WEEK)], ...],
@@ -159,11 +179,11 @@ class Window(Scope):
         PlainSerializer(texts),
     ]
     """Ascending; 0 begins on Monday at 00:00, 167 is the last of Sunday."""
+    overlap: bool = False
+    """Whether a job is not started at t either if [t, t + walltime) reaches into the hours; a job
+    without a walltime is then treated like one whose walltime is its occupancy."""
 
     def __repr__(self) -> str:
         """All that figures depend on; see ``Limit``."""
-        return f"Window(hours={self.hours!r}, scope={_written(self)})"
-
-
-def _written(rule: Scope) -> str:
-    return f"Scope({', '.join(f'{name}={value!r}' for name, value in rule.conditions.items())})"
+        overlap = ", overlap=True" if self.overlap else ""
+        return f"Window(hours={self.hours!r}, scope={self.written}{overlap})"

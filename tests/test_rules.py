@@ -1,5 +1,6 @@
 """Hours of the week as people write them, and what is wrong in limits and windows."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,15 @@ def test_a_rule_is_written_as_it_always_was() -> None:
     window = Window(hours=(5,), user=("ann",), size_up_to=4)
     assert f"{[window]}" == f"[Window(hours=(5,), scope={scope})]"
     assert window.conditions == Scope(user=("ann",), size_up_to=4).conditions
+
+
+def test_days_and_overlap_are_part_of_a_written_rule_and_come_back() -> None:
+    window = Window(hours=(5,), valid_from=date(2024, 1, 1), overlap=True)
+    assert repr(window).endswith(", valid=2024-01-01/None, overlap=True)")
+    assert Window.model_validate_json(window.model_dump_json()) == window
+    limit = Limit(most=3, valid_to=date(2024, 2, 1))
+    assert "valid=None/2024-02-01" in repr(limit)
+    assert limit.conditions == Scope().conditions
 
 
 def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
