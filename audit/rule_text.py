@@ -27,7 +27,7 @@ def rule_text(rule: Limit | Window, resource: str) -> str:
         whom = f"per {rule.per}" if rule.per else "in total"
         return f"limit of {amount(rule.most, rule.resource)} {whom}{scope and f' for {scope}'}"
     hours = ", ".join(texts(rule.hours))
-    if getattr(rule, "overlap", False):
+    if rule.overlap:
         return f"hours {hours} that {scope or 'jobs'} may not run into"
     return f"closed hours {hours} for {scope or 'all jobs'}"
 

@@ -3,6 +3,7 @@
 Nothing here is shared with the package.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -92,11 +93,17 @@ class Site(NamedTuple):
             if used + mine > limit.most:
                 found.append(k)
         for k, window in enumerate(self.windows, len(self.limits)):
-            length = j.record["walltime_s"] or (j.end or 0) - (j.start or 0)
+            length = j.record["walltime_s"] or occupancy(j.record)
             reach = max(length, 1) if window.overlap else 1
             if window.about(j.record) and any(window.closed(t + s) for s in range(reach)):
                 found.append(k)
         return found
+
+
+def occupancy(record: Mapping[str, Any]) -> int:
+    """end − start of a record; 0 where either is not known."""
+    start, end = record["start_time"], record["end_time"]
+    return 0 if start is None or end is None else end - start
 
 
 def _adds(limit: Limit, one: One) -> int:
@@ -198,12 +205,12 @@ def _outages(site: Site, least: int) -> frozenset[int]:
 def _second(site: Site, t: int, made: Mapping[tuple[str, int], Booked]) -> None:
     running = [one for one in site.held if one.runs(t)]
     capacity = site.pool.capacity_at(t)
-    free = minus(capacity, *(one.request for one in running))
+    free = functools.reduce(minus, (one.request for one in running), capacity)
     claims: list[One] = []
     for j in site.held:
         if not j.queued(t):
             continue
-        left = minus(free, *(one.request for one in claims))
+        left = functools.reduce(minus, (one.request for one in claims), free)
         rules = site.forbidden(j, t, [*running, *claims])
         booked = made[j.key]
         user = j.record["user"]
@@ -244,7 +251,14 @@ def _noted(site: Site, j: One, t: int) -> bool:
     }
     edges |= {one.leave for one in site.held if one.waits and one.leave > one.arrival}
     edges |= {step.time for step in site.pool.steps}
-    edges |= {e for spans in site.holds.values() for s in spans for e in (s.start, s.stop)}
+    edges |= {
+        e
+        for one in site.held
+        for span in site.holds.get(one.key, ())
+        if one.waits and max(span.start, one.arrival) < min(span.stop, one.leave)
+        for e in (span.start, span.stop)
+        if one.arrival <= e < one.leave
+    }
     return not any(t < e < j.leave for e in edges)
 
 

@@ -28,14 +28,7 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from audit.metrics.attempts.queue_sweep import (
-    NO_HOLDS,
-    Booked,
-    Holds,
-    book,
-    in_force,
-    queued,
-)
+from audit.metrics.attempts.queue_sweep import Booked, Holds, Queued, book, in_force, queued
 from audit.metrics.attempts.reasons import hold_kind
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
@@ -61,6 +54,12 @@ class Account(NamedTuple):
     waited that could have run."""
 
 
+NO_HOLDS: Final = pl.DataFrame(
+    schema={"row": pl.Int64, "begin": pl.Int64, "end": pl.Int64, "kind": pl.String}
+)
+"""``row`` counts rows of what ``account`` is given; begin and end are epoch s; kind is one of
+``reasons.HOLDS``."""
+
 RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in what is free."""
 
@@ -71,7 +70,7 @@ def account(
     now: int,
     *,
     cycle_s: int,
-    holds: Holds = NO_HOLDS,
+    holds: pl.DataFrame = NO_HOLDS,
     outage_s: int = OUTAGE_S,
 ) -> Account:
     """Book each second of each wait to one cause.
@@ -82,7 +81,7 @@ def account(
         now: until when open attempts wait, epoch s.
         cycle_s: interval of the scheduler's passes, s.
         outage_s: least length of an outage, s.
-        holds: known times in which attempts may not start; ``row`` counts rows of ``described``.
+        holds: known times in which attempts may not start, columns of ``NO_HOLDS``.
 
     Returns:
         The columns of ``CAUSES`` and ``RULE_FREE`` in s, ≥ 0, float64; null where the arrival, the
@@ -96,11 +95,12 @@ def account(
     at = queue.rows["row"].to_numpy()
     kinds = hold_kind(queue.rows)
     rules = in_force(queue, pool.limits, pool.windows, pool.zone)
+    placed = _placed(holds, queue)
     booked, outages = book(
         queue,
         pool,
         rules,
-        holds=_placed(holds, at, described.height),
+        holds=Holds(*(placed[name].to_numpy() for name in Holds._fields)),
         noted=kinds.is_not_null().to_numpy(),
         cycle_s=cycle_s,
         outage_s=outage_s,
@@ -116,14 +116,12 @@ def account(
             **columns,
             RULE_FREE: booked.of("rule_free"),
             "rule": _longest(booked, names),
-            "held_by": kinds,
+            "held_by": _longest_hold(placed, len(at)).fill_null(kinds),
         }
     ).with_columns(held_by=pl.when(pl.col("cause_held_s") > 0).then("held_by"))
     made = made.select(pl.when(waits).then(pl.all()).name.keep())
-    placed = pl.DataFrame({"row": at}).hstack(made)
-    added = rows.select("row").join(
-        placed.with_columns(pl.col("row").cast(rows.schema["row"])), on="row", how="left"
-    )
+    made = queue.rows.select("row").hstack(made)
+    added = rows.select("row").join(made, on="row", how="left")
     ends = pl.Series(outages[1])
     return Account(
         described.hstack(added.drop("row")),
@@ -140,13 +138,31 @@ def _longest(booked: Booked, names: Sequence[str]) -> pl.Series:
     return name.set(pl.Series(booked.forbidden.max(axis=0) == 0), None)
 
 
-def _placed(holds: Holds, at: np.ndarray, height: int) -> Holds:
-    """Return holds by place in the queue's order."""
-    if not len(holds.row):
-        return holds
-    place = np.full(height, -1)
-    place[at] = np.arange(len(at))
-    where = place[holds.row]
-    order = np.lexsort((holds.begin, where))
-    order = order[where[order] >= 0]
-    return Holds(where[order], holds.begin[order], holds.end[order])
+def _placed(holds: pl.DataFrame, queue: Queued) -> pl.DataFrame:
+    """Return holds with ``row`` as the place in the queue's order, ascending; clipped to waits."""
+    places = queue.rows.select(
+        pl.col("row").cast(pl.Int64), "arrival_time", "leave", place=pl.int_range(pl.len())
+    )
+    return (
+        holds.join(places, on="row")
+        .select(
+            row="place",
+            begin=pl.max_horizontal("begin", "arrival_time"),
+            end=pl.min_horizontal("end", "leave"),
+            kind="kind",
+        )
+        .filter(pl.col("begin") < pl.col("end"))
+        .sort("row", "begin", "end", "kind")
+    )
+
+
+def _longest_hold(placed: pl.DataFrame, count: int) -> pl.Series:
+    """Return the kind of hold that lasts longest of each of ``count`` attempts; null: none."""
+    longest = (
+        placed.group_by("row", "kind")
+        .agg(lasted=(pl.col("end") - pl.col("begin")).sum())
+        .sort("row", "lasted", "kind", descending=[False, True, False])
+        .unique("row", keep="first", maintain_order=True)
+    )
+    every = pl.DataFrame({"row": pl.int_range(count, eager=True)})
+    return every.join(longest, on="row", how="left", maintain_order="left")["kind"]

@@ -136,14 +136,14 @@ def in_force(queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], 
         counters += int(whose.max(initial=-1)) + 1
     reach = np.zeros((len(windows), n), np.int64)
     walltime = _ints(held["walltime_s"].fill_null(held["occupancy_s"]).fill_null(0))
-    since = int(min(queue.column("arrival_time").min(initial=NEVER), NEVER - 1))
-    until = int(queue.column("leave").max(initial=since)) + 1
+    since = int(queue.column("arrival_time").min()) if n else 0
+    until = max(int(queue.column("leave").max(initial=since)), since) + 1
     spans = []
     for k, window in enumerate(windows):
         reach[k] = np.where(
-            in_scope(held, window), np.maximum(walltime, 1) if getattr(window, "overlap", False) else 1, 0
+            in_scope(held, window), np.maximum(walltime, 1) if window.overlap else 1, 0
         )
-        last = until + (int(walltime.max(initial=0)) if getattr(window, "overlap", False) else 0)
+        last = until + (int(walltime.max(initial=0)) if window.overlap else 0)
         begin, end = _validity(window, clock)
         begin, end = max(begin, since), min(end, last)
         spans.append(
@@ -164,7 +164,7 @@ def in_force(queue: Queued, limits: Sequence[Limit], windows: Sequence[Window], 
 
 def _validity(rule: Limit | Window, clock: ZoneInfo) -> tuple[int, int]:
     """Return the span in which a rule is in force, epoch s."""
-    begin, end = (_midnight(day, clock) for day in (getattr(rule, "valid_from", None), getattr(rule, "valid_to", None)))
+    begin, end = (_midnight(day, clock) for day in (rule.valid_from, rule.valid_to))
     return -NEVER if begin is None else begin, NEVER if end is None else end
 
 
@@ -305,7 +305,8 @@ def _last_of_blocks(block: Ints, waiting: Ints, leave: Ints) -> Ints:
 
 def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Ints) -> Ints:
     """Return the instants at which what is held or forbidden may change."""
-    found = [rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
+    first = arrival[:1]  # an outage may begin with the first arrival
+    found = [first, rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
     for k, reach in enumerate(rules.reach):
         begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
         reaches = np.unique(reach[waiting])
@@ -323,7 +324,7 @@ def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Int
             np.add.at(covered, np.maximum(high, low), -1)
             found.append(edges[np.cumsum(covered)[:-1] > 0])
     cuts = np.unique(np.concatenate([_none(), *found]))
-    return cuts[(cuts > arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
+    return cuts[(cuts >= arrival.min(initial=NEVER)) & (cuts < leave.max(initial=0))]
 
 
 def _by(times: Ints, chosen: Ints) -> Ints:
