@@ -12,7 +12,14 @@ from audit.cluster import charges, coverage, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
-from audit.metrics.attempts import anatomy, peers, performance, population, users
+from audit.metrics.attempts import (
+    anatomy,
+    passed_over,
+    peers,
+    performance,
+    population,
+    users,
+)
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
@@ -25,7 +32,6 @@ from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
 from audit.scenario.parts import ALONE, Effort, Labour
 from audit.scenario.workload import Met, workload_of_rows
-from audit.workers.crew import Crew
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -131,7 +137,7 @@ def _tables(
         jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
-        jobs = peers.peer_waits(jobs, [*seeds, *kept])
+        jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
         beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
@@ -140,7 +146,7 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all)
 
 
 def _of_periods(
@@ -151,7 +157,7 @@ def _of_periods(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     log: Period,
-    crew: Crew,
+    shares: passed_over.Shares,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -159,14 +165,14 @@ def _of_periods(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
-        crew=crew,
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         covered = options._replace(covered=spans.covered(period, log))
-        yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
+        passed = passed_over.of_period(around, pool, period, setting.zone, shares)
+        yield from _summed_up(around, pool, period, setting, seed, covered, conserved, passed)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
@@ -182,6 +188,7 @@ def _summed_up(
     seed: int,
     options: Options,
     conserved: Row,
+    passed: pl.DataFrame,
 ) -> Iterator[Rows]:
     """What the attempts around a period tell of a pool, its groups, users and accounts."""
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
@@ -189,7 +196,8 @@ def _summed_up(
     entities = users.by_entities(held, KINDS, options.tolerance_s)
     del held
     for of_kind in entities.values():
-        yield Rows("entity_result", period, of_kind.with_columns(**observed))
+        rows = passed_over.beside(of_kind, passed)
+        yield Rows("entity_result", period, rows.with_columns(**observed))
     summary = summarise(
         around,
         pool,
@@ -198,7 +206,7 @@ def _summed_up(
         setting.zone,
         seed,
         options,
-        known=Known(entities, conserved),
+        known=Known(entities, conserved, passed),
     )
     yield Rows("summary_result", period, summary.with_columns(**observed))
 

@@ -6,8 +6,8 @@
 
 and θ divided by its square root is compared with Student's t with G − 1 degrees of freedom.
 
-*Benjamini-Hochberg* at a level α over m hypotheses: the k with the least p are rejected, k being
-the greatest with p_(k) ≤ k·α/m.
+*Benjamini-Hochberg* at a level a over m hypotheses: the k with the least p are rejected, k being
+the greatest with p_(k) ≤ k·a/m.
 
 Sources: B. Efron, C. Stein, The Jackknife Estimate of Variance, Annals of Statistics 9 (1981);
 M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4; Y. Benjamini,

@@ -240,8 +240,8 @@ _PEERS: Final = (
     Measure("excess_wait", "Wait beyond that of peers", SECONDS, DURATION, _NAMED,
             "Σ (wait − peer_wait_s) over the attempts that have peers", when=_PEERED),
     Measure("contested_ratio", "Contested wait beside that of similar jobs", ONE, NUMBER, _NAMED,
-            "the same of the contested wait (claimed, held by earlier and later arrivals, cycle and "
-            "unexplained), among jobs to which the same rules apply", when=_CONTESTED),
+            "the same of the contested wait (claimed, held by earlier and later arrivals, cycle "
+            "and unexplained), among jobs to which the same rules apply", when=_CONTESTED),
     Measure("contested_excess", "Contested wait beyond that of similar jobs", SECONDS, DURATION,
             _NAMED, "Σ (contested wait − that of similar jobs)", when=_CONTESTED),
 )

@@ -144,7 +144,7 @@ def sums(found: Mapping[int, Paired], rows: Iterable[int]) -> tuple[Fraction, Fr
 
 
 def blocks(days: Sequence[int]) -> list[list[int]]:
-    """Up to 20 groups of consecutive days; the first have one more where they do not come out even."""
+    """Up to 20 groups of consecutive days, of which the first may have one more than the others."""
     number = min(20, len(days))
     short, longer = divmod(len(days), number)
     block = [g for g in range(number) for _ in range(short + (g < longer))]

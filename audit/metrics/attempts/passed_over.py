@@ -43,7 +43,13 @@ from numpy.typing import NDArray
 from audit.metrics.attempts.contention import counted_resources, reserved_rows
 from audit.metrics.attempts.parts import Row, row
 from audit.metrics.attempts.peers import walltime_class
-from audit.metrics.attempts.population import day_number, in_period, numbered, only
+from audit.metrics.attempts.population import (
+    around,
+    day_number,
+    in_period,
+    numbered,
+    occupied,
+)
 from audit.metrics.bursts import READ as OF_BURSTS
 from audit.metrics.bursts import bursts
 from audit.metrics.significance import LEVEL, Estimate, blocks, by_hochberg, jackknife, of_sums
@@ -70,7 +76,7 @@ LEAST_EXCESS: Final = 0.10
 LEAST_OF_WAITING: Final = 0.005
 LEAST_PER_JOB_S: Final = 86_400
 _READ: Final = (
-    *("standing", "wait_s", "reservation", "width_class", "walltime_s"),
+    *("standing", "wait_s", "occupancy_s", "size", "width_class", "walltime_s"),
     *(*OF_BURSTS, "account", "partition", "qos"),
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
@@ -107,6 +113,10 @@ class Held(NamedTuple):
 _NO_INTS: Final = np.zeros(0, np.int64)
 NOTHING_HELD: Final = Held(_NO_INTS, _NO_INTS, _NO_INTS)
 
+Shares = Mapping[str, Mapping[str, float]]
+"""By kind and name, relative to one another."""
+EQUAL: Final[Shares] = {}
+
 PAIRED_SCHEMA: Final = pl.Schema(
     {
         "row": pl.Int64,
@@ -136,37 +146,71 @@ RESULT_SCHEMA: Final = pl.Schema(
         "named": pl.Boolean,  # null: nothing can be said
         "unknown": pl.String,  # Unknown
         "in_bursts": pl.String,  # InBursts, of those named
+        "usage_of_share": pl.Float64,  # of users and accounts; null: unknown
+        "equal_shares": pl.Boolean,  # whether that is an equal share, not the site's
     }
 )
 
 
 def of_period(
-    around: pl.DataFrame, pool: Pool, period: Period, zone: ZoneInfo, held: Held = NOTHING_HELD
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    zone: ZoneInfo,
+    shares: Shares = EQUAL,
+    held: Held = NOTHING_HELD,
 ) -> pl.DataFrame:
     """Return who was passed over in a period.
 
     Args:
-        around: *all* attempts of a pool, or those ``population.around`` the period; columns of
+        described: *all* attempts of a pool, or those ``population.around`` the period; columns of
             ``model.DESCRIBED``.
         zone: the cluster's, for days.
-        held: rows of ``around``.
+        shares: the site's; a kind without any has equal ones.
+        held: rows of ``described``.
 
     Returns:
         Columns of ``RESULT_SCHEMA``, by kind in the order of ``KINDS``, and by entity.
     """
-    subjects = in_period(around.select(_READ), period).filter(_subject())
+    held_then = in_period(described.select(_READ), period)
+    subjects = held_then.filter(_subject())
     waiting = float(subjects["wait_s"].sum())
-    days = around.select(day_number(zone)).to_series()
+    days = described.select(day_number(zone)).to_series()
     found: dict[Kind, list[Judged]] = {}
-    for kind, of_kind in paired(around, pool, period, held).items():
+    for kind, of_kind in paired(described, pool, period, held).items():
         dated = of_kind.with_columns(day=days.gather(of_kind["row"]))
         counted = subjects.group_by(kind).len().drop_nulls().sort(kind)
         found[kind] = _judged(dated, dict(counted.iter_rows()), waiting)
-    judged = {kind: _named(of_kind) for kind, of_kind in found.items() if kind != "account"}
+    judged = {kind: _named(of_kind) for kind, of_kind in found.items()}
     if "account" in found:
         judged["account"] = _like_their_users(found["account"], judged["user"], subjects)
-    rows = [(kind, *one) for kind in KINDS for one in judged.get(kind, ())]
+    used = {kind: _usage_of_shares(held_then, kind, shares) for kind in ("user", "account")}
+    rows = [
+        (kind, *one, *used.get(kind, {}).get(one.entity, (None, None)))
+        for kind in KINDS
+        for one in judged.get(kind, ())
+    ]
     return pl.DataFrame(rows, RESULT_SCHEMA, orient="row")
+
+
+def _usage_of_shares(
+    held: pl.DataFrame, kind: Literal["user", "account"], shares: Shares
+) -> dict[str, tuple[float, bool]]:
+    """Return the usage of each entity as a multiple of its share, and whether that is an equal one.
+
+    Usage and shares are parts of those of all that used the pool.
+    """
+    area = pl.col("size").fill_null(0).cast(pl.Float64) * pl.col("occupancy_s")
+    by_entity = held.filter(occupied()).group_by(kind).agg(area.sum()).drop_nulls().sort(kind)
+    used = {name: amount for name, amount in by_entity.iter_rows() if amount > 0}
+    of_site = shares.get(kind, {})
+    known = {name: of_site.get(name, 0.0) if of_site else 1.0 for name in used}
+    all_used, all_shares = sum(used.values()), sum(known.values())
+    return {
+        name: (used[name] / all_used / (share / all_shares), not of_site)
+        for name, share in known.items()
+        if share > 0
+    }
 
 
 def _subject() -> pl.Expr:
@@ -174,7 +218,7 @@ def _subject() -> pl.Expr:
 
 
 def paired(
-    around: pl.DataFrame, pool: Pool, period: Period, held: Held = NOTHING_HELD
+    described: pl.DataFrame, pool: Pool, period: Period, held: Held = NOTHING_HELD
 ) -> dict[Kind, pl.DataFrame]:
     """Return the pairs of each attempt of a period; args as ``of_period``.
 
@@ -182,7 +226,7 @@ def paired(
         Of each kind with at least two entities, columns of ``PAIRED_SCHEMA``. Near-linear in the
         attempts that arrive while another waits; an array of equal tasks counts as one.
     """
-    log = _Log.of(around, pool, period)
+    log = _Log.of(described, pool, period)
     several = [kind for kind in KINDS if log.frame[kind].drop_nulls().n_unique() > 1]
     return {kind: _paired(log, kind, held) for kind in several}
 
@@ -198,15 +242,16 @@ class _Log(NamedTuple):
     """Rows × what is compared."""
 
     @classmethod
-    def of(cls, around: pl.DataFrame, pool: Pool, period: Period) -> Self:
+    def of(cls, described: pl.DataFrame, pool: Pool, period: Period) -> Self:
         """Of a pool, with the subjects of a period marked."""
         needs = counted_resources(pool)
-        rows = around.select(*dict.fromkeys((*_READ, *needs))).with_row_index("row")
+        described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
+        rows = around(described, period).select("row", "reserved", *dict.fromkeys((*_READ, *needs)))
         mine = in_period(rows, period).filter(_subject())["row"]
         known = (
             pl.col("arrival_time").is_not_null()
             & pl.col("user").is_not_null()
-            & ~reserved_rows(around)
+            & ~pl.col("reserved")
             & (pl.col("standing") != Standing.START_UNKNOWN)
         )
         if not period.whole_log:
@@ -389,18 +434,22 @@ def _one(entity: str, rows: pl.DataFrame, count: int, waiting: float) -> Judged:
         expected = float(due.sum()) / all_pairs
         if _enough(compared, *LEAST):
             group = blocks(compared["day"].to_numpy(), BLOCKS)
-            estimate = of_sums(np.bincount(group, lost - due), np.bincount(group, pairs))
+            estimate = of_sums(_sums(group, lost - due), _sums(group, pairs))
+    days = compared["day"].n_unique()
+    figures = (compared.height, days, all_pairs, all_lost, share, expected, passed_s)
     if estimate is None:
         unknown = Unknown.WIDEST if _enough(rows, *LEAST) else Unknown.FEW_PAIRS
-        told = (None, None, None, unknown.value, None)
-    else:
-        much = passed_s >= min(LEAST_OF_WAITING * waiting, LEAST_PER_JOB_S * count)
-        hopeful = estimate.lower >= LEAST_EXCESS and much
-        in_bursts = _in_bursts(compared).value if hopeful else None
-        told = (estimate.lower, estimate.p, hopeful, None, in_bursts)
-    days = compared["day"].n_unique()
-    figures = (all_pairs, all_lost, share, expected, passed_s)
-    return Judged(entity, compared.height, days, *figures, *told)
+        return Judged(entity, *figures, None, None, None, unknown.value, None)
+    much = passed_s >= min(LEAST_OF_WAITING * waiting, LEAST_PER_JOB_S * count)
+    hopeful = estimate.lower >= LEAST_EXCESS and much
+    in_bursts = _in_bursts(compared).value if hopeful else None
+    return Judged(entity, *figures, estimate.lower, estimate.p, hopeful, None, in_bursts)
+
+
+def _sums(group: Ints, values: Floats) -> Floats:
+    """Return the sum of each group."""
+    sums: Floats = np.bincount(group, values).astype(np.float64)
+    return sums
 
 
 def _enough(rows: pl.DataFrame, attempts: int, days: int) -> bool:
@@ -416,7 +465,7 @@ def _in_bursts(compared: pl.DataFrame) -> InBursts:
     shares, rest = [], []
     for part in (~outside, outside):
         lost, pairs = (
-            np.bincount(group, np.where(part, compared[name].to_numpy(), 0.0))
+            _sums(group, np.where(part, compared[name].to_numpy(), 0.0))
             for name in ("lost", "pairs")
         )
         left = pairs.sum() - pairs
@@ -463,6 +512,22 @@ def _like_their_users(
     ]
 
 
+def beside(entities: pl.DataFrame, results: pl.DataFrame) -> pl.DataFrame:
+    """Fill passed_share, passed_expected and passed_s of users or accounts.
+
+    Args:
+        entities: columns of ``users.ENTITY_SCHEMA``.
+        results: what ``of_period`` gave.
+    """
+    figures = ("passed_share", "passed_expected", "passed_s")
+    compared = results.filter(pl.col("attempts") > 0).select("entity_kind", "entity", *figures)
+    return (
+        entities.drop(figures)
+        .join(compared, on=["entity_kind", "entity"], how="left", maintain_order="left")
+        .select(entities.columns)
+    )
+
+
 def rows(results: pl.DataFrame) -> list[Row]:
     """Return the rows of the summary about what ``of_period`` gave."""
     made: list[Row] = []
@@ -485,6 +550,9 @@ def rows(results: pl.DataFrame) -> list[Row]:
             known = one["in_bursts"] != InBursts.UNKNOWN
             only_ = float(one["in_bursts"] == InBursts.ONLY) if known else None
             made.append(row("passed_only_in_bursts", *of, only_, count))
+        if one["named"] and one["usage_of_share"] is not None:
+            metric = "usage_of_equal_share" if one["equal_shares"] else "usage_of_share"
+            made.append(row(metric, *of, one["usage_of_share"], count))
     return made
 
 

@@ -50,9 +50,9 @@ def described(records: Sequence[Record]) -> pl.DataFrame:
 def pairs(*records: Record, kind: str = "user", held: Held = NOTHING_HELD) -> list[tuple[Any, ...]]:
     """Pairs, lost pairs and passed time of the first record's user (account, …), by arrival."""
     found = paired(described(records), POOL, ALL, held)
-    if kind not in found:  # type: ignore[comparison-overlap]
+    if kind not in found:
         return []
-    of_kind = found[kind].filter(pl.col("entity") == records[0][kind])  # type: ignore[index]
+    of_kind = found[kind].filter(pl.col("entity") == records[0][kind])
     return of_kind.select("pairs", "lost", "passed_s").rows()
 
 
