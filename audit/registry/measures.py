@@ -260,17 +260,17 @@ _PASSED: Final = (
             "1 where passed_excess is significant (jackknife over groups of days, "
             "Benjamini-Hochberg at 5 % within users, accounts, …), its bound is at least 0.10 and "
             "passed_s is at least 0.5 % of all waiting or one day per job; 0 where not; NULL where "
-            "nothing can be said"),
+            "nothing can be said", when="where there are several users, accounts, …"),
     Measure("passed_widest", "Nothing can be said, as its jobs are the widest and longest", ONE,
             COUNT, _COMPARED, "1 where enough of its jobs waited while others came, but too few of "
             "these asked for as much; else 0", when="where passed_named is NULL"),
     Measure("passed_only_in_bursts", "Is passed over during bursts of its own only", ONE, COUNT,
             _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
             "0 where not; NULL with too few jobs outside bursts", when="where passed_named is 1"),
-    Measure("usage_of_share", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
+    Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
             "part of the pool's resource-seconds in the period / part of the shares of all that "
             "used it", when="where passed_named is 1 and the site's shares are known"),
-    Measure("usage_of_equal_share", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
+    Measure("equal_usage_multiple", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
             "the same where the site's shares are not known: all that used the pool have the same",
             when="where passed_named is 1 and the site's shares are not known"),
 )

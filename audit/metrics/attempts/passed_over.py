@@ -146,7 +146,7 @@ RESULT_SCHEMA: Final = pl.Schema(
         "named": pl.Boolean,  # null: nothing can be said
         "unknown": pl.String,  # Unknown
         "in_bursts": pl.String,  # InBursts, of those named
-        "usage_of_share": pl.Float64,  # of users and accounts; null: unknown
+        "usage_multiple": pl.Float64,  # of users and accounts; null: unknown
         "equal_shares": pl.Boolean,  # whether that is an equal share, not the site's
     }
 )
@@ -184,7 +184,7 @@ def of_period(
     judged = {kind: _named(of_kind) for kind, of_kind in found.items()}
     if "account" in found:
         judged["account"] = _like_their_users(found["account"], judged["user"], subjects)
-    used = {kind: _usage_of_shares(held_then, kind, shares) for kind in ("user", "account")}
+    used = {kind: _multiples(held_then, kind, shares) for kind in ("user", "account")}
     rows = [
         (kind, *one, *used.get(kind, {}).get(one.entity, (None, None)))
         for kind in KINDS
@@ -193,7 +193,7 @@ def of_period(
     return pl.DataFrame(rows, RESULT_SCHEMA, orient="row")
 
 
-def _usage_of_shares(
+def _multiples(
     held: pl.DataFrame, kind: Literal["user", "account"], shares: Shares
 ) -> dict[str, tuple[float, bool]]:
     """Return the usage of each entity as a multiple of its share, and whether that is an equal one.
@@ -223,11 +223,13 @@ def paired(
     """Return the pairs of each attempt of a period; args as ``of_period``.
 
     Returns:
-        Of each kind with at least two entities, columns of ``PAIRED_SCHEMA``. Near-linear in the
-        attempts that arrive while another waits; an array of equal tasks counts as one.
+        Of each kind with at least two entities, where there are two users, columns of
+        ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits; an array of
+        equal tasks counts as one.
     """
     log = _Log.of(described, pool, period)
-    several = [kind for kind in KINDS if log.frame[kind].drop_nulls().n_unique() > 1]
+    counts = {kind: log.frame[kind].drop_nulls().n_unique() for kind in KINDS}
+    several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
     return {kind: _paired(log, kind, held) for kind in several}
 
 
@@ -550,9 +552,9 @@ def rows(results: pl.DataFrame) -> list[Row]:
             known = one["in_bursts"] != InBursts.UNKNOWN
             only_ = float(one["in_bursts"] == InBursts.ONLY) if known else None
             made.append(row("passed_only_in_bursts", *of, only_, count))
-        if one["named"] and one["usage_of_share"] is not None:
-            metric = "usage_of_equal_share" if one["equal_shares"] else "usage_of_share"
-            made.append(row(metric, *of, one["usage_of_share"], count))
+        if one["named"] and one["usage_multiple"] is not None:
+            metric = "equal_usage_multiple" if one["equal_shares"] else "usage_multiple"
+            made.append(row(metric, *of, one["usage_multiple"], count))
     return made
 
 

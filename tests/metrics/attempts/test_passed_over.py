@@ -193,6 +193,27 @@ def result(records: Sequence[Record], period: Period = ALL) -> dict[tuple[str, s
     return {(row["entity_kind"], row["entity"]): row for row in got.to_dicts()}
 
 
+def told(row: Record) -> Record:
+    """What is said of an entity, but for its name and the usage that is told beside it."""
+    beside = ("entity_kind", "entity", "usage_multiple", "equal_shares")
+    return {name: value for name, value in row.items() if name not in beside}
+
+
+def test_usage_as_a_multiple_of_the_share() -> None:
+    """ann used two thirds of what both used, and has a third of their shares."""
+    records = [{**MINE, "end_time": 1_020}, job(100, 300, "bob")]
+
+    def multiples(**shares: float) -> dict[str, float | None]:
+        got = of_period(described(records), POOL, ALL, UTC, {"user": shares})
+        rows = got.filter(entity_kind="user")
+        assert set(rows["equal_shares"].drop_nulls()) == {not shares}
+        return dict(rows.select("entity", pl.col("usage_multiple").round(9)).iter_rows())
+
+    assert multiples() == {"ann": 1.333333333, "bob": 0.666666667}
+    assert multiples(ann=0.2, bob=0.4, cem=0.4) == {"ann": 2.0, "bob": 0.5}
+    assert multiples(bob=1.0) == {"ann": None, "bob": 0.333333333}
+
+
 def test_a_starved_user_is_named_and_nobody_else() -> None:
     found = result([*crowd(24), *starved(24)])
     assert [key for key, row in found.items() if row["named"]] == [
@@ -265,8 +286,7 @@ def test_only_during_bursts_needs_its_own_evidence(
     found = result([*crowd(24), *bursting(24, alone, passed_alone)])
     assert found["user", "ann"]["named"]
     assert found["user", "ann"]["in_bursts"] == expected
-    account = found["account", "of-ann"]
-    assert {**account, "entity_kind": "user", "entity": "ann"} == found["user", "ann"]
+    assert told(found["account", "of-ann"]) == told(found["user", "ann"])
 
 
 def test_an_account_of_one_user_gets_the_statement_about_that_user() -> None:
@@ -284,8 +304,7 @@ def test_an_account_of_one_user_gets_the_statement_about_that_user() -> None:
     ]
     found = result([*records, *many])
     for user in ("ann", "u0"):
-        account = found["account", f"of-{user}"]
-        assert {**account, "entity_kind": "user", "entity": user} == found["user", user]
+        assert told(found["account", f"of-{user}"]) == told(found["user", user])
 
 
 def test_nobody_at_all() -> None:
@@ -308,6 +327,7 @@ def test_rows_of_the_summary() -> None:
         "passed_excess": (pytest.approx(0.75), pytest.approx(0.75)),
         "passed_s": (24 * (9 * HOUR - 200), None),
         "passed_only_in_bursts": (0.0, None),
+        "equal_usage_multiple": (pytest.approx(7 / 9), None),  # 24 · 10 of 2160 CPU-s, of 7 users
     }
 
 
@@ -383,7 +403,8 @@ def test_as_defined(records: list[Record], drawn: dict[int, list[tuple[int, int]
         for k, one in enumerate(attempts)
     }
     found = paired(frame_, POOL, ALL, held)
-    several = [kind for kind in KINDS if len({one[kind] for one in attempts} - {None}) > 1]
+    counts = {kind: len({one[kind] for one in attempts} - {None}) for kind in KINDS}
+    several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
     assert list(found) == several
     for kind in several:
         expected = naive.paired(attempts, kind, by_row)
