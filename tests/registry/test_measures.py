@@ -16,6 +16,7 @@ from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
+from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.columns import Column
@@ -76,7 +77,7 @@ def passed() -> pl.DataFrame:
     return pl.DataFrame(
         [
             (kind, *one[:-2], *(one[-2:] if kind in ("user", "account") else (None, None)))
-            for kind in passed_over.KINDS
+            for kind in KINDS
             for one in of_kind
         ],
         passed_over.RESULT_SCHEMA,

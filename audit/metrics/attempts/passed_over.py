@@ -33,38 +33,22 @@ first. Attempts that arrived after the period change nothing, so that its figure
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.metrics.attempts.contention import counted_resources, reserved_rows
 from audit.metrics.attempts.parts import Row, row
-from audit.metrics.attempts.peers import walltime_class
-from audit.metrics.attempts.population import (
-    around,
-    day_number,
-    in_period,
-    numbered,
-    occupied,
-)
-from audit.metrics.bursts import READ as OF_BURSTS
-from audit.metrics.bursts import bursts
+from audit.metrics.attempts.population import day_number, ended, in_period, occupied
+from audit.metrics.pairs import KINDS, NOTHING_HELD, Held, Kind, paired
 from audit.metrics.significance import LEVEL, Estimate, blocks, by_hochberg, jackknife, of_sums
-from audit.model import Period, Pool, Standing
+from audit.model import Period, Pool
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
-Kind = Literal["user", "account", "partition", "qos"]
-KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
-_PLACES: Final = ("partition", "qos")
-
-LEAD_S: Final = 60
-"""A rival that starts at most this long before an attempt did not pass it."""
 LEAST: Final = (20, 8)
 """Attempts with pairs, and their days, that a test needs."""
 LEAST_OUTSIDE: Final = (20, 10)
@@ -75,13 +59,6 @@ PRIOR: Final = 5.0
 LEAST_EXCESS: Final = 0.10
 LEAST_OF_WAITING: Final = 0.005
 LEAST_PER_JOB_S: Final = 86_400
-_READ: Final = (
-    *("standing", "wait_s", "occupancy_s", "size", "width_class", "walltime_s"),
-    *(*OF_BURSTS, "account", "partition", "qos"),
-)
-_NEVER: Final = int(np.iinfo(np.int64).max)
-_FAR: Final = _NEVER // 2
-"""The start of who never started: some time may be added to it."""
 
 
 class Unknown(StrEnum):
@@ -101,34 +78,9 @@ class InBursts(StrEnum):
     UNKNOWN = "too few jobs outside bursts to tell"
 
 
-class Held(NamedTuple):
-    """When attempts were held or under a rule; closed intervals, ascending within each row."""
-
-    row: Ints
-    """Of the frame; ascending."""
-    from_time: Ints
-    to_time: Ints
-
-
-_NO_INTS: Final = np.zeros(0, np.int64)
-NOTHING_HELD: Final = Held(_NO_INTS, _NO_INTS, _NO_INTS)
-
 Shares = Mapping[str, Mapping[str, float]]
 """By kind and name, relative to one another."""
 EQUAL: Final[Shares] = {}
-
-PAIRED_SCHEMA: Final = pl.Schema(
-    {
-        "row": pl.Int64,
-        "entity": pl.String,
-        "class": pl.Int64,
-        "in_burst": pl.Boolean,
-        "pairs": pl.Float64,
-        "lost": pl.Float64,
-        "passed_s": pl.Int64,
-    }
-)
-"""Of the attempts of a kind while whose wait anybody else arrived."""
 
 RESULT_SCHEMA: Final = pl.Schema(
     {
@@ -172,8 +124,10 @@ def of_period(
     Returns:
         Columns of ``RESULT_SCHEMA``, by kind in the order of ``KINDS``, and by entity.
     """
-    held_then = in_period(described.select(_READ), period)
-    subjects = held_then.filter(_subject())
+    held_then = in_period(described, period).select(
+        *("standing", "wait_s", "occupancy_s", "size", *KINDS)
+    )
+    subjects = ended(held_then)
     waiting = float(subjects["wait_s"].sum())
     days = described.select(day_number(zone)).to_series()
     found: dict[Kind, list[Judged]] = {}
@@ -211,170 +165,6 @@ def _multiples(
         for name, share in known.items()
         if share > 0
     }
-
-
-def _subject() -> pl.Expr:
-    return pl.col("standing") == Standing.ENDED
-
-
-def paired(
-    described: pl.DataFrame, pool: Pool, period: Period, held: Held = NOTHING_HELD
-) -> dict[Kind, pl.DataFrame]:
-    """Return the pairs of each attempt of a period; args as ``of_period``.
-
-    Returns:
-        Of each kind with at least two entities, where there are two users, columns of
-        ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits; an array of
-        equal tasks counts as one.
-    """
-    log = _Log.of(described, pool, period)
-    counts = {kind: log.frame[kind].drop_nulls().n_unique() for kind in KINDS}
-    several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
-    return {kind: _paired(log, kind, held) for kind in several}
-
-
-class _Log(NamedTuple):
-    """The attempts that may make pairs, in blocks that arrived together and are equal."""
-
-    frame: pl.DataFrame
-    """By arrival, block and start."""
-    begin: Ints
-    """First row of each block, and the end of the last."""
-    need: Ints
-    """Rows × what is compared."""
-
-    @classmethod
-    def of(cls, described: pl.DataFrame, pool: Pool, period: Period) -> Self:
-        """Of a pool, with the subjects of a period marked."""
-        needs = counted_resources(pool)
-        described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
-        rows = around(described, period).select("row", "reserved", *dict.fromkeys((*_READ, *needs)))
-        mine = in_period(rows, period).filter(_subject())["row"]
-        known = (
-            pl.col("arrival_time").is_not_null()
-            & pl.col("user").is_not_null()
-            & ~pl.col("reserved")
-            & (pl.col("standing") != Standing.START_UNKNOWN)
-        )
-        if not period.whole_log:
-            known &= pl.col("arrival_time") < period.to_time
-        taking_part = rows.filter(known)
-        frame = taking_part.select(
-            pl.col("row").cast(pl.Int64),
-            *(numbered(taking_part[kind]) for kind in KINDS),
-            "arrival_time",
-            "width_class",
-            start=pl.col("start_time").fill_null(_FAR),
-            subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > 0),
-            burst=bursts(taking_part),
-            walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
-            need_walltime=pl.col("walltime_s").fill_null(_NEVER),
-            **{f"need_{name}": pl.col(name).fill_null(0) for name in needs},
-        )
-        needed = ["need_walltime", *(f"need_{name}" for name in needs)]
-        frame = (
-            frame.with_columns(
-                same_place=_group(*_PLACES),
-                anywhere=pl.lit(0, pl.Int64),
-                class_anywhere=_group("width_class", "walltime"),
-                class_in_place=_group(*_PLACES, "width_class", "walltime"),
-                part=_group("burst", *_PLACES, "width_class", "walltime"),
-                in_burst=pl.len().over("burst") > 1,
-            )
-            .with_columns(weight=1 / pl.len().over("part"))
-            .with_columns(block=_group("part", "arrival_time", "account", *needed))
-            .sort("arrival_time", "block", "start", maintain_order=True)
-        )
-        begins = _changes(frame["block"].to_numpy())
-        need = np.ascontiguousarray(frame.select(needed).to_numpy(), np.int64)
-        return cls(frame, np.append(begins, frame.height), need)
-
-
-def _group(*columns: str) -> pl.Expr:
-    """Number the rows that are equal in these columns by the first of them."""
-    return pl.col("row").first().over(columns)
-
-
-def _changes(*columns: Ints) -> Ints:
-    """Return the places of elements that differ from the one before, and of the first."""
-    differs = np.ones(len(columns[0]), np.bool_)
-    differs[1:] = False
-    for column in columns:
-        unequal = column[1:] != column[:-1]
-        differs[1:] |= unequal if column.ndim == 1 else unequal.any(axis=1)
-    return np.flatnonzero(differs)
-
-
-def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
-    """Return the pairs of each attempt for one kind of entity."""
-    from audit.kernels import passed_over as kernel
-
-    frame = log.frame
-    by_place = kind not in _PLACES
-    entity = frame[kind].to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-    user = frame["user"].to_physical().cast(pl.Int64).to_numpy()
-    arrival, start = frame["arrival_time"].to_numpy(), frame["start"].to_numpy()
-    stratum = frame["same_place" if by_place else "anywhere"].to_numpy()
-    span = int(arrival.max(initial=0) - arrival.min(initial=0)) + 2
-    key = stratum * span + (arrival - arrival.min(initial=0))
-
-    first = log.begin[:-1]
-    blocks_ = np.flatnonzero(entity[first] >= 0)
-    blocks_ = blocks_[np.argsort(key[first[blocks_]], kind="stable")]
-    at = first[blocks_]
-    runs = _changes(stratum[at], user[at], entity[at], log.need[at])
-    lengths = np.diff(np.append(runs, len(at)))
-    rivals = kernel.Rivals(
-        begin=at,
-        end=log.begin[blocks_ + 1],
-        arrival=arrival[at],
-        user=user[at],
-        entity=entity[at],
-        need=log.need[at],
-        run=np.repeat(runs + lengths, lengths),
-        weight=frame["weight"].to_numpy()[at],
-        start=start,
-    )
-    mine = np.flatnonzero(frame["subject"].to_numpy() & (entity >= 0))
-    row_of = frame["row"].to_numpy()[mine]
-    intervals = np.searchsorted(held.row, [row_of, row_of + 1])
-    alone = np.where(intervals[0] < intervals[1], np.arange(len(mine)), -1)
-    begins = _changes(frame["block"].to_numpy()[mine], alone)
-    of = mine[begins]
-    subjects = kernel.Subjects(
-        begin=np.append(begins, len(mine)),
-        arrival=arrival[of],
-        user=user[of],
-        entity=entity[of],
-        need=log.need[of],
-        first=np.searchsorted(key[at], key[of], side="right"),
-        last=np.searchsorted(key[at], (stratum[of] + 1) * span, side="left"),
-        start=start[mine],
-        held_begin=intervals[0][begins],
-        held_end=intervals[1][begins],
-        held_from=held.from_time,
-        held_to=held.to_time,
-    )
-    count = len(mine)
-    pairs, lost, since = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
-    met = np.zeros(count, np.bool_)
-    kernel.compare(subjects, rivals, LEAD_S, kernel.Found(pairs, lost, since, met))
-    return (
-        frame[mine]
-        .select(
-            "row",
-            pl.col(kind).cast(pl.String).alias("entity"),
-            pl.col("class_in_place" if by_place else "class_anywhere").alias("class"),
-            "in_burst",
-            pairs=pl.Series(pairs) * pl.col("weight"),
-            lost=pl.Series(lost) * pl.col("weight"),
-            passed_s=pl.when(pl.Series(since) >= 0)
-            .then(pl.col("start") - pl.Series(since))
-            .otherwise(0),
-        )
-        .filter(pl.Series(met))
-        .cast(PAIRED_SCHEMA)
-    )
 
 
 class Judged(NamedTuple):

@@ -12,17 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.metrics.attempts import passed_over
-from audit.metrics.attempts.passed_over import (
-    KINDS,
-    NOTHING_HELD,
-    RESULT_SCHEMA,
-    Held,
-    InBursts,
-    Unknown,
-    of_period,
-    paired,
-)
+from audit.metrics.attempts.passed_over import RESULT_SCHEMA, InBursts, Unknown, of_period
 from audit.metrics.attempts.population import describe
+from audit.metrics.pairs import KINDS, NOTHING_HELD, Held, paired
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
 from tests.naive import passed_over as naive
