@@ -12,7 +12,15 @@ from audit.cluster import charges, coverage, decayed, ranking, spans
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting
 from audit.cluster.windows import WHOLE, Window
-from audit.metrics.attempts import anatomy, peers, performance, population, users
+from audit.metrics.attempts import (
+    account,
+    anatomy,
+    passed_over,
+    peers,
+    performance,
+    population,
+    users,
+)
 from audit.metrics.attempts.parts import Row
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import KINDS, Known, Options, conservation_of, summarise
@@ -25,7 +33,6 @@ from audit.scenario.fair_start import fair_start_times
 from audit.scenario.forward import forward_start_times
 from audit.scenario.parts import ALONE, Effort, Labour
 from audit.scenario.workload import Met, workload_of_rows
-from audit.workers.crew import Crew
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -128,10 +135,10 @@ def _tables(
             del charged
         of_pool = window.needed(of_pool, pool)
         met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
+        jobs, barred = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
-        jobs = peers.peer_waits(jobs, [*seeds, *kept])
+        jobs = peers.peer_waits(jobs, [*seeds, *kept], (*pool.limits, *pool.windows))
         beyond = peers.stuck(jobs, pool, setting.now, [*seeds, *kept], chosen.metrics.tolerance_s)
         del of_pool
         own = window.own(jobs)
@@ -140,7 +147,7 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, fairshare.of_all, barred)
 
 
 def _of_periods(
@@ -151,7 +158,8 @@ def _of_periods(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     log: Period,
-    crew: Crew,
+    shares: passed_over.Shares,
+    barred: pl.DataFrame,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -159,19 +167,27 @@ def _of_periods(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
-        crew=crew,
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
         covered = options._replace(covered=spans.covered(period, log))
-        yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
+        held = _rows_of(around, barred)
+        passed = passed_over.of_period(around, pool, period, setting.zone, shares, held)
+        yield from _summed_up(around, pool, period, setting, seed, covered, conserved, passed)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
         yield Rows("advice_result", period, advised.changes.with_columns(**of_pool))
         yield Rows("advice_part", period, advised.parts.with_columns(**of_pool))
+
+
+def _rows_of(around: pl.DataFrame, barred: pl.DataFrame) -> passed_over.Held:
+    """Return by row of ``around`` when attempts were held or under a rule."""
+    places = around.select(*account.KEY).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    held = barred.join(places, on=account.KEY).sort("row", "begin")
+    return passed_over.Held(*(held[name].to_numpy() for name in ("row", "begin", "end")))
 
 
 def _summed_up(
@@ -182,6 +198,7 @@ def _summed_up(
     seed: int,
     options: Options,
     conserved: Row,
+    passed: pl.DataFrame,
 ) -> Iterator[Rows]:
     """What the attempts around a period tell of a pool, its groups, users and accounts."""
     observed = {"pool": pl.lit(pool.name), "schedule": pl.lit(OBSERVED)}
@@ -189,7 +206,8 @@ def _summed_up(
     entities = users.by_entities(held, KINDS, options.tolerance_s)
     del held
     for of_kind in entities.values():
-        yield Rows("entity_result", period, of_kind.with_columns(**observed))
+        rows = passed_over.beside(of_kind, passed)
+        yield Rows("entity_result", period, rows.with_columns(**observed))
     summary = summarise(
         around,
         pool,
@@ -198,7 +216,7 @@ def _summed_up(
         setting.zone,
         seed,
         options,
-        known=Known(entities, conserved),
+        known=Known(entities, conserved, passed),
     )
     yield Rows("summary_result", period, summary.with_columns(**observed))
 
@@ -233,8 +251,8 @@ def _completed(
     known: pl.DataFrame | None,
     labour: Labour,
     window: Window,
-) -> pl.DataFrame:
-    """The attempts of a pool with all figures of their own."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The attempts of a pool with all figures of their own; when they were held or under a rule."""
     metrics = chosen.metrics
     wanted = None if window.whole else window.holds()
     shares = resource_equality(
@@ -244,8 +262,10 @@ def _completed(
     decided = decision_times(
         performance.overtakes(shares), pool, now, tolerance_s=metrics.tolerance_s, met=met
     )
+    cycle_s = pool.policy.interval_s or metrics.tolerance_s
+    booked = account.account(anatomy.anatomy(decided, pool, now), pool, now, cycle_s=cycle_s)
     fair = fair_start_times(
-        population.compact(anatomy.anatomy(decided, pool, now)),
+        population.compact(booked.attempts),
         pool,
         now,
         known=known,
@@ -254,7 +274,7 @@ def _completed(
         told=labour.told,
         met=met,
     )
-    return forward_start_times(
+    forward = forward_start_times(
         population.compact(fair),
         pool,
         now,
@@ -263,3 +283,4 @@ def _completed(
         told=labour.told,
         met=met,
     )
+    return forward, booked.barred

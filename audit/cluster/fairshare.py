@@ -13,6 +13,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from audit import config
 from audit.errors import ConfigError
 from audit.formats.slurm import sacctmgr, scontrol, slurm_conf
@@ -52,6 +54,13 @@ class Fairshare:
     def tree(self) -> Tree | None:
         """The share tree; None where targets are flat, or there are none."""
         return share_tree(self.associations) if self.associations else None
+
+    @cached_property
+    def of_all(self) -> Mapping[str, Mapping[str, float]]:
+        """Shares of everything by kind and name, of those that have one of their own."""
+        if self.tree is not None:
+            return shares_of_all(self.tree)
+        return {"user": self.chosen.users, "account": self.chosen.accounts}
 
     @property
     def flags(self) -> frozenset[str]:
@@ -120,6 +129,27 @@ def share_tree(associations: Iterable[Association]) -> Tree:
         for row in associations
         if (row.account, row.user) != (ROOT, None)
     )
+
+
+def shares_of_all(tree: Tree) -> dict[str, dict[str, float]]:
+    """Return the share of everything of each user and account, those of all its nodes together.
+
+    It is unknown, and left out, of names with a node that has no share of its own
+    (fairshare=parent), or is below one.
+    """
+    of_all = tree.shares.copy()
+    of_all[0] = 1.0
+    siblings = np.bincount(tree.parents[1:], np.nan_to_num(tree.shares[1:]), len(of_all))
+    for node in range(1, len(of_all)):  # parents come first
+        above = tree.parents[node]
+        of_all[node] *= of_all[above] / siblings[above] if siblings[above] > 0 else 0.0
+    found: dict[str, dict[str, float]] = {"user": {}, "account": {}}
+    for name, kind, share in zip(tree.names[1:], tree.kinds[1:], of_all[1:].tolist(), strict=True):
+        found[kind][name] = found[kind].get(name, 0.0) + share
+    return {
+        kind: {name: share for name, share in of_kind.items() if not math.isnan(share)}
+        for kind, of_kind in found.items()
+    }
 
 
 def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:

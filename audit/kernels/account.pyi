@@ -18,7 +18,7 @@ class Log:
         block: Ints,
         ready: Ints,
         cycle: Ints,
-        noted: Ints,
+        flags: Ints,
         first_hold: Ints,
         last_hold: Ints,
         by_arrival: Ints,
@@ -58,8 +58,12 @@ class Rules:
     ) -> None: ...
 
 @final
+class Spans:
+    def taken(self) -> Ints: ...
+
+@final
 class Bookings:
-    def __init__(self, seconds: NDArray[np.float64], forbidden: Ints) -> None: ...
+    def __init__(self, seconds: NDArray[np.float64], forbidden: Ints, spans: Spans) -> None: ...
 
 def book_waits(
     log: Log, times: Times, rules: Rules, capacity: Ints, most: int, made: Bookings

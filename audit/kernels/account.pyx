@@ -12,6 +12,7 @@ the square of its tasks.
 
 cimport cython
 from libc.stdint cimport INT64_MAX as NEVER, int64_t
+from libc.stdlib cimport free, realloc
 
 import numpy as np
 
@@ -28,6 +29,11 @@ cdef enum:
     HELD, UNAVAILABLE, RULE, RULE_FREE, OWN_QUEUED, OWN_RUNNING
     CLAIMED, EARLIER, LATER, CYCLE, UNEXPLAINED, KEPT
     CAUSES  # their number
+
+cdef enum:
+    RECORDED = 1  # a hold was recorded when it left the queue
+    TRACED = 2  # every stretch of its wait is kept, not only holds and rules
+    SPAN = 4  # numbers of a stretch
 
 
 @cython.final
@@ -47,7 +53,7 @@ cdef class Log:
     cdef const int64_t[::1] block  # equal numbers of neighbours in by_arrival: one block
     cdef const int64_t[::1] ready  # when a policy would have started it; NEVER: not
     cdef const int64_t[::1] cycle  # from then on it may wait for the next pass; NEVER: not
-    cdef const int64_t[::1] noted  # 1: something else was recorded to hold it when it left
+    cdef const int64_t[::1] flags  # sums of RECORDED and TRACED
     cdef const int64_t[::1] first_hold  # its holds are [first_hold, last_hold) of Holds
     cdef const int64_t[::1] last_hold
     cdef const int64_t[::1] by_arrival  # of those that wait: ascending
@@ -160,6 +166,7 @@ cdef class Queue:
     # By slot: what all members of the block have waited for so far.
     cdef double[:, ::1] booked
     cdef int64_t[:, ::1] forbidden
+    cdef int64_t[::1] span  # its last stretch; NOBODY: none
 
     def __cinit__(
         self, Rules rules, Py_ssize_t resources, Py_ssize_t count, Py_ssize_t users, Py_ssize_t most
@@ -175,6 +182,7 @@ cdef class Queue:
         self.before, self.after, self.previous, self.following = np.empty((4, count), np.int64)
         self.front = np.empty(most, np.int64)
         self.spare = np.arange(most)
+        self.span = np.full(most, NOBODY, np.int64)
         self.spares = most
         self.booked = np.zeros((most, CAUSES))
         self.forbidden = np.zeros(
@@ -189,6 +197,38 @@ cdef class Bookings:
 
     cdef double[:, ::1] seconds  # causes × attempts
     cdef int64_t[:, ::1] forbidden  # rules × attempts: s in which each forbids it
+    cdef Spans spans
+
+
+@cython.final
+cdef class Spans:
+    """Stretches of one cause in the waits of blocks, in the order in which they begin.
+
+    Of a divided stretch the cause is the greatest part.
+    """
+
+    cdef int64_t* held  # SPAN numbers each: block (its first member), cause, begin, end
+    cdef Py_ssize_t count
+    cdef Py_ssize_t places
+
+    def __cinit__(self):
+        """Make an empty list."""
+        self.held = NULL
+        self.count = self.places = 0
+
+    def __dealloc__(self):
+        """Free the memory."""
+        free(self.held)
+
+    def taken(self):
+        """Return the stretches as an array, [count, SPAN]."""
+        made = np.empty((self.count, SPAN), np.int64)
+        cdef int64_t[:, ::1] out = made
+        cdef Py_ssize_t k, x
+        for k in range(self.count):
+            for x in range(SPAN):
+                out[k, x] = self.held[k * SPAN + x]
+        return made
 
 
 @cython.final
@@ -200,6 +240,7 @@ cdef class Idle:
     cdef int64_t[::1] end
     cdef int64_t[::1] waited  # s in which an attempt waits that fits and that nothing forbids
     cdef Py_ssize_t count
+    cdef bint begun  # whether anything has run
 
 
 cdef struct Next:
@@ -224,12 +265,17 @@ def book_waits(
         capacity: capacity before any step, [resources].
         most: the most blocks that ever wait at one time.
         made: what is added to.
+
+    Raises:
+        MemoryError: there is no memory for the stretches.
     """
     cdef Py_ssize_t users = int(np.max(log.user, initial=UNKNOWN)) + 1
     cdef State state = State(rules, capacity, users)
     cdef Queue queue = Queue(rules, log.request.shape[0], log.request.shape[1], users, most)
     with nogil:
         _sweep(log, times, rules, state, queue, made, None)
+    if made.spans.places < 0:
+        raise MemoryError("no memory for the stretches of waits")
 
 
 def find_idle(Log log, Times times, Rules rules, const int64_t[::1] capacity, Py_ssize_t most):
@@ -238,8 +284,8 @@ def find_idle(Log log, Times times, Rules rules, const int64_t[::1] capacity, Py
     cdef State state = State(rules, capacity, users)
     cdef Queue queue = Queue(rules, log.request.shape[0], log.request.shape[1], users, most)
     found = np.zeros((3, log.by_end.shape[0] + 1), np.int64)
-    cdef Idle idle = Idle(found[0], found[1], found[2], 0)
-    cdef Bookings made = Bookings(np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64))
+    cdef Idle idle = Idle(found[0], found[1], found[2], 0, False)
+    cdef Bookings made = Bookings(np.zeros((CAUSES, 0)), np.zeros((0, 0), np.int64), Spans())
     with nogil:
         _sweep(log, times, rules, state, queue, made, idle)
     return found[:, :idle.count]
@@ -264,7 +310,7 @@ cdef void _sweep(
         if queue.head < queue.tail:
             if idle is None:
                 _spend(log, times, rules, state, queue, made, old, since, now)
-            elif state.running == 0:
+            elif state.running == 0 and idle.count > 0:
                 _watch(log, times, rules, state, queue, idle, old, since, now)
         since = now
         while coming.cut < times.cut.shape[0] and times.cut[coming.cut] == now:
@@ -303,9 +349,13 @@ cdef void _turn(Times times, Rules rules, State state, int64_t now) noexcept nog
 
 
 cdef void _note_idle(Idle idle, Py_ssize_t running, int64_t now) noexcept nogil:
-    """Begin or end a stretch in which nothing runs."""
+    """Begin or end a stretch in which nothing runs.
+
+    Before the first start nobody knows what ran.
+    """
     cdef bint open = idle.count > 0 and idle.end[idle.count - 1] == NEVER
-    if running == 0 and not open:
+    idle.begun = idle.begun or running > 0
+    if running == 0 and idle.begun and not open:
         idle.begin[idle.count] = now
         idle.end[idle.count] = NEVER
         idle.count += 1
@@ -384,6 +434,7 @@ cdef void _leave(Log log, Queue queue, Bookings made, int64_t i, bint booking) n
             queue.booked[slot, cause] = 0.0
         for rule in range(queue.forbidden.shape[1]):
             queue.forbidden[slot, rule] = 0
+        queue.span[slot] = NOBODY
         queue.spare[queue.spares] = slot
         queue.spares += 1
         _close_gap(log, queue, place)
@@ -494,10 +545,6 @@ cdef void _watch(
             and not _is_held(log, times, i, begin)
             and not _is_forbidden(rules, state, i, begin)
         ):
-            if idle.count == 0:
-                idle.begin[0] = begin
-                idle.end[0] = NEVER
-                idle.count = 1
             idle.waited[idle.count - 1] += now - begin
             return
 
@@ -544,16 +591,20 @@ cdef inline void _book(
 ) noexcept nogil:
     """Book the time from ``since`` to ``now`` for the block at ``place``."""
     cdef int64_t i = queue.attempt[place], slot = queue.slot[place], own, earlier
+    cdef int64_t others, cause
     cdef double time = <double> (now - since), each
     cdef Py_ssize_t short
     if _is_held(log, times, i, since):
         queue.booked[slot, HELD] += time
+        _note(log, queue, made.spans, slot, i, HELD, since, now)
         return
     short = _short_of(queue, place, state)
     if state.out or short == EXCEEDS:
         queue.booked[slot, UNAVAILABLE] += time
+        _note(log, queue, made.spans, slot, i, UNAVAILABLE, since, now)
     elif _is_forbidden(rules, state, i, since):
         _book_rules(rules, state, queue, slot, i, since, now, short == FITS)
+        _note(log, queue, made.spans, slot, i, RULE, since, now)
     elif short == FITS:
         _book_claims(log, rules, state, queue, made, place, since, now)
     else:
@@ -563,6 +614,13 @@ cdef inline void _book(
         queue.booked[slot, OWN_RUNNING] += each * own
         queue.booked[slot, EARLIER] += each * earlier
         queue.booked[slot, LATER] += each * (state.used[short] - own - earlier)
+        if log.flags[i] & TRACED:
+            if 3 * own >= state.used[short]:
+                _note(log, queue, made.spans, slot, i, OWN_RUNNING, since, now)
+            else:
+                others = state.used[short] - own
+                cause = EARLIER if 2 * earlier >= others else LATER
+                _note(log, queue, made.spans, slot, i, cause, since, now)
 
 
 cdef void _book_rules(
@@ -612,13 +670,17 @@ cdef void _book_claims(
         if not _fits_left(queue, place, state, NOBODY):
             rest = OWN_QUEUED if _fits_left(queue, place, state, user) else CLAIMED
             break
-        if log.noted[member] and log.leave[member] == now:
+        if log.flags[member] & RECORDED and log.leave[member] == now:
             made.seconds[HELD, member] += now - since
+            if log.flags[member] & TRACED:
+                _note(log, queue, made.spans, slot, member, HELD, since, now)
         else:
-            _claim(log, rules, state, made, member, since, now)
+            _claim(log, rules, state, queue, made, place, member, since, now)
         member = queue.following[member]
     if member == NOBODY:
         return
+    if rest == RULE or log.flags[first] & TRACED:
+        _note(log, queue, made.spans, slot, queue.attempt[place], rest, since, now)
     # The members before this one are booked already: what is added to their block is undone.
     if rest == RULE:
         _book_rules(rules, state, queue, slot, member, since, now, True)
@@ -635,14 +697,26 @@ cdef void _book_claims(
 
 
 cdef void _claim(
-    Log log, Rules rules, State state, Bookings made, int64_t i, int64_t since, int64_t now
+    Log log,
+    Rules rules,
+    State state,
+    Queue queue,
+    Bookings made,
+    Py_ssize_t place,
+    int64_t i,
+    int64_t since,
+    int64_t now,
 ) noexcept nogil:
     """Let attempt ``i`` claim its request, and book what it waits for meanwhile."""
-    cdef int64_t user = log.user[i], late, counter, amount
+    cdef int64_t user = log.user[i], late, counter, amount, slot
     cdef Py_ssize_t x, rule
     late = max(now - max(since, log.cycle[i]), 0)
     made.seconds[CYCLE, i] += late
     made.seconds[UNEXPLAINED, i] += now - since - late
+    if log.flags[i] & TRACED:
+        slot = queue.slot[place]
+        _note(log, queue, made.spans, slot, i, UNEXPLAINED, since, now - late)
+        _note(log, queue, made.spans, slot, i, CYCLE, now - late, now)
     made.seconds[KEPT, i] += min(max(log.ready[i] - since, 0), now - since)
     for x in range(state.left.shape[0]):
         amount = log.request[x, i]
@@ -659,6 +733,44 @@ cdef void _claim(
                 state.counting_stamp[counter] = state.walk
                 state.counting[counter] = 0
             state.counting[counter] += rules.amount[rule, i]
+
+
+cdef void _note(
+    Log log,
+    Queue queue,
+    Spans spans,
+    int64_t slot,
+    int64_t i,
+    int64_t cause,
+    int64_t begin,
+    int64_t end,
+) noexcept nogil:
+    """Note a stretch of one cause in the wait of a block, or lengthen its last one."""
+    cdef int64_t last = queue.span[slot]
+    cdef int64_t* place
+    if begin == end or spans.places < 0:
+        return
+    if not (log.flags[i] & TRACED or cause == HELD or cause == RULE):
+        return
+    if last != NOBODY:
+        place = spans.held + last * SPAN
+        if place[1] == cause and place[3] == begin:
+            place[3] = end
+            return
+    if spans.count == spans.places:
+        spans.places = max(2 * spans.places, 1 << 12)
+        place = <int64_t*> realloc(spans.held, spans.places * SPAN * sizeof(int64_t))
+        if place == NULL:
+            spans.places = -1
+            return
+        spans.held = place
+    place = spans.held + spans.count * SPAN
+    place[0] = queue.attempt[_place_of(queue, i + 1) - 1]
+    place[1] = cause
+    place[2] = begin
+    place[3] = end
+    queue.span[slot] = spans.count
+    spans.count += 1
 
 
 cdef inline bint _is_held(Log log, Times times, int64_t i, int64_t at) noexcept nogil:

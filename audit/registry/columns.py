@@ -88,6 +88,7 @@ _NO_ACCOUNT: Final = "where no wait was booked to causes"
 _NO_FORWARD: Final = "without a forward start"
 _NO_DECISION: Final = "where no decision was judged"
 _NONE_JUDGED: Final = "where no attempt has a fair start time that counts"
+_NO_PAIRS: Final = "where no such job arrived while an attempt waited"
 _NONE_FORWARD: Final = "where no attempt has a forward start that counts"
 
 # One entry in two or three lines, so that they can be compared.
@@ -133,6 +134,9 @@ OF_ATTEMPTS: Final = (
              f"{part.clause}", SECONDS, _NO_WAIT) for part in PARTS),
     Column("peer_wait_s", DOUBLE, "mean over its peer users of their mean wait", SECONDS,
            "with fewer than 20 peers of 3 users"),
+    Column("peer_contested_s", DOUBLE, "the same of their contested wait (claimed, held by earlier "
+           "and later arrivals, cycle and unexplained)", SECONDS, "with fewer than 20 peers of 3 "
+           "users, or where waits are booked to no cause"),
     Column("ready_time", INSTANT, "the first instant of its wait at which the modelled policy "
            "would have started it", missing="unforeseen, or not judged"),
     Column("decision", VARCHAR, "whether the modelled policy would have started it when the site "
@@ -213,6 +217,16 @@ OF_ENTITIES: Final = (
            ONE, "where none has peers or these did not wait"),
     Column("excess_wait_s", DOUBLE, "sum of wait − peer_wait_s over the attempts that have peers",
            SECONDS, "where none has peers"),
+    Column("contested_ratio", DOUBLE, "total contested wait / total peer_contested_s of the "
+           "attempts that have peers", ONE, "where none has peers or these did not wait"),
+    Column("contested_excess_s", DOUBLE, "sum of contested wait − peer_contested_s over the "
+           "attempts that have peers", SECONDS, "where none has peers"),
+    Column("passed_share", DOUBLE, "weighted share of later jobs of others, which asked for at "
+           "least as much, that started more than 60 s earlier", ONE, _NO_PAIRS),
+    Column("passed_expected", DOUBLE, "the same share expected of others' similar jobs", ONE,
+           _NO_PAIRS),
+    Column("passed_s", BIGINT, "total time from the first start of such a job to the attempt's own",
+           SECONDS, _NO_PAIRS),
     Column("overtaken_s", BIGINT, "total of what later arrivals cost under the modelled policy",
            SECONDS, _NONE_FORWARD),
     Column("unmodelled_s", BIGINT, "total of what the modelled policy does not explain", SECONDS,

@@ -136,8 +136,11 @@ _APART: Final = "where waits were taken apart"
 _BOOKED: Final = "where waits were booked to causes"
 _SPEC_CAUSES: Final = "account of waits"
 _PEERED: Final = "of who has attempts with peers"
-_PEERED_DAYS: Final = "of who has attempts with peers on 10 days or more"
+_CONTESTED: Final = "of who has attempts with peers, where waits are booked to causes"
+_PAIRED: Final = "of those with pairs"
+_TESTED: Final = "of those with at least 20 attempts with pairs on 8 days"
 _NAMED: Final = ("user", "account")
+_COMPARED: Final = (*_NAMED, "partition", "qos")
 SLOWDOWN: Final = "max(1, (end − arrival) / max(runtime, τ))"
 _SABIN_RE: Final = "Sabin & Sadayappan §3.2"
 _KLUSACEK: Final = "Klusáček & Rudová §2.3"
@@ -246,18 +249,42 @@ _PEERS: Final = (
     Measure("peer_ratio", "Wait beside that of peers", ONE, NUMBER, _NAMED,
             "Σ wait / Σ peer_wait_s over the attempts that have peers; the interval is over days, "
             "with 10 or more", when=_PEERED),
-    Measure("peer_ratio_alone", "… with nothing else active", ONE, NUMBER, _NAMED,
-            "the same over those that arrived when the user (or account) had nothing waiting or "
-            "running", when=_PEERED),
     Measure("excess_wait", "Wait beyond that of peers", SECONDS, DURATION, _NAMED,
             "Σ (wait − peer_wait_s) over the attempts that have peers", when=_PEERED),
-    Measure("peer_named", "May be named as waiting longer than peers", ONE, COUNT, _NAMED,
-            "1 where the ratio is above 1 beyond chance (Benjamini-Yekutieli at 5 % over 20,000 "
-            "resamples of days), over all its attempts and over those that arrived when it had "
-            "nothing active; else 0", when=_PEERED_DAYS),
-    Measure("peer_flood", "Waits longer than peers, as its own floods do", ONE, COUNT,
-            _NAMED, "1 where it is so over all its attempts only; else 0",
-            when=_PEERED_DAYS),
+    Measure("contested_ratio", "Contested wait beside that of similar jobs", ONE, NUMBER, _NAMED,
+            "the same of the contested wait (claimed, held by earlier and later arrivals, cycle "
+            "and unexplained), among jobs to which the same rules apply", when=_CONTESTED),
+    Measure("contested_excess", "Contested wait beyond that of similar jobs", SECONDS, DURATION,
+            _NAMED, "Σ (contested wait − that of similar jobs)", when=_CONTESTED),
+)
+
+_PASSED: Final = (
+    Measure("passed_share", "Later jobs that started first", ONE, SHARE, _COMPARED,
+            "Σ lost / Σ pairs, weighted: of the later jobs of others that asked for at least as "
+            "much, the share that started more than 60 s earlier", when=_PAIRED),
+    Measure("passed_expected", "… expected of others' similar jobs", ONE, SHARE, _COMPARED,
+            "the same share of all other entities, class by class", when=_PAIRED),
+    Measure("passed_excess", "… beyond that", ONE, SHARE, _COMPARED,
+            "passed_share − passed_expected; `lower` is its one-sided 95 % bound", when=_TESTED),
+    Measure("passed_s", "Time after the first of them started", SECONDS, DURATION, _COMPARED,
+            "Σ (start − first start of a later job that passed the attempt)", when=_PAIRED),
+    Measure("passed_named", "Is passed over", ONE, COUNT, _COMPARED,
+            "1 where passed_excess is significant (jackknife over groups of days, "
+            "Benjamini-Hochberg at 5 % within users, accounts, …), its bound is at least 0.10 and "
+            "passed_s is at least 0.5 % of all waiting or one day per job; 0 where not; NULL where "
+            "nothing can be said", when="where there are several users, accounts, …"),
+    Measure("passed_widest", "Nothing can be said, as its jobs are the widest and longest", ONE,
+            COUNT, _COMPARED, "1 where enough of its jobs waited while others came, but too few of "
+            "these asked for as much; else 0", when="where passed_named is NULL"),
+    Measure("passed_only_in_bursts", "Is passed over during bursts of its own only", ONE, COUNT,
+            _COMPARED, "1 where passed_share is significantly smaller outside bursts than within; "
+            "0 where not; NULL with too few jobs outside bursts", when="where passed_named is 1"),
+    Measure("usage_multiple", "Usage as a multiple of the site's share", ONE, NUMBER, _NAMED,
+            "part of the pool's resource-seconds in the period / part of the shares of all that "
+            "used it", when="where passed_named is 1 and the site's shares are known"),
+    Measure("equal_usage_multiple", "Usage as a multiple of an equal share", ONE, NUMBER, _NAMED,
+            "the same where the site's shares are not known: all that used the pool have the same",
+            when="where passed_named is 1 and the site's shares are not known"),
 )
 
 _EQUALITY: Final = (
@@ -441,6 +468,7 @@ SUMMARY: Final[Mapping[str, Measure]] = {
         *_WAITS,
         *_ANATOMY,
         *_PEERS,
+        *_PASSED,
         *_EQUALITY,
         *_MACHINE,
         *_FAIR_STARTS,

@@ -1,5 +1,6 @@
 """Usage and shares as a configured run computes them, with the files that config.toml names."""
 
+import math
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from audit.cluster import charges, decayed, fairshare
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.setting import Setting, configured
 from audit.errors import ConfigError
+from audit.formats.slurm.sacctmgr import Association
 from audit.metrics.attempts import population
 from audit.metrics.fairshare.tree_history import tree_history
 from audit.metrics.slurm.usage import SlurmUsage
@@ -57,6 +59,28 @@ def test_a_dump_gives_the_same_tree() -> None:
     assert dumped is not None
     assert listed.names == dumped.names
     np.testing.assert_array_equal(listed.shares, dumped.shares)
+
+
+def test_shares_of_everything() -> None:
+    def row(account: str, user: str | None, share: float) -> Association:
+        return Association(account, user, None, None if user else "root", share, "", None, 0)
+
+    tree = fairshare.share_tree(
+        [
+            row("physics", None, 3),
+            row("history", None, 1),
+            row("physics", "ann", 1),
+            row("physics", "bob", 2),
+            row("history", "ann", 5),
+            row("history", "cem", math.nan),
+        ]
+    )
+    assert Fairshare(usage()).of_all == {"user": {}, "account": {}}
+    found = fairshare.shares_of_all(tree)
+    assert found["account"] == {"physics": 0.75, "history": 0.25}
+    assert found["user"] == {"ann": 0.5, "bob": 0.5}
+    flat = Fairshare(usage(users={"ann": 0.3, "bob": 0.7}))
+    assert flat.of_all["user"] == {"ann": 0.3, "bob": 0.7}
 
 
 def test_all_faults_of_all_files_are_said_by_key_and_line(tmp_path: Path) -> None:

@@ -181,9 +181,12 @@ def _outages(site: Site, least: int) -> frozenset[int]:
     seconds = range(min(o.arrival for o in site.held), max(o.leave for o in site.held))
     found: set[int] = set()
     stretch: list[int] = []
+    begun = False  # before the first start nobody knows what ran
     for t in [*seconds, None]:
-        if t is not None and not any(one.runs(t) for one in site.held):
-            stretch.append(t)
+        runs = t is not None and any(one.runs(t) for one in site.held)
+        begun = begun or runs
+        if t is not None and not runs:
+            stretch += [t] * begun
             continue
         could = [
             s

@@ -8,13 +8,15 @@ import polars as pl
 import pytest
 
 from audit.errors import StoreError
-from audit.metrics.attempts import fidelity
+from audit.metrics.attempts import fidelity, passed_over
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.parts import row
+from audit.metrics.attempts.peers import CONTESTED
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.metrics.attempts.summary import Options, summarise
+from audit.metrics.pairs import KINDS
 from audit.model import Period, Pool, Resource
 from audit.registry import columns, measures
 from audit.registry.columns import Column
@@ -53,7 +55,9 @@ def complete(pool: Pool) -> pl.DataFrame:
 
 
 def judged(pool: Pool) -> pl.DataFrame:
-    described = anatomy(complete(pool), pool, DAY_S).with_columns(peer_wait_s=pl.lit(1.0))
+    described = anatomy(complete(pool), pool, DAY_S).with_columns(
+        *(pl.lit(1.0).alias(name) for name in ("peer_wait_s", "peer_contested_s", *CONTESTED))
+    )
     arrivals = described["arrival_time"].to_list()
     fair = with_starts(described, arrivals, arrivals, ["final"] * len(arrivals))
     return fair.with_columns(
@@ -65,8 +69,26 @@ def judged(pool: Pool) -> pl.DataFrame:
     )
 
 
+def passed() -> pl.DataFrame:
+    """What is said of entities that are passed over, and of one of which nothing can be said."""
+    named = ("x", 20, 8, 9.0, 8.0, 0.8, 0.1, 99, 0.5, 0.0, True, None, "not only during bursts")
+    unknown = ("y", 0, 0, 0.0, 0.0, *(None,) * 2, 0, *(None,) * 3, "too few jobs with pairs", None)
+    of_kind = [(*named, 2.0, True), (*named, 2.0, False), (*unknown, None, None)]
+    return pl.DataFrame(
+        [
+            (kind, *one[:-2], *(one[-2:] if kind in ("user", "account") else (None, None)))
+            for kind in KINDS
+            for one in of_kind
+        ],
+        passed_over.RESULT_SCHEMA,
+        orient="row",
+    )
+
+
 def test_the_registry_knows_each_figure_of_a_summary_its_unit_and_dimensions() -> None:
     rows = summary(judged(SEVERAL), SEVERAL)
+    told = pl.DataFrame(passed_over.rows(passed()), rows.schema, orient="row")
+    rows = pl.concat([rows, told])
     dimensions = {str(metric): set(of["dimension"]) for (metric,), of in rows.group_by("metric")}
     assert dimensions == {key: set(one.dimensions) for key, one in measures.SUMMARY.items()}
     for metric, value, unit in rows.select("metric", "dimension_value", "unit").iter_rows():
@@ -74,7 +96,8 @@ def test_the_registry_knows_each_figure_of_a_summary_its_unit_and_dimensions() -
 
 
 def test_what_is_not_always_there_says_when() -> None:
-    always = set(summary(complete(ONE_RESOURCE), ONE_RESOURCE)["metric"])
+    of_one_user = complete(ONE_RESOURCE).with_columns(user=pl.lit("ann"))
+    always = set(summary(of_one_user, ONE_RESOURCE)["metric"])
     assert always == {key for key, one in measures.SUMMARY.items() if not one.when}
 
 

@@ -15,7 +15,8 @@ VIEWS = {
     "job_fairness": """cluster pool schedule job_id attempt user account group partition qos state
         reason priority reservation size cpus nodes gpus mem_bytes submit_time arrival_time
         start_time end_time wait_s wait_room_s wait_shared_s wait_own_s wait_earlier_s wait_later_s
-        wait_down_s peer_wait_s ready_time decision kept_s idle_s idle_because start_modelled
+        wait_down_s peer_wait_s peer_contested_s ready_time decision kept_s idle_s idle_because
+        start_modelled
         overtaken_s overtaken_own_s unmodelled_s occupancy_s runtime_s walltime_s
         bounded_slowdown fair_slowdown width_class overtaken_by overtook re_deserved re_consumed
         re_unfairness fst_strict
@@ -25,13 +26,13 @@ VIEWS = {
     "user_fairness": """cluster pool schedule period user jobs attempts never_started gave_up_wait_s
         tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
+        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
+        contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id""",
     "account_fairness": """cluster pool schedule period account jobs attempts never_started
         gave_up_wait_s tuwt_s tusa nuwt miss_strict_s miss_relaxed_s missed_strict missed_relaxed
         re_unfairness_positive re_unfairness_net wait_room_s wait_shared_s wait_own_s
-        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s overtaken_s unmodelled_s
-        run_id""",
+        wait_earlier_s wait_later_s wait_down_s peer_ratio excess_wait_s contested_ratio
+        contested_excess_s passed_share passed_expected passed_s overtaken_s unmodelled_s run_id""",
     "fairshare_history": """cluster as_of method entity_kind entity parent share usage
         usage_fraction priority rank run_id partition share_of_all usage_of_all level_fs""",
     "penalty_usage": """cluster period penalty configured entity_kind entity usage usage_fraction
@@ -83,7 +84,10 @@ def test_every_view_and_column_has_a_comment(store: Connection) -> None:
 
 
 INSTANTS = ("as_of", "fst_strict", "fst_relaxed", "start_modelled")
-DIVIDED = ("wait_own_s", "wait_earlier_s", "wait_later_s", "peer_wait_s", "excess_wait_s")
+DIVIDED = (
+    *("wait_own_s", "wait_earlier_s", "wait_later_s"),
+    *("peer_wait_s", "excess_wait_s", "peer_contested_s", "contested_excess_s"),
+)
 """Seconds that are shared out among several: no whole ones."""
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from audit.config import Config
 from audit.errors import UsageError, WorkersError
-from audit.metrics.attempts import excess
 from audit.metrics.draws import Draws
 from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit
@@ -45,22 +44,6 @@ def test_starts_are_the_same_from_parcels_and_in_any_parts(
         here: tuple[np.ndarray, ...] = compute(work, policy)
         there: tuple[np.ndarray, ...] = compute(work, policy, crew=Scattered(parts=number))
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True))
-
-
-@pytest.mark.parametrize("width", [1, 3, 20])
-def test_who_waits_longer_beyond_chance_is_the_same(width: int) -> None:
-    random = np.random.default_rng(1)
-    days = np.arange(40)
-
-    def owner(mean: float) -> excess.Days:
-        peers = np.ones(40)
-        waits = peers + random.normal(mean, 1.0, 40)
-        return excess.Days(days, waits, peers, float(waits.sum()), 40.0, 40)
-
-    families = [{f"u{k}": owner(k / 20) for k in range(12)}]
-    alone = excess._beyond_chance(families, 40, 7, 20_000, Scattered(1))
-    assert alone == excess._beyond_chance(families, 40, 7, 20_000, Scattered(width))
-    assert set(alone[0].values()) == {True, False}
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ At t, with free(t) what the running attempts leave of capacity(t), the queue is 
     claimed      jobs ahead of it have claimed what it needs
 
 An *outage* is a stretch of at least ``OUTAGE_S`` in which nothing runs and, for as long, an attempt
-waits that fits and that nothing forbids.
+waits that fits and that nothing forbids. Before the first start nobody knows what ran.
 
 The causes sum to the wait, up to rounding of divided seconds. Requests of 0 fit always; attempts of
 unknown size have no account. A recorded reason that names a hold is evidence of the instant at
@@ -50,8 +50,9 @@ class Account(NamedTuple):
     attempts: pl.DataFrame
     """What was given, with the columns of ``CAUSES``, ``RULE_FREE``, rule and held_by."""
     outages: pl.DataFrame
-    """from_time, to_time (epoch s; null: until the log ends), waited_s: s in which an attempt
-    waited that could have run."""
+    """from_time, to_time (epoch s), waited_s: s in which an attempt waited that could have run."""
+    barred: pl.DataFrame
+    """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -60,6 +61,7 @@ NO_HOLDS: Final = pl.DataFrame(
 """``row`` counts rows of what ``account`` is given; begin and end are epoch s; kind is one of
 ``reasons.HOLDS``."""
 
+KEY: Final = ("job_id", "attempt")
 RULE_FREE: Final = "cause_rule_free_s"
 """The part of the seconds under a rule in which the attempt fits in what is free."""
 
@@ -122,10 +124,19 @@ def account(
     made = made.select(pl.when(waits).then(pl.all()).name.keep())
     made = queue.rows.select("row").hstack(made)
     added = rows.select("row").join(made, on="row", how="left")
-    ends = pl.Series(outages[1])
+    places = queue.rows.select("row", place=pl.int_range(pl.len()))
     return Account(
         described.hstack(added.drop("row")),
-        pl.DataFrame({"from_time": outages[0], "to_time": ends, "waited_s": outages[2]}),
+        pl.DataFrame(
+            {
+                "from_time": outages[0],
+                "to_time": np.minimum(outages[1], now),
+                "waited_s": outages[2],
+            }
+        ),
+        booked.stretches.join(places, on="place", maintain_order="left")
+        .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
+        .select(*KEY, "begin", "end"),
     )
 
 

@@ -1,31 +1,15 @@
-"""Who waits longer than their peers, and who may be named for it (SPEC §10, *Peers*).
+"""How long users and accounts wait beside their peers (SPEC §10, *Peers*; §11, *Similar jobs*).
 
-Of a user or account o, over its attempts that ended in the period and have peers,
+Of a user or account, over its attempts that ended in the period and have peers,
 
     peer_ratio = Σ wait / Σ peer_wait        excess_wait = Σ (wait − peer_wait), s
 
-Intervals are bootstrapped over days (of arrival, on the cluster's clock), none with fewer than 10.
-For naming, with B = 20,000 resamples,
-
-    p_o = (1 + #{resamples with ratio ≤ 1}) / (1 + B)
-
-and o is beyond chance where p_o passes Benjamini-Yekutieli at 5 % over all of its kind that have a
-p. It is *named* only if it is so too, in the same way, over those of its attempts that arrived when
-it had nothing active (waiting or running in the pool); else it is shown as a *flood*: many attempts
-at once make their own waits.
-
-Conventions: all of a kind are computed on the same resamples of days, of which each takes those on
-which it has attempts; a resample without any counts as ratio ≤ 1. No resample is drawn for who is
-above 1 in all of them but for a chance of one in a million (``surely_above``), and no more for who
-cannot become significant any more, which changes no decision.
-
-Source: Y. Benjamini, D. Yekutieli, The Control of the False Discovery Rate in Multiple Testing
-under Dependency, Annals of Statistics 29 (2001), theorem 1.3.
+and the same of the contested wait. Intervals are bootstrapped over days (of arrival, on the
+cluster's clock), none with fewer than 10: all of a kind are computed on the same resamples of days,
+of which each takes those on which it has attempts. They name nobody (``passed_over`` does).
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -34,25 +18,34 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.parts import Row, row
-from audit.metrics.attempts.population import ended, in_period, numbered, only, ordered
+from audit.metrics.attempts.peers import contested
+from audit.metrics.attempts.population import day_number, ended, in_period, numbered, only
 from audit.metrics.uncertainty import NONE, Interval, Resamples, interval
-from audit.model import SEQUENCE, Period, Standing
-from audit.workers.crew import IN_TURN, Crew
+from audit.model import Period
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 KINDS: Final = ("user", "account")
 LEAST_DAYS: Final = 10
-NAMING: Final = 20_000
-"""Resamples for a p."""
-LEVEL: Final = 0.05
-_CHUNK: Final = 1_000
-"""Resamples held at one time."""
-_SURE: Final = 1e-6
 _ROOMY: Final = 8
 """Keys are counted, not sorted, while there are at most so many times as many as could be."""
+
+
+class _Compared(NamedTuple):
+    """A wait that is compared, and the measures that come of it."""
+
+    waited: pl.Expr
+    peers: str
+    """The column that holds what peers waited."""
+    ratio: str
+    excess: str
+
+
+_COMPARED: Final = (
+    _Compared(pl.col("wait_s"), "peer_wait_s", "peer_ratio", "excess_wait"),
+    _Compared(contested(), "peer_contested_s", "contested_ratio", "contested_excess"),
+)
 
 
 class Days(NamedTuple):
@@ -77,119 +70,51 @@ class Days(NamedTuple):
         return self.waited - self.peers_waited
 
 
-Owners = Mapping[str, Days]
-
-
 def of_peers(
-    with_peers: pl.DataFrame,
-    period: Period,
-    zone: ZoneInfo,
-    seed: int,
-    resamples: int,
-    naming: int = NAMING,
-    crew: Crew = IN_TURN,
+    with_peers: pl.DataFrame, period: Period, zone: ZoneInfo, seed: int, resamples: int
 ) -> list[Row]:
     """Rows of the summary about each user and account whose attempts have peers.
 
     Args:
         with_peers: *all* attempts of one pool, or those ``population.around`` the period, with
             what ``peer_waits`` adds.
-        naming: for p, a multiple of 1,000.
-        crew: who draws them; the result does not depend on that.
     """
-    if "peer_wait_s" not in with_peers.columns:
-        return []
-    compared = _subjects(with_peers, period, zone)
-    owned = compared.filter(pl.any_horizontal(pl.col(KINDS).is_not_null()))
-    days = 1 + int(owned["day"].max() or 0)  # type: ignore[arg-type]
-    everyone = {kind: dict(_by_owner(only(compared, _owned(kind)), kind)) for kind in KINDS}
-    alone = {
-        kind: dict(_by_owner(compared.filter(_owned(kind), f"alone_{kind}"), kind))
-        for kind in KINDS
-    }
-    del compared, owned  # before anything is drawn
     rows = []
-    drawn = Resamples(days, seed, resamples)
-    for kind in KINDS:
-        for owner, mine in everyone[kind].items():
-            ratio, excess = _intervals(mine, drawn)
-            rows += [
-                row("peer_ratio", kind, owner, mine.ratio, mine.attempts, ratio),
-                row("excess_wait", kind, owner, mine.excess, mine.attempts, excess),
-            ]
-            if first := alone[kind].get(owner):
-                rows.append(row("peer_ratio_alone", kind, owner, first.ratio, first.attempts))
-    del drawn  # before more is drawn
-    families = [*everyone.values(), *alone.values()]
-    beyond = _beyond_chance(families, days, seed, naming, crew)
-    for kind, of_all, of_alone in zip(KINDS, beyond, beyond[len(KINDS) :], strict=False):
-        for owner, longer in of_all.items():
-            named = longer and of_alone.get(owner, False)
-            for metric, holds in (("peer_named", named), ("peer_flood", longer and not named)):
-                number = everyone[kind][owner].attempts
-                rows.append(row(metric, kind, owner, float(holds), number))
+    for one in _COMPARED:
+        if one.peers in with_peers.columns:
+            rows += _of_wait(_subjects(with_peers, period, zone, one), one, seed, resamples)
     return rows
 
 
-def by_yekutieli(p: Sequence[float], level: float = LEVEL) -> list[bool]:
-    """Which of the hypotheses with these p are rejected.
+def _of_wait(compared: pl.DataFrame, of: _Compared, seed: int, resamples: int) -> list[Row]:
+    """Rows about one wait."""
+    owned = compared.filter(pl.any_horizontal(pl.col(KINDS).is_not_null()))
+    days = 1 + int(owned["day"].max() or 0)  # type: ignore[arg-type]
+    drawn = Resamples(days, seed, resamples)
+    rows = []
+    for kind in KINDS:
+        for owner, mine in _by_owner(only(compared, pl.col(kind).is_not_null()), kind):
+            ratio, excess = _intervals(mine, drawn)
+            rows += [
+                row(of.ratio, kind, owner, mine.ratio, mine.attempts, ratio),
+                row(of.excess, kind, owner, mine.excess, mine.attempts, excess),
+            ]
+    return rows
 
-    The greatest k with p_(k) ≤ k · level / (m · Σ 1/i) is looked for; the k least are rejected.
-    """
-    m = len(p)
-    harmonic = sum(1 / i for i in range(1, m + 1))
-    ascending = sorted(p)
-    passing = [k for k in range(1, m + 1) if ascending[k - 1] <= k * level / (m * harmonic)]
-    return [bool(passing) and one <= ascending[passing[-1] - 1] for one in p]
 
-
-def _owned(kind: str) -> pl.Expr:
-    return pl.col(kind).is_not_null()
-
-
-def _subjects(with_peers: pl.DataFrame, period: Period, zone: ZoneInfo) -> pl.DataFrame:
-    """Those that ended in the period and have peers: owners, waits and day.
-
-    ``alone_user`` and ``alone_account``: whether the owner had nothing active when it arrived.
-    """
-    gone = (
-        pl.when(pl.col("standing").is_in([Standing.RUNNING.value, Standing.PENDING.value]))
-        .then(pl.lit(np.iinfo(np.int64).max))
-        .otherwise(pl.coalesce("end_time", "arrival_time"))
-    )
-    read = with_peers.select(
-        *("standing", "arrival_time", "start_time", "submit_time", "end_time", "wait_s"),
-        *("peer_wait_s", *SEQUENCE, *(numbered(with_peers[kind]) for kind in KINDS)),
-    )
-    came = pl.coalesce("arrival_time", "start_time")
-    known = only(read, came.is_not_null()).with_columns(arrival_time=came, gone=gone)
-    marked = ordered(known, "arrival_time", "submit_time", *SEQUENCE)
-    del read, known
-    marked = marked.with_columns(_alone(marked, kind).alias(f"alone_{kind}") for kind in KINDS)
-    held = only(ended(in_period(marked, period)), pl.col("peer_wait_s").is_not_null())
-    day = (
-        pl.from_epoch("arrival_time", time_unit="s")
-        .dt.replace_time_zone("UTC")
-        .dt.convert_time_zone(zone.key)
-        .dt.date()
-        .cast(pl.Int64)
-    )
-    first = in_period(with_peers, period).select(pl.col("arrival_time").min())
-    origin = first.select(day).item()
+def _subjects(
+    with_peers: pl.DataFrame, period: Period, zone: ZoneInfo, of: _Compared
+) -> pl.DataFrame:
+    """Those that ended in the period and have peers: owners, waits and day."""
+    mine = in_period(with_peers, period)
+    origin = mine.select(pl.col("arrival_time").min()).select(day_number(zone)).item()
+    held = only(ended(mine), pl.col(of.peers).is_not_null())
     return held.select(
-        *("wait_s", "peer_wait_s", *KINDS, *(f"alone_{kind}" for kind in KINDS)), day=day - origin
+        *(numbered(held[kind]) for kind in KINDS),
+        wait_s=of.waited,
+        peer_wait_s=of.peers,
+        day=day_number(zone) - origin,
     )
-
-
-def _alone(arrivals: pl.DataFrame, kind: str) -> pl.Series:
-    """Whether each, in order, arrived when those of its owner that had come before were gone."""
-    from audit.kernels import peers
-
-    owner = (arrivals[kind].to_physical().cast(pl.Int64) + 1).fill_null(0).to_numpy()
-    latest = np.full(int(owner.max(initial=0)) + 1, np.iinfo(np.int64).min)
-    before = np.empty(len(owner), np.int64)
-    peers.last_gone(owner, arrivals["gone"].to_numpy(), latest, before)
-    return pl.Series(before) <= arrivals["arrival_time"]
 
 
 def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
@@ -241,88 +166,3 @@ def _intervals(of_owner: Days, drawn: Resamples) -> tuple[Interval, Interval]:
     waits, peer_waits = drawn.sums(of_owner.day, of_owner.wait, of_owner.peer_wait)
     waited = peer_waits > 0
     return interval(waits[waited] / peer_waits[waited]), interval(waits - peer_waits)
-
-
-class _Trial(NamedTuple):
-    """An owner whose ratio may be above 1 beyond chance."""
-
-    family: int
-    owner: str
-    day: Ints
-    difference: Floats  # wait − peer_wait of each day
-    most: float
-    """Resamples that may be at most 0 where it is still to be significant."""
-    alike: bytes
-    """The same of all with the same days: of an account of one user, of who is always alone."""
-
-
-def _beyond_chance(
-    families: Sequence[Owners], days: int, seed: int, naming: int, crew: Crew
-) -> list[dict[str, bool]]:
-    """Of each owner with enough days, whether its ratio is above 1 beyond chance; by family.
-
-    All are judged on the same resamples, each within its family.
-    """
-    hopeful = []
-    below: list[dict[str, int]] = []
-    for number, family in enumerate(families):
-        judged = {owner: one for owner, one in family.items() if len(one.day) >= LEAST_DAYS}
-        below.append(dict.fromkeys(judged, 0))
-        harmonic = sum(1 / i for i in range(1, len(judged) + 1))
-        for owner, one in judged.items():
-            difference = one.wait - one.peer_wait
-            if not surely_above(difference, days, naming):
-                most = (1 + naming) * LEVEL / harmonic - 1  # no greater p is ever rejected
-                alike = sha256(one.day.tobytes() + difference.tobytes()).digest()
-                hopeful.append(_Trial(number, owner, one.day, difference, most, alike))
-    seeds = [seed + chunk for chunk in range(naming // _CHUNK)]
-    while seeds and hopeful:
-        at_once, seeds = seeds[: crew.width], seeds[crew.width :]
-        trials = {trial.alike: (trial.day, trial.difference) for trial in hopeful}
-        drawn = _Drawn(days, list(trials.values()))
-        for _, not_above in crew.each(_not_above, drawn, at_once):
-            counted = dict(zip(trials, not_above, strict=True))
-            for trial in hopeful:
-                below[trial.family][trial.owner] += counted[trial.alike]
-        hopeful = [one for one in hopeful if below[one.family][one.owner] <= one.most]
-    return [
-        dict(zip(of, by_yekutieli([(1 + n) / (1 + naming) for n in of.values()]), strict=True))
-        for of in below
-    ]
-
-
-class _Drawn(NamedTuple):
-    """What is drawn of: so many days, and the days and differences of each trial."""
-
-    days: int
-    trials: list[tuple[Ints, Floats]]
-
-
-def _not_above(drawn: _Drawn) -> Callable[[int], list[int]]:
-    """What tells in how many of ``_CHUNK`` resamples of a seed each trial's sum is at most 0."""
-
-    def count(seed: int) -> list[int]:
-        resamples = Resamples(drawn.days, seed, _CHUNK)
-        return [int((resamples.sums(*trial)[0] <= 0).sum()) for trial in drawn.trials]
-
-    return count
-
-
-def surely_above(difference: Floats, days: int, naming: int) -> bool:
-    """Whether all of ``naming`` resampled sums are above 0, but for a chance of one in a million.
-
-    Chernoff's bound: a sum of n draws is at most 0 with a chance of at most (mean of e^(−t·x))^n,
-    whatever t > 0; here n days are drawn of n, those without attempts being 0.
-
-    Args:
-        difference: of the days with attempts.
-    """
-    scale = float(np.abs(difference).mean())
-    if float(difference.sum()) <= 0:
-        return False
-    with np.errstate(over="ignore"):
-        means = [
-            1 + float(np.expm1(-(2.0**k) / scale * difference).sum()) / days for k in range(-8, 9)
-        ]
-    least = min(means)
-    return least <= 0 or naming * math.exp(days * math.log(least)) < _SURE

@@ -10,10 +10,16 @@ so that one user cannot be the peers. Of a user or account, over its attempts th
 
     peer_ratio = Σ wait / Σ peer_wait        excess_wait = Σ (wait − peer_wait)
 
-Conventions: a peer started and ended, the latter before the end of j's period, so that a period's
-figures stay as they are when later logs come. Blocked attempts and those in reservations neither
-have peers nor are any: they did not wait for their turn (``anatomy``). Who nobody knows the user of
-is nobody's peer and has none. An unknown width, walltime, partition or qos is a class of its own.
+The same is said of the *contested wait*, of which an attempt's rank in the queue decides: claimed
+ahead, held by earlier and by later arrivals, cycle and unexplained (SPEC §11). Attempts are alike
+only if the same rules apply to both, and those that were held or under a rule for more than half of
+their wait are nobody's peers. These figures describe; they name nobody (``passed_over``).
+
+Conventions: a contested wait counts in whole seconds. A peer started and ended, the latter before
+the end of j's period, so that a period's figures stay as they are when later logs come. Blocked
+attempts and those in reservations neither have peers nor are any: they did not wait for their turn
+(``anatomy``). An attempt whose user is unknown is nobody's peer and has none. An unknown width,
+walltime, partition or qos is a class of its own.
 
 *Stuck* is an attempt that still waits, or that left the queue without having started, and has
 waited longer than the 95th percentile of what its peers waited (nearest-rank), by more than the
@@ -37,9 +43,11 @@ from numpy.typing import NDArray
 
 from audit.metrics.attempts.contention import counted_resources, largest_amounts, time_order
 from audit.metrics.attempts.population import only, ordered
+from audit.metrics.attempts.reasons import in_scope
 from audit.metrics.quantiles import P95, rank
 from audit.model import Period, Pool, Standing
 from audit.registry.causes import CAUSES, COLUMNS
+from audit.rules import Scope
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,45 +68,92 @@ READ: Final = (
     *("standing", "user", "partition", "qos", "width_class", "walltime_s"),
     *("arrival_time", "end_time", "wait_s"),
 )
+CONTESTED: Final = (
+    *("cause_claimed_s", "cause_earlier_s", "cause_later_s", "cause_cycle_s"),
+    "cause_unexplained_s",
+)
+"""Parts of a wait that are contested."""
+_BARRED: Final = ("cause_held_s", "cause_rule_s")
+"""Parts in which an attempt could not have started."""
 _NEVER: Final = int(np.iinfo(np.int64).max)
 
 
-def peer_waits(with_parts: pl.DataFrame, periods: Sequence[Period]) -> pl.DataFrame:
+def peer_waits(
+    with_parts: pl.DataFrame, periods: Sequence[Period], rules: Sequence[Scope] = ()
+) -> pl.DataFrame:
     """Adds what the peers of each attempt waited.
 
     Args:
         with_parts: what ``anatomy`` gave for one pool.
         periods: the current ones; none overlap. An attempt of none of them has peers at all times.
+        rules: the limits and windows that may be used.
 
     Returns:
-        ``with_parts`` with peer_wait_s, float64 s, ≥ 0; null without enough peers. Open attempts
-        and those that never started have peers too. O(n log n) for each level and period, of which
-        a period looks 30 days around its arrivals.
+        ``with_parts`` with peer_wait_s, float64 s, ≥ 0; null without enough peers; and, where waits
+        are booked to causes, peer_contested_s likewise. Open attempts and those that never started
+        have peers too. O(n log n) for each level and period, of which a period looks 30 days around
+        its arrivals.
 
-    Source: SPEC §10, *Peers*.
+    Source: SPEC §10, *Peers*; §11, *Similar jobs*.
     """
     judged = with_parts[COLUMNS[0]].is_not_null() & with_parts["user"].is_not_null()
-    numbered = with_parts.select(READ).with_row_index("row")
+    waits = {"peer_wait_s": pl.col("wait_s")}
+    if has_causes(with_parts):
+        waits["peer_contested_s"] = contested()
+    numbered = with_parts.select(
+        *READ,
+        *(waited.alias(name) for name, waited in waits.items()),
+        *_alike_by(with_parts, rules),
+    ).with_row_index("row")
     held = only(numbered, judged).pipe(ordered, "arrival_time")
-    alike = Alike(held)
-    out = np.full(held.height, np.nan)
-    for cut, mine in by_period(held, periods):
-        out[mine] = alike.means(mine, cut)
-    column = np.full(with_parts.height, np.nan)
-    column[held["row"].to_numpy()] = out
-    return with_parts.with_columns(peer_wait_s=pl.Series(column, nan_to_null=True))
+    columns = {}
+    for name in waits:
+        alike = Alike(held, name)
+        out = np.full(held.height, np.nan)
+        for cut, mine in by_period(held, periods):
+            out[mine] = alike.means(mine, cut)
+        column = np.full(with_parts.height, np.nan)
+        column[held["row"].to_numpy()] = out
+        columns[name] = pl.Series(column, nan_to_null=True)
+    return with_parts.with_columns(**columns)
+
+
+def has_causes(attempts: pl.DataFrame) -> bool:
+    """Whether waits are booked to causes."""
+    return {*CONTESTED, *_BARRED} <= set(attempts.columns)
+
+
+def contested() -> pl.Expr:
+    """The contested wait, s; null where the wait is booked to no cause."""
+    return reduce(operator.add, map(pl.col, CONTESTED))
+
+
+def _alike_by(attempts: pl.DataFrame, rules: Sequence[Scope]) -> tuple[pl.Series, pl.Expr]:
+    """Return the number of the stratum of each attempt, and whether it is nobody's peer."""
+    read = attempts.rename({"occupancy_s": "occupancy"})
+    stratum = np.zeros(attempts.height, np.int64)
+    for rule in rules:
+        _, stratum = np.unique(2 * stratum + in_scope(read, rule), return_inverse=True)
+    barred = pl.lit(value=False)
+    if has_causes(attempts):
+        held = reduce(operator.add, map(pl.col, _BARRED))
+        barred = (2 * held > pl.col("wait_s")).fill_null(value=False)
+    return pl.Series("stratum", stratum), barred.alias("barred")
 
 
 class Alike:
     """The attempts of a pool, and which of them are alike."""
 
-    def __init__(self, held: pl.DataFrame) -> None:
+    def __init__(self, held: pl.DataFrame, waited: str = "wait_s") -> None:
         """Of attempts whose user is known, by arrival; those that ended are peers of others.
 
-        ``held`` has the columns of ``READ``.
+        Args:
+            held: the columns of ``READ``, stratum and barred.
+            waited: the column that is compared.
         """
         width, walltime = _codes(held["width_class"]), walltime_class(held["walltime_s"])
         alike = width * (len(WALLTIMES_S) + 2) + walltime
+        alike = held["stratum"].to_numpy() * (int(alike.max(initial=0)) + 1) + alike
         place = _codes(held["partition"]), _codes(held["qos"])
         qos = int(place[1].max(initial=0)) + 1
         same_place = place[0] * qos + place[1]
@@ -108,8 +163,9 @@ class Alike:
         }
         self.arrival = _ints(held["arrival_time"])
         self.user = _codes(held["user"])
-        ended = held["standing"] == Standing.ENDED.value
-        self.wait = _ints(held["wait_s"].fill_null(0))
+        ended = (held["standing"] == Standing.ENDED.value) & ~held["barred"]
+        ended &= held[waited].is_not_null()
+        self.wait = _ints(held[waited].fill_null(0).round())
         self._orders: dict[bool, tuple[Ints, Ints, Ints]] = {}
         self.ended = np.where(ended.to_numpy(), _ints(held["end_time"].fill_null(0)), _NEVER)
 
@@ -276,7 +332,13 @@ def _held(with_parts: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     read = (*READ, *COLUMNS, "job_id", "attempt", "reason", *counted_resources(pool))
     return (
         with_parts.filter(known & (pl.col(COLUMNS[0]).is_not_null() | waits | gave_up))
-        .select(*dict.fromkeys(read), waited_s=left - pl.col("arrival_time"))
+        .pipe(
+            lambda rows: rows.select(
+                *dict.fromkeys(read),
+                *_alike_by(rows, (*pool.limits, *pool.windows)),
+                waited_s=left - pl.col("arrival_time"),
+            )
+        )
         .pipe(ordered, "arrival_time")
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
@@ -195,6 +196,12 @@ def _within(period: Period) -> pl.Expr:
     """Whether an attempt belongs to a period; null where nothing tells."""
     instant = pl.coalesce("end_time", "arrival_time", "start_time")
     return instant.is_between(period.from_time, period.to_time, closed="left")
+
+
+def day_number(zone: ZoneInfo) -> pl.Expr:
+    """Return the day of the arrival on a clock, in days since 1970-01-01."""
+    arrived = pl.from_epoch("arrival_time", time_unit="s").dt.replace_time_zone("UTC")
+    return arrived.dt.convert_time_zone(zone.key).dt.date().cast(pl.Int64)
 
 
 def ended(described: pl.DataFrame) -> pl.DataFrame:

@@ -39,6 +39,8 @@ BOOKED: Final = (
 """What the kernel books, in its order. ``rule_free`` is part of ``rule``, and ``kept`` of ``cycle``
 and ``unexplained``."""
 
+TRACED: Final = 2
+"""The kernel's flag of an attempt of which every stretch is kept."""
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
@@ -179,6 +181,9 @@ class Booked(NamedTuple):
 
     seconds: NDArray[np.float64]  # [len(BOOKED), n], ≥ 0
     forbidden: Ints  # [R, n]: s in which each rule forbids an attempt
+    stretches: pl.DataFrame
+    """place (of the attempt), cause (place in ``BOOKED``), begin, end: stretches held or under a
+    rule, ascending by attempt and time; of a traced attempt all."""
 
     def of(self, cause: str) -> NDArray[np.float64]:
         """Return the seconds of one of ``BOOKED``, [n]."""
@@ -196,6 +201,7 @@ def book(
     cycle_s: int = 0,
     outage_s: int | None = None,
     ready: Ints | None = None,
+    traced: int | None = None,
 ) -> tuple[Booked, Ints]:
     """Book each second of the waits of a pool's attempts.
 
@@ -208,13 +214,14 @@ def book(
         cycle_s: for how long before its start an attempt may wait for the next pass, s.
         outage_s: the least length of an outage, s; None: outages are not looked for.
         ready: when a policy would have started each, [n]; ``NEVER``: not.
+        traced: an attempt of which every stretch of its wait is kept.
 
     Returns:
         What was booked; and the outages, [3, k]: begin, end, s in which a job waited that fits.
     """
     from audit.kernels import account as kernels
 
-    log, most, cuts = _log(queue, pool, rules, holds, noted, cycle_s, ready)
+    log, most, cuts, blocks = _log(queue, pool, rules, holds, noted, cycle_s, ready, traced)
     steps = capacity_steps(pool, queue.reserved)
     outages = np.zeros((3, 0), np.int64)
     taken = kernels.Rules(**rules._asdict())
@@ -229,9 +236,31 @@ def book(
         steps.time, steps.change, cuts, holds.begin, holds.end, outages[0], outages[1]
     )
     n, count = queue.rows.height, len(rules.most) + len(rules.first_span) - 1
-    made = Booked(np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64))
-    kernels.book_waits(log, times, taken, amounts(pool), most, kernels.Bookings(*made))
-    return made, outages
+    seconds, forbidden = np.zeros((len(BOOKED), n)), np.zeros((count, n), np.int64)
+    spans = kernels.Spans()
+    made = kernels.Bookings(seconds, forbidden, spans)
+    kernels.book_waits(log, times, taken, amounts(pool), most, made)
+    return Booked(seconds, forbidden, _stretches(spans.taken(), blocks)), outages
+
+
+STRETCHES: Final = 20_000_000
+"""The most stretches of single attempts that are kept apart."""
+
+
+def _stretches(spans: Ints, blocks: pl.DataFrame) -> pl.DataFrame:
+    """Return the stretches of each attempt; blocks with too many have one for each cause."""
+    held = pl.DataFrame(spans, ("first", "cause", "begin", "end"), orient="row")
+    members = blocks.group_by("first").agg(members=pl.len())
+    sizes = held.group_by("first").agg(number=pl.len()).join(members, on="first")
+    if int((sizes["number"] * sizes["members"]).sum()) > STRETCHES:
+        held = held.group_by("first", "cause").agg(pl.col("begin").min(), pl.col("end").max())
+    return (
+        held.join(blocks, on="first")
+        .with_columns(end=pl.min_horizontal("end", "leave"))
+        .filter(pl.col("begin") < pl.col("end"))
+        .sort("place", "begin", "cause")
+        .select("place", "cause", "begin", "end")
+    )
 
 
 def _log(
@@ -242,8 +271,10 @@ def _log(
     noted: NDArray[np.bool_] | None,
     cycle_s: int,
     ready: Ints | None,
-) -> tuple[Any, int, Ints]:
-    """Return the log that the kernel takes, the most blocks that wait at one time, and the cuts."""
+    traced: int | None,
+) -> tuple[Any, int, Ints, pl.DataFrame]:
+    """Return the log that the kernel takes, the most blocks that wait at one time, the cuts, and
+    the members of each block."""
     from audit.kernels import account as kernels
 
     held, n = queue.rows, queue.rows.height
@@ -257,11 +288,13 @@ def _log(
     last_hold = np.searchsorted(holds.row, np.arange(n), side="right")
     flags = np.zeros(n, np.int64) if noted is None else noted.astype(np.int64)
     block = _blocks([arrival, user, flags, *request, *rules.counter, *rules.amount, *rules.reach])
-    block[(user == 0) | (last_hold > first_hold)] = np.arange(n)[
-        (user == 0) | (last_hold > first_hold)
-    ]
+    if traced is not None:
+        flags[traced] |= TRACED
+    single = (user == 0) | (last_hold > first_hold) | (flags & TRACED > 0)
+    block[single] = np.arange(n)[single]
     by_leave = _by(leave, waiting)
-    firsts = waiting[np.concatenate(([True], np.diff(block[waiting]) != 0))[: len(waiting)]]
+    changes = np.concatenate(([True], np.diff(block[waiting]) != 0))[: len(waiting)]
+    firsts = waiting[changes]
     lasts = _last_of_blocks(block, waiting, leave)
     gone = np.searchsorted(np.sort(lasts), arrival[firsts], side="right")
     most = int((np.arange(1, len(firsts) + 1) - gone).max(initial=0))
@@ -275,7 +308,7 @@ def _log(
         block=block,
         ready=np.full(n, NEVER) if ready is None else ready,
         cycle=np.where(held["start_time"].is_not_null().to_numpy(), start - cycle_s, NEVER),
-        noted=flags,
+        flags=flags,
         first_hold=first_hold,
         last_hold=last_hold,
         by_arrival=waiting,
@@ -283,7 +316,14 @@ def _log(
         by_start=_by(start, at_work),
         by_end=_by(end, at_work),
     )
-    return log, most, _cuts(rules, holds, arrival[waiting], leave[waiting], waiting)
+    blocks = pl.DataFrame(
+        {
+            "first": firsts[np.cumsum(changes) - 1] if len(firsts) else _none(),
+            "place": waiting,
+            "leave": leave[waiting],
+        }
+    )
+    return log, most, _cuts(rules, holds, arrival[waiting], leave[waiting], waiting), blocks
 
 
 def _blocks(columns: list[Ints]) -> Ints:
@@ -305,8 +345,7 @@ def _last_of_blocks(block: Ints, waiting: Ints, leave: Ints) -> Ints:
 
 def _cuts(rules: InForce, holds: Holds, arrival: Ints, leave: Ints, waiting: Ints) -> Ints:
     """Return the instants at which what is held or forbidden may change."""
-    first = arrival[:1]  # an outage may begin with the first arrival
-    found = [first, rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
+    found = [rules.valid_from, rules.valid_to, holds.begin, holds.end, rules.span_to]
     for k, reach in enumerate(rules.reach):
         begins = rules.span_from[rules.first_span[k] : rules.first_span[k + 1]]
         reaches = np.unique(reach[waiting])

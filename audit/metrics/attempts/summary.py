@@ -16,8 +16,8 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics import uncertainty
-from audit.metrics.attempts import figures, performance, users
-from audit.metrics.attempts.excess import NAMING, of_peers
+from audit.metrics.attempts import figures, passed_over, performance, users
+from audit.metrics.attempts.excess import of_peers
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.parts import Row, coded, number_users, row
 from audit.metrics.attempts.performance import Activity
@@ -37,7 +37,6 @@ from audit.metrics.quantiles import (
 from audit.metrics.uncertainty import NONE, Interval, Resamples
 from audit.model import Period, Pool, Standing
 from audit.periods import day_edges, day_of
-from audit.workers.crew import IN_TURN, Crew
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -68,15 +67,11 @@ class Options(NamedTuple):
     """Count attempts that never started as active while they were queued (resource equality)."""
     resamples: int = uncertainty.RESAMPLES
     """Resamples of the bootstrap."""
-    naming_resamples: int = NAMING
-    """Those for who may be named as waiting longer than peers; a multiple of 1,000."""
     tolerance_s: int = TOLERANCE_S
     """What a start may differ from its fair start time before it counts as missed, s, ≥ 0."""
     covered: tuple[int, int] | None = None
     """From when to when the log speaks of the period, epoch s: integrals over time are of this,
     for nobody knows what the pool did outside. None: all of the period."""
-    crew: Crew = IN_TURN
-    """Who draws the resamples for naming; the result does not depend on that."""
 
 
 DEFAULTS: Final = Options()
@@ -89,6 +84,8 @@ class Known(NamedTuple):
     """What ``users.by_entity`` gave for the period."""
     conserved: Row
     """What ``conservation_of`` gave for all attempts of the pool."""
+    passed: pl.DataFrame
+    """What ``passed_over.of_period`` gave."""
 
 
 def summarise(
@@ -129,9 +126,9 @@ def summarise(
     attempts = coded(subjects, zone)
     rows += figures.of_parts(attempts, resamples, options.tolerance_s)
     rows.append(known.conserved if known else conservation_of(described, now, options))
-    rows += of_peers(
-        described, period, zone, seed, options.resamples, options.naming_resamples, options.crew
-    )
+    rows += of_peers(described, period, zone, seed, options.resamples)
+    passed = known.passed if known else passed_over.of_period(described, pool, period, zone)
+    rows += passed_over.rows(passed)
     for kind in KINDS:
         of_kind = known.entities[kind] if known else users.by_entity(held, kind)
         rows += _nuwt(of_kind, kind, seed, options)

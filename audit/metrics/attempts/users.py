@@ -37,6 +37,7 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from audit.metrics.attempts.miss import FSTS, TOLERANCE_S, WEIGHT, Fst, in_totals, weighted
+from audit.metrics.attempts.peers import CONTESTED, contested
 from audit.metrics.attempts.population import gave_up_wait, numbered, only
 from audit.metrics.quantiles import (
     LOWER_QUARTILE,
@@ -73,7 +74,7 @@ _READ: Final = (
         *(f"miss_{fst}_s" for fst in FSTS),
         *BY_CAUSE,
         *PART_COLUMNS,
-        "peer_wait_s",
+        *("peer_wait_s", "peer_contested_s", *CONTESTED),
         *_FORWARD,
     ),
 )
@@ -124,7 +125,8 @@ def by_entity(with_re: pl.DataFrame, kind: Kind, tolerance_s: int = TOLERANCE_S)
         attempts whose misses are part of totals, ``missed_*`` how many of these missed by more than
         ``tolerance_s``; null where there is none of them. ``wait_*_s`` are sums over the attempts
         whose waits were taken apart, and ``peer_ratio`` and ``excess_wait_s`` are over those that
-        have peers, likewise; the ratio is also null where the peers did not wait. ``overtaken_s``
+        have peers, likewise, as are ``contested_ratio`` and ``contested_excess_s``; a ratio is also
+        null where the peers did not wait. ``passed_*`` are left to ``passed_over``. ``overtaken_s``
         and ``unmodelled_s`` are sums over those with misses that have a forward start, likewise.
     """
     return by_entities(with_re, (kind,), tolerance_s)[kind]
@@ -158,6 +160,10 @@ def by_entities(
         has_peers = subject & pl.col("peer_wait_s").is_not_null()
         waits = {"waited": pl.col("wait_s"), "peers_waited": pl.col("peer_wait_s")}
         groups.add_rounded("compared", has_peers, **waits)
+    if "peer_contested_s" in held.columns:
+        has_peers = subject & pl.col("peer_contested_s").is_not_null()
+        waits = {"contested": contested(), "peers_contested": pl.col("peer_contested_s")}
+        groups.add_rounded("contest_compared", has_peers, **waits)
     return {kind: _entities(kind, groups.table(kind)) for kind in kinds}
 
 
@@ -183,12 +189,14 @@ def _entities(kind: Kind, sums: pl.DataFrame) -> pl.DataFrame:
         },
     }
     made: dict[str, pl.Expr] = {}
-    if "compared" in sums.columns:
-        wait, peers = pl.col("waited"), pl.col("peers_waited")
-        made = {
-            "peer_ratio": pl.when(peers != 0).then(wait / peers),
-            "excess_wait_s": pl.when(pl.col("compared") > 0).then(wait - peers),
-        }
+    for number, waited, ratio, excess in (
+        ("compared", "waited", "peer_ratio", "excess_wait_s"),
+        ("contest_compared", "contested", "contested_ratio", "contested_excess_s"),
+    ):
+        if number in sums.columns:
+            wait, peers = pl.col(waited), pl.col(f"peers_{waited}")
+            made[ratio] = pl.when(peers != 0).then(wait / peers)
+            made[excess] = pl.when(pl.col(number) > 0).then(wait - peers)
     tusa = pl.col("tusa")
     made |= {
         "entity_kind": pl.lit(kind),

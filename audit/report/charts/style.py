@@ -31,7 +31,7 @@ SHADES: Final = {
     "rule": Shade("#d5dbe1", "#2c3742"),
     "paper": Shade("#ffffff", "#11181f"),
     "soft": Shade("#f4f6f8", "#18212a"),
-    # Why an attempt waited (SPEC §10), and what else is of that kind.
+    # What jobs waited for (SPEC §11), and what else is of that kind.
     **{cause.key: Shade(*cause.colour) for cause in CAUSES},
     # What is said of a report: words and edges.
     "good": Shade("#00664b", "#5cba8d"),
@@ -51,16 +51,16 @@ INK: Final = _variable("ink")
 MUTED: Final = _variable("muted")
 RULE: Final = _variable("rule")
 PAPER: Final = _variable("paper")
-ROOM: Final = _variable("room")
-SHARED: Final = _variable("shared")
+UNEXPLAINED: Final = _variable("unexplained")
+CLAIMED: Final = _variable("claimed")
 OWN: Final = _variable("own")
 EARLIER: Final = _variable("earlier")
 LATER: Final = _variable("later")
-DOWN: Final = _variable("down")
+UNAVAILABLE: Final = _variable("unavailable")
 
 MAIN: Final = EARLIER
 """Of a series that stands alone, or first."""
-SERIES: Final = (EARLIER, LATER, OWN, ROOM, SHARED, DOWN)
+SERIES: Final = (EARLIER, LATER, OWN, UNEXPLAINED, CLAIMED, UNAVAILABLE)
 """Of series that are neither of the kinds above, in order."""
 SHAPES: Final = ("circle", "square", "up", "diamond", "cross", "down")
 DASHES: Final = ("", "6 3", "2 2", "8 2 2 2", "4 4", "1 3")

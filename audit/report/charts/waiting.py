@@ -16,7 +16,7 @@ from audit.report.record.owner import OwnerPart
 from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
-_WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("room", "later"))
+_WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("rule", "later", "unexplained"))
 """Parts of a pool's waits whose share is written in them: those that competition is not."""
 _WRITTEN_FROM: Final = 0.08
 """Narrower parts have no room for a text."""
@@ -31,7 +31,7 @@ class _Waits(NamedTuple):
 
 def why(pool: PoolPart) -> Chart | None:
     """What stood in the way of those who waited, by width class."""
-    labels = [label for label, _ in series.classes(pool, "wait_room_share")]
+    labels = [label for label, _ in series.classes(pool, "cause_unexplained_share")]
     rows = [
         _Waits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
         for part in pool.widths
@@ -42,14 +42,11 @@ def why(pool: PoolPart) -> Chart | None:
     if not rows:
         return None
     present = [cause for cause in CAUSES if not cause.optional or _any(rows, cause)]
-    room, later = pool.figure("wait_room_share").value, series.classes(pool, "wait_later_share")
-    parts = [] if room is None else [f"{_rounded(room)} of all waiting passed with room"]
-    if later and value((worst := series.extremes(later)[0])[1]) >= 0.01:
-        share = _rounded(value(worst[1]))
-        parts.append(f"for {series.jobs(worst[0], pool)}, {share} behind later arrivals")
-    title = wording.first_upper("; ".join(parts)) or "Why they waited"
+    most = max(CAUSES, key=lambda cause: value(pool.figure(cause.share)))
+    share = _rounded(value(pool.figure(most.share)))
+    title = f"{share} of all waiting time passed {most.meanwhile}"
     unit = wording.resource(pool.resource)
-    note = f"Share of waiting; {unit}s asked for at the left, mean wait at the right."
+    note = f"Share of waiting time; {unit}s requested at the left, mean wait at the right."
     return _stacked(title, rows, present, _WRITTEN, note)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from audit.kernels.peers import mean_peer_waits
 from audit.metrics.attempts.anatomy import anatomy
-from audit.metrics.attempts.peers import STUCK_SCHEMA, peer_waits, stuck
+from audit.metrics.attempts.peers import CONTESTED, STUCK_SCHEMA, peer_waits, stuck
 from audit.metrics.attempts.population import describe
-from audit.model import Period, Pool, Resource, Step
+from audit.model import Limit, Period, Pool, Resource, Step
 from tests.examples import examples
 from tests.naive import peers as naive
 from tests.naive.attempts import close, nearest_rank
@@ -324,3 +324,39 @@ def test_who_is_stuck_is_as_defined(records: Rows, late: int) -> None:
 
 def test_nobody_is_stuck_where_nothing_is() -> None:
     assert found().is_empty()
+
+
+def booked(records: Rows, waits_: list[tuple[float, float]]) -> pl.DataFrame:
+    """Attempts of which so much was claimed by others, and so much passed under a rule."""
+    parts = anatomy(describe(frame(records), [POOL]), POOL, 400 * DAY).sort("line")
+    claimed, ruled = zip(*waits_, strict=True)
+    return parts.with_columns(
+        pl.lit(0.0).alias(name) for name in (*CONTESTED, "cause_held_s")
+    ).with_columns(
+        cause_claimed_s=pl.Series(claimed, dtype=pl.Float64),
+        cause_rule_s=pl.Series(ruled, dtype=pl.Float64),
+    )
+
+
+def test_the_contested_wait_of_peers() -> None:
+    records = [MINE, *crowd()]
+    thirds = [(one["start_time"] / 3, 0.0) for one in records]
+    got = peer_waits(booked(records, thirds), ALL)
+    assert got.select("peer_wait_s", "peer_contested_s").row(0) == (60.0, 20.0)
+
+
+def test_who_was_under_a_rule_for_more_than_half_of_its_wait_is_no_peer() -> None:
+    records = [MINE, *crowd(users=4)]
+    half = [(0.0, 90.0 if one["start_time"] == 180 else 0.0) for one in records]
+    assert peer_waits(booked(records, half), ALL)["peer_wait_s"][0] == 90.0
+    more = [(0.0, 91.0 if one["start_time"] == 180 else 0.0) for one in records]
+    got = peer_waits(booked(records, more), ALL)
+    assert got.select("peer_wait_s", "peer_contested_s").row(0) == (60.0, 0.0)
+
+
+def test_the_same_rules_apply_to_peers() -> None:
+    rules = [Limit(most=1, user=("u3",)), Limit(most=9)]
+    records = [MINE, *crowd(users=4)]
+    parts = anatomy(describe(frame(records), [POOL]), POOL, 400 * DAY)
+    assert peer_waits(parts, ALL)["peer_wait_s"][0] == 90.0
+    assert peer_waits(parts, ALL, rules)["peer_wait_s"][0] == 60.0

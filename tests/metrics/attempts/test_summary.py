@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.anatomy import anatomy
 from audit.metrics.attempts.performance import overtakes
 from audit.metrics.attempts.population import around, describe, in_period
@@ -211,6 +212,7 @@ def test_a_period_needs_no_attempts_but_those_around_it(
     found = Known(
         {kind: by_entity(in_period(held, period), kind) for kind in KINDS},
         conservation_of(whole, NOW),
+        passed_over.of_period(held, POOL, period, BERLIN),
     )
     of_period = (POOL, period, NOW, BERLIN, 1, QUICK)
     assert summarise(held, *of_period, known=found).equals(summarise(whole, *of_period))
@@ -297,6 +299,7 @@ def test_units_and_names() -> None:
                 "bounded_slowdown_mean", "bounded_slowdown_median", "bounded_slowdown_p90",
                 "overtaken_share", "utilization", "loss_of_capacity", "over_capacity_time",
                 "re_unfairness_share", "re_treated_unfairly_share", "re_conservation",
+                "passed_named", "passed_widest",
             ],
             "1",
         ),

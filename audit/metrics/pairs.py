@@ -1,0 +1,248 @@
+"""Pairs: attempts, and later ones of others that ask for as much (SPEC §11, *Passed over*).
+
+``attempts.passed_over`` defines pairs and their weights; here they are counted, attempt by attempt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.metrics.attempts.contention import counted_resources, reserved_rows
+from audit.metrics.attempts.peers import walltime_class
+from audit.metrics.attempts.population import around, ended, in_period, numbered
+from audit.metrics.bursts import READ as OF_BURSTS
+from audit.metrics.bursts import bursts
+from audit.model import Period, Pool, Standing
+
+if TYPE_CHECKING:
+    from audit.kernels.passed_over import Rivals, Subjects
+
+Ints = NDArray[np.int64]
+
+Kind = Literal["user", "account", "partition", "qos"]
+KINDS: Final[tuple[Kind, ...]] = ("user", "account", "partition", "qos")
+_PLACES: Final = ("partition", "qos")
+
+LEAD_S: Final = 60
+"""A rival that starts at most this long before an attempt did not pass it."""
+_READ: Final = (
+    *("standing", "wait_s", "width_class", "walltime_s"),
+    *(*OF_BURSTS, "account", "partition", "qos"),
+)
+_NEVER: Final = int(np.iinfo(np.int64).max)
+_FAR: Final = _NEVER // 2
+"""The start of who never started: some time may be added to it."""
+
+
+class Held(NamedTuple):
+    """When attempts were held or under a rule; closed intervals, ascending within each row."""
+
+    row: Ints
+    """Of the frame; ascending."""
+    from_time: Ints
+    to_time: Ints
+
+
+_NO_INTS: Final = np.zeros(0, np.int64)
+NOTHING_HELD: Final = Held(_NO_INTS, _NO_INTS, _NO_INTS)
+
+PAIRED_SCHEMA: Final = pl.Schema(
+    {
+        "row": pl.Int64,
+        "entity": pl.String,
+        "class": pl.Int64,
+        "in_burst": pl.Boolean,
+        "pairs": pl.Float64,
+        "lost": pl.Float64,
+        "passed_s": pl.Int64,
+    }
+)
+"""Of the attempts of a kind while whose wait anybody else arrived."""
+
+
+def paired(
+    described: pl.DataFrame, pool: Pool, period: Period, held: Held = NOTHING_HELD
+) -> dict[Kind, pl.DataFrame]:
+    """Return the pairs of each attempt of a period; args as ``of_period``.
+
+    Returns:
+        Of each kind with at least two entities, where there are two users, columns of
+        ``PAIRED_SCHEMA``. Near-linear in the attempts that arrive while another waits; an array of
+        equal tasks counts as one.
+    """
+    log = _Log.of(described, pool, period)
+    counts = {kind: log.frame[kind].drop_nulls().n_unique() for kind in KINDS}
+    several = [kind for kind in KINDS if min(counts[kind], counts["user"]) > 1]
+    return {kind: _paired(log, kind, held) for kind in several}
+
+
+class _Log(NamedTuple):
+    """The attempts that may make pairs, in blocks that arrived together and are equal."""
+
+    frame: pl.DataFrame
+    """By arrival, block and start."""
+    begin: Ints
+    """First row of each block, and the end of the last."""
+    need: Ints
+    """Rows × what is compared."""
+
+    @classmethod
+    def of(cls, described: pl.DataFrame, pool: Pool, period: Period) -> Self:
+        """Of a pool, with the subjects of a period marked."""
+        needs = counted_resources(pool)
+        described = described.with_columns(reserved=reserved_rows(described)).with_row_index("row")
+        read = dict.fromkeys(("row", "reserved", *_READ, *needs))
+        rows = around(described, period).select(*read)
+        mine = ended(in_period(rows, period))["row"]
+        known = (
+            pl.col("arrival_time").is_not_null()
+            & pl.col("user").is_not_null()
+            & ~pl.col("reserved")
+            & (pl.col("standing") != Standing.START_UNKNOWN)
+        )
+        if not period.whole_log:
+            known &= pl.col("arrival_time") < period.to_time
+        taking_part = rows.filter(known)
+        frame = taking_part.select(
+            pl.col("row").cast(pl.Int64),
+            *(numbered(taking_part[kind]) for kind in KINDS),
+            "arrival_time",
+            "width_class",
+            start=pl.col("start_time").fill_null(_FAR),
+            subject=pl.col("row").is_in(mine.implode()) & (pl.col("wait_s") > 0),
+            burst=bursts(taking_part),
+            walltime=pl.Series(walltime_class(taking_part["walltime_s"])),
+            need_walltime=pl.col("walltime_s").fill_null(_NEVER),
+            **{f"need_{name}": pl.col(name).fill_null(0) for name in needs},
+        )
+        needed = ["need_walltime", *(f"need_{name}" for name in needs)]
+        frame = (
+            frame.with_columns(
+                same_place=_group(*_PLACES),
+                anywhere=pl.lit(0, pl.Int64),
+                class_anywhere=_group("width_class", "walltime"),
+                class_in_place=_group(*_PLACES, "width_class", "walltime"),
+                part=_group("burst", *_PLACES, "width_class", "walltime"),
+                in_burst=pl.len().over("burst") > 1,
+            )
+            .with_columns(weight=1 / pl.len().over("part"))
+            .with_columns(block=_group("part", "arrival_time", "account", *needed))
+            .sort("arrival_time", "block", "start", maintain_order=True)
+        )
+        begins = _changes(frame["block"].to_numpy())
+        need = np.ascontiguousarray(frame.select(needed).to_numpy(), np.int64)
+        return cls(frame, np.append(begins, frame.height), need)
+
+
+def _group(*columns: str) -> pl.Expr:
+    """Number the rows that are equal in these columns by the first of them."""
+    return pl.col("row").first().over(columns)
+
+
+def _changes(*columns: Ints) -> Ints:
+    """Return the places of elements that differ from the one before, and of the first."""
+    differs = np.ones(len(columns[0]), np.bool_)
+    differs[1:] = False
+    for column in columns:
+        unequal = column[1:] != column[:-1]
+        differs[1:] |= unequal if column.ndim == 1 else unequal.any(axis=1)
+    return np.flatnonzero(differs)
+
+
+class _Keys(NamedTuple):
+    """What pairs of one kind are made by; one element per row of a log."""
+
+    entity: Ints
+    """−1: unknown."""
+    user: Ints
+    stratum: Ints
+    """Only attempts of the same one make pairs."""
+    arrival: Ints
+    span: int
+    """Greater than all arrivals."""
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, kind: Kind) -> Self:
+        """Of a log's frame; arrivals count from the first."""
+        codes = (frame[name].to_physical().cast(pl.Int64) for name in (kind, "user"))
+        entity, user = (code.fill_null(-1).to_numpy() for code in codes)
+        stratum = frame["anywhere" if kind in _PLACES else "same_place"].to_numpy()
+        arrival = frame["arrival_time"].to_numpy()
+        since = arrival - arrival.min(initial=_NEVER)
+        return cls(entity, user, stratum, arrival, int(since.max(initial=0)) + 1)
+
+    @property
+    def place(self) -> Ints:
+        """What orders rows by stratum and arrival."""
+        place: Ints = self.stratum * self.span + self.arrival - self.arrival.min(initial=_NEVER)
+        return place
+
+
+def _paired(log: _Log, kind: Kind, held: Held) -> pl.DataFrame:
+    """Return the pairs of each attempt for one kind of entity."""
+    from audit.kernels import passed_over as kernel
+
+    frame, keys = log.frame, _Keys.of(log.frame, kind)
+    start, place = frame["start"].to_numpy(), keys.place
+    first = log.begin[:-1]
+    known = np.flatnonzero(keys.entity[first] >= 0)
+    known = known[np.argsort(place[first[known]], kind="stable")]
+    at = first[known]
+    runs = _changes(keys.stratum[at], keys.user[at], keys.entity[at], log.need[at])
+    lengths = np.diff(np.append(runs, len(at)))
+    rivals = kernel.Rivals(
+        begin=at,
+        end=log.begin[known + 1],
+        arrival=keys.arrival[at],
+        user=keys.user[at],
+        entity=keys.entity[at],
+        need=log.need[at],
+        run=np.repeat(runs + lengths, lengths),
+        weight=frame["weight"].to_numpy()[at],
+        start=start,
+    )
+    mine = np.flatnonzero(frame["subject"].to_numpy() & (keys.entity >= 0))
+    row_of = frame["row"].to_numpy()[mine]
+    held_begin, held_end = np.searchsorted(held.row, [row_of, row_of + 1])
+    alone = np.where(held_begin < held_end, np.arange(len(mine)), -1)
+    begins = _changes(frame["block"].to_numpy()[mine], alone)
+    of = mine[begins]
+    subjects = kernel.Subjects(
+        begin=np.append(begins, len(mine)),
+        arrival=keys.arrival[of],
+        user=keys.user[of],
+        entity=keys.entity[of],
+        need=log.need[of],
+        first=np.searchsorted(place[at], place[of], side="right"),
+        last=np.searchsorted(place[at], (keys.stratum[of] + 1) * keys.span, side="left"),
+        start=start[mine],
+        held_begin=held_begin[begins],
+        held_end=held_end[begins],
+        held_from=held.from_time,
+        held_to=held.to_time,
+    )
+    return _counted(frame[mine], kind, subjects, rivals)
+
+
+def _counted(mine: pl.DataFrame, kind: Kind, subjects: Subjects, rivals: Rivals) -> pl.DataFrame:
+    """Return the pairs of subjects, whose rows of a log's frame are ``mine``."""
+    from audit.kernels import passed_over as kernel
+
+    pairs, lost = np.zeros(mine.height), np.zeros(mine.height)
+    since, met = np.zeros(mine.height, np.int64), np.zeros(mine.height, np.bool_)
+    kernel.compare(subjects, rivals, LEAD_S, kernel.Found(pairs, lost, since, met))
+    passed = pl.when(pl.Series(since) >= 0).then(pl.col("start") - pl.Series(since)).otherwise(0)
+    counted = mine.select(
+        "row",
+        pl.col(kind).cast(pl.String).alias("entity"),
+        pl.col("class_anywhere" if kind in _PLACES else "class_in_place").alias("class"),
+        "in_burst",
+        pairs=pl.Series(pairs) * pl.col("weight"),
+        lost=pl.Series(lost) * pl.col("weight"),
+        passed_s=passed,
+    )
+    return counted.filter(pl.Series(met)).cast(PAIRED_SCHEMA)

@@ -1,0 +1,135 @@
+"""Who is named as passed over on made sites of every kind, and on permuted real logs.
+
+Two seeds of each kind run with the others; `make test-sites` runs forty, and writes
+docs/report/sites-passed.md.
+"""
+
+import fcntl
+import re
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+
+from audit.metrics.attempts import passed_over
+from audit.metrics.attempts.peers import walltime_class
+from audit.metrics.bursts import bursts
+from audit.model import Period
+from tests.metrics.attempts.made_sites import FAIRSHARE_UNEVEN, KINDS, Outcome, outcome
+from tests.metrics.attempts.test_real_logs import LOGS, described
+from tests.places import ROOT
+
+PAGE = ROOT / "docs" / "report" / "sites-passed.md"
+SEEDS = 40
+LEAST_FOUND = {
+    "user": 0.55,
+    "user, 26 weeks": 0.75,
+    "account": 0.90,
+    "partition": 0.90,
+    "qos": 0.90,
+}
+"""Of the hurt, by kind of site."""
+MOST_OTHERS = 2
+"""Sites on which somebody else may be named, of forty."""
+WEEK = 7 * 86_400
+ALL = Period("all", 0, 1 << 40)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_seeds(kind: str) -> None:
+    """On both, victims that are hurt are found and nobody else is named."""
+    outcomes = [outcome(kind, seed) for seed in range(2)]
+    assert [one.found for one in outcomes if one.hurt] == [True] * sum(one.hurt for one in outcomes)
+    assert any(one.hurt for one in outcomes) == (kind in LEAST_FOUND)
+    if kind != FAIRSHARE_UNEVEN:
+        assert [one.others for one in outcomes] == [(), ()]
+
+
+@pytest.mark.sites
+@pytest.mark.parametrize("kind", KINDS)
+def test_forty_seeds(kind: str) -> None:
+    outcomes = [outcome(kind, seed) for seed in range(SEEDS)]
+    _write(kind, outcomes)
+    hurt = [one for one in outcomes if one.hurt]
+    if kind in LEAST_FOUND:
+        assert sum(one.found for one in hurt) >= LEAST_FOUND[kind] * len(hurt) > 0
+    if kind != FAIRSHARE_UNEVEN:
+        assert sum(bool(one.others) for one in outcomes) <= MOST_OTHERS
+
+
+def _write(kind: str, outcomes: list[Outcome]) -> None:
+    """Write the row of a kind into the page; others may do so at the same time."""
+    hurt = [one for one in outcomes if one.hurt]
+    found = f"{sum(one.found for one in hurt)} of {len(hurt)}" if kind in LEAST_FOUND else "–"
+    others = sum(bool(one.others) for one in outcomes)
+    row = f"| {kind} | {found} | {others} of {len(outcomes)} |"
+    with PAGE.open("r+", encoding="utf-8") as page:
+        fcntl.flock(page, fcntl.LOCK_EX)
+        text = page.read()
+        changed, count = re.subn(rf"^\| {re.escape(kind)} \|.*$", row, text, flags=re.M)
+        assert count == 1, f"{PAGE.name} has no row for {kind}"
+        page.seek(0)
+        page.truncate()
+        page.write(changed)
+
+
+def permuted(attempts: pl.DataFrame, random: np.random.Generator) -> pl.DataFrame:
+    """The log with the names of users permuted among parts of bursts within (class, week)."""
+    classed = attempts.with_row_index("row").with_columns(
+        burst=bursts(attempts),
+        walltime=pl.Series(walltime_class(attempts["walltime_s"])),
+        week=pl.col("arrival_time") // WEEK,
+    )
+    of_class = ("partition", "qos", "width_class", "walltime", "week")
+    parts = (
+        classed.filter(pl.col("burst").is_not_null())
+        .group_by("burst", *of_class, maintain_order=True)
+        .agg("row", pl.col("user").first())
+    )
+    shuffled = parts.with_columns(random=pl.Series(random.random(parts.height))).with_columns(
+        name=pl.col("user").sort_by("random").over(of_class)
+    )
+    names = shuffled.explode("row").select("row", "name")
+    return (
+        classed.join(names, on="row", how="left", maintain_order="left")
+        .with_columns(user=pl.coalesce("name", "user"))
+        .select(attempts.columns)
+    )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", LOGS)
+def test_permuted_names_are_not_named(real_logs: Path, name: str) -> None:
+    """At most 2 of 40 permuted logs name a user who kept less than half of its jobs."""
+    attempts, pool = described(real_logs, name)
+    random = np.random.default_rng(1)
+    before = attempts["user"]
+    false = 0
+    for _ in range(SEEDS):
+        log = permuted(attempts, random)
+        found = passed_over.of_period(log.with_columns(account=None), pool, ALL, ZoneInfo("UTC"))
+        named = found.filter(pl.col("named"), entity_kind="user")["entity"]
+        kept = log.select("user", kept=pl.Series(log["user"] == before)).group_by("user").mean()
+        few = kept.filter(pl.col("kept") < 0.5)["user"]
+        false += bool(set(named) & set(few))
+    assert false <= MOST_OTHERS
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("KTH-SP2-1996-2.1-cln", [("12", 0.396, 0.167)]),
+        ("LANL-CM5-1994-4.1-cln", [("43", 0.944, 0.431)]),
+        ("UniLu-Gaia-2014-1", []),
+    ],
+)
+def test_users_of_real_logs(
+    real_logs: Path, name: str, expected: list[tuple[str, float, float]]
+) -> None:
+    attempts, pool = described(real_logs, name)
+    found = passed_over.of_period(attempts, pool, ALL, ZoneInfo("UTC"))
+    named = found.filter(pl.col("named"), entity_kind="user")
+    figures = named.select("entity", "passed_share", "passed_expected").rows()
+    assert [(user, round(share, 3), round(due, 3)) for user, share, due in figures] == expected
