@@ -186,7 +186,7 @@ def result(records: Sequence[Record], period: Period = ALL) -> dict[tuple[str, s
 
 
 def told(row: Record) -> Record:
-    """What is said of an entity, but for its name and the usage that is told beside it."""
+    """The result for an entity, without its name and its usage."""
     beside = ("entity_kind", "entity", "usage_multiple", "equal_shares")
     return {name: value for name, value in row.items() if name not in beside}
 
