@@ -6,7 +6,8 @@ Of a user or account, over its attempts that ended in the period and have peers,
 
 and the same of the contested wait. Intervals are bootstrapped over days (of arrival, on the
 cluster's clock), none with fewer than 10: all of a kind are computed on the same resamples of days,
-of which each takes those on which it has attempts. ``passed_over`` names entities; these ratios do not.
+of which each takes those on which it has attempts. ``passed_over`` names entities; these ratios do
+not.
 """
 
 from collections.abc import Iterator
