@@ -46,12 +46,12 @@ cdef class Rivals:
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Found:
-    """What was counted of each subject; ``pairs`` and ``lost`` come as 0."""
+    """Counts of each subject; ``pairs`` and ``lost`` come as 0."""
 
     cdef double[::1] pairs  # weights of the rivals
     cdef double[::1] lost  # of those that started more than the lead before it
     cdef int64_t[::1] since  # when the first of these started; −1: none did
-    cdef uint8_t[::1] met  # whether anybody else arrived while it waited
+    cdef uint8_t[::1] met  # whether another entity's attempt arrived while it waited
 
 
 def compare(Subjects subjects, Rivals rivals, int64_t lead, Found found):
@@ -70,8 +70,9 @@ cdef void _free(
 ) noexcept nogil:
     """Compare a block of subjects that could start at any time.
 
-    What a rival adds counts for all subjects from some place on: it is noted there, and summed up
-    at the end. A block of more rivals than subjects is looked up for each of these instead.
+    Each rival counts for all subjects from some place on. Its weight is added at that place, and
+    running sums are taken at the end. If a block has more rivals than there are subjects, each
+    subject is looked up among the rivals instead.
     """
     cdef Py_ssize_t begin = subjects.begin[block], end = subjects.begin[block + 1]
     cdef int64_t latest = subjects.start[end - 1], earliest = -1, first_met = -1, start

@@ -35,7 +35,7 @@ _READ: Final = (
 )
 _NEVER: Final = int(np.iinfo(np.int64).max)
 _FAR: Final = _NEVER // 2
-"""The start of who never started: some time may be added to it."""
+"""Start of attempts that never started; the lead may be added without overflow."""
 
 
 class Held(NamedTuple):
@@ -61,7 +61,7 @@ PAIRED_SCHEMA: Final = pl.Schema(
         "passed_s": pl.Int64,
     }
 )
-"""Of the attempts of a kind while whose wait anybody else arrived."""
+"""Attempts during whose wait another entity's attempt arrived."""
 
 
 def paired(
@@ -154,7 +154,7 @@ def _changes(*columns: Ints) -> Ints:
 
 
 class _Keys(NamedTuple):
-    """What pairs of one kind are made by; one element per row of a log."""
+    """Columns that decide pairs of one kind; one element per row of a log."""
 
     entity: Ints
     """−1: unknown."""
@@ -177,7 +177,7 @@ class _Keys(NamedTuple):
 
     @property
     def place(self) -> Ints:
-        """What orders rows by stratum and arrival."""
+        """Sort key: stratum, then arrival."""
         place: Ints = self.stratum * self.span + self.arrival - self.arrival.min(initial=_NEVER)
         return place
 

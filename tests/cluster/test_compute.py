@@ -1,5 +1,6 @@
 """Work that periods share is done once, however many there are."""
 
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -8,8 +9,9 @@ import pytest
 from audit.metrics.attempts.summary import summarise
 from audit.nightly.run import run
 from audit.scenario.workload import workload_of_rows
+from audit.store import database
 from tests.logs import line, log
-from tests.nightly.test_run import NOW, site
+from tests.nightly.test_run import FIGURES, NOW, site
 
 DAY = 86_400
 
@@ -40,3 +42,26 @@ def test_a_first_night_of_many_months(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(looked_at) > 6
     assert sum(looked_at) < 1.2 * len(lines)
     assert workloads == [len(lines)]
+
+
+def test_views_show_who_is_passed_over(tmp_path: Path) -> None:
+    """On each day user 1 waits three hours, and a later job of user 2 starts at once."""
+    lines = [
+        entry
+        for day in range(10)
+        for entry in (
+            line(2 * day + 1, submit=day * DAY, wait=10_800, user=1, group=7),
+            line(2 * day + 2, submit=day * DAY + 600, wait=0, user=2, group=8),
+        )
+    ]
+    config = site(tmp_path, pools=({"name": "all", "backfill": "easy"},))
+    (tmp_path / "logs" / "days.swf").write_text(log(lines, MaxProcs=4))
+    run(config, tmp_path, NOW, stages=FIGURES)
+    figures = "passed_share, passed_expected, passed_s"
+    with closing(database.open_snapshot(tmp_path / "fairaudit.duckdb")) as con:
+        for kind, entity in (("user", "1"), ("account", "7")):
+            view = f"{kind}_fairness WHERE {kind} = $of"
+            asked = f"SELECT sum(passed_s), min(passed_share) FROM {view}"
+            assert database.rows(con, asked, {"of": entity}) == [(10 * 10_200, 1.0)]
+        others = f"SELECT DISTINCT {figures} FROM user_fairness WHERE user = '2'"
+        assert database.rows(con, others) == [(None, None, None)]

@@ -104,7 +104,7 @@ def within(intervals: Iterable[tuple[int, int]], instant: int) -> bool:
 
 
 def judged(attempts: Attempts, kind: str, held: Held, least: tuple[int, int]) -> dict[str, Judged]:
-    """What is said of each entity that has subjects while whose wait others arrived."""
+    """The result for each entity with a subject during whose wait another attempt arrived."""
     found = paired(attempts, kind, held)
     made = {}
     for entity in sorted({attempts[j][kind] for j in found}):

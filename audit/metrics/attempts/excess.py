@@ -6,7 +6,8 @@ Of a user or account, over its attempts that ended in the period and have peers,
 
 and the same of the contested wait. Intervals are bootstrapped over days (of arrival, on the
 cluster's clock), none with fewer than 10: all of a kind are computed on the same resamples of days,
-of which each takes those on which it has attempts. They name nobody (``passed_over`` does).
+of which each takes those on which it has attempts. ``passed_over`` names entities; these ratios do
+not.
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 KINDS: Final = ("user", "account")
 LEAST_DAYS: Final = 10
 _ROOMY: Final = 8
-"""Keys are counted, not sorted, while there are at most so many times as many as could be."""
+"""Keys are counted, not sorted, up to this ratio of possible keys to attempts."""
 
 
 class _Compared(NamedTuple):
@@ -49,7 +50,7 @@ _COMPARED: Final = (
 
 
 class Days(NamedTuple):
-    """What the attempts of one owner waited, by day; one element per day on which it has any."""
+    """Waits of one owner's attempts by day; one element per day with any."""
 
     day: Ints  # number of the day
     wait: Floats
@@ -118,7 +119,7 @@ def _subjects(
 
 
 def _by_owner(subjects: pl.DataFrame, kind: str) -> Iterator[tuple[str, Days]]:
-    """What each owner's attempts waited, by day; owners in the order of their names."""
+    """Yield the waits of each owner's attempts by day, in the order of names."""
     number = subjects[kind].to_physical().cast(pl.Int64).to_numpy()
     found = np.flatnonzero(np.bincount(number))
     owners = subjects[kind].dtype.categories.gather(found)  # type: ignore[attr-defined]

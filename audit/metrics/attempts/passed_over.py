@@ -70,7 +70,7 @@ class Unknown(StrEnum):
 
 
 class InBursts(StrEnum):
-    """Whether an entity is passed over during bursts of its own users only."""
+    """Whether an entity is passed over only during bursts."""
 
     ONLY = "only during bursts"
     """The share outside is significantly smaller than within."""
@@ -168,7 +168,7 @@ def _multiples(
 
 
 class Judged(NamedTuple):
-    """What is said of an entity; see ``RESULT_SCHEMA``."""
+    """Result for an entity; see ``RESULT_SCHEMA``."""
 
     entity: str
     attempts: int

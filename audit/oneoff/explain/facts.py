@@ -161,8 +161,9 @@ def without_model(found: Scene, now: int) -> tuple[Mapping[str, float], float | 
 
     The former is empty where it cannot be taken apart; peers are those of any time.
     """
-    taken = anatomy.anatomy(found.described, found.subject.pool, now)
-    beside = peer_waits(taken, ())
+    pool = found.subject.pool
+    taken = anatomy.anatomy(found.described, pool, now)
+    beside = peer_waits(taken, (), (*pool.limits, *pool.windows))
     parts = beside.select(COLUMNS).row(found.row, named=True)
     peer_wait_s: float | None = beside["peer_wait_s"][found.row]
     return ({} if None in parts.values() else parts), peer_wait_s

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from audit.metrics.attempts import passed_over
 from audit.metrics.attempts.passed_over import RESULT_SCHEMA, InBursts, Unknown, of_period
-from audit.metrics.attempts.population import describe
+from audit.metrics.attempts.population import around, describe
 from audit.metrics.pairs import KINDS, NOTHING_HELD, Held, paired
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
@@ -186,7 +186,7 @@ def result(records: Sequence[Record], period: Period = ALL) -> dict[tuple[str, s
 
 
 def told(row: Record) -> Record:
-    """What is said of an entity, but for its name and the usage that is told beside it."""
+    """The result for an entity, without its name and its usage."""
     beside = ("entity_kind", "entity", "usage_multiple", "equal_shares")
     return {name: value for name, value in row.items() if name not in beside}
 
@@ -434,6 +434,17 @@ def test_what_is_said_of_entities_is_as_defined(records: list[Record]) -> None:
             if one.lower is not None:
                 assert row["lower"] == pytest.approx(one.lower, abs=1e-6)
                 assert row["p"] == pytest.approx(one.p, abs=1e-6)
+
+
+@given(logs, st.integers(0, 5), st.integers(1, 3))
+@settings(max_examples=examples(40))
+def test_a_period_needs_no_attempts_but_those_around_it(
+    records: list[Record], begin: int, length: int
+) -> None:
+    whole = described(records)
+    period = Period("part", begin * DAY, (begin + length) * DAY)
+    found = of_period(around(whole, period), POOL, period, UTC)
+    assert found.equals(of_period(whole, POOL, period, UTC))
 
 
 @given(logs, st.randoms(use_true_random=False))
