@@ -58,5 +58,3 @@ class Verdict(Section):
     """When a report says that a scheduler is fair, and when that it is not."""
 
     overtaken: Bound = Bound(warn=0.1, fail=0.25)
-    room: Bound = Bound(warn=0.25, fail=0.5)
-    longer: Bound = Bound(warn=0.01, fail=0.1)

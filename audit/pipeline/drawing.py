@@ -44,7 +44,7 @@ def prepare(config: Config, *, pdf: bool) -> None:
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:
     """All that the report of a period says; as long as the configuration wants it."""
     of = config.verdict
-    bounds = Bounds(*(Bound(each.warn, each.fail) for each in (of.overtaken, of.room, of.longer)))
+    bounds = Bounds(Bound(of.overtaken.warn, of.overtaken.fail))
     options = Options(rows=config.report.rows, examples=config.report.examples, bounds=bounds)
     return build.build(con, cluster, period, options)
 

@@ -372,9 +372,16 @@ _FAIR_STARTS: Final = (
             "mean of forward start − strict FST: what later arrivals cost an attempt under the "
             "modelled policy; < 0: they gained it time", when=_FORWARD,
             figure=Quotient(FORWARD, "overtaken_s")),
-    Measure("overtaken_wait_share", "Waiting that later arrivals cost", ONE, SHARE, _JUDGED,
-            "Σ (forward start − strict FST) / Σ wait", when=_FORWARD,
-            figure=Quotient(FORWARD, "overtaken_s", "wait_s")),
+    Measure("overtaken_wait_share", "Delay by later arrivals as a share of waiting", ONE, SHARE,
+            _JUDGED, "Σ min(max(modelled start − strict FST, 0), wait) / Σ wait", when=_FORWARD,
+            figure=Quotient(FORWARD, "capped", "wait_s")),
+    Measure("overtaken_cut_share", "… of it beyond the jobs' own waits", ONE, SHARE, _WIDTHS,
+            "Σ max(modelled start − strict FST − wait, 0) / Σ max(modelled start − strict FST, 0): "
+            "above 0.25 the delay is not used", when=_FORWARD,
+            figure=Quotient(FORWARD, "beyond_wait", "delayed")),
+    Measure("overtaken_gain", "Time by which jobs start earlier because of later arrivals", SECONDS,
+            DURATION, _WIDTHS, "Σ max(strict FST − modelled start, 0)", when=_FORWARD,
+            figure=Total(FORWARD, "gained")),
     Measure("overtaken_own_time_mean", "… of it by later arrivals of its own user", SECONDS,
             DURATION, _JUDGED, "mean of forward start − the same without what the attempt's user "
             "brought later; never called unfairness", when=_FORWARD,

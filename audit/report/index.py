@@ -33,7 +33,7 @@ class Answer(NamedTuple):
     attempts: int | None
     wait_mean: float | None
     overtaken: float | None
-    room: float | None
+    unexplained: float | None
 
 
 class Line(NamedTuple):

@@ -5,7 +5,7 @@
 -- archive: from_time, to_time
 SELECT
     pool, job_id, attempt, "user", size, wait_s,
-    COLUMNS('^wait_[a-z]+_s$'),
+    COLUMNS('^cause_[a-z_]+_s$'),
     overtaken_s, overtaken_own_s, unmodelled_s
 FROM all_results
 WHERE cluster = $cluster AND schedule = $schedule AND overtaken_s > 0 AND miss_strict_s > 0

@@ -1,22 +1,22 @@
--- How users and accounts waited beside their peers: all figures of those who waited longer, named or in
--- floods of their own only; of the others whether they are named, which tells how many were compared.
+-- How users, accounts, partitions and QOS were passed over, and what the jobs of those named waited for;
+-- of the others only whether they could be tested.
 -- parameters: cluster VARCHAR, schedule VARCHAR, period VARCHAR
 WITH beside AS (
     SELECT
         *,
-        bool_or(metric IN ('peer_named', 'peer_flood') AND value > 0) OVER (
+        bool_or(metric = 'passed_named' AND value > 0) OVER (
             PARTITION BY pool, dimension, dimension_value
-        ) AS told
+        ) AS named
     FROM summary_result
     WHERE cluster = $cluster AND schedule = $schedule AND period = $period
-        AND dimension IN ('user', 'account')
+        AND dimension IN ('user', 'account', 'partition', 'qos')
         AND (
-            metric IN ('peer_ratio', 'peer_ratio_alone', 'excess_wait', 'peer_named', 'peer_flood')
-            OR regexp_full_match(metric, 'cause_[a-z_]+_share')
+            starts_with(metric, 'passed_') OR starts_with(metric, 'cause_')
+            OR metric IN ('usage_multiple', 'equal_usage_multiple', 'attempts', 'wait_mean')
         )
 )
 SELECT
     pool, dimension, dimension_value, metric, value, lower, upper, unit, attempts
 FROM beside
-WHERE told OR metric = 'peer_named'
+WHERE named OR metric = 'passed_named'
 ORDER BY pool, dimension, dimension_value NULLS FIRST, metric

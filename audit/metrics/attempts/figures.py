@@ -125,6 +125,10 @@ _TERMS: Final[Mapping[Of, dict[str, pl.Expr]]] = {
     Of.FORWARD: {
         "own": pl.col("overtaken_own_s").fill_null(0),
         "own_known": _number(pl.col("overtaken_own_s").is_not_null()),
+        "delayed": pl.col("overtaken_s").clip(0),
+        "capped": pl.min_horizontal(pl.col("overtaken_s").clip(0), "wait_s"),
+        "beyond_wait": (pl.col("overtaken_s") - pl.col("wait_s")).clip(0),
+        "gained": (-pl.col("overtaken_s")).clip(0),
         "explained": pl.min_horizontal(pl.col("overtaken_s").clip(0), "miss_strict_s"),
     },
 }

@@ -13,7 +13,7 @@ from audit.report.charts.marks.frame import Series
 from audit.report.charts.series import value
 from audit.report.charts.style import EARLIER, INK, LATER, MUTED, Chart
 from audit.report.record.owner import OwnerPart
-from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
+from audit.report.record.pool import Figure, PoolPart
 from audit.report.text import wording
 
 _WRITTEN: Final = tuple(cause for cause in CAUSES if cause.key in ("rule", "later", "unexplained"))
@@ -203,66 +203,32 @@ def miss(pool: PoolPart) -> Chart | None:
     )
 
 
-def peers(pool: PoolPart) -> Chart | None:
-    """Who waits how many times as long as others with similar jobs (significant)."""
-    shown = [(of, part) for of in (pool.users, pool.accounts) for part in of.longer + of.floods]
-    # A user and an account of one name and one ratio are the same jobs.
-    found = list({_same(part): (of, part) for of, part in reversed(shown)}.values())[::-1][:12]
-    found = [(of, part) for of, part in found if value(part.figure("peer_ratio")) > 0]
-    if not found:
+def passed(pool: PoolPart) -> Chart | None:
+    """Draw who is passed over: what share of later jobs started first, and what is expected."""
+    if not pool.passed:
         return None
-    found.sort(key=lambda pair: (pair[1] not in pair[0].longer, -value(_ratio(pair[1]))))
-    kinds = [
-        Series("beyond chance", LATER),
-        Series("only in floods of its own", MUTED, hollow=True),
-    ]
-    rows = [_peer_row(of, part, 0 if part in of.longer else 1) for of, part in found]
-    ratios = [_ratio(part) for _, part in found]
-    ends = [end for of in ratios for end in (of.value, of.lower, of.upper) if (end or 0) > 0]
-    axis = scales.by_factors(
-        [1.0, *filter(None, ends)], _times, title="Times as long as their peers wait"
-    )
-    used = kinds[:1] if all(part in of.longer for of, part in found) else kinds
-    of, part = found[0]
-    who = f"{of.kind} {wording.name(part.label, 30)}"
-    times = f"waits {wording.number(value(ratios[0]), 2)} times as long as others with jobs alike"
-    title = (
-        f"{wording.first_upper(who)} {times}"
-        if part in of.longer
-        else f"Only in floods of their own do some wait longer: {who} {times}"
-    )
+    rows = []
+    for one in pool.passed[:12]:
+        name = f"{one.kind} {wording.name(one.name, 24)}"
+        dots_ = [
+            Dot(number, share, tip=f"{name}, {word}: {wording.percent(share)}")
+            for number, (word, metric) in enumerate(_PASSED.items())
+            if (share := one.figure(metric).value) is not None
+        ]
+        rows.append(Row(name, tuple(dots_)))
+    axis = scales.shares([dot.value for row in rows for dot in row.dots])
+    kinds = [Series("expected", MUTED, hollow=True), Series("observed", LATER)]
+    alt = f"Dots. Share of later jobs of others that started first: {series.read(rows)}."
     return Chart(
-        "peers",
-        title,
-        f"Dots with 95 % intervals. How many times as long as their peers: {series.read(rows)}.",
-        *dots.drawn(rows, dots.Looks(used, axis, 1.0, ("shorter", "longer than peers"))),
-        "Wait over that of other users' jobs as wide and as long, at about that time.",
+        "passed",
+        "Later jobs that requested at least as much often started first",
+        alt,
+        *dots.drawn(rows, dots.Looks(kinds, axis, joined=True)),
+        "Share of such jobs that started more than 60 s earlier; expected: that of similar jobs.",
     )
 
 
-def _ratio(part: Breakdown) -> Figure:
-    return part.figure("peer_ratio")
-
-
-def _same(part: Breakdown) -> tuple[object, ...]:
-    return _ratio(part).value, _ratio(part).attempts, part.figure("excess_wait").value
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:g} ×"
-
-
-def _peer_row(of: Entities, part: Breakdown, kind: int) -> Row:
-    figure = _ratio(part)
-    name = f"{of.kind} {wording.name(part.label, 24)}"
-    tip = (
-        f"{name}: {wording.number(value(figure), 3)} times as long"
-        f"{series.within(figure)}; beyond peers in all "
-        f"{wording.duration(part.figure('excess_wait').value)}{series.resting_on(figure)}"
-    )
-    lower = None if figure.lower is None else max(figure.lower, 1e-3)
-    dot = Dot(kind, value(figure), lower, figure.upper, tip)
-    return Row(name, (dot,), _times(float(f"{value(figure):.2g}")))
+_PASSED: Final = {"expected": "passed_expected", "observed": "passed_share"}
 
 
 def week(pool: PoolPart) -> Chart | None:

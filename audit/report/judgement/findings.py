@@ -11,10 +11,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from audit.registry.measures import SUMMARY
-from audit.report.judgement.owners import compared, entity, subject_of
-from audit.report.judgement.place import OVERTAKEN, ROOM, SHORTFALL, Place, quoted
+from audit.report.judgement import owners
+from audit.report.judgement.place import OVERTAKEN, SHORTFALL, UNEXPLAINED, Place, quoted
+from audit.report.judgement.questions import TELLING, rule_sentence, trusted
 from audit.report.record.page import Contents
-from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
+from audit.report.record.pool import Breakdown, Figure, PoolPart
 from audit.report.text import wording
 
 WORDS: Final = 25
@@ -25,9 +26,9 @@ class Topic(StrEnum):
     """What is behind a finding, as far as the figures tell."""
 
     LATER_ARRIVALS = "later arrivals"
-    NOT_COMPETITION = "something else than competition"
-    UNEQUAL_WAITS = "treated unlike others with jobs alike"
-    OWN_FLOOD = "a flood of its own"
+    RULES = "limits and closed hours"
+    UNEXPLAINED = "unexplained waits"
+    PASSED_OVER = "passed over by later jobs"
     UNEQUAL_SHARES = "unequal shares of the machine"
     IDLE = "idle while others queue"
     STUCK = "held, or cannot start"
@@ -197,41 +198,43 @@ def _by_share(
     return Subject(about, name, {"subject": subject}, of.figure, effect, min(sure, 1.0), part)
 
 
-def longer(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """Users, or accounts, that wait longer than others with jobs alike."""
-    of = compared(place.pool)
-    for part in of.longer:
-        yield _owner(place, of, part, measure)
+def passed_over(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """Those that later jobs passed over, and that used no more than 1.5 times their share."""
+    waited = (place.pool.figure("wait_mean").value or 0.0) * place.pool.attempts
+    for one in owners.unfair(place.pool):
+        excess, passed_s = one.figure("passed_excess"), one.figure("passed_s").value or 0.0
+        yield Subject(
+            one.kind,
+            one.name,
+            {"subject": owners.subject_of(one.kind, one.name), "kind": one.kind},
+            one.figure,
+            effect=excess.value or 0.0,
+            sure=excess.lower or 0.0,
+            part=min(passed_s / waited, 1.0) if waited else 0.0,
+            sql=place.sql(measure, one.kind),
+        )
 
 
-def floods(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
-    """The first of those that do so only in floods of their own."""
-    of = compared(place.pool)
-    if of.floods:
-        count = len(of.floods) - 1
-        verb = "does" if count == 1 else "do"
-        others = f"; so {verb} {wording.plural(count, 'other')}" if count else ""
-        yield _owner(place, of, of.floods[0], measure, others)
+def rules(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """The limits and windows that alone kept jobs waiting."""
+    text = rule_sentence(place, contents.settings.assumed)
+    if text:
+        figure = place.pool.figure(measure)
+        words = {"sentence": text, "rule": place.pool.rules[0].name}
+        effect, sure = figure.value or 0.0, figure.lower or figure.value or 0.0
+        yield Subject("pool", None, words, place.pool.figure, effect, sure, 1.0)
 
 
-def _owner(place: Place, of: Entities, part: Breakdown, measure: str, others: str = "") -> Subject:
-    ratio = part.figure(measure)
-    row, used = entity(of, part.label), sum(each.tusa for each in of.rows)
-    return Subject(
-        of.kind,
-        part.label,
-        {"subject": subject_of(of.kind, part.label), "kind": of.kind, "others": others},
-        part.figure,
-        effect=_beyond(ratio.value),
-        sure=_beyond(ratio.lower),
-        part=row.tusa / used if row is not None and used else 0.0,
-        sql=place.owners_sql(of.kind, measure),
-    )
+def trusted_whole(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """``whole``, where the model may judge the order."""
+    if trusted(place.pool):
+        yield from whole(contents, place, measure)
 
 
-def _beyond(ratio: float | None) -> float:
-    """The part of its waiting that a ratio to peers puts beyond theirs."""
-    return 1 - 1 / ratio if ratio and ratio > 0 else 0.0
+def trusted_width(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
+    """``worst_width``, where the model may judge the order."""
+    if trusted(place.pool):
+        yield from worst_width(contents, place, measure)
 
 
 def stuck(contents: Contents, place: Place, measure: str) -> Iterator[Subject]:
@@ -260,7 +263,7 @@ def off_target(contents: Contents, place: Place, measure: str, *, side: str) -> 
             kind.kind,
             row.name,
             {
-                "subject": subject_of(kind.kind, row.name),
+                "subject": owners.subject_of(kind.kind, row.name),
                 "mean": wording.rough_percent(row.mean),
                 "share": wording.rough_percent(row.share),
             },
@@ -281,65 +284,67 @@ def off_target(contents: Contents, place: Place, measure: str, *, side: str) -> 
 
 KINDS: tuple[Kind, ...] = (
     Kind(
-        whole,
-        OVERTAKEN,
-        Topic.LATER_ARRIVALS,
-        "fair",
-        "Later arrivals cost {overtaken_wait_share} of all waiting "
-        "({overtaken_wait_share:within}), {overtaken_time_mean} for each job.",
-        "Look at which widths lose, and reserve for more of the queue.",
+        rules,
+        "cause_rule_free_share",
+        Topic.RULES,
+        "why",
+        "{sentence}",
+        "Decide whether this rule is meant to hold jobs back while capacity is free: {rule}.",
+        TELLING,
     ),
     Kind(
-        worst_width,
+        whole,
+        UNEXPLAINED,
+        Topic.UNEXPLAINED,
+        "why",
+        "{cause_unexplained_share} of all waiting time is unexplained "
+        "({cause_unexplained_share:within}): the job would have fitted, and no known rule forbade "
+        "it.",
+        "Check limits, holds, node features and closed hours that the log does not show.",
+        0.1,
+    ),
+    Kind(
+        passed_over,
+        "passed_share",
+        Topic.PASSED_OVER,
+        "passed",
+        "{subject}: {passed_share} of later jobs that requested at least as much started first; "
+        "{passed_expected} are expected.",
+        "Compare the priorities of this {kind} with those of the jobs that passed it.",
+    ),
+    Kind(
+        trusted_whole,
         OVERTAKEN,
         Topic.LATER_ARRIVALS,
         "fair",
-        "{subject} lose {overtaken_wait_share} of their waiting to later arrivals "
-        "({overtaken_wait_share:within}), {overtaken_time_mean} each.",
+        "By a model that fits, {overtaken_wait_share} of all waiting time is delay by later "
+        "arrivals ({overtaken_wait_share:within}).",
+        "See which widths are delayed, and reserve for more of the queue.",
+    ),
+    Kind(
+        trusted_width,
+        OVERTAKEN,
+        Topic.LATER_ARRIVALS,
+        "fair",
+        "{subject}: by a model that fits, {overtaken_wait_share} of their waiting time is delay by "
+        "later arrivals ({overtaken_wait_share:within}).",
         "Reserve for more of the queue than its head, or give wide jobs hours of their own.",
     ),
     Kind(
         whole,
-        ROOM,
-        Topic.NOT_COMPETITION,
-        "why",
-        "During {wait_room_share} of all waiting ({wait_room_share:within}) there was room for the "
-        "job: no competition held it back.",
-        "Look for limits, holds and closed hours: fairaudit fit-policy finds many.",
-    ),
-    Kind(
-        longer,
-        "peer_ratio",
-        Topic.UNEQUAL_WAITS,
-        "peers",
-        "{subject} waits {peer_ratio} times as long as others with jobs alike "
-        "({peer_ratio:within}), {excess_wait} more in all.",
-        "Ask why: limits, priorities or holds of this {kind}.",
-    ),
-    Kind(
-        floods,
-        "peer_ratio",
-        Topic.OWN_FLOOD,
-        "peers",
-        "{subject} waits {peer_ratio} times as long as others, {excess_wait} in all, but only in "
-        "floods of its own{others}.",
-        "Talk to this {kind} about spreading submissions, or cap what it has running.",
-    ),
-    Kind(
-        whole,
         SHORTFALL,
         Topic.UNEQUAL_SHARES,
         "sharing",
-        "{re_treated_unfairly_share:one in} jobs got less than an equal share, short by "
+        "{re_treated_unfairly_share:one in} jobs got less than an equal share; the shortfall is "
         "{re_unfairness_share} of all that was consumed ({re_unfairness_share:within}).",
-        "See which widths and users went short.",
+        "See which widths and users have the largest shortfall.",
     ),
     Kind(
         worst_width,
         SHORTFALL,
         Topic.UNEQUAL_SHARES,
         "sharing",
-        "{subject} went shortest of an equal share: by {re_unfairness_share} of what they consumed "
+        "{subject} have the largest shortfall: {re_unfairness_share} of what they consumed "
         "({re_unfairness_share:within}).",
         "Give this width more of the machine, or its own hours.",
     ),
@@ -348,17 +353,17 @@ KINDS: tuple[Kind, ...] = (
         "loss_of_capacity",
         Topic.IDLE,
         "machine",
-        "{loss_of_capacity} of the machine ({loss_of_capacity:within}) stood idle while the queue "
-        "asked for as much.",
-        "See what the first in the queue were waiting for then.",
+        "{loss_of_capacity} of the capacity ({loss_of_capacity:within}) was idle while queued jobs "
+        "requested as much.",
+        "See what the first jobs in the queue waited for then.",
     ),
     Kind(
         stuck,
         "pending",
         Topic.STUCK,
-        "peers",
-        "{subject} waited longer than 95 % of jobs like them.",
-        "Go through them: fairaudit stuck lists each with its probable cause.",
+        "passed",
+        "{subject} waited longer than 95 % of similar jobs; by chance, one in twenty does.",
+        "fairaudit stuck lists each of them with its probable cause.",
     ),
     Kind(
         partial(off_target, side="below"),
@@ -374,6 +379,6 @@ KINDS: tuple[Kind, ...] = (
         Topic.TARGETS,
         "usage",
         "{subject} was furthest above its target: {mean} of all usage against {share}.",
-        "Nothing, unless others went short for it.",
+        "Nothing, unless others are below their targets because of it.",
     ),
 )

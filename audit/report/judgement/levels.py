@@ -17,6 +17,8 @@ class Level(StrEnum):
     PASS = "pass"  # noqa: S105 - no password
     WARN = "warn"
     FAIL = "fail"
+    NOTE = "note"
+    """A fact that is neither good nor bad."""
     UNKNOWN = "unknown"
     """It was not computed, or chance leaves anything open."""
 
@@ -27,6 +29,7 @@ def meaning(stands: Level) -> str:
         Level.PASS: "passes",
         Level.WARN: "worth a look",
         Level.FAIL: "fails",
+        Level.NOTE: "for information",
         Level.UNKNOWN: "not known",
     }[stands]
 

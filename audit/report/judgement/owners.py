@@ -1,50 +1,59 @@
-"""What is found about users and accounts, beside others with jobs alike."""
+"""What is found about users, accounts, partitions and QOS whose jobs later ones passed over."""
 
 from audit.registry.causes import CAUSES
-from audit.report.judgement.place import Place
 from audit.report.record.page import Contents, Who
-from audit.report.record.pool import Breakdown, Entities, Entity, PoolPart
+from audit.report.record.pool import Entities, Entity, PassedOver, PoolPart
 from audit.report.text import wording
 
-
-def compared(pool: PoolPart) -> Entities:
-    """Users; accounts where the log names no user who can be compared with others."""
-    return pool.users if pool.users.peered else pool.accounts
+LEAST_TESTED = 5
+"""With fewer entities tested, nobody can tell whether the order was fair."""
 
 
 def named(contents: Contents) -> tuple[Who, ...]:
-    """Whom the report says to wait longer than others, beyond chance or in floods of their own.
-
-    As many of each pool as its table shows.
-    """
-    rows = contents.options.rows
+    """Return the users and accounts that the report names, as many as its tables show."""
     found = [
-        Who(of.kind, part.label)
-        for of in map(compared, contents.pools)
-        for part in (*of.longer, *of.floods)[:rows]
+        Who(one.kind, one.name)
+        for pool in contents.pools
+        for one in pool.passed[: contents.options.rows]
+        if one.kind in ("user", "account")
     ]
     return tuple(dict.fromkeys(found))
 
 
+def unfair(pool: PoolPart) -> tuple[PassedOver, ...]:
+    """Return those passed over that used no more than 1.5 times their share."""
+    return tuple(one for one in pool.passed if not one.intended)
+
+
 def entity(of: Entities, name: str) -> Entity | None:
-    """What is known of the user or account of that name."""
+    """Return what is known of the user or account of that name."""
     return next((row for row in of.rows if row.name == name), None)
 
 
-def what_happened(place: Place, of: Entities, part: Breakdown) -> str:
-    """In what most of its waiting passed; and how it can wait long and still have got much."""
-    shares = [(part.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
-    share, cause = max(shares, key=lambda one: one[0])
-    told = f"{wording.rough_percent(share)} of its waiting was {cause.verdict}" if share else ""
-    row = entity(of, part.label)
-    if row is None or not row.re_unfairness_net or row.re_unfairness_net >= 0:
-        return told
-    got = wording.amount(-row.re_unfairness_net, place.pool.resource)
-    # both can be true: peers compare waiting with others' waiting, equal sharing what was held
-    beyond = f"while it ran it had {got} beyond an equal share: many jobs at a time"
-    return f"{told}; {beyond}" if told else beyond
+def what_happened(one: PassedOver) -> str:
+    """Return how often an entity was passed over, how much it used, and what its jobs waited for."""
+    told = (
+        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as much "
+        f"started first ({wording.rough(one.figure('passed_expected'))} expected)"
+    )
+    multiple, of_site = one.usage
+    if multiple is not None:
+        share = "its share" if of_site else "an equal share"
+        used = f"used {wording.two_digits(multiple)} times {share}"
+        told += f"; {used}, as fairshare intends" if one.intended else f"; {used}"
+    bursts = one.figure("passed_only_in_bursts").value
+    if bursts is None:
+        told += "; too few jobs outside bursts of its own to tell whether only then"
+    elif bursts:
+        told += "; only during bursts of its own"
+    shares = [(one.figure(cause.share).value or 0.0, cause) for cause in CAUSES]
+    share_, cause = max(shares, key=lambda pair: pair[0])
+    if share_:
+        told += f"; {wording.rough_percent(share_)} of its waiting time passed {cause.meanwhile}"
+    return told
 
 
 def subject_of(kind: str, name: str | None) -> str:
-    """A user or account at the start of a sentence."""
-    return f"{wording.first_upper(kind)} {wording.name(name, 30)}"
+    """Return a user, account, partition or QOS as the beginning of a sentence."""
+    word = "QOS" if kind == "qos" else wording.first_upper(kind)
+    return f"{word} {wording.name(name, 30)}"

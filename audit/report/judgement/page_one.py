@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from audit.report.judgement import owners
 from audit.report.judgement.findings import Finding, findings
 from audit.report.judgement.levels import Level
-from audit.report.judgement.place import OVERTAKEN, Place
+from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question, Verdict, questions, undated, verdict
 from audit.report.record.page import Assumed, Contents, Who
 from audit.report.record.pool import PoolPart
@@ -16,7 +16,7 @@ from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing
 
 HURT = 5
-"""So many of those who are hurt most are told of."""
+"""The most entities listed as passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Hurt:
-    """Somebody who is hurt most: whose, by how much, and what happened."""
+    """An entity that later jobs passed over: by how much, and what happened."""
 
     subject: str
     anchor: str
@@ -40,7 +40,7 @@ class Hurt:
     lost_s: float
     what: str
     who: Who | None = None
-    """None: a width class."""
+    """None: a partition or QOS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class PageOne:
     place: Place
     verdict: Verdict
     trust: tuple[Trust, ...]
-    questions: tuple[Question, ...]
+    questions: tuple[Question, Question]
     hurt: tuple[Hurt, ...]
     findings: tuple[Finding, ...]
 
@@ -78,7 +78,7 @@ def of_pool(contents: Contents, pool_: PoolPart) -> PageOne:
     number = contents.pools.index(pool_) + 1
     several = len(contents.pools) > 1
     place = Place(contents.cluster, contents.span.name, pool_, number, several)
-    answers = questions(place, contents.options.bounds)
+    answers = questions(place, contents.options.bounds, contents.settings.assumed)
     return PageOne(
         place,
         verdict(place, answers),
@@ -126,51 +126,35 @@ def _model(of: PoolPart, assumed: Assumed | None) -> Trust:
     if fidelity is None or not of.has_fair_starts:
         return Trust(Level.UNKNOWN, "Model", "not known how well it fits")
     agreement = fidelity.figure("agreement")
-    unexplained = fidelity.figure("unexplained_wait_share")
     text = belief.policy(fidelity)
     if assumed is not None:
         text += f", and {wording.plural(len(assumed.rules), 'rule')} fitted from the log"
     told = []
-    if unexplained.value is not None:
-        told.append(f"leaves {wording.rough(unexplained)} of all waiting unexplained")
     if agreement.value is not None:
-        told.append(f"of the jobs that waited, starts {wording.rough(agreement)} when the site did")
+        told.append(
+            f"starts {wording.rough(agreement)} of the jobs that waited when the site did (80 % are "
+            "needed to judge by it)"
+        )
     text = "; ".join(filter(None, (text, ", and ".join(told))))
     return Trust(Level.PASS if belief.good_fit(of) else Level.WARN, "Model", text)
 
 
 def _hurt(place: Place) -> tuple[Hurt, ...]:
-    """The width class that loses most, and users who wait longer than others with jobs alike."""
+    """Return those that later jobs passed over, the longest passed time first."""
     rows = []
-    if hit := place.worst_width(OVERTAKEN):
-        share = wording.rough(hit.width.figure(OVERTAKEN))
-        lost = hit.width.figure("overtaken_time_mean")
+    for one in owners.unfair(place.pool):
+        passed, attempts = one.figure("passed_s"), one.figure("passed_share").attempts or 0
+        each = (passed.value or 0.0) / attempts if attempts else 0.0
+        who = Who(one.kind, one.name) if one.kind in ("user", "account") else None
         rows.append(
             Hurt(
-                wording.first_upper(place.jobs_of(hit.width)),
-                place.anchor("fair"),
-                lost.attempts or 0,
-                wording.rough(lost),
-                lost.value or 0.0,
-                f"{share} of their waiting went to later arrivals, by the model",
-            )
-        )
-    of = owners.compared(place.pool)
-    for part in of.longer:
-        excess, ratio = part.figure("excess_wait"), part.figure("peer_ratio")
-        attempts = excess.attempts or 0
-        each = (excess.value or 0.0) / attempts if attempts else 0.0
-        happened = owners.what_happened(place, of, part)
-        rows.append(
-            Hurt(
-                owners.subject_of(of.kind, part.label),
-                place.anchor("peers"),
+                owners.subject_of(one.kind, one.name),
+                place.anchor("passed"),
                 attempts,
                 wording.rough_duration(each),
                 each,
-                f"waits {wording.rough(ratio)} times as long as others with jobs alike"
-                + (f"; {happened}" if happened else ""),
-                Who(of.kind, part.label),
+                owners.what_happened(one),
+                who,
             )
         )
-    return tuple(sorted(rows, key=lambda row: -row.lost_s * row.attempts)[:HURT])
+    return tuple(rows[:HURT])

@@ -9,7 +9,7 @@ from audit.report.text import wording
 
 _ALL: Final = "all"
 OVERTAKEN: Final = "overtaken_wait_share"
-ROOM: Final = "wait_room_share"
+UNEXPLAINED: Final = "cause_unexplained_share"
 SHORTFALL: Final = "re_unfairness_share"
 
 

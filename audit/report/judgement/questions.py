@@ -1,17 +1,19 @@
-"""The three questions of page one, and the verdict: one word and one sentence made of the answers.
+"""The two questions of page one, and the verdict: one word and one sentence made of the answers.
 
 An answer is a figure, what it means, where it stands, and what changed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from audit.registry.causes import CAUSES
+from audit.report.judgement import owners
 from audit.report.judgement.levels import Level, level
-from audit.report.judgement.owners import compared
-from audit.report.judgement.place import OVERTAKEN, ROOM, Place
-from audit.report.record.page import Bounds
-from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Entities, Figure, PoolPart, Trend
+from audit.report.judgement.place import OVERTAKEN, UNEXPLAINED, Place
+from audit.report.record.page import Assumed, Bounds
+from audit.report.record.pool import SMALL_SAMPLE, Figure, PoolPart, Trend
 from audit.report.text import belief, wording
 
 
@@ -21,7 +23,7 @@ class Difference:
 
     text: str
     better: bool | None
-    """None: chance may have made it."""
+    """None: not significant, or neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,111 +40,128 @@ class Question:
     """None: nothing to compare with."""
 
 
-def questions(place: Place, bounds: Bounds) -> tuple[Question, ...]:
-    """Whether it is fair, whether it is competition, whether all are treated alike."""
-    return (
-        _overtaken(place, bounds),
-        _room(place, bounds),
-        _longer(place, bounds),
-    )
+def questions(
+    place: Place, bounds: Bounds, assumed: Mapping[str, Assumed]
+) -> tuple[Question, Question]:
+    """Answer what jobs waited for, and whether the order was fair (SPEC §11, *Verdict*)."""
+    return _waited_for(place, assumed), _order(place, bounds)
 
 
-def _overtaken(place: Place, bounds: Bounds) -> Question:
-    share, mean = place.pool.figure(OVERTAKEN), place.pool.figure("overtaken_time_mean")
-    title = "Are we fair?"
-    if share.value is None or mean.value is None:
-        text = "No fair start times were computed: what later arrivals cost is not known."
-        return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
-    wait = _judged_wait(place.pool)
-    whose = "a sample's" if place.pool.fair_start.not_sampled else "the"  # trends: of all
-    text = f"of {whose} mean wait of {wait} went to jobs that came later{_within(mean)}. "
-    if hit := place.worst_width(OVERTAKEN):
-        text += (
-            f"For {wording.width(hit.width.label)} {wording.resource(place.pool.resource)}s: "
-            f"{wording.rough(hit.width.figure('overtaken_time_mean'))} of "
-            f"{_judged_wait(hit.width)}."
-        )
-    stands = level(share, bounds.overtaken)
-    if stands is Level.FAIL and not belief.good_fit(place.pool):
-        stands = Level.WARN  # a model that fits poorly condemns nobody
-    change = changed(place.pool.trend, "overtaken_time_mean", "time")
-    return Question(title, stands, wording.rough(mean), text.strip(), change)
+TELLING: Final = 0.05
+"""Share of all waiting from which on a rule is named."""
 
 
-def _judged_wait(part: Breakdown | PoolPart) -> str:
-    """The mean wait of those that the model can judge, of which overtaken time is a part."""
-    share, mean = part.figure(OVERTAKEN).value, part.figure("overtaken_time_mean").value
-    if not share or not mean or mean / share <= 0:
-        return wording.rough(part.figure("wait_mean"))
-    return wording.rough_duration(mean / share)
-
-
-def _room(place: Place, bounds: Bounds) -> Question:
-    share = place.pool.figure(ROOM)
-    title = "Is it competition?"
-    if share.value is None:
-        return Question(
-            title, Level.UNKNOWN, wording.UNKNOWN, "Waits could not be taken apart.", None
-        )
-    text = (
-        f"of all waiting was not: there was room for the job that waited{_within(share)}. Limits, "
-        "holds, closed hours, or nodes that did not suit it."
-    )
+def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
+    title, pool = "What did jobs wait for?", place.pool
+    found = [(figure, cause) for cause in CAUSES if (figure := pool.figure(cause.share)).value]
+    if not found:
+        return Question(title, Level.UNKNOWN, wording.UNKNOWN, "No wait has an account.", None)
+    share, cause = max(found, key=lambda pair: pair[0].value or 0.0)
+    rule = rule_sentence(place, assumed)
+    if cause.key == "rule" and rule:
+        free = pool.figure("cause_rule_free_share")
+        change = changed(pool.trend, UNEXPLAINED, "share")
+        return Question(title, Level.NOTE, wording.rough(free), rule, change)
+    text = f"of all waiting time passed {cause.meanwhile}{_within(share)}."
+    if rule:
+        text += f" {rule}"
+    elif cause.key != "unexplained" and (rest := pool.figure(UNEXPLAINED)).value:
+        text += f" {wording.first_upper(wording.rough(rest))} is unexplained{_within(rest)}."
     return Question(
-        title,
-        level(share, bounds.room),
-        wording.rough(share),
-        text,
-        changed(place.pool.trend, ROOM, "share"),
+        title, Level.NOTE, wording.rough(share), text, changed(pool.trend, UNEXPLAINED, "share")
     )
 
 
-def _longer(place: Place, bounds: Bounds) -> Question:
-    of = compared(place.pool)
-    title = "Does anyone wait longer than others?"
-    if not of.peered:
-        text = "Nobody has enough jobs on ten days or more to be compared with others."
-        return Question(title, Level.UNKNOWN, wording.UNKNOWN, text, None)
-    named = len(of.longer)
-    share = Figure("peer_named", named / of.peered)
-    kinds = f"{of.kind}{'' if of.peered == 1 else 's'}"
-    if not named:
-        text = (
-            f"of {wording.count(of.peered)} {kinds} beyond chance, beside others with jobs alike."
-        )
-        return Question(title, level(share, bounds.longer), "nobody", text, _then(place, of))
-    verb = "waits" if named == 1 else "wait"
-    who = f": {of.kind} {wording.name(of.longer[0].label, 24)}" if named == 1 else ""
+def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
+    """Return how much waiting the rule with the largest part causes by itself; or nothing."""
+    pool = place.pool
+    free = pool.figure("cause_rule_free_share")
+    if not pool.rules or not free.value or free.value < TELLING:
+        return ""
+    total = sum(rule.free_s for rule in pool.rules)
+    first = pool.rules[0]
+    source = "inferred from the log" if pool.name in assumed else "configured"
+    if total and first.free_s / total >= 0.995:
+        share, within, which = wording.rough(free), _within(free), f"the {first.name}"
+    elif total:
+        share = wording.rough_percent(free.value * first.free_s / total)
+        within, which = "", f"the {first.name}"
+    else:
+        return ""
     text = (
-        f"of {wording.count(of.peered)} {kinds} {verb} longer than others with jobs alike, beyond "
-        f"chance{who}, {wording.rough_duration(_excess(of.longer))} more in all."
+        f"For {share} of all waiting time{within} the job would have fitted, and only {which} "
+        f"({source}) kept it from starting."
     )
-    stands = level(share, bounds.longer)
-    return Question(title, stands, wording.count(named), text, _then(place, of))
+    busy = pool.figure("utilization")
+    if busy.value is not None:
+        text += f" The pool was {wording.rough(busy)} busy."
+    return text
 
 
-def _then(place: Place, of: Entities) -> Difference | None:
-    """How many waited longer in the period before, and who of them still does.
+def trusted(pool: PoolPart) -> bool:
+    """Return whether the model may judge the order: it fits, and few of its losses exceed waits."""
+    cut = pool.figure("overtaken_cut_share").value
+    return belief.good_fit(pool) and (cut is None or cut <= MOST_CUT)
 
-    Each is named beyond chance by itself; whether their number changed, chance may have decided.
-    """
+
+MOST_CUT: Final = 0.25
+"""Part of modelled delays beyond the jobs' own waits above which these are not used."""
+
+
+def _order(place: Place, bounds: Bounds) -> Question:
+    title, pool = "Was the order fair?", place.pool
+    tested = sum(pool.tested.values())
+    unfair, change = owners.unfair(pool), _then(place)
+    if unfair:
+        text = (
+            f"of {wording.count(tested)} users, accounts, partitions and QOS tested: later jobs that requested at least as much started first more often "
+            f"than expected. Most affected: {unfair[0].kind} {wording.name(unfair[0].name, 24)}."
+        )
+        return Question(title, Level.FAIL, wording.count(len(unfair)), text, change)
+    if trusted(pool) and (share := pool.figure(OVERTAKEN)).value is not None:
+        text = f"of all waiting time is delay by later arrivals, by the model{_within(share)}."
+        stands = level(share, bounds.overtaken)
+        return Question(title, stands, wording.rough(share), text, change)
+    if tested < owners.LEAST_TESTED:
+        text = (
+            f"Only {wording.count(tested)} of the users, accounts, partitions and QOS had enough "
+            "jobs that later ones could have passed over."
+            if tested
+            else "No user, account, partition or QOS had enough jobs that later ones could have "
+            "passed over."
+        )
+        return Question(title, Level.UNKNOWN, "the log cannot tell", text, change)
+    text = (
+        f"of {wording.count(tested)} users, accounts, partitions and QOS tested was significantly "
+        "passed over by later jobs that requested at least as much."
+    )
+    if pool.passed:
+        text += f" {_intended(pool)}"
+    if pool.untested:
+        text += f" {wording.count(pool.untested)} others had too few jobs to be tested."
+    return Question(title, Level.NOTE, "none", text, change)
+
+
+def _intended(pool: PoolPart) -> str:
+    first = pool.passed[0]
+    multiple, _ = first.usage
+    return (
+        f"{owners.subject_of(first.kind, first.name)} waits longer, and used "
+        f"{wording.two_digits(multiple or 0.0)} times its share, as fairshare intends."
+    )
+
+
+def _then(place: Place) -> Difference | None:
+    """Return who was passed over in the period before."""
     trend = place.pool.trend
-    before = trend.longer_before.get(of.kind) if trend is not None else None
-    if trend is None or before is None:
+    if trend is None or not trend.passed_before:
         return None
-    still = len(before & {part.label for part in of.longer})
-    text = f"{wording.count(len(before)) if before else 'nobody'} in {trend.before}"
-    if still and len(of.longer) > 1:
-        text += f", {wording.count(still)} of them the same"
-    elif still:
-        text += ", the same among them" if len(before) > 1 else ", the same"
-    if trend.settings_changed:
-        text += ", under other settings"
-    return Difference(text, None)
-
-
-def _excess(longer: tuple[Breakdown, ...]) -> float:
-    return sum(part.figure("excess_wait").value or 0.0 for part in longer)
+    before = {(kind, name) for kind, names in trend.passed_before.items() for name in names}
+    still = before & {(one.kind, one.name) for one in place.pool.passed}
+    text = f"{wording.count(len(before)) if before else 'none'} in {trend.before}"
+    if still:
+        text += f", {wording.count(len(still))} of them the same"
+    return Difference(text + (", under other settings" if trend.settings_changed else ""), None)
 
 
 _WORDS: Final = {"time": ("less", "more"), "share": ("points less", "points more")}
@@ -155,7 +174,7 @@ def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
         return None
     value = change.difference.value
     if not change.beyond_chance:
-        return Difference(f"no change beyond chance against {trend.before}", None)
+        return Difference(f"no significant change against {trend.before}", None)
     words = _WORDS[kind][value > 0]
     amount = (
         wording.rough_duration(abs(value))
@@ -165,7 +184,7 @@ def changed(trend: Trend | None, metric: str, kind: str) -> Difference | None:
     if trend.settings_changed:
         text = f"{amount} {words} than in {trend.before}, under other settings"
         return Difference(text, None)
-    return Difference(f"{amount} {words} than in {trend.before}, beyond chance", value < 0)
+    return Difference(f"{amount} {words} than in {trend.before} (significant)", value < 0)
 
 
 def _within(figure: Figure) -> str:
@@ -177,6 +196,7 @@ class Word(StrEnum):
     """What a report answers."""
 
     YES = "fair"
+    NO_SIGN = "no sign of unfairness"
     MIXED = "mixed"
     NO = "unfair"
     CANNOT_TELL = "cannot tell"
@@ -189,87 +209,44 @@ class Verdict:
     word: Word
     sentence: str
     short: str = ""
-    """The same for a subject line: the gravest reason, or the word."""
+    """The same for a subject line."""
 
 
-def verdict(place: Place, answers: tuple[Question, ...]) -> Verdict:
-    """What the answers come to.
-
-    No where overtaking or waits beside peers fail; mixed where anything warns. Where most of the
-    waiting was no competition, or too little is known, nobody can tell.
-    """
-    overtaken, room, longer = answers
-    if place.pool.attempts < SMALL_SAMPLE:
+def verdict(place: Place, answers: tuple[Question, Question]) -> Verdict:
+    """Return the answer to whether the order was fair, after what jobs waited for."""
+    pool = place.pool
+    if pool.attempts < SMALL_SAMPLE:
         why = "the log does not say when jobs arrived"
-        if place.pool.attempts or not undated(place.pool):
-            why = f"only {wording.plural(place.pool.attempts, 'job')} ended"
+        if pool.attempts or not undated(pool):
+            why = f"only {wording.plural(pool.attempts, 'job')} ended"
         return Verdict(Word.CANNOT_TELL, f"Cannot tell: {why}.", f"cannot tell, {why}")
-    word = _word(overtaken.level, room.level, longer.level)
-    clauses = _clauses(place, overtaken, room, longer)
-    if not clauses:
-        return Verdict(word, _PLAIN[word], word.value)
-    said = ". ".join(wording.first_upper(clause) for clause in clauses[:2])
-    return Verdict(word, f"{_FIRST[word]} {said}.", clauses[0])
+    waited, order = answers
+    first = _first_sentence(waited)
+    unfair = owners.unfair(pool)
+    if unfair:
+        who = owners.subject_of(unfair[0].kind, unfair[0].name)
+        others = f" and {wording.count(len(unfair) - 1)} more" if len(unfair) > 1 else ""
+        said = f"{who}{others}: later jobs that requested at least as much often started first."
+        return Verdict(Word.NO, f"{said} {first}".strip(), f"{who} is passed over")
+    if order.level in (Level.PASS, Level.WARN, Level.FAIL):
+        word = {Level.PASS: Word.YES, Level.WARN: Word.MIXED, Level.FAIL: Word.NO}[order.level]
+        said = f"{order.big} of all waiting time is delay by later arrivals, by a model that fits."
+        return Verdict(word, f"{first} {wording.first_upper(said)}".strip(), said)
+    if order.level is Level.NOTE:
+        said = "No user, account, partition or QOS tested was significantly passed over."
+        return Verdict(Word.NO_SIGN, f"{first} {said}".strip(), "nobody is passed over")
+    said = "Whether the order was fair, the log cannot tell."
+    return Verdict(Word.CANNOT_TELL, f"{first} {said}".strip(), "the log cannot tell")
+
+
+def _first_sentence(waited: Question) -> str:
+    """Return the answer to what jobs waited for as one sentence."""
+    if waited.level is Level.UNKNOWN:
+        return ""
+    text = waited.text.partition(". ")[0].rstrip(".") + "."
+    return text if text.startswith("For ") else f"{wording.first_upper(waited.big)} {text}"
 
 
 def undated(pool: PoolPart) -> int:
     """How many attempts of a pool arrived nobody knows when."""
     return int(pool.figure("arrival_unknown").value or 0)
-
-
-_FIRST = {
-    Word.YES: "Fair.",
-    Word.MIXED: "Mixed.",
-    Word.NO: "Not fair.",
-    Word.CANNOT_TELL: "Cannot tell.",
-}
-_PLAIN = {
-    Word.YES: "Fair. Later arrivals cost little, and nobody waits longer than others with jobs "
-    "alike beyond chance.",
-    Word.MIXED: "Mixed.",
-    Word.NO: "Not fair.",
-    Word.CANNOT_TELL: "Cannot tell: there are too few users or days to tell anything from chance.",
-}
-
-
-def _word(overtaken: Level, room: Level, longer: Level) -> Word:
-    if Level.FAIL in (overtaken, longer):
-        return Word.NO
-    if room is Level.FAIL or overtaken is Level.UNKNOWN is longer:
-        return Word.CANNOT_TELL
-    if Level.WARN in (overtaken, room, longer):
-        return Word.MIXED
-    return Word.CANNOT_TELL if Level.UNKNOWN in (overtaken, room) else Word.YES
-
-
-def _clauses(place: Place, overtaken: Question, room: Question, longer: Question) -> list[str]:
-    """What speaks against it, the gravest first."""
-    told = [
-        (overtaken.level, _overtaken_clause(place)),
-        (longer.level, _longer_clause(place)),
-        (room.level, _room_clause(place)),
-    ]
-    gravest_first = (Level.FAIL, Level.WARN)
-    return [clause for at in gravest_first for stands, clause in told if stands is at]
-
-
-def _overtaken_clause(place: Place) -> str:
-    if hit := place.worst_width(OVERTAKEN):
-        share = wording.rough(hit.width.figure(OVERTAKEN))
-        return f"{place.jobs_of(hit.width)} lose {share} of their waiting to later arrivals"
-    return f"later arrivals cost {wording.rough(place.pool.figure(OVERTAKEN))} of all waiting"
-
-
-def _longer_clause(place: Place) -> str:
-    of = compared(place.pool)
-    if len(of.longer) == 1:
-        times = wording.rough(of.longer[0].figure("peer_ratio"))
-        name = wording.name(of.longer[0].label, 24)
-        return f"{of.kind} {name} waits {times} times as long as others with jobs alike"
-    number = f"{wording.count(len(of.longer))} of {wording.plural(of.peered, of.kind)}"
-    return f"{number} wait longer than others with jobs alike"
-
-
-def _room_clause(place: Place) -> str:
-    share = wording.rough(place.pool.figure(ROOM))
-    return f"{share} of all waiting passed while there was room for the job"

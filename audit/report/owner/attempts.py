@@ -131,7 +131,7 @@ class Scene:
                 pl.col("arrival_time").min().alias("first_arrival"),
                 pl.len().alias("attempts"),
                 pl.col("wait_s").sum(),
-                *(pl.lit(0).alias(name) for name in ("apart_s", "wait_room_s")),
+                *(pl.lit(0).alias(name) for name in ("booked_s", "unexplained_s")),
                 *(pl.lit(0).alias(name) for name in ("judged", "overtaken_s")),
             )
         )

@@ -4,7 +4,8 @@ Figures stand in the summary. Beside them come who got what, what fair start tim
 what charts show and no figure has, and what other tools count.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +21,7 @@ from audit.report.reading.advice import advices
 from audit.report.record.page import Options, Settings
 from audit.report.record.pool import (
     Advised,
+    BoundRule,
     Breakdown,
     Elsewhere,
     Entities,
@@ -30,6 +32,7 @@ from audit.report.record.pool import (
     Flood,
     Missed,
     Overtaken,
+    PassedOver,
     Pictured,
     PoolPart,
     ResourceUse,
@@ -80,6 +83,7 @@ def pools(
         "report_resource_users": {**of_schedule, "rows": options.rows},
         "report_overtaken": {**of_attempts, "counted": list(COUNTED), "most": OVERTAKEN},
         "report_fidelity": of_period,
+        "report_rules": of_attempts,
         "report_stuck": {
             **of_period,
             "from_time": period.from_time,
@@ -119,12 +123,16 @@ def _pool(
 ) -> PoolPart:
     parts, beside = breakdowns(rows["report_summary"]), breakdowns(rows["report_peers"])
     users_, accounts = (
-        _entities(kind, of_kind, parts, beside, settings.metrics.keep_single_job_users)
+        _entities(kind, of_kind, parts, settings.metrics.keep_single_job_users)
         for kind, of_kind in by_value(
             rows["report_entities"], "entity_kind", ("user", "account")
         ).items()
     )
     overall = parts.get("all", ())
+    judged = [(kind, part) for kind in PASSED_KINDS for part in beside.get(kind, ())]
+    known = Counter(
+        kind for kind, part in judged if part.figure("passed_named").value is not None
+    )
     return PoolPart(
         name,
         resource,
@@ -143,7 +151,24 @@ def _pool(
             settings.metrics.tolerance_s if settings.known else None,
             _overtaken(rows["report_overtaken"]),
         ),
+        passed=_passed(judged),
+        tested=known,
+        untested=len(judged) - sum(known.values()),
+        rules=records(BoundRule, rows["report_rules"]),
     )
+
+
+PASSED_KINDS: Final = ("account", "user", "partition", "qos")
+
+
+def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
+    """Return those named, the one with the longest passed time first."""
+    named = [
+        PassedOver(kind, part.label, part.figures)
+        for kind, part in judged
+        if part.figure("passed_named").value
+    ]
+    return tuple(sorted(named, key=lambda one: -(one.figure("passed_s").value or 0.0)))
 
 
 def _attempts_of(cluster: str, schedule: str, period: Period) -> dict[str, Any]:
@@ -176,20 +201,15 @@ def _by_width(part: Breakdown) -> tuple[int, int]:
 
 
 def _entities(
-    kind: str, rows: pl.DataFrame, parts: Parts, beside: Parts, keep_single: bool
+    kind: str, rows: pl.DataFrame, parts: Parts, keep_single: bool
 ) -> Entities:
     spread = next((part for part in parts.get("entity_kind", ()) if part.label == kind), None)
     steps = users.cdf(rows, keep_single) if rows.height else pl.DataFrame()
-    peered = [part for part in beside.get(kind, ()) if part.figure("peer_named").value is not None]
-    peered.sort(key=lambda part: (-(part.figure("excess_wait").value or 0.0), part.label))
     return Entities(
         kind,
         tuple(map(_entity, rows.iter_rows())),
         spread.figures if spread else (),
         cdf=tuple(Step(nuwt, share) for nuwt, share, _ in steps.iter_rows() if nuwt <= NUWT_CUT),
-        longer=tuple(part for part in peered if part.figure("peer_named").value),
-        floods=tuple(part for part in peered if part.figure("peer_flood").value),
-        peered=len(peered),
     )
 
 

@@ -55,12 +55,12 @@ def trends(
     over = stretches(con, cluster, period, zone_name)
     sums = courses.sums(con, cluster, schedule, over.points)
     halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
-    longer = _longer_before(con, cluster, schedule, over)
+    longer = _passed_before(con, cluster, schedule, over)
     made = {}
     for pool in sums["pool"].unique(maintain_order=True):
         of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
         trend = trend_of(over, of_pool, of_halves, resamples)
-        made[pool] = replace(trend, longer_before=longer.get(pool, {}))
+        made[pool] = replace(trend, passed_before=longer.get(pool, {}))
     return made
 
 
@@ -154,10 +154,10 @@ def _of_halves(
     return sums.filter(pl.col("stretch") >= before).with_columns(pl.col("stretch") - before)
 
 
-def _longer_before(
+def _passed_before(
     con: Connection, cluster: str, schedule: str, over: Stretches
 ) -> dict[str, dict[str, frozenset[str]]]:
-    """Who waited longer than peers in the period before, by pool and kind.
+    """Who was passed over in the period before, by pool and kind.
 
     The halves of a log are no periods: of them nothing was computed.
     """

@@ -44,8 +44,6 @@ class Bounds:
     """A bound for each of the three questions of a report's first page."""
 
     overtaken: Bound = Bound(0.1, 0.25)  # part of all waiting that later arrivals cost
-    room: Bound = Bound(0.25, 0.5)  # part of all waiting during which there was room
-    longer: Bound = Bound(0.01, 0.1)  # part of comparable users that wait longer than their peers
 
 
 @dataclass(frozen=True, slots=True)

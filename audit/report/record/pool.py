@@ -106,14 +106,43 @@ class Entities(Figures):
     rows: tuple[Entity, ...]  # the one with the largest shortfall first
     figures: tuple[Figure, ...]  # uwt, nuwt_median, nuwt_q1, …
     cdf: tuple[Step, ...]  # cut at 10
-    longer: tuple[Breakdown, ...] = ()  # who waits longer than peers and may be named, most first
-    floods: tuple[Breakdown, ...] = ()  # who does so in bursts only, likewise
-    peered: int = 0  # how many were compared with their peers
 
     @property
     def named(self) -> tuple[Entity, ...]:
         """Those that the log names."""
         return tuple(row for row in self.rows if row.name is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver(Figures):
+    """A user, account, partition or QOS whose jobs later ones passed over."""
+
+    kind: str  # user | account | partition | qos
+    name: str
+    figures: tuple[Figure, ...]  # passed_share, passed_expected, passed_s, usage_multiple, causes
+
+    @property
+    def usage(self) -> tuple[float | None, bool]:
+        """Its usage as a multiple of its share; whether that is the site's, not an equal one."""
+        own = self.figure("usage_multiple").value
+        return (own, True) if own is not None else (self.figure("equal_usage_multiple").value, False)
+
+    @property
+    def intended(self) -> bool:
+        """Whether it used so much more than its share that waiting longer is what fairshare does."""
+        multiple, _ = self.usage
+        return multiple is not None and multiple > INTENDED_MULTIPLE
+
+
+INTENDED_MULTIPLE: Final = 1.5
+
+
+class BoundRule(NamedTuple):
+    """A limit or window that kept jobs waiting."""
+
+    name: str
+    free_s: float  # of their waits, in which they would have fitted
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +237,10 @@ class StuckAttempt:
     waiting: bool  # else it left the queue without having started
     waited_s: int
     peer_p95_s: int
-    room_share: float | None  # of its wait, in which there was room for it
+    unexplained_share: float | None  # of its wait
     cause: str | None
+    rule: str | None
+    held_by: str | None
     reason: str | None
 
 
@@ -277,7 +308,7 @@ class TrendPoint:
     attempts: int
     wait_mean: Figure
     overtaken_time_mean: Figure
-    wait_room_share: Figure
+    cause_unexplained_share: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +337,8 @@ class Trend:
     earlier."""
     before: str = ""  # what the changes are against, in words
     settings_changed: bool = False  # that was computed under another configuration or policy
-    longer_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Who waited longer than peers in the period before, by kind (user, account); a kind is missing
-    where nobody could be compared."""
+    passed_before: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Who was passed over in the period before, by kind; a kind is missing where none was tested."""
 
     def change(self, metric: str) -> Change | None:
         """The change of ``metric``; None where there is nothing to compare with."""
@@ -356,6 +386,10 @@ class PoolPart(Figures):
     accounts: Entities
     resources: tuple[ResourceUse, ...]  # empty where the pool has only one
     fair_start: FairStart
+    passed: tuple[PassedOver, ...] = ()  # most passed time first; users of an account after it
+    tested: Mapping[str, int] = field(default_factory=dict)  # how many of each kind could be named
+    untested: int = 0  # how many could not
+    rules: tuple[BoundRule, ...] = ()  # that held the most waiting first
     stuck: Stuck | None = None  # None: nobody is
     advised: Advised = Advised()
     trend: Trend | None = None  # None: nothing ended

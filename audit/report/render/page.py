@@ -73,7 +73,7 @@ def charts_of(pool: PoolPart) -> dict[str, Chart]:
     made = (
         waiting.why(pool),
         over_time.trend(pool.trend),
-        waiting.peers(pool),
+        waiting.passed(pool),
         waiting.waits(pool),
         waiting.week(pool),
         waiting.miss(pool),

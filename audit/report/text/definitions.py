@@ -13,7 +13,7 @@ import polars as pl
 
 from audit.config import Metrics
 from audit.metrics.attempts import performance, users
-from audit.metrics.attempts.anatomy import anatomy
+from audit.metrics.attempts.account import account
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION
 from audit.metrics.attempts.peers import peer_waits
 from audit.metrics.attempts.population import describe
@@ -109,25 +109,24 @@ def _bounded_slowdown(attempts: pl.DataFrame, tau_s: int) -> Definition:
 
 
 def _why(attempts: pl.DataFrame) -> Definition:
-    causes = [cause for cause in CAUSES if not cause.optional]
-    taken = anatomy(attempts, _POOL, _END).sort("job_number")
+    booked = account(attempts, _POOL, _END, cycle_s=60).attempts.sort("job_number")
+    causes = [cause for cause in CAUSES if booked[cause.column].sum()]
     return Definition(
         "why",
-        "Why an attempt waited",
-        "Each second of a wait belongs to one part. If the attempt would have fitted into what was "
-        "free: room, where it still would after all before it took theirs; else shared. If not, "
-        "the second is divided by who held what it lacked: its own user, others that had arrived "
-        "earlier, others that came later; down, where the pool had too little. No model is in it. "
-        "Sums of a pool do not see nodes or features, so room is the most that competition does "
-        "not explain. It is more than what sacct or XDMoD call waiting for resources, which they "
-        "take from the last Reason that was recorded.",
+        "What jobs waited for",
+        "Every second of a wait is booked to one cause, without any model. A job may be held, or "
+        "the pool may not have what it requested, or a limit or closed hours may forbid it. If it "
+        "does not fit into the free capacity, the second is divided among those who use what it "
+        "lacks. If it fits, jobs ahead of it may need that capacity. What is left is unexplained. "
+        "Sums over a pool do not see single nodes or their features, so part of what is unexplained "
+        "may be due to them.",
         f"{' + '.join(cause.key for cause in CAUSES)} = wait",
-        "fairaudit (SPEC §10)",
+        "fairaudit, account of waits",
         _example(
-            "The waits of the four attempts, taken apart",
-            taken,
+            "The waits of the four jobs",
+            booked,
             ("job_id", "size", "wait_s", *(cause.column for cause in causes)),
-            ("Job", "CPUs", "Wait (s)", *(wording.first_upper(cause.key) for cause in causes)),
+            ("Job", "CPUs", "Wait (s)", *(f"{cause.heading} (s)" for cause in causes)),
             "",
         ),
     )
@@ -144,27 +143,25 @@ def _peers() -> Definition:
     described = describe(_log(tuple(rows)), [_POOL._replace(capacity=100)])
     pool = _POOL._replace(capacity=100)
     end = max(row[-1] for row in rows)
-    beside = peer_waits(anatomy(described, pool, end), [Period("all", 0, end)])
+    beside = peer_waits(account(described, pool, end, cycle_s=60).attempts, [Period("all", 0, end)])
     shown = beside.group_by("user").agg(
         pl.len().alias("attempts"), pl.col("wait_s").mean(), pl.col("peer_wait_s").mean()
     )
     shown = shown.with_columns(ratio=pl.col("wait_s") / pl.col("peer_wait_s")).sort("user")
     return Definition(
         "peers",
-        "Waiting beside peers",
-        "The peers of an attempt are attempts of other users in the same pool, as wide and with as "
-        "long a walltime, that arrived at about the same time: at least 20 of at least 3 users, "
-        "each user counting once. The ratio of a user is what its attempts waited over what their "
-        "peers waited. Somebody is named only beyond chance, with all who were compared taken into "
-        "account, and only if it also holds for attempts that came when nothing else of theirs "
-        "was there: a flood makes its own waits.",
-        "ratio = Σ wait / Σ mean wait of peers;  excess = Σ (wait − mean wait of peers)",
-        "fairaudit (SPEC §10); Benjamini and Yekutieli 2001 for many comparisons",
+        "Wait beside similar jobs",
+        "Similar jobs are jobs of other users in the same pool, of the same width and walltime "
+        "class, that arrived at about the same time: at least 20 of at least 3 users, each user "
+        "counting once. The ratio of a user is the wait of its jobs divided by that of similar "
+        "jobs. It names nobody: users who work in campaigns have high ratios by themselves.",
+        "ratio = Σ wait / Σ mean wait of similar jobs;  excess = Σ (wait − mean wait of similar jobs)",
+        "fairaudit",
         _example(
             "Five users with seven equal jobs each",
             shown,
             ("user", "attempts", "wait_s", "peer_wait_s", "ratio"),
-            ("User", "Jobs", "Mean wait (s)", "Of peers (s)", "Ratio"),
+            ("User", "Jobs", "Mean wait (s)", "Of similar jobs (s)", "Ratio"),
             "",
         ),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from audit.model import FstStatus
-from audit.registry.causes import CAUSES, STUCK, Cause
+from audit.registry.causes import CAUSES, Cause
 from audit.registry.measures import SUMMARY, Table
 from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
@@ -102,9 +102,16 @@ def causes(pool: PoolPart) -> tuple[Cause, ...]:
 
 def stuck_because(row: StuckAttempt) -> str:
     """Why an attempt is stuck, most probably."""
-    if row.cause == "reason":
-        return wording.name(row.reason)
-    return STUCK.get(row.cause or "", "not known")
+    if row.cause == "exceeds_capacity":
+        return "it requests more than the pool has"
+    cause = next((one for one in CAUSES if one.key == row.cause), None)
+    if cause is None:
+        return "not known"
+    if cause.key == "rule" and row.rule:
+        return wording.name(row.rule, 80)
+    if cause.key == "held" and row.held_by:
+        return f"held ({row.held_by})"
+    return cause.clause
 
 
 def owners(pool: PoolPart) -> tuple[Entities, ...]:
