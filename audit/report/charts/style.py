@@ -28,7 +28,7 @@ class Shade(NamedTuple):
 SHADES: Final = {
     "ink": Shade("#17212b", "#e6ebf0"),
     "muted": Shade("#52606d", "#9aa7b4"),
-    "rule": Shade("#d5dbe1", "#2c3742"),
+    "line": Shade("#d5dbe1", "#2c3742"),
     "paper": Shade("#ffffff", "#11181f"),
     "soft": Shade("#f4f6f8", "#18212a"),
     # What jobs waited for (SPEC §11), and what else is of that kind.
@@ -49,7 +49,7 @@ def _variable(name: str) -> str:
 
 INK: Final = _variable("ink")
 MUTED: Final = _variable("muted")
-RULE: Final = _variable("rule")
+LINE: Final = _variable("line")
 PAPER: Final = _variable("paper")
 UNEXPLAINED: Final = _variable("unexplained")
 CLAIMED: Final = _variable("claimed")

@@ -162,13 +162,23 @@ PASSED_KINDS: Final = ("account", "user", "partition", "qos")
 
 
 def _passed(judged: Sequence[tuple[str, Breakdown]]) -> tuple[PassedOver, ...]:
-    """Return those named, the one with the longest passed time first."""
+    """Return those named, the one with the longest passed time first.
+
+    An account of one user has the figures of that user, and is left out.
+    """
     named = [
         PassedOver(kind, part.label, part.figures)
         for kind, part in judged
         if part.figure("passed_named").value
     ]
-    return tuple(sorted(named, key=lambda one: -(one.figure("passed_s").value or 0.0)))
+    users_ = {_lost(one) for one in named if one.kind == "user"}
+    told = (one for one in named if one.kind != "account" or _lost(one) not in users_)
+    return tuple(sorted(told, key=lambda one: -(one.figure("passed_s").value or 0.0)))
+
+
+def _lost(one: PassedOver) -> tuple[object, ...]:
+    share, passed_s = one.figure("passed_share"), one.figure("passed_s")
+    return share.value, share.attempts, passed_s.value
 
 
 def _attempts_of(cluster: str, schedule: str, period: Period) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import MAIN, MUTED, RULE, SIZE
+from audit.report.charts.style import MAIN, MUTED, LINE, SIZE
 
 _HEIGHT = 19.0
 _MISSING = 0.55
@@ -58,7 +58,7 @@ def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
         for cell in of_panel.get(number, ()):
             x, y = start + wide * cell.column, begin + _HEIGHT * cell.row
             if cell.strength is None:
-                canvas.rect(x, y, wide - 1, _HEIGHT - 1, RULE, tip=cell.tip, opacity=_MISSING)
+                canvas.rect(x, y, wide - 1, _HEIGHT - 1, LINE, tip=cell.tip, opacity=_MISSING)
             else:
                 _coloured(canvas, x, y, wide - 1, _HEIGHT - 1, cell.strength, cell.tip)
         end = _labels(canvas, looks, start, wide, begin + _HEIGHT * len(looks.rows), stop)
@@ -101,6 +101,6 @@ def _legend(canvas: Canvas, looks: Map) -> float:
     canvas.text((x + 86, 12), full, MUTED)
     x += 86 + width_of(full) + 16
     if looks.missing and x + 20 + width_of(looks.missing) < 520:
-        canvas.rect(x, 2, 12, 12, RULE, opacity=_MISSING)
+        canvas.rect(x, 2, 12, 12, LINE, opacity=_MISSING)
         canvas.text((x + 17, 12), looks.missing, MUTED)
     return 24.0

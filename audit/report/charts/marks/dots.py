@@ -7,7 +7,7 @@ from audit.report.charts.marks import frame
 from audit.report.charts.marks.frame import Box, Series
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import MUTED, RULE, SIZE, WIDTH
+from audit.report.charts.style import MUTED, LINE, SIZE, WIDTH
 
 STEP = 24
 _MOST_LABEL = 195
@@ -88,7 +88,7 @@ def _row(
     apart = 0.0 if looks.joined or len(spread) < 2 else 7.0 if len(row.dots) < 3 else 5.0
     if looks.joined and row.dots:
         ends = [place(dot.value) for dot in row.dots]
-        canvas.line((min(ends), middle), (max(ends), middle), RULE, 3)
+        canvas.line((min(ends), middle), (max(ends), middle), LINE, 3)
     for number, dot in enumerate(row.dots):
         of = looks.series[dot.series]
         y = middle + apart * (number - (len(row.dots) - 1) / 2)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from audit.report.charts.marks.scales import Axis
 from audit.report.charts.marks.svg import Canvas, shortened, width_of
-from audit.report.charts.style import INK, MAIN, MUTED, RULE, SIZE, WIDTH
+from audit.report.charts.style import INK, MAIN, MUTED, LINE, SIZE, WIDTH
 
 LINE_HEIGHT = 18.0
 _GAP = 16.0
@@ -59,7 +59,7 @@ def across(canvas: Canvas, axis: Axis, box: Box, *, grid: bool = False) -> float
     """Draws the horizontal axis below a box; gives where it ends."""
     baseline = box.bottom + 15
     spaced(canvas, _ticks(canvas, axis, box, grid), baseline, 6)
-    canvas.line((box.left, box.bottom), (box.right, box.bottom), RULE)
+    canvas.line((box.left, box.bottom), (box.right, box.bottom), LINE)
     if not axis.title:
         return baseline + 4
     canvas.text((box.right, baseline + LINE_HEIGHT), axis.title, MUTED, anchor="end")
@@ -72,7 +72,7 @@ def _ticks(canvas: Canvas, axis: Axis, box: Box, grid: bool) -> Iterator[tuple[f
     for value, label in axis.ticks:
         x, half = place(value), width_of(label) / 2
         if grid:
-            canvas.line((x, box.top), (x, box.bottom), RULE)
+            canvas.line((x, box.top), (x, box.bottom), LINE)
         yield min(max(x - half, 0.0), WIDTH - 2 * half) + half, label
 
 
@@ -93,7 +93,7 @@ def upwards(canvas: Canvas, axis: Axis, box: Box) -> None:
     place = axis.between(box.bottom, box.top)
     for value, label in axis.ticks:
         y = place(value)
-        canvas.line((box.left, y), (box.right, y), RULE)
+        canvas.line((box.left, y), (box.right, y), LINE)
         if label:
             canvas.text((box.left - 6, y + SIZE * 0.35), label, MUTED, anchor="end")
 
