@@ -20,7 +20,7 @@ from audit.kernels.sweeps cimport time_at
 
 cdef enum:
     UNKNOWN = 0  # number of an unknown user, to whom no attempt is known to belong
-    NOBODY = -1
+    NOBODY = -1  # or no rule
     FITS = -1  # instead of the short resource
     EXCEEDS = -2
 
@@ -204,7 +204,8 @@ cdef class Bookings:
 cdef class Spans:
     """Stretches of one cause in the waits of blocks, in the order in which they begin.
 
-    Of a divided stretch the cause is the greatest part.
+    Of a divided stretch the cause is the greatest part. Of a traced attempt, CAUSES + k stands for
+    rule k instead of RULE.
     """
 
     cdef int64_t* held  # SPAN numbers each: block (its first member), cause, begin, end
@@ -604,7 +605,10 @@ cdef inline void _book(
         _note(log, queue, made.spans, slot, i, UNAVAILABLE, since, now)
     elif _is_forbidden(rules, state, i, since):
         _book_rules(rules, state, queue, slot, i, since, now, short == FITS)
-        _note(log, queue, made.spans, slot, i, RULE, since, now)
+        cause = RULE
+        if log.flags[i] & TRACED:
+            cause = CAUSES + _forbidding(rules, state, i, since)
+        _note(log, queue, made.spans, slot, i, cause, since, now)
     elif short == FITS:
         _book_claims(log, rules, state, queue, made, place, since, now)
     else:
@@ -784,14 +788,21 @@ cdef inline bint _is_held(Log log, Times times, int64_t i, int64_t at) noexcept 
 
 cdef inline bint _is_forbidden(Rules rules, State state, int64_t i, int64_t at) noexcept nogil:
     """Return whether a rule forbids attempt ``i``, given what runs and what has claimed."""
-    cdef Py_ssize_t rule
-    for rule in range(rules.most.shape[0]):
+    return _forbidding(rules, state, i, at) != NOBODY
+
+
+cdef inline Py_ssize_t _forbidding(
+    Rules rules, State state, int64_t i, int64_t at
+) noexcept nogil:
+    """Return the first rule that forbids attempt ``i``; NOBODY: none."""
+    cdef Py_ssize_t rule, limits = rules.most.shape[0]
+    for rule in range(limits):
         if _exceeds(rules, state, rule, i, at):
-            return True
+            return rule
     for rule in range(state.span.shape[0]):
         if _is_closed(rules, state, rule, i, at):
-            return True
-    return False
+            return limits + rule
+    return NOBODY
 
 
 cdef inline bint _exceeds(
