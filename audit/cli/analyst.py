@@ -88,18 +88,23 @@ def sql(
 def stuck(
     user: Annotated[str | None, typer.Option(help="Only this user's.")] = None,
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="Only those that still wait, none that gave up.")
+        bool, typer.Option("--waiting", help="Only jobs that still wait, none that gave up.")
     ] = False,
-    top: Annotated[int, typer.Option(min=1, help="List at most so many.")] = 50,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of jobs listed; default: all.")
+    ] = None,
     cluster: ClusterName = None,
     db: Published = None,
     form: Written = Format.table,
     config: ConfigFile = None,
 ) -> None:
-    """List who waits, or gave up, longer than 95 % of their peers, and the probable cause."""
+    """List jobs that wait, or gave up, longer than 95 % of similar jobs, and what held them.
+
+    By chance one job in twenty waits so long.
+    """
     only = "waiting" if waiting else None
-    chosen = {"user": user, "cluster": cluster, "only": only, "top": str(top)}
-    _answer_saved("stuck", chosen, db, form, config)
+    chosen = {"user": user, "cluster": cluster, "only": only}
+    _answer_saved("stuck", chosen, db, form, config, rows)
 
 
 def refused(
@@ -150,8 +155,9 @@ def _answer_saved(
     db: Path | None,
     form: Format,
     config: Path | None,
+    rows: int | None = None,
 ) -> None:
-    """Writes the answer to a saved query to stdout; what is None keeps its default."""
+    """Write the answer to a saved query to stdout; what is None keeps its default."""
     from audit.analyst.reader import prepare
     from audit.analyst.sql import Limits, Question
 
@@ -161,7 +167,7 @@ def _answer_saved(
     limits = Limits(settings.sql.timeout_s, settings.sql.memory_limit)
     path = db or published(config, settings)
     archive = archive_of(path, config, settings)
-    _answer(path, Question(name, parameters, form), limits, archive)
+    _answer(path, Question(name, parameters, form, rows), limits, archive)
 
 
 def _answer(path: Path, question: Question, limits: Limits, archive: Path | None) -> None:

@@ -607,7 +607,7 @@ cdef inline void _book(
         _book_rules(rules, state, queue, slot, i, since, now, short == FITS)
         cause = RULE
         if log.flags[i] & TRACED:
-            cause = CAUSES + _forbidding(rules, state, i, since)
+            cause = CAUSES + _named_rule(rules, state, queue, made.spans, slot, i, since)
         _note(log, queue, made.spans, slot, i, cause, since, now)
     elif short == FITS:
         _book_claims(log, rules, state, queue, made, place, since, now)
@@ -795,14 +795,33 @@ cdef inline Py_ssize_t _forbidding(
     Rules rules, State state, int64_t i, int64_t at
 ) noexcept nogil:
     """Return the first rule that forbids attempt ``i``; NOBODY: none."""
-    cdef Py_ssize_t rule, limits = rules.most.shape[0]
-    for rule in range(limits):
-        if _exceeds(rules, state, rule, i, at):
+    cdef Py_ssize_t rule
+    for rule in range(rules.most.shape[0] + state.span.shape[0]):
+        if _forbids(rules, state, rule, i, at):
             return rule
-    for rule in range(state.span.shape[0]):
-        if _is_closed(rules, state, rule, i, at):
-            return limits + rule
     return NOBODY
+
+
+cdef inline bint _forbids(
+    Rules rules, State state, Py_ssize_t rule, int64_t i, int64_t at
+) noexcept nogil:
+    """Return whether a rule forbids attempt ``i``."""
+    cdef Py_ssize_t limits = rules.most.shape[0]
+    if rule < limits:
+        return _exceeds(rules, state, rule, i, at)
+    return _is_closed(rules, state, rule - limits, i, at)
+
+
+cdef Py_ssize_t _named_rule(
+    Rules rules, State state, Queue queue, Spans spans, int64_t slot, int64_t i, int64_t at
+) noexcept nogil:
+    """Return the rule that forbade traced attempt ``i`` last if it still does, else the first."""
+    cdef int64_t last = queue.span[slot], rule
+    if last != NOBODY:
+        rule = spans.held[last * SPAN + 1] - CAUSES
+        if rule >= 0 and _forbids(rules, state, rule, i, at):
+            return rule
+    return _forbidding(rules, state, i, at)
 
 
 cdef inline bint _exceeds(

@@ -32,6 +32,7 @@ from audit.metrics.attempts.queue_sweep import (
     BOOKED,
     Booked,
     Holds,
+    Ints,
     Queued,
     book,
     in_force,
@@ -63,7 +64,8 @@ class Account(NamedTuple):
     """job_id, attempt, begin, end (epoch s): when attempts were held or under a rule, ascending."""
     traced: pl.DataFrame
     """All stretches of the traced attempt's wait, ascending: begin, end (epoch s), cause (key of a
-    cause; of divided seconds the greatest part) and ``by``, the rule or the kind of hold."""
+    cause; of divided seconds the greatest part) and ``by``: the rule, the kind of hold, or
+    ``outage``."""
 
 
 NO_HOLDS: Final = pl.DataFrame(
@@ -161,7 +163,7 @@ def account(
         .join(places, on="place", maintain_order="left")
         .join(described.select(*KEY).with_row_index("row"), on="row", maintain_order="left")
         .select(*KEY, "begin", "end"),
-        _traced(booked, place, names, placed, kinds),
+        _traced(booked, place, names, placed, kinds, outages),
     )
 
 
@@ -171,8 +173,12 @@ def _traced(
     names: Sequence[str],
     placed: pl.DataFrame,
     kinds: pl.Series,
+    outages: Ints,
 ) -> pl.DataFrame:
     """Return the stretches of the attempt at ``place``, named; see ``Account.traced``."""
+    schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
+    if place is None:
+        return pl.DataFrame(schema=schema)
     keys = {BOOKED.index(key): cause.key for cause in CAUSES for key in cause.booked}
     holds = placed.filter(pl.col("row") == place).select("begin", "end", "kind").rows()
     rows = []
@@ -181,10 +187,11 @@ def _traced(
         cause, by = keys.get(number, "rule"), None
         if number >= len(BOOKED):
             by = names[number - len(BOOKED)]
-        elif cause == "held" and place is not None:
+        elif cause == "held":
             by = next((kind for since, to, kind in holds if since <= begin < to), kinds[place])
+        elif cause == "unavailable" and ((outages[0] <= begin) & (end <= outages[1])).any():
+            by = "outage"
         rows.append((begin, end, cause, by))
-    schema = {"begin": pl.Int64, "end": pl.Int64, "cause": pl.String, "by": pl.String}
     return pl.DataFrame(rows, schema, orient="row")
 
 

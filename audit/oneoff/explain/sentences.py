@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,7 +16,10 @@ from audit.rules import DAYS
 _BY_KEY: Final = {cause.key: cause for cause in CAUSES}
 _SHOWN: Final = 0.1
 """Causes with a smaller share of a line of the timeline are left out."""
+_NAMED: Final = 3
+"""Most rules that are named for one cause."""
 _EXPLAINED_S: Final = 60
+_NEARLY: Final = 0.98
 _LEFT: Final = {
     Standing.NEVER_STARTED: "left the queue without having started",
     Standing.PENDING: "was still waiting when the log was taken,",
@@ -38,12 +42,13 @@ def lead(story: Story) -> str:
     if not causes:
         return f"{waited}. What for is unknown: it has no account."
     most = max(CAUSES, key=lambda cause: causes[cause.column])
-    text = f"{waited}; for {wording.percent(causes[most.column] / wait)} of that time {most.clause}."
+    text = f"{waited}; for {wording.percent(causes[most.column] / wait)} of that time "
+    text += f"{clause(story, most)}."
     if causes["cause_rule_s"]:
-        free, rest = story.account.rule_free_s, "it could not have started anyway"
         text += (
-            f" Rules forbade it to start for {wording.duration(causes['cause_rule_s'])}; it would "
-            f"have fitted for {wording.duration(free)} of that, and otherwise {rest}."
+            f" Of the {wording.duration(causes['cause_rule_s'])} under rules, it would have fitted "
+            f"for {wording.duration(story.account.rule_free_s)}; otherwise it could not have "
+            "started anyway."
         )
     return text
 
@@ -68,6 +73,16 @@ def policy(story: Story) -> str:
     return f"{pool.policy.order.value} + {pool.policy.backfill.value}{within}"
 
 
+def clause(story: Story, cause: Cause) -> str:
+    """Return what was the case meanwhile, with the names of the rules or holds, longest first."""
+    seconds: Counter[str] = Counter()
+    for part in (part for line in story.account.timeline for part in line.parts):
+        if part.cause == cause.key and part.by is not None:
+            seconds[part.by] += part.seconds
+    names = [wording.name(name, 120) for name, _ in seconds.most_common(_NAMED)]
+    return f"{cause.clause} ({'; '.join(names)})" if names else cause.clause
+
+
 def causes(story: Story) -> list[tuple[Cause, float]]:
     """Return what the wait is booked to, s, longest first."""
     held = [(cause, story.account.causes.get(cause.column, 0.0)) for cause in CAUSES]
@@ -86,9 +101,10 @@ def _line(line: Line, zone: str) -> str:
     length = line.end - line.begin
     first, *others = [part for part in line.parts if part.seconds >= _SHOWN * length]
     text = f"{when} ({wording.duration(length)}): {_why(first)}"
-    if others:
-        also = "; ".join(f"{wording.duration(of.seconds)} {_why(of)}" for of in others)
-        text = f"{text}, for {wording.duration(first.seconds)} of it; also {also}"
+    if first.seconds < _NEARLY * length:
+        text += f", for {wording.duration(first.seconds)} of it"
+    for of in others:
+        text += f"; for {wording.duration(of.seconds)}, {_why(of)}"
     return text
 
 
@@ -102,6 +118,9 @@ def _why(part: Part) -> str:
         "would have fitted",
         "held": f"held ({part.by})" if part.by else "",
         "rule": wording.name(part.by, 120) if part.by else "",
+        "unavailable": "outage: nothing ran in the pool"
+        if part.by == "outage"
+        else "the pool had less than it requested",
         "unexplained": "it would have fitted, and nothing known forbade it",
         "cycle": "until the next scheduling pass",
     }

@@ -68,7 +68,7 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
     subject, model = story.subject, story.model
     causes: Rows = [
         (
-            wording.first_upper(cause.clause),
+            wording.first_upper(sentences.clause(story, cause)),
             wording.duration(seconds),
             wording.percent(seconds / subject.wait_s),
         )

@@ -75,7 +75,7 @@ class Part:
     """One cause within a line of the timeline."""
 
     cause: str  # key of ``registry.causes.CAUSES``
-    by: str | None  # the rule, or the kind of hold
+    by: str | None  # the rule, the kind of hold, or outage
     seconds: int
     jobs: int  # others, or its user's, that it was behind
 
