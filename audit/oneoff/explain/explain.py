@@ -70,9 +70,7 @@ def explain(
     )["row"]
     progress("explaining", 0, 1)
     zone, tolerance_s = log.setting.zone.key, chosen.metrics.tolerance_s
-    made = modelled.story(
-        described, pool, log.setting.now, zone, int(row[0]), ranked, tolerance_s
-    )
+    made = modelled.story(described, pool, log.setting.now, zone, int(row[0]), ranked, tolerance_s)
     progress("explaining", 1, 1)
     return made
 

@@ -49,7 +49,9 @@ def scene(described: pl.DataFrame, pool: Pool, now: int, zone: str, row: int) ->
     rows = queue.rows.with_columns(
         size=pl.col("size").fill_null(0),
         before=before,
-        own=(is_subject | (pl.col("user") == pl.lit(subject.user, pl.String))).fill_null(value=False),
+        own=(is_subject | (pl.col("user") == pl.lit(subject.user, pl.String))).fill_null(
+            value=False
+        ),
         subject=is_subject,
     )
     steps = capacity_steps(pool, queue.reserved)

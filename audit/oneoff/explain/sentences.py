@@ -96,7 +96,9 @@ def timeline(story: Story) -> list[str]:
 
 def _line(line: Line, zone: str) -> str:
     begin, end = (datetime.fromtimestamp(at, ZoneInfo(zone)) for at in (line.begin, line.end))
-    until = f"{end:%H:%M}" if begin.date() == end.date() else f"{DAYS[end.weekday()]} {end:%m-%d %H:%M}"
+    until = (
+        f"{end:%H:%M}" if begin.date() == end.date() else f"{DAYS[end.weekday()]} {end:%m-%d %H:%M}"
+    )
     when = f"{DAYS[begin.weekday()]} {begin:%m-%d %H:%M}–{until}"
     length = line.end - line.begin
     first, *others = [part for part in line.parts if part.seconds >= _SHOWN * length]
@@ -110,10 +112,11 @@ def _line(line: Line, zone: str) -> str:
 
 def _why(part: Part) -> str:
     """Return what a part of a line is booked to."""
+    running = f"{wording.plural(part.jobs, 'running job')} of others"
     behind = {
         "own": f"behind {wording.plural(part.jobs, 'job')} of the same user",
-        "earlier": f"behind {wording.plural(part.jobs, 'running job')} of others that arrived earlier",
-        "later": f"behind {wording.plural(part.jobs, 'running job')} of others that arrived later",
+        "earlier": f"behind {running} that arrived earlier",
+        "later": f"behind {running} that arrived later",
         "claimed": f"behind {wording.plural(part.jobs, 'job')} ahead of it in the queue, while it "
         "would have fitted",
         "held": f"held ({part.by})" if part.by else "",
@@ -157,7 +160,11 @@ def _crowds(story: Story) -> str:
     running, queued = story.running, story.queued
     text = f"When it arrived, {crowd(running)} ran and {crowd(queued)} waited ahead of it"
     own = running.own + queued.own
-    return f"{text}; {own:,} of these {'was' if own == 1 else 'were'} of the same user." if own else f"{text}."
+    return (
+        f"{text}; {own:,} of these {'was' if own == 1 else 'were'} of the same user."
+        if own
+        else f"{text}."
+    )
 
 
 def _similar(story: Story) -> str:
@@ -220,7 +227,10 @@ def _fair(story: Story, of: Starts) -> str:
     )
     if of.alone is None:
         return f"{text}."
-    waits = ((of.alone - subject.arrival, "for what ran"), (of.fair - of.alone, "for jobs ahead of it"))
+    waits = (
+        (of.alone - subject.arrival, "for what ran"),
+        (of.fair - of.alone, "for jobs ahead of it"),
+    )
     parts = " and ".join(f"{wording.duration(wait)} {why}" for wait, why in waits if wait)
     return f"{text}. It would have waited {parts}." if parts else f"{text}."
 
@@ -242,7 +252,9 @@ def _delay(of: Starts) -> str:
 def _costs(of: Model) -> str:
     if not of.costs:
         return ""
-    named = ", ".join(f"{wording.name(one.user)} ({wording.duration(one.cost_s)})" for one in of.costs)
+    named = ", ".join(
+        f"{wording.name(one.user)} ({wording.duration(one.cost_s)})" for one in of.costs
+    )
     return (
         "Without the later arrivals of one of these users, it would have started earlier by the "
         f"time given: {named}. These times do not add up."

@@ -74,11 +74,15 @@ def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:
         )
         for cause, seconds in sentences.causes(story)
     ]
-    starts = () if model is None else (
-        ("Alone, beside what ran", model.starts.alone),
-        ("Without later arrivals (fair start time)", model.starts.fair),
-        ("With later arrivals (modelled start)", model.starts.modelled),
-        ("Observed", subject.start),
+    starts = (
+        ()
+        if model is None
+        else (
+            ("Alone, beside what ran", model.starts.alone),
+            ("Without later arrivals (fair start time)", model.starts.fair),
+            ("With later arrivals (modelled start)", model.starts.modelled),
+            ("Observed", subject.start),
+        )
     )
     unit = wording.resources(subject.pool.resource)
     every: list[tuple[str, tuple[str, ...], Rows]] = [

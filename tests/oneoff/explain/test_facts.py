@@ -90,6 +90,9 @@ def test_crowds_and_use_as_defined(attempts: pl.DataFrame, data: st.DataObject) 
             if one["user"] is not None and other["user"] == one["user"]
         )
     assert sum(use.end - use.begin for use in uses) == max(until - at, 0)
+    # what is booked to later arrivals is held by some that are said to have started before it
+    causes = facts.booked(described, found, NOW, row, 0).causes
+    assert not causes.get("cause_later_s") or facts.passers(found)[1]
 
 
 def _open_until(row: dict[str, object]) -> int:
