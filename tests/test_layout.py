@@ -99,7 +99,6 @@ TESTED_IN: Final = {
     "nightly/setting_aside": "nightly/test_run",
     "nightly/keeping/pack": "security/test_backups",
     "nightly/reports": "nightly/test_run",
-    "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
     "report/index": "nightly/test_index",
     "report/judgement/owners": "report/judgement/test_page_one",

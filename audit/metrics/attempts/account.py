@@ -42,6 +42,7 @@ from audit.metrics.attempts.reasons import hold_kind
 from audit.model import SEQUENCE, Pool
 from audit.registry.causes import CAUSES
 from audit.rule_text import rule_text
+from audit.rules import Limit, Window
 
 OUTAGE_S: Final = 600
 
@@ -137,7 +138,8 @@ def account(
         cause.column: sum((booked.of(key) for key in cause.booked), np.zeros(len(at)))
         for cause in CAUSES
     }
-    names = [rule_text(rule, pool.resource) for rule in (*pool.limits, *pool.windows)]
+    in_order: tuple[Limit | Window, ...] = (*pool.limits, *pool.windows)
+    names = [rule_text(rule, pool.resource) for rule in in_order]
     made = pl.DataFrame(
         {
             **columns,

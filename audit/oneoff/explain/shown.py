@@ -18,9 +18,10 @@ Rows = list[tuple[str, ...]]
 
 def as_text(story: Story) -> str:
     """Return what a terminal shows: sentences, timeline, picture, tables."""
-    lines = [sentences.title(story), "", sentences.lead(story), *sentences.sentences(story)]
+    lines = [sentences.title(story), "", sentences.lead(story)]
     if timeline := sentences.timeline(story):
         lines += ["", "How the wait passed", *(f"  {line}" for line in timeline)]
+    lines += ["", *sentences.sentences(story)]
     if drawn := picture.lines(story):
         lines += ["", *drawn]
     for caption, titles, rows in tables(story):

@@ -1,4 +1,4 @@
-"""The attempts of one user or account in one pool, beside what is published about everybody."""
+"""The attempts of one user or account in a pool, beside the published figures of all users."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

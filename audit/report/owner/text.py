@@ -36,7 +36,7 @@ class Answer:
 
 
 def owner(who: Who) -> str:
-    """Whose page it is, in the middle of a sentence."""
+    """Return the entity of a page, in the middle of a sentence."""
     return f"{who.kind} {wording.name(who.name, 40)}"
 
 
@@ -85,7 +85,7 @@ def nothing(of: OwnerContents) -> str:
 
 
 def short(of: OwnerContents) -> str:
-    """The verdict in a few words, as the subject of a mail takes it."""
+    """Return the verdict in a few words, for the subject of a mail."""
     name = owner(of.who)
     if not of.parts:
         return f"{name}: {'too few days covered so far' if of.brief else 'no job ended'}"
@@ -110,7 +110,7 @@ def _shortly(of: OwnerPart) -> str:
 
 
 def best_way(of: OwnerPart) -> str:
-    """What can be done, in a sentence or two: the first way, or that there is none."""
+    """Return the best choice of another width or walltime, or that there is none."""
     return way(of.ways[0], of) if of.ways else no_way(of)
 
 

@@ -22,15 +22,15 @@ def test_waiting_taken_apart_to_the_letter() -> None:
         "20 d 20 h in all.</p>\n"
         '<table aria-labelledby="pool-1-why">\n'
         '<thead><tr><th scope="col">Share</th>'
-        '<th scope="col" class="num">Share, everybody</th>'
+        '<th scope="col" class="num">Share, all users</th>'
         '<th scope="col" class="what">What happened</th></tr></thead>\n'
         "<tbody>\n"
         '<tr><th scope="row" data-label="Share">60.0 %</th>'
-        '<td class="num" data-label="Share, everybody">20.0 %</td>'
+        '<td class="num" data-label="Share, all users">20.0 %</td>'
         '<td class="what" data-label="What happened">with room for the job, even after all that '
         "waited before it took theirs</td></tr>\n"
         '<tr><th scope="row" data-label="Share">40.0 %</th>'
-        '<td class="num" data-label="Share, everybody">13.3 %</td>'
+        '<td class="num" data-label="Share, all users">13.3 %</td>'
         '<td class="what" data-label="What happened">behind running jobs of others that came after '
         "it</td></tr>\n"
         "</tbody>\n"
