@@ -284,7 +284,7 @@ def explain(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as the log writes it.")],
     attempt: Annotated[
         int | None,
-        typer.Option(min=1, help="Which attempt; without it, the one that waited longest."),
+        typer.Option(min=1, help="Attempt to explain; default: the one that waited longest."),
     ] = None,
     db: Annotated[
         Path | None,
@@ -296,7 +296,7 @@ def explain(
     logs: OfSomeLogs,
     site: Configured,
 ) -> None:
-    """Explain why one job waited: what ran, who went ahead, what a model makes of it."""
+    """Explain why one job waited: a timeline of causes, similar jobs, and a model if it fits."""
     from audit.oneoff.explain import shown
     from audit.oneoff.explain.explain import Subject
     from audit.oneoff.explain.explain import explain as explain_wait

@@ -40,7 +40,7 @@ def lead(story: Story) -> str:
         return "It did not wait."
     waited = f"It waited {wording.duration(wait)}"
     if not causes:
-        return f"{waited}. What for is unknown: it has no account."
+        return f"{waited}. Its causes are unknown: the log does not give its request."
     most = max(CAUSES, key=lambda cause: causes[cause.column])
     text = f"{waited}; for {wording.percent(causes[most.column] / wait)} of that time "
     text += f"{clause(story, most)}."
@@ -101,7 +101,8 @@ def _line(line: Line, zone: str) -> str:
     )
     when = f"{DAYS[begin.weekday()]} {begin:%m-%d %H:%M}–{until}"
     length = line.end - line.begin
-    first, *others = [part for part in line.parts if part.seconds >= _SHOWN * length]
+    first, *rest = line.parts
+    others = [part for part in rest if part.seconds >= _SHOWN * length]
     text = f"{when} ({wording.duration(length)}): {_why(first)}"
     if first.seconds < _NEARLY * length:
         text += f", for {wording.duration(first.seconds)} of it"
@@ -197,8 +198,8 @@ def _crossing(story: Story, of: Crossing) -> str:
     until = f" until {wording.instant(of.end, subject.zone)}" if of.end is not None else " on"
     unit = wording.resource(subject.pool.resource)
     return (
-        f"If it started now, its walltime would reach into a planned maintenance window or "
-        f"reservation: from {wording.instant(of.begin, subject.zone)}{until} the pool has "
+        "If it had started when the log was taken, its walltime would reach into a planned "
+        f"maintenance window or reservation: from {wording.instant(of.begin, subject.zone)}{until} the pool has "
         f"{wording.plural(of.capacity, unit)}."
     )
 

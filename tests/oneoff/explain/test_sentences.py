@@ -32,7 +32,7 @@ def test_the_largest_cause_leads() -> None:
         "used what it lacked."
     )
     unknown = story(account=replace(of, causes={}, timeline=()))
-    assert "it has no account" in sentences.lead(unknown)
+    assert "Its causes are unknown" in sentences.lead(unknown)
     assert sentences.lead(scenes.story("1")) == "It did not wait."
 
 
@@ -58,6 +58,13 @@ def test_lines_say_when_how_long_and_why() -> None:
         "for 22 h 13 min of it; for 4 h 10 min, behind 7 jobs ahead of it in the queue, while it "
         "would have fitted"
     ]
+
+
+def test_a_line_of_many_small_parts_gives_the_longest() -> None:
+    parts = tuple(Part("rule", f"limit {k}", 1_100 - k, 0) for k in range(12))
+    line = Line(ORIGIN, ORIGIN + sum(part.seconds for part in parts), parts)
+    (said,) = sentences.timeline(story(account=replace(story().account, timeline=(line,))))
+    assert said.endswith("(3 h 39 min): limit 0, for 18 min of it")
 
 
 def test_a_model_that_fits_says_what_later_arrivals_did() -> None:
