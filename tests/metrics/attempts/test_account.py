@@ -217,7 +217,7 @@ def test_the_stretches_of_a_traced_attempt_are_its_wait(data: st.DataObject) -> 
         return
     place = data.draw(st.integers(0, described.height - 1))
     holds, _ = _drawn_holds(data, described)
-    options = {"cycle_s": 2, "holds": holds, "outage_s": 4}
+    options: dict[str, Any] = {"cycle_s": 2, "holds": holds, "outage_s": 4}
     made = account(described, pool, NOW + EDGE, traced=place, **options)
     plain = account(described, pool, NOW + EDGE, **options)
     assert made.attempts.equals(plain.attempts)
