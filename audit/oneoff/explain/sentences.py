@@ -199,7 +199,8 @@ def _crossing(story: Story, of: Crossing) -> str:
     unit = wording.resource(subject.pool.resource)
     return (
         "If it had started when the log was taken, its walltime would reach into a planned "
-        f"maintenance window or reservation: from {wording.instant(of.begin, subject.zone)}{until} the pool has "
+        "maintenance window or reservation: "
+        f"from {wording.instant(of.begin, subject.zone)}{until} the pool has "
         f"{wording.plural(of.capacity, unit)}."
     )
 

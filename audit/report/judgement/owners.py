@@ -43,8 +43,8 @@ def what_happened(one: PassedOver) -> str:
 def how_passed(one: PassedOver) -> str:
     """Return how often an entity was passed over, and how much it used."""
     told = (
-        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as much "
-        f"started first ({wording.rough(one.figure('passed_expected'))} expected)"
+        f"{wording.rough(one.figure('passed_share'))} of later jobs that requested at least as "
+        f"much started first ({wording.rough(one.figure('passed_expected'))} expected)"
     )
     multiple, of_site = one.usage
     if multiple is not None:

@@ -26,9 +26,9 @@ LONGER = figure("peer_ratio", 1.5, 1.2, 2.0)
         (part(LESS, passed()), "too few jobs outside bursts of its own to tell whether only then."),
         (
             part(figure("peer_ratio", None), passed(2.0, bursts=0.0)),
-            "User ann waits longer, and used more than its share: 40 % of later jobs that requested "
-            "at least as much started first (17 % expected); used 2 times its share, as fairshare "
-            "intends.",
+            "User ann waits longer, and used more than its share: 40 % of later jobs that "
+            "requested at least as much started first (17 % expected); used 2 times its share, as "
+            "fairshare intends.",
         ),
         (part(), "User ann did not wait significantly longer than similar jobs."),
         (part(LESS), "User ann waited less than similar jobs: 0.5 times as long."),
