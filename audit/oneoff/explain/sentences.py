@@ -186,10 +186,11 @@ def _similar(story: Story) -> str:
 
 
 def _passed(story: Story) -> str:
+    before = "while it waited" if story.subject.start is None else "before it"
     if not story.passed_by:
-        return "No later arrival started before it."
+        return f"No later arrival started {before}."
     wider = sum(passer.size > (story.subject.size or 0) for passer in story.passers)
-    text = f"{wording.plural(story.passed_by, 'later arrival')} started before it"
+    text = f"{wording.plural(story.passed_by, 'later arrival')} started {before}"
     return f"{text}, some of them wider." if wider else f"{text}."
 
 

@@ -73,6 +73,29 @@ def test_one_that_never_started_is_told_without_a_model(run: Run, hand: Path) ->
     assert "Starts under" not in told
 
 
+def test_a_pending_job_would_cross_planned_maintenance(run: Run, tmp_path: Path) -> None:
+    write(
+        tmp_path / "config.toml",
+        '[[clusters]]\nname = "c"\nzone = "UTC"\n[[clusters.pools]]\nname = "all"\n'
+        "capacity = { cpus = 4 }\n"
+        "steps = [{ since = 2026-01-02, cpus = 1, planned = true }, "
+        "{ since = 2026-01-03, cpus = 4, planned = true }]\n"
+        '[[clusters.sources]]\nfiles = "a.psv"\n',
+    )
+    path = write(
+        tmp_path / "a.psv",
+        "JobID|User|Account|Partition|QOS|State|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|NNodes\n"
+        "1|ann|a|long|high|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T10:00:00"
+        "|2|2|12:00:00|1\n"
+        "2|cem|a|long|high|PENDING|2026-01-01T02:00:00|Unknown|Unknown|0|3|2-00:00:00|1\n",
+    )
+    said = run("explain", "2", path, "--config", "config.toml").stdout
+    assert "in partition long, QOS high, arrived on 2026-01-01 02:00 and was still waiting" in said
+    assert "Thu 01-01 02:00–10:00 (8 h): behind 1 running job of others" in said
+    assert "from 2026-01-02 00:00 until 2026-01-03 00:00 the pool has 1 CPU." in said
+    assert "No later arrival started while it waited." in said
+
+
 def test_names_of_a_log_reach_page_and_terminal_harmless(run: Run, tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>\x1b[31m"
     sacct = "JobID|User|Account|Partition|State|Submit|Start|End|AllocCPUS|Timelimit|NNodes\n"
