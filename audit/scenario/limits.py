@@ -320,11 +320,11 @@ def window_edges(
         valid = _span(closing.window, zone, since, until)
         begins, ends = np.clip(begins, *valid), np.clip(ends, *valid)
         some = begins < ends
-        for time, change in ((begins[some], SHUT), (ends[some], -SHUT)):
-            time = time[time <= until + WEEK_S]
-            times.append(time)
-            counters.append(np.full(len(time), counter))
-            changes.append(np.full(len(time), change))
+        for edges, change in ((begins[some], SHUT), (ends[some], -SHUT)):
+            known = edges[edges <= until + WEEK_S]
+            times.append(known)
+            counters.append(np.full(len(known), counter))
+            changes.append(np.full(len(known), change))
     time = np.concatenate(times)
     order = np.argsort(time, kind="stable")
     time = time[order]

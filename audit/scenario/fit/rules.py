@@ -1,0 +1,217 @@
+"""Which limits and windows a site has: those that may be used, by SPEC §11.
+
+Of the candidates that pass all conditions, the one that books most waiting time with free capacity
+is accepted, and the rest are judged again with it in force. Candidates are judged in the order of
+what they would book at most, so that few need to be judged.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from datetime import date, timedelta
+from itertools import count
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.scenario.fit import evidence, hours, judging, levels, occasions
+from audit.scenario.fit.effort import Budget
+from audit.scenario.fit.evidence import DAY_S, Found
+from audit.scenario.fit.observed import Observed
+from audit.scenario.fit.occasions import Seen
+from audit.scenario.fit.site import Element, Evidence, Kind, Site, applied
+from audit.scenario.workload import NEVER, Bools
+
+Candidate = levels.Candidate | hours.Candidate
+
+FORESEEN: Final = 0.02
+"""The share of waiting jobs that the model foresees may fall by this much."""
+LEAST_DAYS: Final = 3
+LEAST_WAITED: Final = 200
+
+
+class Judged(NamedTuple):
+    """A candidate that was judged."""
+
+    element: Element
+    fails: str
+    """Which condition does not hold; empty: it may be used."""
+
+
+class Searched(NamedTuple):
+    """What a search for rules came to."""
+
+    site: Site
+    accepted: tuple[Element, ...]
+    """In the order in which they were accepted; each was judged with those before it in force."""
+    judged: int
+    """How many candidates were judged."""
+
+
+def searchable(observed: Observed) -> bool:
+    """Return whether a log is long enough, and enough of its jobs waited, to search it."""
+    waited = int((observed.wait > TOLERANCE_S).sum())
+    long_enough = observed.last_arrival - observed.first >= LEAST_DAYS * DAY_S
+    return long_enough and waited >= LEAST_WAITED
+
+
+def search(
+    observed: Observed,
+    site: Site,
+    budget: Budget,
+    progress: Callable[[int], None] = lambda judged: None,
+    watch: Callable[[Judged], None] = lambda judged: None,
+) -> Searched:
+    """Return the site with the rules that may be used.
+
+    Args:
+        site: as it is known, with its configured rules.
+        budget: what the search may cost.
+        progress: called with the number of candidates judged so far.
+        watch: called with each of them.
+    """
+    accepted: list[Element] = []
+    number = 0
+
+    def judged(one: Judged) -> None:
+        nonlocal number
+        number += 1
+        progress(number)
+        watch(one)
+
+    while budget.propose():
+        best = _Round(observed, site, budget, judged).best()
+        if best is None:
+            break
+        accepted.append(best)
+        site = applied(site, best)
+    return Searched(site, tuple(accepted), number)
+
+
+class _Round:
+    """One choice among the candidates."""
+
+    def __init__(
+        self, observed: Observed, site: Site, budget: Budget, judged: Callable[[Judged], None]
+    ) -> None:
+        self.observed = observed
+        self.site = site
+        self.budget = budget
+        self.judged = judged
+        work, place, _ = judging.assumed(observed, site)
+        zones = [site.pool.zone]
+        if not site.pool.windows:
+            zones = hours.clocks(site.pool.zone, observed.first, observed.last)
+        first = occasions.seen(observed, work, place, zones[0])
+        self.seen = [first, *(Seen(observed, first.spans, zone) for zone in zones[1:])]
+
+    def best(self) -> Element | None:
+        """Return the rule that books most of those that may be used."""
+        serial = count()
+        queue: list[tuple[float, int, Seen, Candidate]] = []
+
+        def add(seen: Seen, one: Candidate) -> None:
+            heapq.heappush(queue, (-one.seconds, next(serial), seen, one))
+
+        for seen in self.seen:
+            for one in hours.candidates(seen):
+                add(seen, one)
+        for one in levels.candidates(self.seen[0]):
+            add(self.seen[0], one)
+        best: Element | None = None
+        while queue and (best is None or -queue[0][0] > best.evidence.explained):
+            if not self.budget.judge():
+                break
+            _, _, seen, candidate = heapq.heappop(queue)
+            least = 0 if best is None else best.evidence.explained
+            judged, narrower = self._judge(seen, candidate, least)
+            self.judged(judged)
+            if narrower is not None:
+                add(seen, narrower)
+            if not judged.fails:
+                best = judged.element
+        return best
+
+    def _judge(
+        self, seen: Seen, one: Candidate, least: int
+    ) -> tuple[Judged, hours.Candidate | None]:
+        """Judge a candidate, which must book more than ``least`` seconds.
+
+        Returns:
+            It; and a window without the hours in which it was not kept.
+        """
+        lasts = evidence.unit_s(seen.days)
+        narrower = None
+        if isinstance(one, levels.Candidate):
+            rule, neighbours, booked = levels.events(seen, one)
+            found = evidence.judge(rule, neighbours, lasts)
+            about = one.kind.inside
+        else:
+            of = hours.events(seen, one)
+            rule, neighbours, booked = of.rule, of.neighbours, of.booked
+            found = evidence.judge(rule, neighbours, lasts)
+            slices = hours.broken_slices(of, one, found.days)
+            narrower = hours.without(seen, one, slices)
+            if slices.some and not found.fails:
+                found = found._replace(fails="slices")
+            about = self.observed.within(one.window)
+        element = self._element(seen, one, found, booked.within(found.days), about)
+        if not found.fails and element.evidence.explained <= least:
+            found = found._replace(fails="books less")
+        if not found.fails and self._misleads(element):
+            found = found._replace(fails="foreseen")
+        return Judged(element, found.fails), narrower
+
+    def _element(
+        self, seen: Seen, one: Candidate, found: Found, seconds: int, about: Bools
+    ) -> Element:
+        """Return the rule with its days and its evidence."""
+        starts = about[seen.started]
+        days = {}
+        if found.days is not None:
+            day = seen.start_local // DAY_S
+            starts &= (day >= found.days[0]) & (day < found.days[1])
+            days = _days(seen, found.days)
+        of = Evidence(
+            seconds,
+            found.withheld,
+            found.breaks,
+            int(starts.sum()),
+            found.units,
+            found.bound,
+            found.by_chance,
+            seconds / max(float(self.observed.wait.sum()), 1.0),
+        )
+        if isinstance(one, levels.Candidate):
+            return Element(Kind.limit, of, limit=one.limit.but(**days))
+        zone = None if seen.zone == self.site.pool.zone else seen.zone
+        return Element(Kind.window, of, window=one.window.but(**days), zone=zone)
+
+    def _misleads(self, element: Element) -> bool:
+        """Return whether the model foresees too few of the waiting jobs with the rule."""
+        before = self.observed.once(
+            "decided", self.site, lambda: judging.decide(self.observed, self.site), most=1
+        )
+        after = judging.decide(self.observed, applied(self.site, element))
+        counted = (self.observed.wait > TOLERANCE_S) & ~before.over_capacity & ~after.over_capacity
+        rule = element.limit or element.window
+        assert rule is not None
+        arrived = occasions.local(self.observed.work.arrival, self.site.pool.zone)
+        counted &= occasions.days_of(rule, arrived)
+        if not counted.any():
+            return True
+        shares = [(one.ready[counted] != NEVER).mean() for one in (before, after)]
+        return bool(shares[1] < shares[0] - FORESEEN)
+
+
+def _days(seen: Seen, days: tuple[int, int]) -> dict[str, date]:
+    """Return from when until when a rule is in force; a log's first and last days bound nothing."""
+    first, last = seen.start_local.min() // DAY_S, seen.start_local.max() // DAY_S
+    found = {}
+    if days[0] > first:
+        found["valid_from"] = occasions.EPOCH + timedelta(days[0])
+    if days[1] <= last:
+        found["valid_to"] = occasions.EPOCH + timedelta(days[1])
+    return found
