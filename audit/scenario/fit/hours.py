@@ -9,15 +9,12 @@ Source: SPEC §11, *Rules that may be used*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from functools import lru_cache
-from itertools import combinations
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audit.model import Scope, Window
 from audit.rules import DAY, WEEK
@@ -30,7 +27,7 @@ from audit.scenario.workload import Bools, Ints
 
 LEAST_DAYS: Final = 21
 """Shorter logs do not show hours of the week."""
-BOUNDS: Final = 40
+BOUNDS: Final = 32
 """Walltimes and widths that may bound a class: those that most attempts ask for."""
 DAYS: Final = ((0, 1, 2, 3, 4, 5, 6), (0, 1, 2, 3, 4), (5, 6))
 """Days on which the same hours may be closed, Monday first."""
@@ -46,10 +43,10 @@ class Class(NamedTuple):
     """Attempts that a window may be about."""
 
     scope: Scope
-    inside: Ints
-    """Its parts, as indices into ``Seen.parts``."""
-    outside: Ints
-    """Those of its neighbours."""
+    inside: Bools
+    """[n]."""
+    outside: Bools
+    """[n], its neighbours."""
     near: Bools | None
     """[n], which attempts ask for at most ``WIDER`` times its bound; None: it has none."""
 
@@ -97,64 +94,65 @@ def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
     return np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
 
 
-class _Forbidden(NamedTuple):
-    """The parts of one side that a window forbids."""
+def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
+    """Return the events of a window and of its neighbours."""
+    return _events(seen, one.window, one.of.inside), _events(seen, one.window, one.of.outside)
+
+
+def _events(seen: Seen, window: Window, about: Bools) -> Events:
+    claims = np.flatnonzero(about[seen.claims.job])
+    starts = np.flatnonzero(about[seen.started])
+    jobs = seen.claims.job[claims], seen.started[starts]
+    begins = seen.claims_begin[claims], seen.start_local[starts]
+    lasts = np.maximum(seen.claims.seconds[claims], 1), np.ones(len(starts), np.int64)
+    reach, user = seen.observed.reach, numbered(seen.observed, "user")
+    since = [
+        forbidden_from(window, begin, reach[job]) for begin, job in zip(begins, jobs, strict=True)
+    ]
+    kept = [np.flatnonzero(since[k] < begins[k] + lasts[k]) for k in range(2)]
+    _, once = np.unique(seen.claims.stretch[claims[kept[0]]], return_index=True)
+    kept[0] = kept[0][once]
+    job = np.concatenate([jobs[k][kept[k]] for k in range(2)])
+    at = np.concatenate([since[k][kept[k]] for k in range(2)])
+    return Events(user[job], user[job], at, np.arange(len(job)) >= len(once))
+
+
+class Forbidden(NamedTuple):
+    """The parts of spans and the starts of some attempts that a window forbids."""
 
     parts: Parts
-    since: Ints
+    since: Ints  # s on the clock
     seconds: Ints
 
 
-def _forbidden(seen: Seen, window: Window, which: Ints) -> _Forbidden:
-    parts = seen.parts.of(which)
+def forbidden(seen: Seen, window: Window, about: Bools) -> Forbidden:
+    """Return what a window forbids to the attempts that it is ``about``, [n]."""
+    parts = seen.parts.of(np.flatnonzero(about[seen.parts.job]))
     since = forbidden_from(window, parts.begin, seen.observed.reach[parts.job])
     inside = np.flatnonzero(since < parts.begin + np.maximum(parts.seconds, 1))
     parts, since = parts.of(inside), since[inside]
-    return _Forbidden(parts, since, np.maximum(parts.begin + parts.seconds - since, 0))
+    return Forbidden(parts, since, np.maximum(parts.begin + parts.seconds - since, 0))
 
 
-class Judged(NamedTuple):
-    """What a window forbids, and its neighbours do in the same hours."""
-
-    rule: Events
-    neighbours: Events
-    booked: Booked
-    of_class: _Forbidden
-    of_others: _Forbidden
+def booked(seen: Seen, one: Candidate) -> Booked:
+    """Return the waiting time with free capacity that a window would book."""
+    found = forbidden(seen, one.window, one.of.inside)
+    return Booked(found.since, found.seconds)
 
 
-def events(seen: Seen, one: Candidate) -> Judged:
-    """Return the events of a window and of its neighbours."""
-    of_class = _forbidden(seen, one.window, one.of.inside)
-    of_others = _forbidden(seen, one.window, one.of.outside)
-    return Judged(
-        _events(seen, of_class),
-        _events(seen, of_others),
-        Booked(of_class.since, of_class.seconds),
-        of_class,
-        of_others,
-    )
-
-
-def _events(seen: Seen, forbidden: _Forbidden) -> Events:
-    parts = forbidden.parts
-    claims = np.flatnonzero(parts.claims)
-    _, once = np.unique(parts.stretch[claims], return_index=True)
-    which = np.concatenate((claims[once], np.flatnonzero(parts.broken)))
-    user = numbered(seen.observed, "user")[parts.job[which]]
-    return Events(user, user, forbidden.since[which], parts.broken[which])
-
-
-def broken_slices(judged: Judged, one: Candidate, days: tuple[int, int] | None) -> Slices:
+def broken_slices(seen: Seen, one: Candidate, days: tuple[int, int] | None) -> Slices:
     """Return in which slices a window is not kept: condition (a), by attempt and hour.
 
     Args:
         days: [from, to), in which the window holds; None: the whole log.
     """
-    mine, others = (_by_hour(side, days) for side in (judged.of_class, judged.of_others))
-    overall = _share(others)
-    hours = _high(mine, others, lambda side: side.hour % DAY, DAY, overall)
-    weekdays = _high(mine, others, lambda side: side.hour // DAY, WEEK // DAY, overall)
+    mine, others = (
+        _once_an_hour(forbidden(seen, one.window, about), days)
+        for about in (one.of.inside, one.of.outside)
+    )
+    overall = float(others.broken.mean()) if len(others.job) else 0.0
+    hours = _high(mine, others, DAY, overall, lambda hour: hour % DAY)
+    weekdays = _high(mine, others, WEEK // DAY, overall, lambda hour: hour // DAY)
     near = False
     if one.of.near is not None:
         part = mine.of(one.of.near[mine.job])
@@ -165,9 +163,9 @@ def broken_slices(judged: Judged, one: Candidate, days: tuple[int, int] | None) 
 class Slices(NamedTuple):
     """Slices of a window that are not kept."""
 
-    hours: tuple[int, ...]  # of the day
-    weekdays: tuple[int, ...]
-    near: bool
+    hours: tuple[int, ...] = ()  # of the day
+    weekdays: tuple[int, ...] = ()
+    near: bool = False
     """The part of the class that is nearest to its bound."""
 
     @property
@@ -176,38 +174,50 @@ class Slices(NamedTuple):
         return bool(self.hours or self.weekdays or self.near)
 
 
-def without(seen: Seen, one: Candidate, slices: Slices) -> Candidate | None:
-    """Return a window without the hours and weekdays in which it is not kept; None: it has none."""
-    hours = tuple(
-        hour
-        for hour in one.window.hours
-        if hour % DAY not in slices.hours and hour // DAY not in slices.weekdays
-    )
-    if not hours or hours == one.window.hours or one.window.overlap:
-        return None
-    window = one.window.but(hours=hours)
-    forbidden = _forbidden(seen, window, one.of.inside)
-    return Candidate(window, one.of, float(forbidden.seconds.sum()))
+def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
+    """Yield a window without the hours and weekdays in which it is not kept.
+
+    An overlap window forbids starts at other hours than its own: it loses its first or last hour.
+    """
+    hours = set(one.window.hours)
+    kept = [
+        {hour for hour in hours if hour % DAY not in slices.hours}
+        & {hour for hour in hours if hour // DAY not in slices.weekdays}
+    ]
+    if one.window.overlap:
+        kept = [
+            {hour for hour in hours if (hour - 1) % WEEK in hours},
+            {hour for hour in hours if (hour + 1) % WEEK in hours},
+        ]
+    for left in kept:
+        if left and left != hours:
+            yield one._replace(window=one.window.but(hours=tuple(sorted(left))))
 
 
-def _by_hour(side: _Forbidden, days: tuple[int, int] | None) -> Parts:
+def wider(one: Candidate) -> Iterator[Candidate]:
+    """Yield an overlap window with an hour before its hours, and behind them."""
+    hours = set(one.window.hours)
+    for more in ({(hour - 1) % WEEK for hour in hours}, {(hour + 1) % WEEK for hour in hours}):
+        if one.window.overlap and len(hours | more) < WEEK:
+            yield one._replace(window=one.window.but(hours=tuple(sorted(hours | more))))
+
+
+def _once_an_hour(found: Forbidden, days: tuple[int, int] | None) -> Parts:
     """Return the starts, and one claim for each attempt and hour."""
-    kept = side.parts.broken | side.parts.claims
+    kept = found.parts.broken | found.parts.claims
     if days is not None:
-        kept &= (side.since >= days[0] * DAY_S) & (side.since < days[1] * DAY_S)
-    parts = side.parts.of(kept)
+        kept &= (found.since >= days[0] * DAY_S) & (found.since < days[1] * DAY_S)
+    parts = found.parts.of(kept)
     hour = parts.begin // HOUR_S
     again = (np.diff(parts.job, prepend=-1) == 0) & (np.diff(hour, prepend=-1) == 0)
     return parts.of(~again | parts.broken)
 
 
-def _share(parts: Parts) -> float:
-    return float(parts.broken.mean()) if len(parts.job) else 0.0
-
-
-def _high(mine: Parts, others: Parts, key: Any, count: int, overall: float) -> tuple[int, ...]:
+def _high(
+    mine: Parts, others: Parts, count: int, overall: float, slice_of: Callable[[Ints], Ints]
+) -> tuple[int, ...]:
     """Return the slices whose broken share is too high for their neighbours' share."""
-    of_mine, of_others = key(mine), key(others)
+    of_mine, of_others = slice_of(mine.hour), slice_of(others.hour)
     number, broken = np.bincount(of_mine, minlength=count), np.bincount(of_mine, mine.broken, count)
     beside = np.bincount(of_others, minlength=count)
     served = np.bincount(of_others, others.broken, count)
@@ -271,11 +281,10 @@ def _class(seen: Seen, by: _Sorted, number: int, value: Any) -> Class:
         bounded = by.name in ("walltime_above_s", "size_above")
         own = by.bins > number if bounded else by.bins == number
         amount = seen.observed.reach if by.name == "walltime_above_s" else seen.observed.size
-        job = seen.parts.job
         return Class(
             Scope().but(**{by.name: value if bounded else (value,)}),
-            np.flatnonzero(own[job]),
-            np.flatnonzero((~own & (by.bins >= 0))[job]),
+            own,
+            ~own & (by.bins >= 0),
             amount <= WIDER * value if bounded else None,
         )
 
@@ -333,39 +342,31 @@ def _sides(table: Floats, by: _Sorted, number: int) -> _Sides | None:
 
 
 def _proposed(sides: _Sides, *, overlap: bool) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield hours of the week in which a class is hardly started, and the seconds in them."""
+    """Yield hours of the week in which a class is hardly started, and the seconds in them.
+
+    Of each circle of hours, those of the greatest score, over any run of blocks: what the rule
+    would be worth by condition (d).
+    """
+    from audit.kernels import fitting
+
+    counts = np.concatenate((sides.mine[:SECONDS], sides.others[:SECONDS]))
+    chance = KEPT * _shares_of_runs(sides.others.sum((2, 3)))
     for circle in _circles(overlap=overlap):
-        shut = _inside(circle, sides.mine, overlap=overlap)
-        beside = _inside(circle, sides.others, overlap=overlap)
-        for first, behind in combinations(range(BLOCKS + 1), 2):
-            w, b, _ = (one[first:behind].sum(0) for one in shut)
-            i, s, _ = (one[first:behind].sum(0) for one in beside)
-            all_i, all_s, _ = sides.others[:, first:behind].sum((1, 2, 3))
-            chance = KEPT * all_s / max(all_i + all_s, 1)
-            allowed = (w + b >= LEAST) & (i + s >= LEAST) & (b * (i + s) <= RAW * s * (w + b))
-            score = np.where(allowed, chance * (w + b) - b, 0.0)
-            for begin, extent in _best(score, near=overlap):
-                hours = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
-                seconds = float(shut[SECONDS, :, begin, extent].sum())
-                yield tuple(np.unique(hours).tolist()), seconds
+        base, hours = _added(circle, counts, overlap=overlap)
+        begin, extent, score = fitting.best_stretch(base, hours, chance, LEAST, RAW)
+        if score > 0:
+            base, hours = _added(circle, sides.mine[SECONDS:], overlap=overlap)
+            seconds = base[begin].sum() + hours[begin, : extent + 1].sum()
+            closed = circle[:, (begin + np.arange(extent + 1)) % circle.shape[1]]
+            yield tuple(np.unique(closed).tolist()), float(seconds)
 
 
-def _best(score: Floats, *, near: bool) -> list[tuple[int, int]]:
-    """Return the stretch of the greatest score, the shortest of several; and those ``near`` it."""
-    top = float(score.max(initial=0.0))
-    if top <= 0:
-        return []
-    alike = np.argwhere(score >= top - 1e-9)
-    begin, extent = alike[alike[:, 1].argmin()].tolist()
-    if not near:
-        return [(begin, extent)]
-    size = score.shape[0]
-    around = {
-        ((begin + first) % size, extent - first + last) for first in (-1, 0, 1) for last in (-1, 0, 1)
-    }
-    return sorted(
-        (one, long) for one, long in around if 0 <= long < score.shape[1] and score[one, long] > 0
-    )
+def _shares_of_runs(of_blocks: Floats) -> Floats:
+    """Return the share of starts of a table, [3, blocks], in each run [first, behind) of blocks."""
+    sums = np.concatenate((np.zeros((3, 1)), of_blocks.cumsum(1)), 1)
+    withheld, broken = (sums[row, None, :] - sums[row, :-1, None] for row in (WITHHELD, BROKEN))
+    shares: Floats = broken / np.maximum(withheld + broken, 1)
+    return np.ascontiguousarray(np.maximum(shares, 0.0))
 
 
 def _circles(*, overlap: bool) -> list[Ints]:
@@ -374,32 +375,31 @@ def _circles(*, overlap: bool) -> list[Ints]:
     return days if overlap else [*days, np.arange(WEEK)[None, :]]
 
 
-def _inside(circle: Ints, table: Floats, *, overlap: bool) -> Floats:
-    """Return what of a table each stretch of a circle forbids: [3, blocks, begin, hours − 1]."""
+def _added(circle: Ints, table: Floats, *, overlap: bool) -> tuple[Floats, Floats]:
+    """Return what of a table, [rows, blocks, hours, reaches], stretches of a circle forbid.
+
+    Returns:
+        What a stretch from each hour on forbids before its first hour, [begin, rows, blocks]; and
+        what each further hour adds, [begin, hours, rows, blocks].
+    """
     size = circle.shape[1]
-    if overlap:
-        masks = _masks(tuple((circle[:, 0] // DAY).tolist()))
-        flat = table.reshape(-1, table.shape[2] * table.shape[3]).astype(np.float32)
-        sums = flat @ masks.T
-        return sums.astype(np.float64).reshape(*table.shape[:2], size, size - 1)
-    of_hours = table[:, :, circle, 0].sum(2)
-    doubled = np.concatenate((of_hours, of_hours), -1).cumsum(-1)
-    before = np.concatenate((np.zeros_like(doubled[..., :1]), doubled), -1)
-    first, length = np.meshgrid(np.arange(size), np.arange(1, size), indexing="ij")
-    within: Floats = before[..., first + length] - before[..., first]
-    return within
+    every = np.moveaxis(table.sum(3), 2, 0)
+    if not overlap:
+        of_hours = every[circle].sum(0)
+        doubled = np.concatenate((of_hours, of_hours))
+        windows = np.lib.stride_tricks.sliding_window_view(doubled, size - 1, axis=0)[:size]
+        return np.zeros((size, *every.shape[1:])), np.moveaxis(windows, -1, 1)
+    tail = np.moveaxis(table[..., ::-1].cumsum(3)[..., ::-1], 2, 0)
+    tail = np.concatenate((tail, np.zeros_like(tail[..., :1])), -1)
+    base, hours = [], []
+    for begin in range(size):
+        ahead = _hours_to(circle[:, begin])
+        before = tail[np.arange(WEEK), ..., np.searchsorted(REACHES, ahead)]
+        base.append(before.sum(0))
+        hours.append((every - before)[circle[:, (begin + np.arange(size - 1)) % size]].sum(0))
+    return np.ascontiguousarray(np.stack(base)), np.stack(hours)
 
 
-@lru_cache(maxsize=len(DAYS))
-def _masks(days: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return which (hour, reach) each stretch of hours on these days forbids, [stretches, cells]."""
-    ahead = np.array(REACHES)
-    hour = np.arange(WEEK)[:, None]
-    rows = []
-    for begin in range(DAY):
-        for length in range(1, DAY):
-            closed = np.zeros((WEEK // DAY, DAY), np.int64)
-            closed[np.ix_(days, (begin + np.arange(length)) % DAY)] = 1
-            sums = np.concatenate(([0], np.cumsum(np.tile(closed.ravel(), 3))))
-            rows.append((sums[hour + ahead + 1] - sums[hour]) > 0)
-    return np.stack(rows).reshape(len(rows), -1).astype(np.float32)
+def _hours_to(closings: Ints) -> Ints:
+    """Return how many hours each hour of the week is before the next of ``closings``, [168]."""
+    return ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)

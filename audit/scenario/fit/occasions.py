@@ -98,6 +98,11 @@ class Seen:
         return local(self.spans.since, self.zone)
 
     @cached_property
+    def claims_begin(self) -> Ints:
+        """When the claims begin, s on the clock."""
+        return self.begin[self.spans.claims]
+
+    @cached_property
     def started(self) -> Ints:
         """The judged attempts."""
         return np.flatnonzero(self.observed.judged)

@@ -8,7 +8,7 @@ what they would book at most, so that few need to be judged.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from itertools import count
 from typing import Final, NamedTuple
@@ -22,7 +22,7 @@ from audit.scenario.fit.evidence import DAY_S, Found
 from audit.scenario.fit.observed import Observed
 from audit.scenario.fit.occasions import Seen
 from audit.scenario.fit.site import Element, Evidence, Kind, Site, applied
-from audit.scenario.workload import NEVER, Bools
+from audit.scenario.workload import NEVER
 
 Candidate = levels.Candidate | hours.Candidate
 
@@ -112,8 +112,13 @@ class _Round:
         serial = count()
         queue: list[tuple[float, int, Seen, Candidate]] = []
 
+        known: set[str] = set()
+
         def add(seen: Seen, one: Candidate) -> None:
-            heapq.heappush(queue, (-one.seconds, next(serial), seen, one))
+            rule = one.limit if isinstance(one, levels.Candidate) else one.window
+            if f"{rule} {seen.zone}" not in known:
+                known.add(f"{rule} {seen.zone}")
+                heapq.heappush(queue, (-one.seconds, next(serial), seen, one))
 
         for seen in self.seen:
             for one in hours.candidates(seen):
@@ -126,48 +131,46 @@ class _Round:
                 break
             _, _, seen, candidate = heapq.heappop(queue)
             least = 0 if best is None else best.evidence.explained
-            judged, narrower = self._judge(seen, candidate, least)
+            judged, others = self._judge(seen, candidate, least)
             self.judged(judged)
-            if narrower is not None:
-                add(seen, narrower)
+            for other in others:
+                add(seen, other)
             if not judged.fails:
                 best = judged.element
         return best
 
     def _judge(
         self, seen: Seen, one: Candidate, least: int
-    ) -> tuple[Judged, hours.Candidate | None]:
+    ) -> tuple[Judged, Iterable[hours.Candidate]]:
         """Judge a candidate, which must book more than ``least`` seconds.
 
         Returns:
-            It; and a window without the hours in which it was not kept.
+            It; and windows that differ by an hour, to be judged in its place.
         """
-        lasts = evidence.unit_s(seen.days)
-        narrower = None
         if isinstance(one, levels.Candidate):
             rule, neighbours, booked = levels.events(seen, one)
-            found = evidence.judge(rule, neighbours, lasts)
-            about = one.kind.inside
         else:
-            of = hours.events(seen, one)
-            rule, neighbours, booked = of.rule, of.neighbours, of.booked
-            found = evidence.judge(rule, neighbours, lasts)
-            slices = hours.broken_slices(of, one, found.days)
-            narrower = hours.without(seen, one, slices)
-            if slices.some and not found.fails:
-                found = found._replace(fails="slices")
-            about = self.observed.within(one.window)
-        element = self._element(seen, one, found, booked.within(found.days), about)
+            rule, neighbours = hours.events(seen, one)
+        found = evidence.judge(rule, neighbours, evidence.unit_s(seen.days))
+        others: Iterable[hours.Candidate] = ()
+        if isinstance(one, hours.Candidate):
+            others = hours.narrower(one, hours.Slices()) if found.fails == "bound" else ()
+            if found.fails:
+                return Judged(self._element(seen, one, found, 0), found.fails), others
+            slices = hours.broken_slices(seen, one, found.days)
+            others = hours.narrower(one, slices) if slices.some else hours.wider(one)
+            found = found._replace(fails="slices" if slices.some else "")
+            booked = hours.booked(seen, one)
+        element = self._element(seen, one, found, booked.within(found.days))
         if not found.fails and element.evidence.explained <= least:
             found = found._replace(fails="books less")
         if not found.fails and self._misleads(element):
             found = found._replace(fails="foreseen")
-        return Judged(element, found.fails), narrower
+        return Judged(element, found.fails), others
 
-    def _element(
-        self, seen: Seen, one: Candidate, found: Found, seconds: int, about: Bools
-    ) -> Element:
+    def _element(self, seen: Seen, one: Candidate, found: Found, seconds: int) -> Element:
         """Return the rule with its days and its evidence."""
+        about = one.kind.inside if isinstance(one, levels.Candidate) else one.of.inside
         starts = about[seen.started]
         days = {}
         if found.days is not None:
