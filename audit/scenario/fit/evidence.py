@@ -47,7 +47,7 @@ class Events(NamedTuple):
 
     def of(self, chosen: Bools) -> Events:
         """The chosen events."""
-        return Events(*(column[chosen] for column in self))
+        return Events(self.user[chosen], self.entity[chosen], self.at[chosen], self.broken[chosen])
 
     def within(self, days: tuple[int, int]) -> Events:
         """The events on days [from, to)."""
@@ -232,11 +232,7 @@ def _beta_cdf(x: float, a: float, b: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _beta_cdf(1 - x, b, a)
     front = math.exp(
-        math.lgamma(a + b)
-        - math.lgamma(a)
-        - math.lgamma(b)
-        + a * math.log(x)
-        + b * math.log1p(-x)
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     value = 1.0
     for step in range(200, 0, -1):

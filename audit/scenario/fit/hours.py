@@ -18,7 +18,7 @@ import numpy as np
 
 from audit.model import Scope, Window
 from audit.rules import DAY, WEEK
-from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events
+from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events, units, upper_bound
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.occasions import Parts, Seen, hour_of_week
@@ -91,7 +91,8 @@ def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
     ahead = np.where(closed, np.arange(2 * WEEK), 2 * WEEK)
     to_next = np.minimum.accumulate(ahead[::-1])[::-1][:WEEK] - np.arange(WEEK)
     closes = (begin // HOUR_S + to_next[hour_of_week(begin)]) * HOUR_S
-    return np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
+    since: Ints = np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
+    return since
 
 
 def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
@@ -147,17 +148,24 @@ def broken_slices(seen: Seen, one: Candidate, days: tuple[int, int] | None) -> S
         days: [from, to), in which the window holds; None: the whole log.
     """
     mine, others = (
-        _once_an_hour(forbidden(seen, one.window, about), days)
+        _once_an_hour(seen, forbidden(seen, one.window, about), days)
         for about in (one.of.inside, one.of.outside)
     )
-    overall = float(others.broken.mean()) if len(others.job) else 0.0
-    hours = _high(mine, others, DAY, overall, lambda hour: hour % DAY)
-    weekdays = _high(mine, others, WEEK // DAY, overall, lambda hour: hour // DAY)
+    overall = units(others.events, DAY_S).mean
     near = False
     if one.of.near is not None:
         part = mine.of(one.of.near[mine.job])
-        near = len(part.job) >= LEAST and part.broken.mean() > KEPT * overall
-    return Slices(hours, weekdays, bool(near))
+        near = _is_high(part, overall)
+
+    def high(count: int, slice_of: Callable[[Ints], Ints]) -> tuple[int, ...]:
+        of_mine, of_others = slice_of(mine.hour), slice_of(others.hour)
+        return tuple(
+            place
+            for place in range(count)
+            if _is_high(mine.of(of_mine == place), _chance(others.of(of_others == place), overall))
+        )
+
+    return Slices(high(DAY, lambda hour: hour % DAY), high(7, lambda hour: hour // DAY), near)
 
 
 class Slices(NamedTuple):
@@ -175,14 +183,14 @@ class Slices(NamedTuple):
 
 
 def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
-    """Yield a window without the hours and weekdays in which it is not kept.
+    """Yield a window without the weekdays, and without the hours, in which it is not kept.
 
     An overlap window forbids starts at other hours than its own: it loses its first or last hour.
     """
     hours = set(one.window.hours)
     kept = [
-        {hour for hour in hours if hour % DAY not in slices.hours}
-        & {hour for hour in hours if hour // DAY not in slices.weekdays}
+        {hour for hour in hours if hour // DAY not in slices.weekdays},
+        {hour for hour in hours if hour % DAY not in slices.hours},
     ]
     if one.window.overlap:
         kept = [
@@ -202,28 +210,46 @@ def wider(one: Candidate) -> Iterator[Candidate]:
             yield one._replace(window=one.window.but(hours=tuple(sorted(hours | more))))
 
 
-def _once_an_hour(found: Forbidden, days: tuple[int, int] | None) -> Parts:
-    """Return the starts, and one claim for each attempt and hour."""
+class _Hourly(NamedTuple):
+    """Starts, and one claim for each attempt and hour."""
+
+    job: Ints
+    hour: Ints  # of the week
+    events: Events
+
+    def of(self, chosen: Bools) -> _Hourly:
+        """The chosen ones."""
+        return _Hourly(self.job[chosen], self.hour[chosen], self.events.of(chosen))
+
+
+def _once_an_hour(seen: Seen, found: Forbidden, days: tuple[int, int] | None) -> _Hourly:
     kept = found.parts.broken | found.parts.claims
     if days is not None:
         kept &= (found.since >= days[0] * DAY_S) & (found.since < days[1] * DAY_S)
     parts = found.parts.of(kept)
     hour = parts.begin // HOUR_S
     again = (np.diff(parts.job, prepend=-1) == 0) & (np.diff(hour, prepend=-1) == 0)
-    return parts.of(~again | parts.broken)
+    parts = parts.of(~again | parts.broken)
+    user = numbered(seen.observed, "user")[parts.job]
+    return _Hourly(parts.job, parts.hour, Events(user, user, parts.begin, parts.broken))
 
 
-def _high(
-    mine: Parts, others: Parts, count: int, overall: float, slice_of: Callable[[Ints], Ints]
-) -> tuple[int, ...]:
-    """Return the slices whose broken share is too high for their neighbours' share."""
-    of_mine, of_others = slice_of(mine.hour), slice_of(others.hour)
-    number, broken = np.bincount(of_mine, minlength=count), np.bincount(of_mine, mine.broken, count)
-    beside = np.bincount(of_others, minlength=count)
-    served = np.bincount(of_others, others.broken, count)
-    chance = np.where(beside >= LEAST, served / np.maximum(beside, 1), overall)
-    high = (number >= LEAST) & (broken > KEPT * chance * number)
-    return tuple(np.flatnonzero(high).tolist())
+def _chance(others: _Hourly, overall: float) -> float:
+    """Return the neighbours' share in a slice; ``overall`` where it has too few of them."""
+    if len(others.job) < LEAST:
+        return overall
+    known = units(others.events, DAY_S)
+    return known.mean if len(known.at) >= LEAST else overall
+
+
+def _is_high(slice_: _Hourly, chance: float) -> bool:
+    """Return whether the bound of a slice is too high; one without a break is kept."""
+    if len(slice_.job) < LEAST or not slice_.events.broken.any():
+        return False
+    known = units(slice_.events, DAY_S)
+    if len(known.at) < LEAST:
+        return False
+    return upper_bound(float(known.share.sum()), len(known.at)) > KEPT * chance
 
 
 # --- what the table proposes ---------------------------------------------------------------------
@@ -310,9 +336,7 @@ def _table(seen: Seen, by: _Sorted, *, overlap: bool) -> Floats:
         reach = np.searchsorted(REACHES, seen.observed.reach[job] / HOUR_S)
         reaches = len(REACHES)
     shape = (int(by.bins.max()) + 1, BLOCKS, WEEK, reaches)
-    place = np.ravel_multi_index(
-        (by.bins[job], np.clip(block, 0, BLOCKS - 1), hour, reach), shape
-    )
+    place = np.ravel_multi_index((by.bins[job], np.clip(block, 0, BLOCKS - 1), hour, reach), shape)
     counted = parts.claims[known]
     clock = parts.begin[known] // HOUR_S
     of_claims = np.flatnonzero(counted)
@@ -402,4 +426,5 @@ def _added(circle: Ints, table: Floats, *, overlap: bool) -> tuple[Floats, Float
 
 def _hours_to(closings: Ints) -> Ints:
     """Return how many hours each hour of the week is before the next of ``closings``, [168]."""
-    return ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)
+    hours: Ints = ((closings[None, :] - np.arange(WEEK)[:, None]) % WEEK).min(1)
+    return hours

@@ -168,9 +168,7 @@ def _later(observed: Observed, kind: Kind, started: Ints) -> Ints:
     return of[started]
 
 
-def levels_in(
-    use: Use, kind: Kind, job: Ints, since: Ints, until: Ints
-) -> tuple[Ints, Ints]:
+def levels_in(use: Use, kind: Kind, job: Ints, since: Ints, until: Ints) -> tuple[Ints, Ints]:
     """Return the level of attempts at ``since``, and the highest one until ``until``."""
     from audit.kernels import fitting
 
@@ -196,26 +194,18 @@ def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
     free = _about(kind, seen.spans)
     _, highest_free = levels_in(of.use, kind, free.job, free.since, free.until)
     seconds = _above(highest_free, tried, free.seconds)
-    block = _blocks(observed, spans.since)
-    start_block = _blocks(observed, observed.work.start[of.started])
-    withheld, idle, broken, served = (
-        np.stack([count(which == number) for number in range(BLOCKS)])
-        for which, count in (
-            (block, lambda one: _above(highest[one], tried)),
-            (block, lambda one: _beside(at[one], kind.amount[spans.job[one]], tried)),
-            (start_block, lambda one: _above(of.at_start[one], tried)),
-            (
-                start_block,
-                lambda one: _beside(
-                    of.at_start[one], kind.amount[of.started[one]], tried
-                ),
-            ),
-        )
+    start = observed.work.start[of.started]
+    amount, started_amount = kind.amount[spans.job], kind.amount[of.started]
+    in_block = [_block(observed, spans.since) == number for number in range(BLOCKS)]
+    start_in = [_block(observed, start) == number for number in range(BLOCKS)]
+    passes = low_in_some_run(
+        np.stack([_above(highest[one], tried) for one in in_block]),
+        np.stack([_above(of.at_start[one], tried) for one in start_in]),
+        np.stack([_beside(at[one], amount[one], tried) for one in in_block]),
+        np.stack([_beside(of.at_start[one], started_amount[one], tried) for one in start_in]),
     )
-    passes = low_in_some_run(withheld, broken, idle, served)
     for place in np.flatnonzero(passes):
-        most = int(tried[place])
-        yield Candidate(kind.limit.but(most=most), kind, float(seconds[place]))
+        yield Candidate(kind.limit.but(most=int(tried[place])), kind, float(seconds[place]))
 
 
 def _tried(observed: Observed, kind: Kind, of: Levels) -> Ints:
@@ -245,15 +235,13 @@ def _beside(level: Ints, amount: Ints, tried: Ints) -> Ints:
     return found
 
 
-def _blocks(observed: Observed, at: Ints) -> Ints:
+def _block(observed: Observed, at: Ints) -> Ints:
     """Return in which part of the log each instant is."""
     span = max(observed.last_arrival + 1 - observed.first, 1)
     return np.clip((at - observed.first) * BLOCKS // span, 0, BLOCKS - 1)
 
 
-def low_in_some_run(
-    withheld: Ints, broken: Ints, idle: Ints, served: Ints
-) -> Bools:
+def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> Bools:
     """Return for which columns the broken share is low in some run of blocks.
 
     Args:

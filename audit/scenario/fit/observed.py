@@ -145,7 +145,7 @@ class Observed:
 
     @cached_property
     def reach(self) -> Ints:
-        """The walltime of each attempt, or its occupancy where that is unknown, [n], 1 s to a week."""
+        """The walltime of each attempt, else its occupancy, [n]; from 1 s to a week."""
         asked = self.frame["walltime_s"].fill_null(self.frame["occupancy"]).fill_null(1)
         reach: Ints = np.clip(asked.to_numpy().astype(np.int64), 1, WEEK_S)
         return reach

@@ -41,7 +41,13 @@ class Spans(NamedTuple):
 
     def of(self, chosen: Bools | Ints) -> Spans:
         """The chosen spans."""
-        return Spans(*(column[chosen] for column in self))
+        return Spans(
+            self.job[chosen],
+            self.since[chosen],
+            self.until[chosen],
+            self.stretch[chosen],
+            self.claims[chosen],
+        )
 
     @property
     def seconds(self) -> Ints:
@@ -67,7 +73,14 @@ class Parts(NamedTuple):
 
     def of(self, chosen: Bools | Ints) -> Parts:
         """The chosen parts."""
-        return Parts(*(column[chosen] for column in self))
+        return Parts(
+            self.job[chosen],
+            self.begin[chosen],
+            self.seconds[chosen],
+            self.stretch[chosen],
+            self.claims[chosen],
+            self.broken[chosen],
+        )
 
 
 @dataclass(frozen=True)
@@ -174,7 +187,8 @@ def walk(work: Workload, limits: Limits, outage: Ints, *, split: bool) -> Spans:
     )
 
     def sweep(length: int) -> tuple[int, Spans]:
-        spans = Spans(*np.zeros((4, length), np.int64), np.zeros(length, np.bool_))
+        job, since, until, stretch = np.zeros((4, length), np.int64)
+        spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
         out = fitting.Spans(*spans)
         return fitting.fitting_spans(log, in_force, work.capacity, split, out), spans
 

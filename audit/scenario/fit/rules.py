@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import count
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.scenario.fit import evidence, hours, judging, levels, occasions
+from audit.scenario.fit import days, evidence, hours, judging, levels, occasions
 from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.evidence import DAY_S, Found
-from audit.scenario.fit.observed import Observed
+from audit.scenario.fit.evidence import DAY_S, RAW, Found
+from audit.scenario.fit.observed import Observed, Spans
 from audit.scenario.fit.occasions import Seen
 from audit.scenario.fit.site import Element, Evidence, Kind, Site, applied
 from audit.scenario.workload import NEVER
@@ -28,6 +27,7 @@ Candidate = levels.Candidate | hours.Candidate
 
 FORESEEN: Final = 0.02
 """The share of waiting jobs that the model foresees may fall by this much."""
+BOOKS_LESS: Final = "books less"
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 200
 
@@ -46,8 +46,6 @@ class Searched(NamedTuple):
     site: Site
     accepted: tuple[Element, ...]
     """In the order in which they were accepted; each was judged with those before it in force."""
-    judged: int
-    """How many candidates were judged."""
 
 
 def searchable(observed: Observed) -> bool:
@@ -61,7 +59,6 @@ def search(
     observed: Observed,
     site: Site,
     budget: Budget,
-    progress: Callable[[int], None] = lambda judged: None,
     watch: Callable[[Judged], None] = lambda judged: None,
 ) -> Searched:
     """Return the site with the rules that may be used.
@@ -69,37 +66,32 @@ def search(
     Args:
         site: as it is known, with its configured rules.
         budget: what the search may cost.
-        progress: called with the number of candidates judged so far.
-        watch: called with each of them.
+        watch: called with each rule that was judged: those not accepted, then the one that is.
     """
     accepted: list[Element] = []
-    number = 0
-
-    def judged(one: Judged) -> None:
-        nonlocal number
-        number += 1
-        progress(number)
-        watch(one)
-
-    while budget.propose():
-        best = _Round(observed, site, budget, judged).best()
+    while budget.sweep():
+        best = _Round(observed, site, budget, watch).best()
         if best is None:
             break
         accepted.append(best)
         site = applied(site, best)
-    return Searched(site, tuple(accepted), number)
+    for ceiling in _ceilings(observed, site) if budget.judge() else ():
+        watch(Judged(ceiling, ""))
+        accepted.append(ceiling)
+        site = applied(site, ceiling)
+    return Searched(site, tuple(accepted))
 
 
 class _Round:
     """One choice among the candidates."""
 
     def __init__(
-        self, observed: Observed, site: Site, budget: Budget, judged: Callable[[Judged], None]
+        self, observed: Observed, site: Site, budget: Budget, watch: Callable[[Judged], None]
     ) -> None:
         self.observed = observed
         self.site = site
         self.budget = budget
-        self.judged = judged
+        self.watch = watch
         work, place, _ = judging.assumed(observed, site)
         zones = [site.pool.zone]
         if not site.pool.windows:
@@ -123,20 +115,25 @@ class _Round:
         for seen in self.seen:
             for one in hours.candidates(seen):
                 add(seen, one)
-        for one in levels.candidates(self.seen[0]):
-            add(self.seen[0], one)
+        for limit in levels.candidates(self.seen[0]):
+            add(self.seen[0], limit)
         best: Element | None = None
         while queue and (best is None or -queue[0][0] > best.evidence.explained):
-            if not self.budget.judge():
+            if not self.budget.screen():
                 break
             _, _, seen, candidate = heapq.heappop(queue)
             least = 0 if best is None else best.evidence.explained
             judged, others = self._judge(seen, candidate, least)
-            self.judged(judged)
             for other in others:
                 add(seen, other)
-            if not judged.fails:
-                best = judged.element
+            if judged.fails:
+                self.watch(judged)
+                continue
+            if best is not None:
+                self.watch(Judged(best, BOOKS_LESS))
+            best = judged.element
+        if best is not None:
+            self.watch(Judged(best, ""))
         return best
 
     def _judge(
@@ -154,7 +151,8 @@ class _Round:
         found = evidence.judge(rule, neighbours, evidence.unit_s(seen.days))
         others: Iterable[hours.Candidate] = ()
         if isinstance(one, hours.Candidate):
-            others = hours.narrower(one, hours.Slices()) if found.fails == "bound" else ()
+            nearly = found.fails == "bound" and found.share <= RAW * found.by_chance
+            others = hours.narrower(one, hours.Slices()) if nearly else ()
             if found.fails:
                 return Judged(self._element(seen, one, found, 0), found.fails), others
             slices = hours.broken_slices(seen, one, found.days)
@@ -163,7 +161,7 @@ class _Round:
             booked = hours.booked(seen, one)
         element = self._element(seen, one, found, booked.within(found.days))
         if not found.fails and element.evidence.explained <= least:
-            found = found._replace(fails="books less")
+            found = found._replace(fails=BOOKS_LESS)
         if not found.fails and self._misleads(element):
             found = found._replace(fails="foreseen")
         return Judged(element, found.fails), others
@@ -218,3 +216,20 @@ def _days(seen: Seen, days: tuple[int, int]) -> dict[str, date]:
     if days[1] <= last:
         found["valid_to"] = occasions.EPOCH + timedelta(days[1])
     return found
+
+
+def _ceilings(observed: Observed, site: Site) -> list[Element]:
+    """Return the capacity in force over days, of free capacity that is unexplained otherwise."""
+    if site.ceilings or site.pool.steps:
+        return []
+    decided = judging.decide(observed, site)
+    left = judging.unexplained(observed, site, decided)
+    spans = observed.spans
+    late = (decided.ready[spans.job] <= spans.since) & (left[spans.job] > 0)
+    found = days.ceilings(replace(observed, spans=Spans(*(column[late] for column in spans))))
+    if not found:
+        return []
+    explained = sum(one.explained for one in found)
+    of = Evidence(explained, sum(one.withheld for one in found))
+    gain = explained / max(float(observed.wait.sum()), 1.0)
+    return [Element(Kind.capacity, of._replace(gain=gain), ceilings=tuple(found))]

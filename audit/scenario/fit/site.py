@@ -6,7 +6,7 @@ Elements are what can be found out about a site. Each changes one thing.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.fit.days import Ceiling
