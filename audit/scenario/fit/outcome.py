@@ -90,10 +90,11 @@ def find(
         since: from when on attempts are looked at; see ``affordable``.
 
     Returns:
-        None where the log is too short to search (``rules.searchable``).
+        None where the log is too short to search, or too few of its jobs waited.
     """
     whole = observe(described, pool, now, since)
-    if not rules.searchable(whole):
+    parts = search.parts(whole)
+    if not search.searchable(whole, parts):
         return None
     budget = Budget(whole, seconds)
     tried: list[Tried] = []
@@ -103,12 +104,13 @@ def find(
         tried.append(Tried(one.element, None, gain, one.fails))
         progress(len(tried))
 
-    found = rules.search(whole, Site(pool), budget, judged)
-    parts = search.parts(whole)
+    site = Site(pool)
+    if rules.searchable(whole):
+        site = rules.search(whole, site, budget, judged).site
     early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
     number = len(tried)
     rest = search.search(
-        early, parts, found.site, budget, draws, lambda one: progress(number + one)
+        early, parts, site, budget, draws, lambda one: progress(number + one)
     )
     return Searched(rest.site, (*tried, *rest.tried), budget.ended)
 

@@ -49,7 +49,7 @@ class Searched(NamedTuple):
 
 
 def searchable(observed: Observed) -> bool:
-    """Return whether a log is long enough, and enough of its jobs waited, to search it."""
+    """Return whether a log is long enough, and enough of its jobs waited, to search for rules."""
     waited = int((observed.wait > TOLERANCE_S).sum())
     long_enough = observed.last_arrival - observed.first >= LEAST_DAYS * DAY_S
     return long_enough and waited >= LEAST_WAITED

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.draws import Draws
 from audit.scenario.fit import candidates, judging
 from audit.scenario.fit.effort import Budget
@@ -28,6 +29,8 @@ from audit.scenario.workload import Bools
 PROPOSES: Final = 0.4
 CHOOSES: Final = 0.6
 DAY_S: Final = 86_400
+LEAST_DAYS: Final = 3
+LEAST_WAITED: Final = 20
 LEAST: Final = 0.001
 """Of the loss: an element that lowers it by less is not kept."""
 SUBJECTS: Final = 600
@@ -108,6 +111,12 @@ def within(observed: Observed, span: tuple[int, int]) -> Bools:
     """Which attempts arrive in a span, [n]."""
     inside: Bools = (observed.work.arrival >= span[0]) & (observed.work.arrival < span[1])
     return inside
+
+
+def searchable(observed: Observed, parts: Parts) -> bool:
+    """Whether a log is long enough, and enough jobs waited in the part that proposes."""
+    waited = observed.wait[within(observed, (parts.first, parts.proposed))] > TOLERANCE_S
+    return parts.behind - parts.first > LEAST_DAYS * DAY_S and int(waited.sum()) >= LEAST_WAITED
 
 
 def judge(observed: Observed, site: Site) -> Judged:
