@@ -45,8 +45,25 @@ def assumed(
     used = outcome.supported(described, pool, now, found.tried, draws, since)
     days = None if since is None else (used.behind - since) // DAY_S
     shares = {"before": used.before.unexplained, "after": used.after.unexplained}
+    told["rules"] = [_row(element, pool.resource.value) for element in used.elements]
     told |= {"unexplained": shares, "says": _says(pool, used), "days": days, "ended": found.ended}
     return Fitted(used.pool, _facts(pool, used, found, days, seconds), told)
+
+
+def _row(element: Element, resource: str) -> dict[str, Any]:
+    """An inferred rule as a row of the view ``rules``."""
+    rule, of = element.limit or element.window, element.evidence
+    return {
+        "rule": words.says(element, resource),
+        "kind": element.kind.value,
+        "source": "inferred",
+        "valid_from": None if rule is None or rule.valid_from is None else str(rule.valid_from),
+        "valid_to": None if rule is None or rule.valid_to is None else str(rule.valid_to),
+        "starts": of.starts if rule is not None else None,
+        "breaks": of.served if rule is not None else None,
+        "breaks_by_chance": of.by_chance,
+        "gain": of.gain,
+    }
 
 
 def _says(pool: Pool, used: Supported) -> list[str]:
