@@ -34,6 +34,19 @@ class Rules:
     ) -> None: ...
 
 @final
+class Trial:
+    def __init__(
+        self,
+        entity: NDArray[np.int64],
+        amount: NDArray[np.int64],
+        reach: NDArray[np.int64],
+        closes: NDArray[np.int64],
+        opens: NDArray[np.int64],
+        entities: int,
+        most: int,
+    ) -> None: ...
+
+@final
 class Spans:
     def __init__(
         self,
@@ -51,7 +64,12 @@ class Use:
     ) -> None: ...
 
 def fitting_spans(
-    log: Log, rules: Rules, capacity: NDArray[np.int64], split: bool, out: Spans
+    log: Log,
+    rules: Rules,
+    trial: Trial,
+    capacity: NDArray[np.int64],
+    split: bool,
+    out: Spans,
 ) -> int: ...
 def levels_in(
     use: Use,

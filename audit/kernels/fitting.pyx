@@ -46,6 +46,20 @@ cdef class Rules:
 
 @cython.final
 @cython.dataclasses.dataclass(eq=False, repr=False)
+cdef class Trial:
+    """A rule to be judged: attempts that it forbids, given what runs alone, claim nothing."""
+
+    cdef const int64_t[::1] entity  # [attempts], for whom a limit counts; −1: it is not about it
+    cdef const int64_t[::1] amount  # [attempts], what it counts for; of a window 0
+    cdef const int64_t[::1] reach  # [attempts], how far before a window closes it forbids starts
+    cdef const int64_t[::1] closes  # when a window closes, ascending; of a limit none
+    cdef const int64_t[::1] opens  # when it opens again, the same number
+    cdef int64_t entities
+    cdef int64_t most  # of a limit; of a window 0
+
+
+@cython.final
+@cython.dataclasses.dataclass(eq=False, repr=False)
 cdef class Spans:
     """What ``fitting_spans`` writes, one element per span, by ``until``."""
 
@@ -54,6 +68,7 @@ cdef class Spans:
     cdef int64_t[::1] until
     cdef int64_t[::1] stretch  # number of the time, without a gap, in which its request was free
     cdef uint8_t[::1] claims  # 1: it fitted beside the claims of those before it, too
+    # A span of an attempt that the trial forbids is one in which it would claim without it.
 
 
 cdef struct Next:
@@ -64,6 +79,7 @@ cdef struct Next:
     Py_ssize_t step
     Py_ssize_t edge
     Py_ssize_t outage
+    Py_ssize_t window  # of the trial, the first that opens later
 
 
 cdef enum State:
@@ -80,6 +96,7 @@ cdef class Walk:
     cdef int64_t[::1] left  # [resources], of the free capacity, after the claims so far
     cdef int64_t[::1] used  # [counters], what runs
     cdef int64_t[::1] claimed  # [counters], of the walk so far
+    cdef int64_t[::1] tried  # [entities of the trial], what runs
     cdef int64_t[::1] queue
     cdef uint8_t[::1] state  # [attempts], a State
     cdef int64_t[::1] since  # [attempts], of the state
@@ -89,13 +106,19 @@ cdef class Walk:
 
 
 def fitting_spans(
-    Log log not None, Rules rules not None, const int64_t[::1] capacity, bint split, Spans out
+    Log log not None,
+    Rules rules not None,
+    Trial trial not None,
+    const int64_t[::1] capacity,
+    bint split,
+    Spans out,
 ):
     """Write the spans in which attempts would have fitted and no rule forbade their start.
 
     Args:
         log: the attempts.
         rules: what is in force.
+        trial: what is judged.
         capacity: capacity before any step, [resources].
         split: end all spans at each instant; else spans last as long as nothing changes in them.
         out: written; if it is too short, only the first spans are.
@@ -109,26 +132,27 @@ def fitting_spans(
     walk.left = np.empty_like(walk.free)
     walk.used = np.zeros(rules.most.shape[0], np.int64)
     walk.claimed = np.zeros(rules.most.shape[0], np.int64)
+    walk.tried = np.zeros(trial.entities, np.int64)
     walk.queue = np.empty(count, np.int64)
     walk.state = np.zeros(count, np.uint8)
     walk.since = np.zeros(count, np.int64)
     walk.stretch = np.zeros(count, np.int64)
     walk.split = split
     with nogil:
-        _sweep(log, rules, walk, out)
+        _sweep(log, rules, trial, walk, out)
     return walk.found
 
 
-cdef void _sweep(Log log, Rules rules, Walk walk, Spans out) noexcept nogil:
-    cdef Next coming = Next(0, 0, 0, 0, 0, 0)
+cdef void _sweep(Log log, Rules rules, Trial trial, Walk walk, Spans out) noexcept nogil:
+    cdef Next coming = Next(0, 0, 0, 0, 0, 0, 0)
     cdef int64_t now, until
     cdef Py_ssize_t k
     while True:
-        now = _next_time(log, rules, coming)
+        now = _next_time(log, rules, trial, coming)
         if now == NEVER:
             return
-        coming = _happen(log, rules, walk, coming, now, out)
-        until = _next_time(log, rules, coming)
+        coming = _happen(log, rules, trial, walk, coming, now, out)
+        until = _next_time(log, rules, trial, coming)
         if until == NEVER or walk.waiting == 0:
             continue
         while coming.outage < rules.outage.shape[1] and rules.outage[1, coming.outage] <= now:
@@ -138,10 +162,10 @@ cdef void _sweep(Log log, Rules rules, Walk walk, Spans out) noexcept nogil:
                 _change(walk, walk.queue[k], OUT, now, out)
                 walk.stretch[walk.queue[k]] = 0
         else:
-            _queue_claims(log, rules, walk, now, until, out)
+            _queue_claims(log, rules, trial, walk, coming, now, until, out)
 
 
-cdef int64_t _next_time(Log log, Rules rules, Next coming) noexcept nogil:
+cdef int64_t _next_time(Log log, Rules rules, Trial trial, Next coming) noexcept nogil:
     """Return the next instant at which something happens, or NEVER."""
     cdef int64_t instant = NEVER
     if coming.arrival < log.arrival.shape[0]:
@@ -154,11 +178,13 @@ cdef int64_t _next_time(Log log, Rules rules, Next coming) noexcept nogil:
         instant = min(instant, log.step_time[coming.step])
     if instant != NEVER and coming.edge < rules.edge_time.shape[0]:
         instant = min(instant, rules.edge_time[coming.edge])
+    if instant != NEVER and coming.window < trial.opens.shape[0]:
+        instant = min(instant, trial.opens[coming.window])
     return instant
 
 
 cdef Next _happen(
-    Log log, Rules rules, Walk walk, Next coming, int64_t now, Spans out
+    Log log, Rules rules, Trial trial, Walk walk, Next coming, int64_t now, Spans out
 ) noexcept nogil:
     """Do what happens until ``now``: steps and edges, ends, arrivals, starts."""
     cdef bint started = False
@@ -170,8 +196,10 @@ cdef Next _happen(
     while coming.edge < rules.edge_time.shape[0] and rules.edge_time[coming.edge] <= now:
         walk.used[rules.edge_counter[coming.edge]] += rules.edge_change[coming.edge]
         coming.edge += 1
+    while coming.window < trial.opens.shape[0] and trial.opens[coming.window] <= now:
+        coming.window += 1
     while coming.end < log.by_end.shape[0] and log.end[log.by_end[coming.end]] <= now:
-        _occupy(log, rules, walk, log.by_end[coming.end], -1)
+        _occupy(log, rules, trial, walk, log.by_end[coming.end], -1)
         coming.end += 1
     while coming.arrival < log.arrival.shape[0] and log.arrival[coming.arrival] <= now:
         if log.waits[coming.arrival] and log.start[coming.arrival] > now:
@@ -179,7 +207,7 @@ cdef Next _happen(
             walk.waiting += 1
         coming.arrival += 1
     while coming.start < log.by_start.shape[0] and log.start[log.by_start[coming.start]] <= now:
-        _occupy(log, rules, walk, log.by_start[coming.start], 1)
+        _occupy(log, rules, trial, walk, log.by_start[coming.start], 1)
         coming.start += 1
         started = True
     if started:
@@ -187,13 +215,17 @@ cdef Next _happen(
     return coming
 
 
-cdef void _occupy(Log log, Rules rules, Walk walk, Py_ssize_t job, int64_t sign) noexcept nogil:
+cdef void _occupy(
+    Log log, Rules rules, Trial trial, Walk walk, Py_ssize_t job, int64_t sign
+) noexcept nogil:
     """Take ``sign`` times the request of an attempt, and count it towards its limits."""
     cdef Py_ssize_t x
     for x in range(walk.free.shape[0]):
         walk.free[x] -= sign * log.request[x, job]
     for x in range(rules.first[job], rules.first[job + 1]):
         walk.used[rules.counter[x]] += sign * rules.amount[x]
+    if trial.entity[job] >= 0:
+        walk.tried[trial.entity[job]] += sign * trial.amount[job]
 
 
 cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogil:
@@ -211,12 +243,22 @@ cdef void _leave_queue(Log log, Walk walk, int64_t now, Spans out) noexcept nogi
 
 
 cdef void _queue_claims(
-    Log log, Rules rules, Walk walk, int64_t now, int64_t until, Spans out
+    Log log,
+    Rules rules,
+    Trial trial,
+    Walk walk,
+    Next coming,
+    int64_t now,
+    int64_t until,
+    Spans out,
 ) noexcept nogil:
     """Walk the queue from ``now`` until the next instant."""
     cdef int64_t job
+    cdef int64_t closing = NEVER  # how long until a window of the trial closes; ≤ 0: it is closed
     cdef State state
     cdef Py_ssize_t k, x
+    if coming.window < trial.opens.shape[0]:
+        closing = trial.closes[coming.window] - now
     walk.left[:] = walk.free
     for k in range(walk.waiting):
         job = walk.queue[k]
@@ -231,15 +273,33 @@ cdef void _queue_claims(
                 state = FITS
                 if _fits(log.request, job, walk.left):
                     state = CLAIMS
-                    for x in range(walk.left.shape[0]):
-                        walk.left[x] -= log.request[x, job]
-                    for x in range(rules.first[job], rules.first[job + 1]):
-                        walk.claimed[rules.counter[x]] += rules.amount[x]
+                    if not _withheld(trial, walk, job, closing):
+                        _claim(log, rules, walk, job)
         _change(walk, job, state, now, out)
         if walk.split:
             _change(walk, job, OUT, until, out)
     if walk.claimed.shape[0] > 0:
         walk.claimed[:] = 0
+
+
+cdef inline void _claim(Log log, Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:
+    """Let an attempt claim its request."""
+    cdef Py_ssize_t x
+    for x in range(walk.left.shape[0]):
+        walk.left[x] -= log.request[x, job]
+    for x in range(rules.first[job], rules.first[job + 1]):
+        walk.claimed[rules.counter[x]] += rules.amount[x]
+
+
+cdef inline bint _withheld(
+    Trial trial, Walk walk, Py_ssize_t job, int64_t closing
+) noexcept nogil:
+    """Return whether the trial forbids a start, given what runs."""
+    if trial.entity[job] < 0:
+        return False
+    if trial.opens.shape[0] > 0:
+        return closing < trial.reach[job]
+    return walk.tried[trial.entity[job]] + trial.amount[job] > trial.most
 
 
 cdef inline bint _forbidden(Rules rules, Walk walk, Py_ssize_t job) noexcept nogil:

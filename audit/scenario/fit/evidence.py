@@ -120,6 +120,20 @@ def units(events: Events, lasts: int) -> Units:
     return Units(user[first], at[first], breaks / np.maximum(counts, 1))
 
 
+def plausible(rule: Events, neighbours: Events, lasts: int) -> bool:
+    """Return whether the mean share is low enough, somewhere in the log, to judge the rule."""
+    if _enough(rule, neighbours, lasts):
+        return False
+    most = RAW * units(neighbours, lasts).mean
+    if units(rule, lasts).mean <= most:
+        return True
+    days = _stretch(rule, most)
+    inside = rule.within(days)
+    return not _enough(inside, neighbours.within(days), lasts) and (
+        units(inside, lasts).mean <= most
+    )
+
+
 def judge(rule: Events, neighbours: Events, lasts: int) -> Found:
     """Return whether a rule is kept over the whole log, else in a stretch of days, else not.
 

@@ -16,13 +16,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from audit import periods
 from audit.model import Scope, Window
 from audit.rules import DAY, WEEK
-from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events, units, upper_bound
+from audit.scenario.fit.evidence import DAY_S, KEPT, LEAST, RAW, Booked, Events, units
 from audit.scenario.fit.levels import numbered
 from audit.scenario.fit.observed import Floats, Observed
-from audit.scenario.fit.occasions import Parts, Seen, hour_of_week
-from audit.scenario.limits import HOUR_S
+from audit.scenario.fit.occasions import Parts, Seen, Tried, hour_of_week
+from audit.scenario.limits import HOUR_S, Closing, window_edges
 from audit.scenario.workload import Bools, Ints
 
 LEAST_DAYS: Final = 21
@@ -93,6 +94,23 @@ def forbidden_from(window: Window, begin: Ints, reach: Ints) -> Ints:
     closes = (begin // HOUR_S + to_next[hour_of_week(begin)]) * HOUR_S
     since: Ints = np.maximum(begin, closes - (reach if window.overlap else 1) + 1)
     return since
+
+
+def tried(seen: Seen, one: Candidate) -> Tried:
+    """Return a window to be judged by a walk."""
+    zone = periods.zone(seen.zone)
+    first, last = seen.observed.first, seen.observed.last
+    nobody = np.zeros(0, np.int64)
+    edges = window_edges([Closing(one.window, 1, nobody)], zone, first, last, 0)
+    count = len(edges.time) // 2
+    reach = seen.observed.reach if one.window.overlap else np.ones_like(seen.observed.reach)
+    return Tried(
+        np.where(one.of.inside, 0, -1),
+        np.zeros_like(reach),
+        reach=reach,
+        closes=np.ascontiguousarray(edges.time[: 2 * count : 2]),
+        opens=np.ascontiguousarray(edges.time[1 : 2 * count : 2]),
+    )
 
 
 def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
@@ -185,12 +203,15 @@ class Slices(NamedTuple):
 def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
     """Yield a window without the weekdays, and without the hours, in which it is not kept.
 
-    An overlap window forbids starts at other hours than its own: it loses its first or last hour.
+    Those kept must follow each other. An overlap window forbids starts at other hours than its
+    own: it loses its first or last hour instead.
     """
     hours = set(one.window.hours)
+    of_day = {hour % DAY for hour in hours} - set(slices.hours)
+    weekdays = {hour // DAY for hour in hours} - set(slices.weekdays)
     kept = [
-        {hour for hour in hours if hour // DAY not in slices.weekdays},
-        {hour for hour in hours if hour % DAY not in slices.hours},
+        {hour for hour in hours if hour // DAY in weekdays} if _runs(weekdays, 7) == 1 else set(),
+        {hour for hour in hours if hour % DAY in of_day} if _runs(of_day, DAY) == 1 else set(),
     ]
     if one.window.overlap:
         kept = [
@@ -200,6 +221,12 @@ def narrower(one: Candidate, slices: Slices) -> Iterator[Candidate]:
     for left in kept:
         if left and left != hours:
             yield one._replace(window=one.window.but(hours=tuple(sorted(left))))
+
+
+def _runs(numbers: set[int], size: int) -> int:
+    """Return how many runs numbers make on a circle; all of the circle is one."""
+    begins = sum((number - 1) % size not in numbers for number in numbers)
+    return begins or bool(numbers)
 
 
 def wider(one: Candidate) -> Iterator[Candidate]:
@@ -243,13 +270,9 @@ def _chance(others: _Hourly, overall: float) -> float:
 
 
 def _is_high(slice_: _Hourly, chance: float) -> bool:
-    """Return whether the bound of a slice is too high; one without a break is kept."""
-    if len(slice_.job) < LEAST or not slice_.events.broken.any():
-        return False
-    known = units(slice_.events, DAY_S)
-    if len(known.at) < LEAST:
-        return False
-    return upper_bound(float(known.share.sum()), len(known.at)) > KEPT * chance
+    """Return whether the mean share of a slice is too high."""
+    known = len(slice_.job) >= LEAST and slice_.events.broken.any()
+    return bool(known and units(slice_.events, DAY_S).mean > KEPT * chance)
 
 
 # --- what the table proposes ---------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 from audit.model import Limit, Per, Scope
 from audit.scenario.fit.evidence import LEAST, RAW, Booked, Events
 from audit.scenario.fit.observed import Observed
-from audit.scenario.fit.occasions import Seen, Spans
+from audit.scenario.fit.occasions import Seen, Spans, Tried
 from audit.scenario.workload import Bools, Ints
 
 if TYPE_CHECKING:
@@ -189,23 +189,23 @@ def _of_kind(seen: Seen, kind: Kind) -> Iterator[Candidate]:
     if len(spans.job) < LEAST:
         return
     of = levels(observed, kind)
-    tried = _tried(observed, kind, of)
+    most = _tried(observed, kind, of)
     at, highest = levels_in(of.use, kind, spans.job, spans.since, spans.until)
     free = _about(kind, seen.spans)
     _, highest_free = levels_in(of.use, kind, free.job, free.since, free.until)
-    seconds = _above(highest_free, tried, free.seconds)
+    seconds = _above(highest_free, most, free.seconds)
     start = observed.work.start[of.started]
     amount, started_amount = kind.amount[spans.job], kind.amount[of.started]
     in_block = [_block(observed, spans.since) == number for number in range(BLOCKS)]
     start_in = [_block(observed, start) == number for number in range(BLOCKS)]
     passes = low_in_some_run(
-        np.stack([_above(highest[one], tried) for one in in_block]),
-        np.stack([_above(of.at_start[one], tried) for one in start_in]),
-        np.stack([_beside(at[one], amount[one], tried) for one in in_block]),
-        np.stack([_beside(of.at_start[one], started_amount[one], tried) for one in start_in]),
+        np.stack([_above(highest[one], most) for one in in_block]),
+        np.stack([_above(of.at_start[one], most) for one in start_in]),
+        np.stack([_beside(at[one], amount[one], most) for one in in_block]),
+        np.stack([_beside(of.at_start[one], started_amount[one], most) for one in start_in]),
     )
     for place in np.flatnonzero(passes):
-        yield Candidate(kind.limit.but(most=int(tried[place])), kind, float(seconds[place]))
+        yield Candidate(kind.limit.but(most=int(most[place])), kind, float(seconds[place]))
 
 
 def _tried(observed: Observed, kind: Kind, of: Levels) -> Ints:
@@ -261,35 +261,62 @@ def low_in_some_run(withheld: Ints, broken: Ints, idle: Ints, served: Ints) -> B
     return found
 
 
-def events(seen: Seen, one: Candidate) -> tuple[Events, Events, Booked]:
-    """Return the events of a limit and of its neighbours, and the time that it would book."""
+def tried(one: Candidate) -> Tried:
+    """Return a limit to be judged by a walk."""
+    return Tried(one.kind.entity, one.kind.amount, one.limit.most)
+
+
+class _Times(NamedTuple):
+    """When a limit forbids the attempts of each span."""
+
+    spans: Spans
+    begin: Ints  # s on the clock
+    above: Ints  # s on the clock, when it first does; before ``begin``: never
+    last: Ints  # when it allows the attempt, but not a second one like it
+    seconds: Ints
+
+
+def _times(seen: Seen, one: Candidate) -> _Times:
     from audit.kernels import fitting
 
-    observed, kind = seen.observed, one.kind
-    of = levels(observed, kind)
+    kind = one.kind
     which = np.flatnonzero(kind.inside[seen.spans.job])
     spans, begin = seen.spans.of(which), seen.begin[which]
     above, last, seconds = np.zeros((3, len(which)), np.int64)
     entity, amount = kind.entity[spans.job], kind.amount[spans.job]
+    use = levels(seen.observed, kind).use
     fitting.times_above(
-        of.use, entity, amount, spans.since, spans.until, one.limit.most, above, last, seconds
+        use, entity, amount, spans.since, spans.until, one.limit.most, above, last, seconds
     )
+    shift = begin - spans.since
+    return _Times(spans, begin, above + shift, last + shift, seconds)
+
+
+def booked(seen: Seen, one: Candidate) -> Booked:
+    """Return the waiting time with free capacity that a limit would book."""
+    found = _times(seen, one)
+    return Booked(found.begin, found.seconds)
+
+
+def events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
+    """Return the events of a limit and of its neighbours."""
+    observed, kind = seen.observed, one.kind
+    of, found = levels(observed, kind), _times(seen, one)
     user = numbered(observed, "user")
     start = seen.start_local[np.searchsorted(seen.started, of.started)]
     broken = of.at_start > one.limit.most
     beside = ~broken & (of.at_start + kind.amount[of.started] > one.limit.most)
 
     def side(times: Ints, starts: Bools) -> Events:
-        claims = np.flatnonzero(spans.claims & (times >= 0))
-        _, once = np.unique(spans.stretch[claims], return_index=True)
+        claims = np.flatnonzero(found.spans.claims & (times >= found.begin))
+        _, once = np.unique(found.spans.stretch[claims], return_index=True)
         claims = claims[once]
-        job = np.concatenate((spans.job[claims], of.started[starts]))
-        at = begin[claims] + times[claims] - spans.since[claims]
+        job = np.concatenate((found.spans.job[claims], of.started[starts]))
         return Events(
             user[job],
             user[job] if kind.limit.per is None else kind.entity[job],
-            np.concatenate((at, start[starts])),
+            np.concatenate((times[claims], start[starts])),
             np.arange(len(job)) >= len(claims),
         )
 
-    return side(above, broken), side(last, beside), Booked(begin, seconds)
+    return side(found.above, broken), side(found.last, beside)

@@ -147,27 +147,44 @@ class Seen:
         )
 
 
-def seen(observed: Observed, work: Workload, place: Ints, zone: str) -> Seen:
+class Tried(NamedTuple):
+    """A rule to be judged; see ``fitting.Trial``."""
+
+    entity: Ints  # [n], −1: it is not about the attempt
+    amount: Ints  # [n]; of a window 0
+    most: int = 0
+    reach: Ints | None = None  # [n], of a window
+    closes: Ints = np.zeros(0, np.int64)  # epoch s
+    opens: Ints = np.zeros(0, np.int64)
+
+
+def seen(
+    observed: Observed, work: Workload, place: Ints, zone: str, tried: Tried | None = None
+) -> Seen:
     """Return what is seen of a site.
 
     Args:
         work: of the site as it is assumed, with the rules in force.
         place: the attempt of ``observed`` that each of ``work`` is, [n].
         zone: the clock of days and hours.
+        tried: a rule to be judged: attempts that it forbids claim nothing.
     """
-    spans = walk(work, work.limits, outages(work), split=False)
+    spans = walk(work, work.limits, outages(work), split=False, tried=tried)
     job = place[spans.job]
     order = np.lexsort((spans.since, job))
     order = order[observed.judged[job[order]]]
     return Seen(observed, spans._replace(job=job).of(order), zone)
 
 
-def walk(work: Workload, limits: Limits, outage: Ints, *, split: bool) -> Spans:
+def walk(
+    work: Workload, limits: Limits, outage: Ints, *, split: bool, tried: Tried | None = None
+) -> Spans:
     """Return the spans of a workload under limits; never-started attempts do not wait.
 
     Args:
         outage: since and until, [2, m].
         split: whether spans end at each instant; see ``fitting_spans``.
+        tried: a rule to be judged, of the attempts of ``work``.
     """
     from audit.kernels import fitting
 
@@ -186,11 +203,23 @@ def walk(work: Workload, limits: Limits, outage: Ints, *, split: bool) -> Spans:
         outage=outage,
     )
 
+    nobody = np.full(len(work.arrival), -1)
+    tried = Tried(nobody, nobody) if tried is None else tried
+    trial = fitting.Trial(
+        entity=tried.entity,
+        amount=tried.amount,
+        reach=nobody if tried.reach is None else tried.reach,
+        closes=tried.closes,
+        opens=tried.opens,
+        entities=int(tried.entity.max(initial=-1)) + 1,
+        most=tried.most,
+    )
+
     def sweep(length: int) -> tuple[int, Spans]:
         job, since, until, stretch = np.zeros((4, length), np.int64)
         spans = Spans(job, since, until, stretch, np.zeros(length, np.bool_))
         out = fitting.Spans(*spans)
-        return fitting.fitting_spans(log, in_force, work.capacity, split, out), spans
+        return fitting.fitting_spans(log, in_force, trial, work.capacity, split, out), spans
 
     found, spans = sweep(min(4 * len(work.arrival) + 1_000, MOST_SPANS))
     if len(spans.job) < found and len(spans.job) < MOST_SPANS:

@@ -109,9 +109,7 @@ def find(
         site = rules.search(whole, site, budget, judged).site
     early = observe(described.filter(pl.col("arrival_time") < parts.chosen), pool, now, since)
     number = len(tried)
-    rest = search.search(
-        early, parts, site, budget, draws, lambda one: progress(number + one)
-    )
+    rest = search.search(early, parts, site, budget, draws, lambda one: progress(number + one))
     return Searched(rest.site, (*tried, *rest.tried), budget.ended)
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.scenario.fit import days, evidence, hours, judging, levels, occasions
 from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.evidence import DAY_S, RAW, Found
+from audit.scenario.fit.evidence import DAY_S, Booked, Events, Found
 from audit.scenario.fit.observed import Observed, Spans
 from audit.scenario.fit.occasions import Seen
 from audit.scenario.fit.site import Element, Evidence, Kind, Site, applied
@@ -27,6 +27,7 @@ Candidate = levels.Candidate | hours.Candidate
 
 FORESEEN: Final = 0.02
 """The share of waiting jobs that the model foresees may fall by this much."""
+RAW_SHARE: Final = "raw share"
 BOOKS_LESS: Final = "books less"
 LEAST_DAYS: Final = 3
 LEAST_WAITED: Final = 200
@@ -92,11 +93,11 @@ class _Round:
         self.site = site
         self.budget = budget
         self.watch = watch
-        work, place, _ = judging.assumed(observed, site)
+        self.work, self.place, _ = judging.assumed(observed, site)
         zones = [site.pool.zone]
         if not site.pool.windows:
             zones = hours.clocks(site.pool.zone, observed.first, observed.last)
-        first = occasions.seen(observed, work, place, zones[0])
+        first = occasions.seen(observed, self.work, self.place, zones[0])
         self.seen = [first, *(Seen(observed, first.spans, zone) for zone in zones[1:])]
 
     def best(self) -> Element | None:
@@ -144,27 +145,31 @@ class _Round:
         Returns:
             It; and windows that differ by an hour, to be judged in its place.
         """
-        if isinstance(one, levels.Candidate):
-            rule, neighbours, booked = levels.events(seen, one)
-        else:
-            rule, neighbours = hours.events(seen, one)
-        found = evidence.judge(rule, neighbours, evidence.unit_s(seen.days))
+        lasts = evidence.unit_s(seen.days)
+        if not evidence.plausible(*_events(seen, one), lasts):
+            return Judged(self._element(seen, one, Found(RAW_SHARE), 0), RAW_SHARE), ()
+        seen = self._with(seen, one)
+        found = evidence.judge(*_events(seen, one), lasts)
         others: Iterable[hours.Candidate] = ()
-        if isinstance(one, hours.Candidate):
-            nearly = found.fails == "bound" and found.share <= RAW * found.by_chance
-            others = hours.narrower(one, hours.Slices()) if nearly else ()
-            if found.fails:
-                return Judged(self._element(seen, one, found, 0), found.fails), others
+        if isinstance(one, hours.Candidate) and found.units:
             slices = hours.broken_slices(seen, one, found.days)
-            others = hours.narrower(one, slices) if slices.some else hours.wider(one)
-            found = found._replace(fails="slices" if slices.some else "")
-            booked = hours.booked(seen, one)
-        element = self._element(seen, one, found, booked.within(found.days))
-        if not found.fails and element.evidence.explained <= least:
+            others = hours.narrower(one, slices) if found.fails or slices.some else ()
+            if not found.fails:
+                found = found._replace(fails="slices" if slices.some else "")
+            if not found.fails:
+                others = hours.wider(one)
+        seconds = 0 if found.fails else _booked(seen, one).within(found.days)
+        element = self._element(seen, one, found, seconds)
+        if not found.fails and seconds <= least:
             found = found._replace(fails=BOOKS_LESS)
         if not found.fails and self._misleads(element):
             found = found._replace(fails="foreseen")
         return Judged(element, found.fails), others
+
+    def _with(self, seen: Seen, one: Candidate) -> Seen:
+        """Return what is seen of the site if attempts that a candidate forbids claim nothing."""
+        tried = levels.tried(one) if isinstance(one, levels.Candidate) else hours.tried(seen, one)
+        return occasions.seen(self.observed, self.work, self.place, seen.zone, tried)
 
     def _element(self, seen: Seen, one: Candidate, found: Found, seconds: int) -> Element:
         """Return the rule with its days and its evidence."""
@@ -205,6 +210,20 @@ class _Round:
             return True
         shares = [(one.ready[counted] != NEVER).mean() for one in (before, after)]
         return bool(shares[1] < shares[0] - FORESEEN)
+
+
+def _events(seen: Seen, one: Candidate) -> tuple[Events, Events]:
+    """Return the events of a candidate and of its neighbours."""
+    return (
+        levels.events(seen, one) if isinstance(one, levels.Candidate) else hours.events(seen, one)
+    )
+
+
+def _booked(seen: Seen, one: Candidate) -> Booked:
+    """Return the waiting time with free capacity that a candidate would book."""
+    return (
+        levels.booked(seen, one) if isinstance(one, levels.Candidate) else hours.booked(seen, one)
+    )
 
 
 def _days(seen: Seen, days: tuple[int, int]) -> dict[str, date]:

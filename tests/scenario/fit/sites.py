@@ -17,6 +17,7 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Policy, Pool, Resource, Step, Window
+from audit.policies import Backfill, Order
 from audit.scenario.engine import simulate
 from audit.scenario.fit import rules
 from audit.scenario.fit.effort import Budget
@@ -29,7 +30,7 @@ DAY = 86_400
 HOUR = 3_600
 USERS = 40
 ACCOUNTS = 8
-LOAD = 0.85
+LOAD = 0.6
 OVERRIDES = 0.02
 WALLTIMES = tuple(int(hours * HOUR) for hours in (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 36, 48))
 OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
@@ -62,9 +63,9 @@ SITES: dict[str, Planted] = {
     "jobs of a user": Planted(JOBS),
     "CPUs of a user": Planted(CPUS),
     "jobs of an account": Planted(Limit(most=12, per="account")),
-    "CPUs of an account": Planted(Limit(most=96, resource="cpus", per="account")),
-    "jobs of a partition": Planted(Limit(most=20, partition=("debug",))),
-    "CPUs of a partition": Planted(Limit(most=64, resource="cpus", partition=("debug",))),
+    "CPUs of an account": Planted(Limit(most=48, resource="cpus", per="account")),
+    "jobs of a partition": Planted(Limit(most=8, partition=("debug",))),
+    "CPUs of a partition": Planted(Limit(most=24, resource="cpus", partition=("debug",))),
     "window by walltime": Planted(LONG),
     "window by width": Planted(WIDE),
     "overlap window by walltime": Planted(LONG.but(overlap=True)),
@@ -76,7 +77,7 @@ SITES: dict[str, Planted] = {
     "jobs of a user, 6 days": Planted(JOBS, days=6, a_day=300),
     "jobs of a user, 21 days": Planted(JOBS, days=21),
     "no rule": Planted(),
-    "no rule, no backfilling": Planted(policy=Policy().changed(backfill="none")),
+    "no rule, no backfilling": Planted(policy=Policy(Order.fcfs, Backfill.none)),
     "no rule, 6 days": Planted(days=6, a_day=300),
 }
 
