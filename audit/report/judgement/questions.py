@@ -72,6 +72,10 @@ def _waited_for(place: Place, assumed: Mapping[str, Assumed]) -> Question:
     )
 
 
+ALONE: Final = 0.95
+"""Part of the waiting under rules from which on the first one stands for all."""
+
+
 def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     """Return how much waiting the rule with the largest part causes by itself; or nothing."""
     pool = place.pool
@@ -79,19 +83,15 @@ def rule_sentence(place: Place, assumed: Mapping[str, Assumed]) -> str:
     if not pool.rules or not free.value or free.value < TELLING:
         return ""
     total = sum(rule.free_s for rule in pool.rules)
+    if not total:
+        return ""
     first = pool.rules[0]
     source = "inferred from the log" if pool.name in assumed else "configured"
-    if total and first.free_s / total >= 0.995:
-        share, within, which = wording.rough(free), _within(free), f"the {first.name}"
-    elif total:
-        share = wording.rough_percent(free.value * first.free_s / total)
-        within, which = "", f"the {first.name}"
-    else:
-        return ""
-    text = (
-        f"For {share} of all waiting time{within} the job would have fitted, and only {which} "
-        f"({source}) kept it from starting."
-    )
+    share = f"{wording.rough(free)} of all waiting time{_within(free)}"
+    which, more = f"the {first.name} ({source})", ""
+    if first.free_s / total < ALONE:
+        which, more = "limits or closed hours", f": mostly {which}"
+    text = f"For {share} the job would have fitted, and only {which} kept it from starting{more}."
     busy = pool.figure("utilization")
     if busy.value is not None:
         text += f" The pool was {wording.rough(busy)} busy."
