@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit import config
-from audit.cluster import charges, coverage, decayed, ranking, spans
-from audit.cluster.fairshare import Fairshare
-from audit.cluster.setting import Setting
+from audit import config, periods
+from audit.cluster import charges, ranking
+from audit.cluster.fairshare import Fairshare, histories
+from audit.cluster.setting import Setting, covered, whole_log
 from audit.cluster.windows import WHOLE, Window
 from audit.metrics.attempts import anatomy, performance, population, users
 from audit.metrics.attempts.parts import Row
@@ -112,12 +113,12 @@ def _tables(
             attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
         )
     )
-    yield Rows("coverage_result", None, coverage.of_days(described, setting, window))
+    yield Rows("coverage_result", None, of_days(described, setting, window))
     charged = charges.charged(described, setting, fairshare)
-    log = window.log or spans.whole_log(attempts, setting.now)
+    log = window.log or whole_log(attempts, setting.now)
     del attempts, described
     for period in seeds:
-        for part in decayed.histories(charged, setting, period, fairshare):
+        for part in histories(charged, setting, period, fairshare):
             yield Rows(HISTORY, period, part)
     for period, compared in charges.compare(charged, setting, fairshare, seeds):
         yield Rows("penalty_result", period, compared.penalties)
@@ -166,8 +167,8 @@ def _of_periods(
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
     for period, seed in seeds.items():
         around = population.around(jobs, period)
-        covered = options._replace(covered=spans.covered(period, log))
-        yield from _summed_up(around, pool, period, setting, seed, covered, conserved)
+        of_period = options._replace(covered=covered(period, log))
+        yield from _summed_up(around, pool, period, setting, seed, of_period, conserved)
         del around
         advised = advise(jobs, pool, period, setting.now, budget_s, seed, ranked)
         of_pool = {"pool": pl.lit(pool.name)}
@@ -264,3 +265,49 @@ def _completed(
         told=labour.told,
         met=met,
     )
+
+
+def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.DataFrame:
+    """Records by the day on which they ended, the days without any in between included.
+
+    Args:
+        described: columns of ``model.DESCRIBED``.
+        setting: whose zone days are of.
+        window: whose days are told of: none before it begins, and none from its end on.
+    """
+    instant = pl.coalesce("end_time", "arrival_time", "start_time")
+    day = (
+        pl.from_epoch(instant, time_unit="s")
+        .dt.replace_time_zone("UTC")
+        .dt.convert_time_zone(setting.zone.key)
+        .dt.date()
+    )
+    counts = described.group_by(day.alias("day")).agg(records=pl.len().cast(pl.Int64))
+    begin, end = edges_of(window, setting)
+    first, last = counts.select(first=pl.col("day").min(), last=pl.col("day").max()).row(0)
+    first = first if begin is None else begin
+    last = last if end is None else end - timedelta(days=1)
+    if first is None or last is None:
+        days = pl.DataFrame(schema={"day": pl.Date})
+    else:
+        days = pl.select(day=pl.date_range(first, last))
+    return (
+        days.join(counts, on="day", how="left")
+        .sort("day")
+        .with_columns(
+            records=pl.col("records").fill_null(0),
+            refused=pl.lit(0, pl.Int64),
+            state=pl.when(pl.col("records").is_null())
+            .then(pl.lit("empty"))
+            .otherwise(pl.lit("full")),
+        )
+    )
+
+
+def edges_of(window: Window, setting: Setting) -> tuple[date | None, date | None]:
+    """The first day of a window, and the first after it; None where it has no bound."""
+    begin, end = (
+        None if edge is None else periods.day_of(edge, setting.zone)
+        for edge in (window.from_time, window.to_time)
+    )
+    return begin, end

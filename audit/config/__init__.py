@@ -4,10 +4,18 @@ The shipped config.toml shows every key with its default, and is itself read by 
 defaults here. Time in seconds, memory as DuckDB writes it (``4GB``).
 """
 
-from audit.config.clusters import Cluster
+from audit.config.clusters import PLACEHOLDERS, Cluster, Source
 from audit.config.compute import Compute, Slurm, Tls
-from audit.config.figures import Bound, Metrics, Simulation, Threshold, Uncertainty, Verdict
-from audit.config.file import Config, load
+from audit.config.file import (
+    Bound,
+    Config,
+    Metrics,
+    Simulation,
+    Threshold,
+    Uncertainty,
+    Verdict,
+    load,
+)
 from audit.config.limits import Limit, Window
 from audit.config.mail import Mail, Recipient, allowed
 from audit.config.output import Output, Report, Sql, Store
@@ -15,7 +23,6 @@ from audit.config.people import DIGITS, PREFIXES, People
 from audit.config.pools import Amounts, Pool, Step
 from audit.config.runs import Ingest, Retention, Service, is_loopback
 from audit.config.sections import in_bytes
-from audit.config.sources import PLACEHOLDERS, Source
 from audit.config.usage import ByResource, Share, Usage, Weights
 
 __all__ = [

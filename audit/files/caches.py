@@ -1,9 +1,11 @@
 """Where things that take long to make are kept for the next process."""
 
 import atexit
+import ctypes
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -87,3 +89,17 @@ def keep(place: Path, key: bytes, content: bytes) -> None:
 
 def _digest(key: bytes, content: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(key).digest() + content).digest()
+
+
+ALONE: Final = 1 << 20
+"""Pieces of so many bytes are asked for, and given back, one by one."""
+_MMAP_THRESHOLD: Final = -3  # malloc.h: M_MMAP_THRESHOLD
+
+
+def give_back() -> None:
+    """Asks for it; for a process that has not loaded polars yet. Elsewhere nothing happens."""
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+    if sys.platform == "linux":
+        adjust = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's
+        if adjust is not None:
+            adjust(_MMAP_THRESHOLD, ALONE)

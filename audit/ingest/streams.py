@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol, TypeVar, cast
 
 from audit.errors import LogError, TruncatedLogError, UsageError
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.ingest.encodings import Stream, as_utf8
 
 _XZ_MEMORY: Final = 1 << 29

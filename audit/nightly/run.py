@@ -24,7 +24,7 @@ from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
 from audit.nightly.keeping import claims, retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
-from audit.store import archive, compaction, database, migrations, publish, queries
+from audit.store import archive, database, migrations, publish, queries
 from audit.store.database import Connection
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ def run(
 
     Raises:
         LockedError: another run is at work.
-        UsageError: there is no cluster, or no such period; the archive's folder belongs to another
-            store.
+        UsageError: there is no such cluster or period, or the archive belongs to another store.
         StoppedError: ``stopping`` said so. What was begun was taken back.
-        AuditError: the store itself fails. Failures of a source, a cluster or a report are kept in
-            the result instead, and the rest is done.
+        AuditError: the store itself fails. Other failures are kept in the result instead.
     """
     if not config.clusters:
         raise UsageError("run: the configuration has no [[clusters]]; 'fairaudit init' writes one")
@@ -88,7 +86,7 @@ def run(
                 con, config, folder, now, only, night, watched, stages, past, number, stopping
             )
             _do(work, clusters)
-            crowded = config.retention.compact and compaction.free(con).worth_it
+            crowded = config.retention.compact and publish.free(con).worth_it
         if crowded:
             _compact(store, config, night)
     return night
@@ -123,7 +121,7 @@ def _do(work: Work, clusters: Sequence[Cluster]) -> None:
 
 def _compact(store: Path, config: Config, night: Night) -> None:
     try:
-        compaction.compact(store, config.store.memory_limit)
+        publish.compact(store, config.store.memory_limit)
     except AuditError as error:
         night.failures.append(error)
 
@@ -149,10 +147,10 @@ def _compute(work: Work, cluster: Cluster) -> None:
 def _report(work: Work, cluster: Cluster) -> None:
     """Makes the reports that are missing, if any are."""
     if missing := queries.rows(work.con, "unreported", cluster=cluster.name):
-        from audit.nightly import index, reports
+        from audit.nightly import reports
 
         reports.report(work, cluster, missing)
-        index.write(work.con, work.config, work.folder)
+        reports.write_index(work.con, work.config, work.folder)
 
 
 def _publish(work: Work) -> None:

@@ -14,7 +14,7 @@ from audit.errors import (
     RefusedError,
     SeveralClustersError,
 )
-from audit.files.names import readable
+from audit.files.folders import readable
 from audit.store import database, queries
 from audit.store.database import Connection
 from audit.words import SetAsideCode

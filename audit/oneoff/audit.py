@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from audit.cluster import fairshare, fitted, results, spans
+from audit.cluster import fairshare, fitted, results
 from audit.cluster.fairshare import Fairshare
 from audit.cluster.fitted import Fit, Fitted
 from audit.cluster.identity import Identity
 from audit.cluster.inference import Fact
-from audit.cluster.setting import ASSUMED, Setting
+from audit.cluster.setting import ASSUMED, Setting, between_days, whole_log
 from audit.config import Cluster, Config, Usage
 from audit.errors import EmptyLogError, UsageError
 from audit.files import privacy
@@ -31,7 +31,7 @@ from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
 from audit.report.owner.who import Who
 from audit.report.text.notices import notices
-from audit.store import archive, compaction, migrations, publish
+from audit.store import archive, migrations, publish
 from audit.store.database import Connection
 from audit.words import Backfill, Order, Resource
 
@@ -132,9 +132,9 @@ def audit(
                 con, config, *of, pdf=request.pdf, asked=request.owners, progress=progress
             )
             verdicts.keep(con, report.contents)
-            crowded = compaction.free(con).worth_it
+            crowded = publish.free(con).worth_it
         if crowded:  # figures that were there before left room
-            compaction.compact(store, config.store.memory_limit)
+            publish.compact(store, config.store.memory_limit)
         shared = config.output.shared_with_group
         publish.hand_over(store, request.target, with_group=shared)
         report = drawing.put_in_place(report, request.out)
@@ -184,9 +184,9 @@ def _asked(
     setting = request.setting(held, site, request.policy)
     said = [] if site is None else _said(setting, request)
     setting = fitted.assuming(setting, said)
-    period = whole = spans.whole_log(held.attempts, setting.now)
+    period = whole = whole_log(held.attempts, setting.now)
     if request.from_day or request.to_day:
-        period = spans.between_days(request.from_day, request.to_day, whole, setting.zone)
+        period = between_days(request.from_day, request.to_day, whole, setting.zone)
     resource = request.resource or Resource.cpus
     usage = Usage(penalty="cpu" if resource is Resource.cpus else "max")
     shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)

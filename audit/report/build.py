@@ -191,15 +191,8 @@ def _pools(
     }
     fair = fair_starts(con, cluster, period, schedule, parts, settings)
     keep_single = settings.metrics.keep_single_job_users
-    stuck = queries.run(
-        con,
-        "report_stuck",
-        cluster=cluster,
-        period=period.name,
-        from_time=period.from_time,
-        to_time=period.to_time,
-        most=options.rows,
-    )
+    named = dict(zip(("period", "from_time", "to_time"), period, strict=True))
+    stuck = queries.run(con, "report_stuck", cluster=cluster, **named, most=options.rows)
     made = tuple(
         _pool(
             name,

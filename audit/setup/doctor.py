@@ -13,7 +13,7 @@ from pathlib import Path
 
 from audit import config, periods, resources
 from audit.analyst import reader
-from audit.cluster import decayed, fairshare
+from audit.cluster import fairshare
 from audit.cluster.setting import Setting
 from audit.config import places
 from audit.errors import AuditError, DeliveryError, UsageError, withholding
@@ -194,7 +194,7 @@ def _own_outputs(settings: config.Config, folder: Path) -> str:
 def _cluster(cluster: config.Cluster, folder: Path) -> str:
     setting = Setting(cluster.name, periods.zone(cluster.zone), (), {}, 0, (), ())
     with withholding(when=bool(cluster.people.hidden)):
-        decayed.method(fairshare.read(cluster.usage, folder, cluster.name), setting)
+        fairshare.decay_method(fairshare.read(cluster.usage, folder, cluster.name), setting)
     parts = []
     if (door := people.door(cluster, folder)) is not None:
         parts.append("names become pseudonyms" if door.hides else "people.file is in order")

@@ -15,8 +15,9 @@ from pathlib import Path
 import polars as pl
 
 from audit import config, periods
-from audit.cluster import inference, spans
+from audit.cluster import inference
 from audit.cluster.inference import Fact
+from audit.cluster.setting import latest_instant
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
@@ -417,7 +418,7 @@ def _whole(
         note = f"Left out, as the log's header does not say it: {_PEAK}."
         facts.append(Fact(what, "the peak in use", "default: the log's header names none"))
     else:
-        now = spans.latest_instant(seen.attempts) or 0
+        now = latest_instant(seen.attempts) or 0
         pool, fact = inference.pool(seen.attempts, headers, resource, None, now)
         if fact.warning is None:
             note = f"From {fact.source}."

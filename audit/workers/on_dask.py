@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
 import tempfile
 import time
 import warnings
@@ -24,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from audit.config import Compute
 from audit.errors import AuditError, WorkersError
 from audit.files import folders
-from audit.workers import certificate, on_slurm, remote
+from audit.workers import on_slurm, remote
 from audit.workers.crew import Made, Part, Shared, Stopped
 from audit.workers.identity import difference, identity
 from audit.workers.parcels import Opener, Packer
@@ -287,7 +288,7 @@ class Dask:
         asked = self.asked
         if asked.scheduler is not None:
             return asked.scheduler
-        files = asked.tls or certificate.made(folder)
+        files = asked.tls or made(folder)
         security = self._security(distributed, files)
         if asked.slurm is not None:
             cluster = on_slurm.cluster(asked, security, folder, _NO_PAGES, self._refused)
@@ -404,3 +405,36 @@ def _told(error: BaseException) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+class Files(NamedTuple):
+    """PEM files of TLS."""
+
+    ca_file: str
+    cert: str
+    key: str
+
+
+def made(folder: Path) -> Files:
+    """A certificate for this run alone, which is its own authority.
+
+    Raises:
+        WorkersError: there is no openssl to make it.
+    """
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-nodes", "-days", "3650", "-subj", "/CN=fairaudit"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+    try:
+        subprocess.run(  # noqa: S603, no word of it comes from outside
+            [*command, *curve, "-keyout", key, "-out", cert],
+            check=True,
+            capture_output=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkersError(
+            f"openssl, which encrypts what workers are told, cannot be run ({error}): "
+            "install it, or give compute.tls"
+        ) from error
+    return Files(cert, cert, key)

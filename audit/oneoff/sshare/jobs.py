@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from audit import config
-from audit.cluster import spans
+from audit.cluster.setting import latest_instant
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
@@ -111,7 +111,7 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         amounts = stored(attempts)
     else:
         amounts = tres.columns(allocated, _wanted(site))
-    known_to = spans.latest_instant(attempts)
+    known_to = latest_instant(attempts)
     return Jobs(attempts, amounts, known_to or 0, zone or "UTC", tuple(warnings))
 
 
@@ -142,7 +142,7 @@ def _from_database(chosen: config.Config, folder: Path, site: Site) -> Jobs:
             f"{folder / chosen.output.database}: holds no job of cluster {site.cluster.name!r}; "
             "'fairaudit run' reads its logs"
         )
-    known_to = spans.latest_instant(attempts)
+    known_to = latest_instant(attempts)
     return Jobs(attempts, stored(attempts), known_to or 0, site.cluster.zone)
 
 
