@@ -79,7 +79,8 @@ lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_F
 	@.ci/lock $(LOCK_FLAGS)
 
 clean: ## remove what these targets made
-	rm -rf .venv dist var/demo* audit/kernels/machine.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv dist var/demo* var/checked audit/kernels/built.json .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find audit/kernels -name '*.so' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A virtual environment knows its place by heart: in a checkout that was moved it is made again.

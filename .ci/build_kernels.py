@@ -1,110 +1,154 @@
-"""Compiles the kernels: `make kernels` in a checkout, hatchling where a wheel is built.
+"""Compile the kernels: `make kernels` in a checkout, hatchling when it builds a wheel.
 
-python .ci/build_kernels.py makes audit/kernels/machine.*.so, unless it is there and up to date.
+Each .pyx file of audit/kernels becomes one extension module for the stable ABI of Python 3.11, and
+Cython's own code for memoryviews one more. There are two builds of the same sources. The release
+build lies beside them. `python .ci/build_kernels.py --checked` makes the checked build, in
+var/checked: the test suite imports it, and it checks indices and assertions.
 """
 
+import contextlib
 import hashlib
-import importlib
-import importlib.machinery
-import importlib.util
+import json
 import os
-import shutil
+import re
 import sys
+import sysconfig
 import tempfile
+from collections.abc import Collection
+from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ROOT = Path(__file__).resolve().parent.parent
-KERNELS = ROOT / "audit" / "kernels"
-NAME = f"machine{importlib.machinery.EXTENSION_SUFFIXES[0]}"
-PLACE = KERNELS / NAME
+ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCES: Final = ROOT / "audit" / "kernels"
+CHECKED: Final = ROOT / "var" / "checked"
+STAMP: Final = Path("audit", "kernels", "built.json")
+"""File beside the modules that records the digest each of them was built from."""
+MEMORYVIEWS: Final = "audit.kernels._memoryviews"
+"""Module with Cython's code for memoryviews, which all others import."""
 
-# What the compiler may not do: contract a product and a sum, which would round once instead of
-# twice, or take for granted that integers do not overflow. It may take several steps of a loop at
-# once, which rounds as one after the other.
-FLAGS = [
-    *("-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"),
-    *("-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused-function"),
-]
-
-
-def sources() -> list[Path]:
-    """The Python that machine code is made of, and what makes it."""
-    return sorted(KERNELS.rglob("*.py"))
-
-
-def digest() -> str:
-    """Tells one state of the sources from another."""
-    return hashlib.sha256(b"".join(each.read_bytes() for each in sources())).hexdigest()
+MACROS: Final = [("Py_LIMITED_API", "0x030B0000")]
+# Results must not depend on the compiler: it may neither contract a product and a sum, which would
+# round once instead of twice, nor assume that integers do not overflow.
+FLAGS: Final = ["-g0", "-ffp-contract=off", "-fwrapv", "-Wno-unused"]
+RELEASE_FLAGS: Final = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
+DIRECTIVES: Final = {
+    "language_level": 3,
+    "wraparound": False,
+    "cdivision": True,
+    "auto_pickle": False,
+}
 
 
-def up_to_date() -> bool:
-    """Whether the machine code of this checkout was made of its sources."""
-    spec = importlib.util.spec_from_file_location("audit.kernels.machine", PLACE)
-    if spec is None or spec.loader is None or not PLACE.exists():
-        return False
-    try:
-        machine = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(machine)
-    except ImportError:
-        return False
-    return bool(digest() == machine.SOURCES)
+def modules() -> dict[str, Path | None]:
+    """Return the source of each module by its dotted name; None: Cython generates it."""
+    found = sorted(path.relative_to(ROOT) for path in SOURCES.rglob("*.pyx"))
+    return {MEMORYVIEWS: None, **{".".join(path.with_suffix("").parts): path for path in found}}
 
 
-def modules() -> list[ModuleType]:
-    """The modules that hold kernels."""
-    sys.path.insert(0, str(ROOT))
-    names = [each.relative_to(ROOT).with_suffix("").parts for each in sources()]
-    imported = [importlib.import_module(".".join(each)) for each in names if each[-1] != "__init__"]
-    return [each for each in imported if hasattr(each, "kernel") or hasattr(each, "inner")]
+def digests() -> dict[str, str]:
+    """Return the SHA-256 of everything that each module is built from."""
+    shared = [Path(__file__), *sorted(SOURCES.rglob("*.pxd"))]
+    common = version("cython").encode() + b"".join(path.read_bytes() for path in shared)
+    return {
+        name: hashlib.sha256(common + ((ROOT / path).read_bytes() if path else b"")).hexdigest()
+        for name, path in modules().items()
+    }
 
 
-def compiled(folder: Path, translation: str) -> Path:
-    """Makes the machine code of a translation in ``folder``; gives where it lies."""
+def binary(name: str) -> Path:
+    """Return the path of a compiled module, relative to the folder of the build."""
+    return Path(*name.split(".")).with_suffix(".abi3.so")
+
+
+def stale(folder: Path) -> list[str]:
+    """Return the modules of the build in ``folder`` that are missing or out of date."""
+    with contextlib.suppress(FileNotFoundError):
+        built = json.loads((folder / STAMP).read_text(encoding="utf-8"))
+        return [
+            name
+            for name, digest in digests().items()
+            if built.get(name) != digest or not (folder / binary(name)).exists()
+        ]
+    return list(modules())
+
+
+def compile_modules(names: Collection[str], folder: Path, *, checked: bool = False) -> None:
+    """Compile the modules of these names, as files under ``folder``."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    text = folder / "machine.pyx"
-    text.write_text(translation, encoding="utf-8")
-    extension = Extension("machine", [str(text)], extra_compile_args=FLAGS)
-    command = build_ext(Distribution({"ext_modules": cythonize([extension], quiet=True)}))
-    command.build_lib = str(folder)
-    command.build_temp = str(folder)
-    command.finalize_options()
-    command.run()
-    return folder / NAME
+    processors = len(os.sched_getaffinity(0))
+    checks = dict.fromkeys(("boundscheck", "initializedcheck"), checked)
+    extensions = [
+        Extension(
+            name,
+            [str(path)] if path else [],
+            define_macros=[*MACROS, *([] if checked else [("CYTHON_WITHOUT_ASSERTIONS", "1")])],
+            extra_compile_args=[*FLAGS, *(["-O1"] if checked or not path else RELEASE_FLAGS)],
+            py_limited_api=True,
+        )
+        for name, path in modules().items()
+        if name in names
+    ]
+    with contextlib.chdir(ROOT):  # so that messages name sources by their paths in the checkout
+        generated = cythonize(
+            extensions,
+            build_dir=str(folder / "c"),
+            compiler_directives={**DIRECTIVES, **checks, "show_performance_hints": not checked},
+            shared_utility_qualified_name=MEMORYVIEWS,
+            nthreads=processors,
+            force=True,
+            quiet=True,
+        )
+        command = build_ext(Distribution({"ext_modules": generated}))
+        command.build_lib, command.build_temp = str(folder), str(folder / "c")
+        command.parallel = processors
+        command.finalize_options()
+        command.run()
 
 
-def build() -> None:
-    """Makes the machine code of this checkout anew, in one step as seen by who uses it."""
-    kernels = modules()
-    from audit.kernels.translation import translated
+def build(folder: Path = ROOT, *, checked: bool = False) -> None:
+    """Bring the build in ``folder`` up to date; running processes keep the modules they loaded."""
+    if not (names := stale(folder)):
+        return
+    print("Compiling the kernels", file=sys.stderr)
+    made = digests()
+    with tempfile.TemporaryDirectory() as scratch:
+        compile_modules(names, Path(scratch), checked=checked)
+        for name in names:
+            replace(folder / binary(name), (Path(scratch) / binary(name)).read_bytes())
+    replace(folder / STAMP, json.dumps(made, indent=1).encode())
 
-    with tempfile.TemporaryDirectory() as folder:
-        made = compiled(Path(folder), translated(kernels, digest()))
-        beside = PLACE.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(made, beside)
-        beside.replace(PLACE)
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file in one step, as seen by its readers."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_bytes(content)
+    draft.replace(path)
 
 
 class KernelsHook(BuildHookInterface[Any]):
-    """What hatchling calls before it builds."""
+    """Build hook of hatchling."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the machine code to a wheel; an editable one finds it in the checkout."""
-        if not up_to_date():
-            build()
+        """Add the release build to a wheel; an editable wheel finds it in the checkout."""
+        if self.target_name != "wheel":
+            return
+        build()
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        build_data["tag"] = f"cp311-abi3-{re.sub('[-.]', '_', sysconfig.get_platform())}"
         if version != "editable":
-            build_data["force_include"][str(PLACE)] = f"audit/kernels/{NAME}"
+            for path in (STAMP, *map(binary, modules())):
+                build_data["force_include"][str(ROOT / path)] = str(path)
 
 
 if __name__ == "__main__":
-    if not up_to_date():
-        print("Compiling the kernels", file=sys.stderr)
+    if "--checked" in sys.argv[1:]:
+        build(CHECKED, checked=True)
+    else:
         build()

@@ -3,6 +3,8 @@
 import functools
 import gc
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from audit.report.render import page, sandbox
 from audit.store import migrations
 from tests import stores
 from tests.examples import USUAL
+from tests.places import ROOT
 
 # The same examples each time: a few find what they will ever find, and `few` (of `make test`) most
 # of that. `search` is there to find more.
@@ -41,6 +44,13 @@ def _roomy(folder: Path) -> bool:
 
 if _roomy(MEMORY):  # the workers of pytest-xdist get folders within the first process's
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Brings the checked build of the kernels up to date, before workers start."""
+    if not hasattr(config, "workerinput"):
+        script = ROOT / ".ci" / "build_kernels.py"
+        subprocess.run([sys.executable, script, "--checked"], check=True)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,9 @@ from tests.places import ROOT
 MODULES_PER_FOLDER: Final = 15
 LINES_PER_FILE: Final = 500
 LINES_PER_FUNCTION: Final = 60
+
+CYTHON_FUNCTION: Final = r"^c?p?def (?!class|enum|struct).*(?:\n(?![\w@\"#]).*)*"
+"""A definition, and the lines after it that begin with a space or the end of its arguments."""
 
 BESIDE_THE_MIRROR: Final = {
     "tests/cluster/test_fair_starts.py": "a property of several nights, not of one module",
@@ -40,6 +44,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/slurm/test_dask.py": "against a Slurm that runs",
     "tests/slurm/test_live.py": "against a Slurm that runs",
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
+    "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
@@ -86,6 +91,11 @@ TESTED_IN: Final = {
     "kernels/scheduling/profile": "scenario/test_engine",
     "kernels/scheduling/snapshot": "scenario/test_fair_start",
     "kernels/scheduling/tabu/search": "scenario/test_tabu",
+    "kernels/events": "ingest/test_events",
+    "kernels/scheduling/passes/greedy": "scenario/test_engine",
+    "kernels/scheduling/pool": "scenario/test_engine",
+    "kernels/scheduling/replay": "scenario/test_engine",
+    "kernels/scheduling/tabu/pursue": "scenario/test_tabu",
     "kernels/trees": "metrics/fairshare/test_vectors",
     "mail/ledger": "mail/test_delivery",
     "metrics/attempts/contention": "scenario/test_workload",
@@ -114,6 +124,13 @@ TESTED_IN: Final = {
     "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
     "scenario/fit/scopes": "scenario/fit/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
+    "kernels/fitting": "studies/fit/compute/test_observed",
+    "studies/fit/charts": "studies/fit/test_plan",
+    "studies/fit/compute/candidates": "studies/fit/compute/test_search",
+    "studies/fit/compute/forwards": "studies/fit/test_plan",
+    "studies/fit/compute/pictures": "studies/fit/test_plan",
+    "studies/fit/compute/scopes": "studies/fit/compute/test_search",
+    "studies/fit/page": "studies/fit/test_plan",
     "studies/grid/charts": "studies/grid/test_page",
     "studies/operators/charts": "studies/operators/test_page",
     "studies/sensitivity/charts": "studies/sensitivity/test_plan",
@@ -131,7 +148,6 @@ IMPORTED_BY_NAME: Final = {
     "audit.formats.gridengine.writing": "for logs to test with",
     "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
     "audit.formats.lsf.writing": "for logs to test with",
-    "audit.kernels.translation": "for .ci/build_kernels.py, which compiles",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
     "audit.formats.htcondor.json": "a dialect: formats.dialects lists it",
     "audit.formats.htcondor.long": "a dialect: formats.dialects lists it",
@@ -151,14 +167,18 @@ def modules(folder: str) -> list[Path]:
     """Its modules, without the faces of packages and the way in."""
     return sorted(
         path.relative_to(ROOT)
-        for path in (ROOT / folder).rglob("*.py")
-        if path.name not in {"__init__.py", "__main__.py"}
+        for path in (ROOT / folder).rglob("*.py*")
+        if path.suffix in {".py", ".pyx"} and path.name not in {"__init__.py", "__main__.py"}
     )
+
+
+def text(path: Path) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
 @functools.cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return ast.parse(text(path))
 
 
 def dotted(path: Path) -> str:
@@ -172,6 +192,9 @@ def imported(path: Path) -> frozenset[str]:
 
 
 def _imported(path: Path) -> Iterator[str]:
+    if path.suffix == ".pyx":
+        yield from re.findall(r"^from (\S+) cimport", text(path), re.MULTILINE)
+        return
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -186,29 +209,35 @@ def test_no_folder_holds_too_many_modules() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    lengths = {
-        str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines())
-        for path in modules("audit")
-    }
+    lengths = {str(path): len(text(path).splitlines()) for path in modules("audit")}
     assert {path: n for path, n in lengths.items() if n > LINES_PER_FILE} == {}
 
 
 def test_no_function_is_too_long() -> None:
     lengths = {
-        f"{path}: {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
-        for path in modules("audit")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        f"{path}: {name}": lines for path in modules("audit") for name, lines in functions(path)
     }
     assert {name: n for name, n in lengths.items() if n > LINES_PER_FUNCTION} == {}
 
 
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """The name of each function of a module, and of how many lines it is."""
+    if path.suffix == ".pyx":
+        for function in re.findall(CYTHON_FUNCTION, text(path), re.MULTILINE):
+            yield function.split("(")[0], len(function.rstrip().splitlines())
+        return
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
 def test_tests_mirror_the_package_or_say_why_not() -> None:
+    known = {path.with_suffix("") for path in modules("audit")}
     strays = {
         str(path)
         for path in modules("tests")
         if path.name.startswith("test_")
-        and not (ROOT / "audit" / Path(*path.parts[1:-1], path.name[5:])).exists()
+        and Path("audit", *path.parts[1:-1], path.stem[5:]) not in known
     }
     assert strays == set(BESIDE_THE_MIRROR)
 
@@ -219,7 +248,7 @@ def test_each_module_is_tested() -> None:
         str(Path(*path.parts[1:]).with_suffix(""))
         for path in modules("audit")
         if dotted(path) not in known
-        and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.name}").exists()
+        and not (ROOT / "tests" / Path(*path.parts[1:-1]) / f"test_{path.stem}.py").exists()
     }
     assert untested == set(TESTED_IN)
     assert [test for test in TESTED_IN.values() if not (ROOT / f"tests/{test}.py").exists()] == []
@@ -228,7 +257,10 @@ def test_each_module_is_tested() -> None:
 def test_nothing_is_left_that_nobody_imports() -> None:
     """A module that only tests import is no part of the package."""
     inside = {
-        name for path in (ROOT / "audit").rglob("*.py") for name in imported(path.relative_to(ROOT))
+        name
+        for path in (ROOT / "audit").rglob("*.py*")
+        if path.suffix in {".py", ".pyi", ".pyx"}
+        for name in imported(path.relative_to(ROOT))
     }
     orphans = {dotted(path) for path in modules("audit")} - inside
     assert orphans == set(IMPORTED_BY_NAME)

@@ -100,10 +100,20 @@ def test_the_wheel_holds_what_git_does(wheel: Path) -> None:
         if (ROOT / name).exists()
     }
     inside = {name for name in names(wheel) if name.startswith("audit/")}
-    assert inside - expected == {f"audit/kernels/machine{sysconfig.get_config_var('EXT_SUFFIX')}"}
+    assert wheel.name.split("-")[2:4] == ["cp311", "abi3"]
+    kernels = {name[:-4] for name in known if name.endswith(".pyx")}
+    assert inside - expected == {
+        "audit/kernels/built.json",
+        *(f"{name}.abi3.so" for name in (*kernels, "audit/kernels/_memoryviews")),
+    }
     assert expected <= inside
     for part in BESIDE:
         assert any(name.startswith(f"audit/{part}") for name in expected), f"no {part}"
+
+
+@pytest.mark.thorough
+def test_one_wheel_serves_every_version_of_python(wheel: Path) -> None:
+    assert "-cp311-abi3-" in wheel.name
 
 
 @pytest.mark.thorough

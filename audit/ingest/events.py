@@ -24,13 +24,14 @@ the one that it is within a day of.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from audit.kernels import lives
-from audit.kernels.arrays import Ints
+from audit.kernels.events import UNKNOWN, Events, Kind, Settled, Way, settle
 from audit.model import EVENTS, RECORDS, RecordKind
 
 DAY: Final = 86_400
@@ -38,13 +39,13 @@ REQUEUED: Final = "REQUEUED"
 MOVED: Final = "MOVED"
 
 _KINDS: Final = {
-    RecordKind.SIGHTING.value: lives.RUN,
-    RecordKind.QUEUED.value: lives.QUEUED,
-    RecordKind.LEFT.value: lives.LEFT,
-    RecordKind.PAUSED.value: lives.PAUSED,
-    RecordKind.RESUMED.value: lives.RESUMED,
+    RecordKind.SIGHTING.value: Kind.RUN.value,
+    RecordKind.QUEUED.value: Kind.QUEUED.value,
+    RecordKind.LEFT.value: Kind.LEFT.value,
+    RecordKind.PAUSED.value: Kind.PAUSED.value,
+    RecordKind.RESUMED.value: Kind.RESUMED.value,
 }
-_WAYS: Final = {REQUEUED: lives.REQUEUED, MOVED: lives.MOVED}
+_WAYS: Final = {REQUEUED: Way.REQUEUED.value, MOVED: Way.MOVED.value}
 _INSTANTS: Final = (RecordKind.LEFT, RecordKind.PAUSED, RecordKind.RESUMED)
 _AMOUNTS: Final = ("cpus", "nodes", "gpus", "mem_bytes")
 _SAID_BY_INSTANTS: Final = frozenset(
@@ -93,14 +94,14 @@ def settled(records: pl.DataFrame) -> pl.DataFrame:
     """
     names = [name for name in records.columns if name != "superseded"]
     events = _with_amounts(_in_order(_in_lives(_unsettled(records.select(names)))))
-    out = lives.Settled(
-        stands=np.zeros(events.height, dtype=np.bool_),
-        source=np.full(events.height, lives.NOBODY),
-        ends=np.zeros(events.height, dtype=np.bool_),
-        arrival=np.full(events.height, lives.UNKNOWN),
-        suspended=np.full(events.height, lives.UNKNOWN),
-    )
-    lives.settle(_numbers(events), out)
+    out = {
+        "stands": np.zeros(events.height, dtype=np.bool_),
+        "source": np.full(events.height, -1),
+        "ends": np.zeros(events.height, dtype=np.bool_),
+        "arrival": np.full(events.height, UNKNOWN),
+        "suspended": np.full(events.height, UNKNOWN),
+    }
+    settle(_numbers(events), Settled(**out))
     return _completed(events, out).select(*names, "superseded")
 
 
@@ -200,37 +201,27 @@ def _with_amounts(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _numbers(events: pl.DataFrame) -> lives.Events:
+def _numbers(events: pl.DataFrame) -> Events:
     number, latest = pl.col("number"), pl.col("life").max().over("job_id")
     whole = events.select(
-        number,
+        life=number,
         kind=pl.col("kind").replace_strict(_KINDS, return_dtype=pl.Int64),
         way=pl.col("state").replace_strict(_WAYS, default=0, return_dtype=pl.Int64).fill_null(0),
-        at=pl.col("at").fill_null(lives.UNKNOWN),
-        start=pl.col("start_time").fill_null(lives.UNKNOWN),
-        end=pl.col("end_time").fill_null(lives.UNKNOWN),
+        at=pl.col("at").fill_null(UNKNOWN),
+        start=pl.col("start_time").fill_null(UNKNOWN),
+        end=pl.col("end_time").fill_null(UNKNOWN),
         over=(pl.col("life") < latest).fill_null(value=False),
     )
-
-    def ints(name: str) -> Ints:
-        return whole[name].to_numpy()
-
-    return lives.Events(
-        ints("number"),
-        ints("kind"),
-        ints("way"),
-        ints("at"),
-        ints("start"),
-        ints("end"),
-        over=whole["over"].to_numpy(),
-    )
+    return Events(**{name: column.to_numpy() for name, column in whole.to_dict().items()})
 
 
-def _completed(events: pl.DataFrame, out: lives.Settled) -> pl.DataFrame:
+def _completed(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
     """Writes what was settled into the events."""
-    arrival = pl.Series(out.arrival).set(pl.Series(out.arrival == lives.UNKNOWN), None)
-    suspended = pl.Series(out.suspended).set(pl.Series(out.suspended == lives.UNKNOWN), None)
-    events = _taken_over(events, out).with_columns(superseded=pl.Series(~out.stands))
+    arrival, suspended = (
+        pl.Series(out[name]).set(pl.Series(out[name] == UNKNOWN), None)
+        for name in ("arrival", "suspended")
+    )
+    events = _taken_over(events, out).with_columns(superseded=pl.Series(~out["stands"]))
     spent = pl.col("end_time") - pl.col("start_time")
     return events.with_columns(
         eligible_time=pl.max_horizontal("eligible_time", arrival),
@@ -239,15 +230,15 @@ def _completed(events: pl.DataFrame, out: lives.Settled) -> pl.DataFrame:
     )
 
 
-def _taken_over(events: pl.DataFrame, out: lives.Settled) -> pl.DataFrame:
+def _taken_over(events: pl.DataFrame, out: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
     """Gives who left what the run says that it ended; or, but for the start, what its job says."""
-    source = out.source
-    takes = np.flatnonzero(source != lives.NOBODY)
+    source = out["source"]
+    takes = np.flatnonzero(source >= 0)
     if not len(takes):
         return events
     left = events[takes].with_columns(events[source[takes]].select(_TAKEN_OVER))
-    ran = pl.lit(pl.Series(out.ends[takes]))
+    ran = pl.lit(pl.Series(out["ends"][takes]))
     left = left.with_columns(start_time=pl.when(ran).then("start_time"), occupancy_s=None)
     places = pl.concat([pl.Series(np.setdiff1d(np.arange(events.height), takes)), pl.Series(takes)])
-    rest = events.filter(pl.Series(source == lives.NOBODY))
+    rest = events.filter(pl.Series(source < 0))
     return pl.concat([rest, left]).with_columns(place=places).sort("place").drop("place")

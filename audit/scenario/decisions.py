@@ -72,19 +72,17 @@ def decisions(
 def _decide(work: Workload, policy: Policy, tolerance_s: int, out: Decisions) -> None:
     """Writes the decisions to ``out``."""
     from audit.kernels.scheduling import decisions as kernels
-    from audit.kernels.scheduling.space import Model
+    from audit.kernels.scheduling.model import Model
 
     count = len(work.arrival)
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order)
-    queued = work.queued & observed.present
-    jobs = engine.kernel_jobs(work, policy, queued, ranking.owner)
+    present = engine.present(work)
+    jobs = engine.kernel_jobs(work, policy, work.queued & present, ranking.owner)
     steps = engine.kernel_steps(work, work.blocked)
-    crowd = snapshots.crowd(work, observed.present)
+    crowd = snapshots.crowd(work, present)
     ledger = ranking.ledger(0, 0)
     nothing = np.zeros(0, np.int64)
-    withheld = out.withheld if work.limits.some else nothing
-    told, watched = np.zeros(count, np.int64), np.zeros(len(withheld) + 1, np.int64)
     kernels.decide(
         Model(jobs, steps, engine.rules(policy, work), ranking.owners),
         observed,
@@ -92,8 +90,10 @@ def _decide(work: Workload, policy: Policy, tolerance_s: int, out: Decisions) ->
         engine.contiguous(work.capacity),
         tolerance_s,
         _last(work),
-        engine.room(work, crowd, steps.number, ledger, np.full(count, NEVER), nothing),
-        kernels.Decided(out.ready, out.over_capacity, told, withheld, watched),
+        engine.kernel_pool(work, crowd, steps.number, ledger, np.full(count, NEVER), nothing),
+        out.ready,
+        out.over_capacity,
+        out.withheld if work.limits.some else nothing,
     )
 
 

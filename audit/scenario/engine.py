@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,15 +18,34 @@ from audit.scenario.ownership import EQUAL_SHARES, Fairshare
 from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, workload
 
 if TYPE_CHECKING:
-    from audit.kernels.scheduling.limits import Limits as KernelLimits
+    from audit.kernels.scheduling.model import Jobs, Observed, Rules, Steps
+    from audit.kernels.scheduling.model import Limits as KernelLimits
     from audit.kernels.scheduling.owners import Ledger, Owners
-    from audit.kernels.scheduling.snapshot import Observed
-    from audit.kernels.scheduling.space import Jobs, Rules, Space, Steps
+    from audit.kernels.scheduling.pool import Pool as KernelPool
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 PLANNED = "planned_start_time"
 """Column of a simulated schedule: the start first promised to an attempt, epoch s."""
+
+_KERNELS: Final = {
+    Order.fcfs: "RANK",
+    Order.sjf: "RANK",
+    Order.recorded: "RANK",
+    Order.lxf: "EXPANSION",
+    Order.fairshare: "FAIRSHARE",
+    Order.nuwt: "NUWT",
+    Order.multifactor: "MULTIFACTOR",
+    Backfill.none: "NONE",
+    Backfill.no_guarantee: "NO_GUARANTEE",
+    Backfill.easy: "EASY",
+    Backfill.conservative: "CONSERVATIVE",
+    Backfill.conservative_replan: "REPLAN",
+}
+"""The kernels' own name of each order (``model.Order``) and backfilling (``model.Backfill``)."""
+
+if missing := [each for each in (*Order, *Backfill) if each not in _KERNELS]:
+    raise LookupError(f"no kernel has {', '.join(missing)}: add it to _KERNELS")
 
 
 class Replay(NamedTuple):
@@ -53,8 +72,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Source: SPEC §4.
     """
+    from audit.kernels.scheduling.model import Model
     from audit.kernels.scheduling.replay import replay as replay_kernel
-    from audit.kernels.scheduling.space import Model
 
     count = len(work.arrival)
     begun = np.full(count, NEVER)
@@ -62,8 +81,8 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
-    known = work.has_started | work.open
-    taking_part = known | (work.arrival >= since)  # where the start is not known, from arrival on
+    # Where its start is not known, an attempt takes part if it arrives later.
+    taking_part = present(work) | (work.arrival >= since)
     steps = kernel_steps(work, work.blocked)
     ranking = kernel_ranking(work, policy.order)
     jobs = kernel_jobs(work, policy, work.queued & taking_part, ranking.owner)
@@ -76,7 +95,7 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
             contiguous(work.capacity),
             since,
             from_time is not None,
-            room(work, count, steps.number, ledger, begun, planned),
+            kernel_pool(work, count, steps.number, ledger, begun, planned),
         )
     start = np.where(work.blocked, work.start, begun)
     return Replay(start, planned if len(planned) else np.full(count, NEVER))
@@ -170,13 +189,12 @@ class Ranking(NamedTuple):
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
-        from audit.kernels.scheduling.owners import ledger
+        from audit.kernels.scheduling.owners import Ledger
 
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
-        bounds = len(self.owners.weights) + 1
         books = self.clock.books()
-        return ledger(self.path, self.siblings, bounds, changes, self.half_life, books)
+        return Ledger(self.owners, self.path, self.siblings, changes, self.half_life, books)
 
 
 def kernel_ranking(work: Workload, order: Order) -> Ranking:
@@ -195,15 +213,8 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     Raises:
         SimulationError: they do not go together.
     """
-    from audit.kernels.scheduling import space as kernels
+    from audit.kernels.scheduling import model as kernels
 
-    goes_by = {
-        Order.lxf: kernels.EXPANSION,
-        Order.fairshare: kernels.FAIRSHARE,
-        Order.nuwt: kernels.NUWT,
-        Order.multifactor: kernels.MULTIFACTOR,
-    }
-    fair = goes_by.get(fair_order, kernels.RANK)
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
@@ -211,14 +222,6 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
             f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
             "one of them by something else than owners"
         )
-
-    backfilling = {
-        Backfill.none: kernels.NONE,
-        Backfill.no_guarantee: kernels.NO_GUARANTEE,
-        Backfill.easy: kernels.EASY,
-        Backfill.conservative: kernels.CONSERVATIVE,
-        Backfill.conservative_replan: kernels.REPLAN,
-    }
     limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
     if not limited and (policy.depth is not None or policy.window_s is not None):
         raise SimulationError(
@@ -229,71 +232,95 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
             f"{policy.backfill.value}: reservations are for conservative_replan only"
         )
     return kernels.Rules(
-        goes_by.get(policy.order, kernels.RANK),
-        fair,
-        policy.order is Order.fcfs,
-        backfilling[policy.backfill],
-        NEVER if policy.depth is None else policy.depth,
-        NEVER if policy.window_s is None else policy.window_s,
-        policy.interval_s or 0,
-        int(work.arrival.min(initial=NEVER)),
-        policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
-        NEVER if policy.reservations is None else policy.reservations,
+        order=kernels.Order[_KERNELS[policy.order]],
+        fair=kernels.Order[_KERNELS[fair_order]],
+        latest_last=policy.order is Order.fcfs,
+        backfill=kernels.Backfill[_KERNELS[policy.backfill]],
+        depth=NEVER if policy.depth is None else policy.depth,
+        window=NEVER if policy.window_s is None else policy.window_s,
+        every=policy.interval_s or 0,
+        origin=int(work.arrival.min(initial=NEVER)),
+        between=policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
+        reservations=NEVER if policy.reservations is None else policy.reservations,
     )
 
 
-def kernel_jobs(work: Workload, policy: Policy, queued: Bools, owner: Ints) -> Jobs:
-    """The attempts as the kernels take them; those not ``queued`` have no rank."""
-    from audit.kernels.scheduling.space import WIDTHS, Jobs
+def kernel_jobs(
+    work: Workload, policy: Policy, queued: Bools, owner: Ints, *, in_all: bool = False
+) -> Jobs:
+    """Return the attempts as the kernels take them; those not ``queued`` have no rank.
+
+    ``in_all``: they are charged what they use in all, as under NUWT, not per second.
+    """
+    from audit.kernels.scheduling.model import Jobs
 
     count = len(work.arrival)
+    in_all |= policy.order is Order.nuwt
     rank = np.arange(count)
-    request = by_resource(work.request, len(work.capacity))
     if policy.order is Order.sjf:
         rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
     elif policy.order is Order.recorded:
         # NaN sorts last, as it should
         rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
     return Jobs(
-        contiguous(work.arrival),
-        contiguous(work.occupancy),
-        contiguous(work.estimate),
-        np.where(queued, rank, -1),
-        np.minimum(np.frexp(request[0].astype(np.float64))[1], WIDTHS - 1).astype(np.int64),
-        request,
-        owner,
-        contiguous(work.owners.used if policy.order is Order.nuwt else work.owners.charge),
-        kernel_limits(work.limits),
+        arrival=contiguous(work.arrival),
+        occupancy=contiguous(work.occupancy),
+        estimate=contiguous(work.estimate),
+        rank=np.where(queued, rank, -1),
+        request=by_resource(work.request, len(work.capacity)),
+        owner=owner,
+        charge=contiguous(work.owners.used if in_all else work.owners.charge),
+        limits=kernel_limits(work.limits),
     )
 
 
 def kernel_limits(limits: Limits) -> KernelLimits:
     """Limits and windows as the kernels take them."""
-    from audit.kernels.scheduling import limits as kernels
+    from audit.kernels.scheduling import model as kernels
 
     return kernels.Limits(
-        contiguous(limits.first),
-        contiguous(limits.counter),
-        contiguous(limits.amount),
-        contiguous(limits.binding),
-        limits.most,
-        kernels.Edges(*limits.edges),
+        first=contiguous(limits.first),
+        counter=contiguous(limits.counter),
+        amount=contiguous(limits.amount),
+        binding=contiguous(limits.binding),
+        most=limits.most,
+        edges=kernels.Edges(**limits.edges._asdict()),
     )
 
 
-def room(
-    work: Workload, attempts: int, steps: int, ledger: Ledger, begun: Ints, planned: Ints
-) -> Space:
-    """A space for so many attempts of a workload at one time; see ``scheduling.space``."""
-    from audit.kernels.scheduling.space import space
+def kernel_pool(
+    work: Workload,
+    attempts: int,
+    steps: int,
+    ledger: Ledger,
+    begun: Ints,
+    promised: Ints,
+    **bounds: int,
+) -> KernelPool:
+    """Return a pool for at most ``attempts`` of a workload at one time (``scheduling.pool``).
 
-    counters = len(work.limits.most)
-    return space(len(work.capacity), attempts, steps, counters, ledger, begun, planned)
+    ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
+    """
+    from audit.kernels.scheduling.pool import Pool
+
+    return Pool(
+        resources=len(work.capacity),
+        attempts=attempts,
+        steps=steps,
+        counters=len(work.limits.most),
+        ledger=ledger,
+        begun=begun,
+        promised=promised,
+        **bounds,
+    )
 
 
-def kernel_steps(work: Workload, taken: Bools) -> Steps:
-    """Capacity steps, and what the attempts ``taken`` take from it, as the kernels take them."""
-    from audit.kernels.scheduling.space import NOBODY, Steps, ending
+def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
+    """Return steps as the kernels take them: of the capacity, and by the attempts ``taken``.
+
+    All are ``delay_s`` later.
+    """
+    from audit.kernels.scheduling.model import Steps
 
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
@@ -303,23 +330,46 @@ def kernel_steps(work: Workload, taken: Bools) -> Steps:
     planned = np.concatenate((work.step_planned, np.zeros(2 * len(ends), np.bool_)))
     order = np.argsort(time, kind="stable")
     order = order[time[order] != NEVER]
-    begins = np.flatnonzero(taken).tolist()
-    ends_again = [ending(job) for job in begins]
-    job = np.array([NOBODY] * len(work.step_time) + begins + ends_again, np.int64)
+    begins = np.flatnonzero(taken)
+    job = np.concatenate((np.full(len(work.step_time), -1), begins, begins))
     return Steps(
-        time[order], np.ascontiguousarray(change[:, order]), planned[order], job[order], len(order)
+        time=time[order] + delay_s,
+        change=np.ascontiguousarray(change[:, order]),
+        planned=planned[order],
+        job=job[order],
+        ends=(np.arange(len(job)) >= len(job) - len(begins))[order],
+        number=len(order),
     )
 
 
-def observation(work: Workload) -> Observed:
-    """What the observed schedule says, as the kernels take it."""
-    from audit.kernels.scheduling.snapshot import Observed
+def step_space(resources: int, steps: int) -> Steps:
+    """Return working space for ``steps`` steps."""
+    from audit.kernels.scheduling.model import Steps
+
+    return Steps(
+        time=np.zeros(steps, np.int64),
+        change=np.zeros((resources, steps), np.int64),
+        planned=np.zeros(steps, np.bool_),
+        job=np.zeros(steps, np.int64),
+        ends=np.zeros(steps, np.bool_),
+        number=0,
+    )
+
+
+def present(work: Workload) -> Bools:
+    """Return which attempts snapshots hold, [n]: those that have started or are open."""
+    return work.has_started | work.open
+
+
+def observation(work: Workload, *, blocked: bool = True) -> Observed:
+    """Return the observed schedule as the kernels take it, with or without blocked attempts."""
+    from audit.kernels.scheduling.model import Observed
 
     return Observed(
-        contiguous(work.start),
-        contiguous(work.end),
-        contiguous(work.blocked),
-        work.has_started | work.open,
+        start=contiguous(work.start),
+        end=contiguous(work.end),
+        blocked=work.blocked & blocked,
+        present=present(work) if blocked else present(work) & ~work.blocked,
     )
 
 

@@ -129,7 +129,7 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
     It may be called by several threads at once, and gives views of what it holds for all indices.
     """
     from audit.kernels.scheduling import fair_start as kernels
-    from audit.kernels.scheduling.space import Model
+    from audit.kernels.scheduling.model import Model
 
     work, policy, fair_order, subjects = of
     out = _no_fair_starts(len(work.arrival))
@@ -137,9 +137,10 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
     asked[subjects] = True
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order if policy.order in BY_USAGE else fair_order)
+    steps = engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_))
     model = Model(
         engine.kernel_jobs(work, policy, work.queued, ranking.owner),
-        engine.kernel_steps(work, np.zeros(len(work.arrival), np.bool_)),
+        steps,
         engine.rules(policy, work, fair_order),
         ranking.owners,
     )
@@ -148,12 +149,12 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
         (plans_ahead and work.step_planned.any()) or work.limits.some or policy.interval_s
     )
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, observed.present)
+    crowd = snapshots.crowd(work, engine.present(work))
     of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> FairStarts:
         if not hasattr(of_thread, "trials"):
-            of_thread.trials = _trials(work, ranking, model.steps.number, crowd)
+            of_thread.trials = _trials(work, ranking, steps.number, crowd)
         kernels.fair_starts(
             model,
             observed,
@@ -162,7 +163,9 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
             asked,
             *part,
             of_thread.trials,
-            kernels.FairStarts(*out),
+            out.strict,
+            out.relaxed,
+            out.over_capacity,
         )
         here = slice(*part)
         return FairStarts(out.strict[here], out.relaxed[here], out.over_capacity[here])
@@ -173,23 +176,16 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of at most ``crowd`` attempts and so many capacity steps."""
     from audit.kernels.scheduling.fair_start import Trials
-    from audit.kernels.scheduling.space import Steps
+    from audit.kernels.scheduling.snapshot import Aside
 
-    resources = len(work.capacity)
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
     snapshot, start, trial = (
-        engine.room(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
+        engine.kernel_pool(work, crowd, steps, ledger, begun, begun[:0]) for _ in range(3)
     )
-    own_steps = Steps(
-        np.zeros(most_steps, np.int64),
-        np.zeros((resources, most_steps), np.int64),
-        np.zeros(most_steps, np.bool_),
-        np.zeros(most_steps, np.int64),
-        0,
-    )
-    return Trials(snapshot, start, trial, own_steps, np.zeros(crowd + 1, np.int64))
+    own_steps = engine.step_space(len(work.capacity), most_steps)
+    return Trials(snapshot, start, trial, own_steps, Aside(crowd))
 
 
 def fair_start_times(

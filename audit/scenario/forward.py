@@ -128,40 +128,42 @@ def _computation(of: _Asked) -> Callable[[Range], ForwardStarts]:
     It may be called by several threads at once, and gives views of what it holds for all indices.
     """
     from audit.kernels.scheduling import forward as kernels
-    from audit.kernels.scheduling.space import Model
+    from audit.kernels.scheduling.model import Model
 
     work, policy, asked, queued, whose = of
     user = engine.contiguous(whose)
     out = ForwardStarts(np.full(len(user), NEVER), np.full(len(user), NEVER))
-    seen = engine.observation(work)
-    nobody = np.zeros(len(user), np.bool_)
-    observed = seen._replace(held=nobody, present=seen.present & ~work.blocked)
+    observed = engine.observation(work, blocked=False)
     ranking = engine.kernel_ranking(work, policy.order)
     jobs = engine.kernel_jobs(work, policy, queued, ranking.owner)
     steps = engine.kernel_steps(work, work.blocked)
     rules = engine.rules(policy, work)
     comes = queued | work.blocked
-    later = kernels.Later(_next_own(user, comes), user, work.blocked, seen.start)
+    later = kernels.Later(
+        own=_next_own(user, comes),
+        user=user,
+        blocked=engine.contiguous(work.blocked),
+        start=engine.contiguous(work.start),
+    )
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, observed.present)
-    taken_after = steps.time + 1
+    crowd = snapshots.crowd(work, engine.present(work) & ~work.blocked)
+    taken_after = engine.kernel_steps(work, work.blocked, delay_s=1)
     of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> ForwardStarts:
         if not hasattr(of_thread, "trials"):
             of_thread.trials = _trials(work, ranking, steps.number, crowd)
-            of_thread.jobs = jobs._replace(rank=jobs.rank.copy())  # which are changed meanwhile
-        of_thread.trials.space.begun.fill(NEVER)
+            of_thread.jobs = jobs.with_own_rank()  # ranks are changed meanwhile
         kernels.forward_starts(
             Model(of_thread.jobs, steps, rules, ranking.owners),
+            Model(of_thread.jobs, taken_after, rules, ranking.owners),
             observed,
-            taken_after,
             capacity,
             later,
             asked,
             *part,
             of_thread.trials,
-            kernels.ForwardStarts(*out),
+            *out,
         )
         return ForwardStarts(out.start[slice(*part)], out.without_own[slice(*part)])
 
@@ -181,24 +183,18 @@ def _next_own(user: Ints, comes: Bools) -> Ints:
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of all attempts; what is never used of it costs nothing."""
     from audit.kernels.scheduling.forward import Trials
-    from audit.kernels.scheduling.space import Steps
+    from audit.kernels.scheduling.snapshot import Aside
 
-    count, resources = len(work.arrival), len(work.capacity)
+    count = len(work.arrival)
     ledger = ranking.ledger(count, steps)
     begun = np.full(count, NEVER)
     return Trials(
-        snapshot=engine.room(work, crowd, steps, ledger, begun, begun[:0]),
-        space=engine.room(work, count, steps, ledger, begun, begun[:0]),
-        branch=engine.room(work, count, steps, ledger, begun, begun[:0]),
-        aside=np.zeros(crowd + 1, np.int64),
-        lasting=np.zeros(int(work.blocked.sum()) + 1, np.int64),
-        steps=Steps(
-            np.zeros(steps, np.int64),
-            np.zeros((resources, steps), np.int64),
-            np.zeros(steps, np.bool_),
-            np.zeros(steps, np.int64),
-            0,
-        ),
+        snapshot=engine.kernel_pool(work, crowd, steps, ledger, begun, begun[:0]),
+        trial=engine.kernel_pool(work, count, steps, ledger, begun, begun[:0]),
+        branch=engine.kernel_pool(work, count, steps, ledger, begun, begun[:0]),
+        steps=engine.step_space(len(work.capacity), steps),
+        aside=Aside(crowd),
+        blocked=int(work.blocked.sum()),
     )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -86,9 +86,9 @@ class Clock(NamedTuple):
 
     def books(self) -> Books:
         """Room for what a simulation books."""
-        from audit.kernels.scheduling.multifactor import books
+        from audit.kernels.scheduling.multifactor import Books
 
-        return books(*self)
+        return Books(*self)
 
 
 NO_CLOCK = Clock(1, 1, 0, 0.0, np.zeros(0, np.int64))
@@ -160,13 +160,12 @@ def kernel_slurm(
     order = np.lexsort((1 - ends, time, at))
     who = np.tile(ran, 2)[order]
     nodes = len(settings.tree.names)
-    slurm = _tree(settings)._replace(
+    slurm = kernels.Slurm(
+        **_tree(settings),
         fixed=np.ascontiguousarray(own.fixed),
         tier=np.ascontiguousarray(own.tier),
         entry=np.searchsorted(at[order], np.arange(nodes + 1)),
         time=time[order],
-        observed=np.zeros((kernels.AMOUNTS, len(order))),
-        observed_tick=np.zeros(len(order), np.int64),
     )
     usage = settings.usage
     span = (int(start[ran].min()), int(end[ran].max()) + AHEAD_S) if len(ran) else (0, 0)
@@ -178,10 +177,8 @@ def kernel_slurm(
     return slurm, clock
 
 
-def _tree(settings: Multifactor) -> Slurm:
-    """The share tree and the weights, as the kernels take them; nothing of attempts."""
-    from audit.kernels.scheduling import multifactor as kernels
-
+def _tree(settings: Multifactor) -> dict[str, Any]:
+    """Return the share tree and the weights, by parameter of the kernels' ``Slurm``."""
     tree, weights = settings.tree, settings.weights
     classic = settings.algorithm is Algorithm.classic
     over, level, is_parent = groups(tree), level_shares(tree), np.isnan(tree.shares)
@@ -200,54 +197,44 @@ def _tree(settings: Multifactor) -> Slurm:
     order = np.array(printed(tree)[1:], np.int64)
     member = order[np.argsort(over[order], kind="stable")]
     aged = math.isfinite(settings.scale.max_age_s)
-    return kernels.Slurm(
-        fixed=np.zeros(0),
-        tier=np.zeros(0, np.int64),
-        age_weight=float(weights.get("age", 0.0)) if aged else 0.0,
-        max_age=float(settings.scale.max_age_s) if aged else 1.0,
-        fairshare_weight=float(weights.get("fairshare", 0.0)),
-        algorithm=kernels.CLASSIC if classic else kernels.FAIR_TREE,
-        dampening=float(settings.dampening),
-        parent=np.maximum(tree.parents, 0),
-        over=np.maximum(over, 0),
-        norm=norm,
-        part=part,
-        is_user=tree.is_user.astype(np.int64),
-        users=int(tree.is_user.sum()),
-        first=np.searchsorted(over[member], np.arange(len(over) + 1)),
-        member=member,
-        entry=np.zeros(len(over) + 1, np.int64),
-        time=np.zeros(0, np.int64),
-        observed=np.zeros((kernels.AMOUNTS, 0)),
-        observed_tick=np.zeros(0, np.int64),
-    )
+    return {
+        "age_weight": float(weights.get("age", 0.0)) if aged else 0.0,
+        "max_age": float(settings.scale.max_age_s) if aged else 1.0,
+        "fairshare_weight": float(weights.get("fairshare", 0.0)),
+        "classic": classic,
+        "dampening": float(settings.dampening),
+        "parent": np.maximum(tree.parents, 0),
+        "over": np.maximum(over, 0),
+        "norm": norm,
+        "part": part,
+        "is_user": tree.is_user.astype(np.int64),
+        "first": np.searchsorted(over[member], np.arange(len(over) + 1)),
+        "member": member,
+    }
 
 
 def no_slurm() -> Slurm:
     """What kernels take where nothing goes by it."""
-    from audit.kernels.scheduling import multifactor as kernels
+    from audit.kernels.scheduling.multifactor import Slurm
 
     none, nothing = np.zeros(0, np.int64), np.zeros(0)
-    return kernels.Slurm(
+    return Slurm(
         fixed=nothing,
         tier=none,
         age_weight=0.0,
         max_age=1.0,
         fairshare_weight=0.0,
-        algorithm=kernels.FAIR_TREE,
+        classic=False,
         dampening=1.0,
         parent=none,
         over=none,
         norm=nothing,
         part=nothing,
         is_user=none,
-        users=0,
         first=none,
         member=none,
         entry=none,
         time=none,
-        observed=np.zeros((kernels.AMOUNTS, 0)),
-        observed_tick=none,
     )
 
 

@@ -154,6 +154,15 @@ def unowned(count: int) -> Ownership:
     )
 
 
+class _History(NamedTuple):
+    """What the observed schedule used (``scheduling.owners.Owners``)."""
+
+    first: Ints
+    time: Ints
+    value: Floats
+    rate: Floats
+
+
 def kernel_owners(
     order: Order, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
 ) -> tuple[Ints, Owners, Ints, Ints, Clock]:
@@ -172,7 +181,6 @@ def kernel_owners(
     Raises:
         SimulationError: the order is ``multifactor``, and nothing says how Slurm is configured.
     """
-    from audit.kernels.scheduling.owners import NOTHING
     from audit.kernels.scheduling.owners import Owners as Known
 
     fairshare = ownership.fairshare
@@ -188,27 +196,27 @@ def kernel_owners(
     elif order is Order.nuwt:
         owner = ownership.name
         count = int(owner.max(initial=-1)) + 1
-        path = np.full((count, 1), NOTHING)
+        path = np.full((count, 1), -1)
         history = _waited(count, ownership, arrival, start, end, counted)
         target, siblings = np.zeros(count), np.zeros(count, np.int64)
     else:
         owner = np.zeros(len(start), np.int64)
         if order is Order.multifactor and ownership.priorities is not None:
             owner = ownership.priorities.node
-        path = np.full((1, 1), NOTHING)
-        history = (np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        path = np.full((1, 1), -1)
+        history = _History(np.zeros(2, np.int64), np.zeros(0, np.int64), *np.zeros((2, 0)))
         target, siblings = np.zeros(1), np.zeros(1, np.int64)
     return (
         owner,
         Known(
-            target,
-            OPERATORS.index(fairshare.operator),
-            np.array(weights if windows else [], np.float64),
-            method.interval_s if isinstance(method, Windows) else 0,
-            int(arrival.min(initial=2**62)) if len(arrival) else 0,
-            fairshare.recalculation_s,
-            *history,
-            slurm,
+            target=target,
+            operator=OPERATORS.index(fairshare.operator),
+            weights=np.array(weights if windows else [], np.float64),
+            interval=method.interval_s if isinstance(method, Windows) else 0,
+            origin=int(arrival.min(initial=2**62)) if len(arrival) else 0,
+            recalculation=fairshare.recalculation_s,
+            slurm=slurm,
+            **history._asdict(),
         ),
         path,
         siblings,
@@ -294,7 +302,7 @@ def _used(
     end: Ints,
     counted: Bools,
     half_life: float,
-) -> tuple[Ints, Ints, Floats, Floats]:
+) -> _History:
     """When each account's rate of use changed, as observed; see ``scheduling.owners.Owners``."""
     from audit.kernels.scheduling.owners import sum_up
 
@@ -313,12 +321,12 @@ def _used(
     rate, value = change[order], np.zeros(len(order))
     first = np.searchsorted(at, np.arange(2 * len(path) + 1))
     sum_up(first, time, value, rate, half_life)
-    return first, time, value, rate
+    return _History(first, time, value, rate)
 
 
 def _waited(
     count: int, ownership: Ownership, arrival: Ints, start: Ints, end: Ints, counted: Bools
-) -> tuple[Ints, Ints, Floats, Floats]:
+) -> _History:
     """What each owner's attempts waited and used, as they ended, as observed.
 
     What took no time has ended only after the instant at which it started.
@@ -332,7 +340,7 @@ def _waited(
     for low, high in pairwise(first.tolist()):
         np.cumsum(waited[low:high], out=waited[low:high])
         np.cumsum(used[low:high], out=used[low:high])
-    return first, time, waited, used
+    return _History(first, time, waited, used)
 
 
 def _fingerprints(told: pl.DataFrame) -> list[int]:

@@ -95,9 +95,9 @@ def replay(
     Raises:
         SimulationError: an impossible search is asked for, or the pool has limits or windows.
     """
-    from audit.kernels.scheduling import space as kernels
-    from audit.kernels.scheduling.tabu import search as tabu
-    from audit.kernels.scheduling.tabu.pursue import prepare, pursue
+    from audit.kernels.scheduling.model import Model
+    from audit.kernels.scheduling.tabu.pursue import Pursuit
+    from audit.kernels.scheduling.tabu.search import Workspace
 
     _refuse_impossible(search)
     if work.limits.some:
@@ -109,28 +109,35 @@ def replay(
         return Searched(begun, planned, 0, 0, 0)
     since = int(work.arrival.min())
     steps = engine.kernel_steps(work, work.blocked)
-    jobs = engine.kernel_jobs(work, POLICY, work.queued, engine.contiguous(work.owners.name))
-    jobs = jobs._replace(charge=engine.contiguous(work.owners.used))
+    owner = engine.contiguous(work.owners.name)
+    jobs = engine.kernel_jobs(work, POLICY, work.queued, owner, in_all=True)
     ranking = engine.kernel_ranking(work, Order.fcfs)
-    model = kernels.Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
+    model = Model(jobs, steps, engine.rules(POLICY, work), ranking.owners)
     ledger = ranking.ledger(count, steps.number)
-    space = engine.room(work, count, steps.number, ledger, begun, planned)
-    room = tabu.room(space, count, int(work.owners.name.max()) + 1, search.tabu)
-    prepare(space, model, engine.contiguous(work.capacity), since)
+    pool = engine.kernel_pool(work, count, steps.number, ledger, begun, planned)
+    stop = np.zeros(1, np.int64)
+    space = Workspace(pool, count, int(owner.max()) + 1, search.tabu, stop)
+    pursuit = Pursuit(
+        pool,
+        model,
+        space,
+        capacity=engine.contiguous(work.capacity),
+        origin=since,
+        every=search.every_s,
+        turns=search.turns,
+        timed=search.bound is not None,
+    )
     bits = np.random.PCG64(search.seed)
     words = np.zeros(0, np.uint64)
-    how = tabu.Search(since, search.every_s, search.turns, search.bound is not None)
-    unbounded = nullcontext(lambda: None)
-    with search.bound(room.state[tabu.CEASE :]) if search.bound else unbounded as begin:
-        while not pursue(space, room, model, how, words):
-            told(int(space.state[kernels.NOW]))
-            used, lacking = room.state[[tabu.TAKEN, tabu.LACKING]].tolist()
-            if used + lacking > len(words):
-                words = np.concatenate((words[used:], bits.random_raw(max(lacking, _WORDS))))
-                room.state[tabu.TAKEN] = 0
+    with search.bound(stop) if search.bound else nullcontext(lambda: None) as begin:
+        while not pursuit.go_on(words):
+            told(pursuit.now)
+            used, needed = space.words_used, space.words_needed
+            if used + needed > len(words):
+                words = np.concatenate((words[used:], bits.random_raw(max(needed, _WORDS))))
+                space.begin_words()
             begin()
-    searches, tried, taken = room.state[[tabu.SEARCHES, tabu.TRIED, tabu.ACCEPTED]].tolist()
-    return Searched(begun, planned, searches, tried, taken)
+    return Searched(begun, planned, space.searches, space.moves, space.accepted)
 
 
 def simulate(

@@ -8,6 +8,9 @@ import platform
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = Path(__file__).parent.parent
 
 
 def identity() -> dict[str, str]:
@@ -16,12 +19,11 @@ def identity() -> dict[str, str]:
     import polars as pl
 
     from audit import __version__
-    from audit.kernels import compiled
 
     return {
         "fairaudit": __version__,
         "sources": program()[:12],
-        "kernels": str(getattr(compiled.machine, "SOURCES", "not compiled"))[:12],
+        "kernels": kernels()[:12],
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "numpy": np.__version__,
         "polars": pl.__version__,
@@ -40,11 +42,17 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None
 
 
 @cache
+def kernels() -> str:
+    """Return a fingerprint of the sources from which the kernels were compiled."""
+    built = PACKAGE / "kernels" / "built.json"
+    return hashlib.sha256(built.read_bytes()).hexdigest() if built.exists() else "not compiled"
+
+
+@cache
 def program() -> str:
     """A fingerprint of fairaudit's own code."""
     from audit import __version__
 
-    package = Path(__file__).parent.parent
-    files = sorted(package.rglob("*.py"))
+    files = sorted(PACKAGE.rglob("*.py"))
     parts = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return hashlib.sha256(json.dumps([__version__, *parts]).encode()).hexdigest()

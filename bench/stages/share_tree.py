@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from audit.kernels import operators as kernels
+from audit.kernels import trees as kernels
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS, code
 from audit.metrics.fairshare.penalty import relative_penalty

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -363,7 +362,6 @@ def test_an_analyst_keeps_one_snapshot_through_ten_publishes(tmp_path: Path) -> 
         [sys.executable, "-c", script, str(path), question],
         capture_output=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert anew.stdout == b"n,last\n%d,109\n" % (len(HOSTILE) + 10)
 

@@ -10,7 +10,6 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.config.usage import PriorityWeights
 from audit.errors import ConfigError
-from audit.kernels.compiled import plain
 from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.multifactor import Scale
@@ -55,13 +54,8 @@ def test_priorities_are_those_that_squeue_printed() -> None:
     assert settings is not None
     counted = work.start != NEVER
     known, clock = kernel_slurm(settings, own, work.owners.charge, work.start, work.end, counted)
-    books = clock.books()
-    plain(kernels.open_accounts)(known, books, at)
-    plain(kernels.rate_users)(known, books, at)
-    found = {
-        job: plain(kernels.priority_of)(known, books, k, own.node[k], int(work.arrival[k]))
-        for k, job in enumerate(keys["job_id"].to_list())
-    }
+    _, priorities = kernels.priorities(known, clock.books(), at, own.node, work.arrival)
+    found = dict(zip(keys["job_id"].to_list(), priorities, strict=True))
     lines = [line.split("|") for line in (LAB / "squeue.psv").read_text().splitlines()]
     squeue = pl.DataFrame([dict(zip(lines[0], line, strict=True)) for line in lines[1:]])
     pending = squeue.filter(pl.col("STATE") == "PENDING")

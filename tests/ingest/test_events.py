@@ -14,7 +14,6 @@ from audit.formats.lines import Block
 from audit.formats.pbs import reader
 from audit.ingest.attempts import attempts_of, resolve
 from tests.examples import examples
-from tests.kernels.forms import in_python
 
 HEAD = reader.header(b"")
 DAY = 86_400
@@ -154,17 +153,6 @@ def test_the_order_of_files_changes_nothing(name: str) -> None:
         for one in order[1:]:
             stepwise = resolve(pl.concat([stepwise, one], how="diagonal"))
         assert stepwise.sort(pl.all()).equals(whole.select(stepwise.columns).sort(pl.all()))
-
-
-def test_no_step_of_the_kernel_leaves_its_arrays() -> None:
-    """As Python, which notices; all stories at once, as jobs of their own."""
-    jobs = [
-        line.replace(";7.", f";{k}.") for k, name in enumerate(STORIES) for line in STORIES[name][0]
-    ]
-    found = day(*jobs)
-    with in_python():
-        slow = resolve(found)
-    assert slow.equals(resolve(found))
 
 
 def test_what_two_files_share_counts_once() -> None:

@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import resampling
-from tests.kernels.forms import BOTH, Form
 from tests.naive import attempts as naive
 
 
-@BOTH
 @given(
     st.lists(st.one_of(st.integers(0, 2**32 - 1), st.integers(0, 9)), max_size=40),
     st.integers(1, 6),
@@ -17,14 +15,14 @@ from tests.naive import attempts as naive
     st.data(),
 )
 def test_draws_as_numpy_does(
-    form: Form, bits: list[int], units: int, resamples: int, data: st.DataObject
+    bits: list[int], units: int, resamples: int, data: st.DataObject
 ) -> None:
     expected = naive.draws(bits, units)[: units * resamples]
     cut = data.draw(st.integers(0, len(bits)))
     by_unit = np.zeros((units, resamples), np.uint8)
     done = 0
     for part in (bits[:cut], bits[cut:]):
-        done = form(resampling.count_draws)(np.array(part, np.uint32), done, by_unit)
+        done = resampling.count_draws(np.array(part, np.uint32), done, by_unit)
     assert done == len(expected)
     counts = np.zeros((units, resamples), np.uint8)
     for k, unit in enumerate(expected):
@@ -32,27 +30,25 @@ def test_draws_as_numpy_does(
     assert by_unit.tolist() == counts.tolist()
 
 
-@BOTH
 @given(st.data(), st.integers(0, 9))
-def test_weighted_sums(form: Form, data: st.DataObject, terms: int) -> None:
+def test_weighted_sums(data: st.DataObject, terms: int) -> None:
     small = st.integers(-3, 3)
     by_unit = np.array([[2, 0], [0, 3], [1, 0]], np.uint8)
     values = np.array(
         [[data.draw(small) for _ in range(2)] for _ in range(terms)], np.float64
     ).reshape(terms, 2)
     out = np.full((terms, 2), np.nan)
-    form(resampling.weighted_sums)(by_unit, np.array([2, 1]), values, out)
+    resampling.weighted_sums(by_unit, np.array([2, 1]), values, out)
     assert out.tolist() == [[of[0], 3 * of[1]] for of in values.tolist()]
 
 
-@BOTH
 @given(
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=12),
     st.integers(1, 5),
 )
 def test_quantiles_of_what_was_drawn(
-    form: Form, drawn: list[int], owned: list[tuple[int, int]], length: int
+    drawn: list[int], owned: list[tuple[int, int]], length: int
 ) -> None:
     owned.sort(key=lambda one: one[1])
     units = np.array([unit for unit, _ in owned], np.int64)
@@ -62,9 +58,7 @@ def test_quantiles_of_what_was_drawn(
     blocks = np.zeros((-(-len(owned) // length), 3), np.int64)
     for k, unit in enumerate(units):
         blocks[k // length, unit] += 1
-    form(resampling.weighted_quantiles)(
-        np.array([drawn]), blocks, length, units, values, asked, out
-    )
+    resampling.weighted_quantiles(np.array([drawn]), blocks, length, units, values, asked, out)
     repeated = [value for unit, value in owned for _ in range(drawn[unit])]
     if not repeated:
         assert np.isnan(out).all()

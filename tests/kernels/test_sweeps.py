@@ -1,4 +1,5 @@
-"""Each kernel as compiled and as plain Python, which would trip over an index out of range."""
+import math
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import example, given
@@ -7,7 +8,6 @@ from numpy.typing import NDArray
 
 from audit.kernels import sweeps
 from audit.metrics.attempts.lifetimes import Lifetimes
-from tests.kernels.forms import BOTH, FORMS, Form
 
 Ints = NDArray[np.int64]
 
@@ -27,57 +27,69 @@ def arrays(attempts: list[tuple[int, int, int, int]]) -> Lifetimes:
     return Lifetimes(arrival, start, end, size, *orders)
 
 
-@BOTH
 @given(st.lists(st.integers(-(2**61), 2**61) | st.integers(-3, 3000)))
 @example([])
 @example([7])
 @example([0, 2**62])
 @example([5, 4])
-def test_time_order_is_a_stable_sort(form: Form, numbers: list[int]) -> None:
+def test_time_order_is_a_stable_sort(numbers: list[int]) -> None:
     times = np.array(numbers, np.int64)
     order, spare = np.full_like(times, -1), np.full_like(times, -1)
-    form(sweeps.time_order)(times, order, spare)
+    sweeps.time_order(times, order, spare)
     assert order.tolist() == np.argsort(times, kind="stable").tolist()
 
 
 @given(lives)
-def test_shares_are_the_same_in_both_forms(attempts: list[tuple[int, int, int, int]]) -> None:
+def test_shares_are_integrals(attempts: list[tuple[int, int, int, int]]) -> None:
     life = arrays(attempts)
-    got = []
-    for form in FORMS:
-        share, low = np.full(len(attempts), np.nan), np.empty(len(attempts))
-        form(sweeps.waiting_shares)(*life, share, low)
-        jobs, low = np.full(len(attempts), np.nan), np.empty(len(attempts))
-        for cap in range(6):
-            form(sweeps.capped_job_shares)(*life, cap, jobs, low)
-        assert not np.isnan([share, jobs]).any()
-        got.append((share.tolist(), jobs.tolist()))
-    assert got[0] == got[1]
+    working, low = np.full((2, len(attempts)), np.nan)
+    jobs = np.full(len(attempts), np.nan)
+    sweeps.waiting_shares(*life, working, low)
+    for cap in range(6):
+        sweeps.capped_job_shares(*life, cap, jobs, low)
+    for k, size in enumerate(life.size.tolist()):
+        states = [state_at(life, t) for t in range(life.arrival[k], life.end[k])]
+        assert math.isclose(
+            working[k], math.fsum(queued / (queued + used) for queued, used, _ in states if queued)
+        )
+        assert math.isclose(jobs[k], math.fsum(min(used / n, size) for _, used, n in states))
 
 
-@given(lives, st.integers(1, 6), st.lists(st.integers(-9, 45), max_size=4, unique=True))
-def test_integrals_are_the_same_in_both_forms(
+def state_at(life: Lifetimes, t: int) -> tuple[int, int, int]:
+    """Size queued, size running, and number of attempts in the pool."""
+    queued = (life.arrival <= t) & (t < life.start)
+    runs = (life.start <= t) & (t < life.end)
+    return int(life.size[queued].sum()), int(life.size[runs].sum()), int((queued | runs).sum())
+
+
+@given(lives, st.integers(1, 6), st.lists(st.integers(-9, 45), min_size=2, max_size=4, unique=True))
+def test_integrals(
     attempts: list[tuple[int, int, int, int]], capacity: int, cuts: list[int]
 ) -> None:
-    edges = np.array(sorted(cuts), np.int64)
-    had = capacity + np.arange(max(len(edges) - 1, 0))
-    got = []
-    for form in FORMS:
-        out = np.zeros((max(len(edges) - 1, 0), 4), np.int64)
-        peak = form(sweeps.integrals)(*arrays(attempts), had, edges, out)
-        got.append((peak, out.tolist()))
-    assert got[0] == got[1]
+    life, edges = arrays(attempts), sorted(cuts)
+    amounts = [capacity + k for k in range(len(edges) - 1)]
+    out = np.zeros((len(amounts), 4), np.int64)
+    peak = sweeps.integrals(*life, np.array(amounts), np.array(edges), out)
+    most = 0
+    for row, amount, span in zip(out.tolist(), amounts, pairwise(edges), strict=True):
+        states = [state_at(life, t)[:2] for t in range(*span)]
+        most = max(most, *(used for _, used in states))
+        assert row == [
+            sum(used for _, used in states),
+            sum(queued for queued, _ in states),
+            sum(min(max(amount - used, 0), queued) for queued, used in states),
+            sum(used > amount for _, used in states),
+        ]
+    assert peak == most
 
 
-@BOTH
 @given(lives)
-def test_overtakes_count_pairs(form: Form, attempts: list[tuple[int, int, int, int]]) -> None:
+def test_overtakes_count_pairs(attempts: list[tuple[int, int, int, int]]) -> None:
     life = arrays(attempts)
     pairs = list(zip(life.arrival.tolist(), life.start.tolist(), strict=True))
     _, rank = np.unique(life.start, return_inverse=True)
     by, over = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
-    tree = np.zeros(len(pairs) + 1, np.int64)
-    form(sweeps.overtakes)(life.arrival, rank.astype(np.int64) + 1, life.by_arrival, tree, by, over)
+    sweeps.overtakes(life.arrival, rank.astype(np.int64) + 1, life.by_arrival, by, over)
     assert by.tolist() == [sum(a > arr and s < sta for a, s in pairs) for arr, sta in pairs]
     assert over.tolist() == [sum(a < arr and s > sta for a, s in pairs) for arr, sta in pairs]
 

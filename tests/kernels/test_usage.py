@@ -1,6 +1,5 @@
-"""Each kernel as compiled and as plain Python, which would trip over an index out of range."""
-
-import bisect
+import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.kernels import usage
-from tests.kernels.forms import BOTH, FORMS, Form
 
 times = st.lists(st.integers(-30, 30), min_size=1, max_size=20, unique=True).map(sorted)
 attempts = st.lists(
@@ -24,30 +22,19 @@ attempts = st.lists(
 Attempts = list[tuple[int, int, int, float]]
 
 
-def grouped(rows: Attempts) -> tuple[Any, ...]:
+def grouped(rows: Attempts) -> tuple[Any, Any, Any, Any]:
     owner, start, lasts = (np.array([row[k] for row in rows], np.int64) for k in range(3))
     offsets = np.searchsorted(owner, np.arange(5))
     return offsets, start, start + lasts, np.array([row[3] for row in rows])
 
 
-@BOTH
-@given(times, st.integers(-32, 32), st.data())
-def test_the_last_at_or_before(
-    form: Form, ascending: list[int], instant: int, data: st.DataObject
-) -> None:
-    near = data.draw(st.integers(0, len(ascending) - 1))
-    found = form(usage.last_at_or_before)(np.array(ascending), instant, near)
-    assert found == bisect.bisect_right(ascending, instant) - 1
-
-
-@BOTH
 @pytest.mark.parametrize("kinds", [0, 1, 3, 2_048, 2_049, 6_000])
-def test_numbering(form: Form, kinds: int) -> None:
+def test_numbering(kinds: int) -> None:
     random = np.random.Generator(np.random.PCG64(1))
     hashes = random.choice(random.integers(-(2**63), 2**63, kinds) >> 9 << 9, 3 * kinds)
     codes = np.empty(len(hashes), np.uint32)
     firsts, counts = np.empty(len(hashes), np.int64), np.empty(len(hashes), np.int64)
-    count = form(usage.number)(hashes, codes, firsts, counts)
+    count = usage.number(hashes, codes, firsts, counts)
     distinct, first, often = np.unique(hashes, return_index=True, return_counts=True)
     order = np.argsort(first)
     assert count == len(distinct)
@@ -56,15 +43,14 @@ def test_numbering(form: Form, kinds: int) -> None:
     assert hashes[firsts[codes]].tolist() == hashes.tolist()
 
 
-@BOTH
 @given(st.lists(st.integers(0, 4), max_size=20))
-def test_grouping_is_a_stable_sort(form: Form, numbers: list[int]) -> None:
+def test_grouping_is_a_stable_sort(numbers: list[int]) -> None:
     codes = np.array(numbers, np.uint32)
     counts = np.bincount(codes, minlength=5)
     rows = np.arange(len(numbers))
-    out = [np.empty_like(rows), np.empty_like(rows), np.empty(len(rows))]
+    out = np.empty_like(rows), np.empty_like(rows), np.empty(len(rows))
     places = np.cumsum(counts) - counts
-    form(usage.group_by_owner)(codes, rows, -rows, rows.astype(float), places, *out)
+    usage.group_by_owner(codes, rows, -rows, rows.astype(float), places, *out)
     order = np.argsort(codes, kind="stable").tolist()
     assert out[0].tolist() == order
     assert (-out[1]).tolist() == order
@@ -72,101 +58,53 @@ def test_grouping_is_a_stable_sort(form: Form, numbers: list[int]) -> None:
     assert places.tolist() == np.cumsum(counts).tolist()
 
 
+def used(start: int, end: int, penalty: float, since: int, until: int) -> float:
+    return penalty * max(min(end, until) - max(start, since), 0)
+
+
 @given(attempts, times, st.integers(1, 4), st.data())
-def test_windows_are_the_same_in_both_forms(
-    rows: Attempts, cuts: list[int], depth: int, data: st.DataObject
-) -> None:
-    edges = np.array(cuts)
+def test_windows(rows: Attempts, edges: list[int], depth: int, data: st.DataObject) -> None:
     index = st.integers(0, len(edges) - 1)
     columns = st.lists(index, min_size=depth + 1, max_size=depth + 1)
-    bounds = np.array([sorted(data.draw(columns), reverse=True) for _ in range(3)], np.int64)
-    weights = np.array([0.7**i for i in range(depth)])
-    got = []
-    for form in FORMS:
-        out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
-        form(usage.window_usage)(*grouped(rows), edges, bounds, weights, out, total)
-        form(usage.enter)(
-            *(*grouped(rows)[1:], 0, len(rows), edges, 0.0, usage.spans(len(edges) - 1))
-        )
-        assert not np.isnan(out).any()
-        got.append((out.tolist(), total.tolist()))
-    assert got[0] == got[1]
+    bounds = [sorted(data.draw(columns), reverse=True) for _ in range(3)]
+    weights = [0.7**i for i in range(depth)]
+    out, total = np.full((3, 4), np.nan), np.full(3, np.nan)
+    usage.window_usage(
+        *grouped(rows), np.array(edges), np.array(bounds), np.array(weights), out, total
+    )
+    expected = [
+        [
+            math.fsum(
+                weight * used(start, start + lasts, penalty, edges[since], edges[until])
+                for of, start, lasts, penalty in rows
+                if of == owner
+                for weight, (until, since) in zip(weights, pairwise(indices), strict=True)
+            )
+            for owner in range(4)
+        ]
+        for indices in bounds
+    ]
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=0)
+    np.testing.assert_allclose(total, np.sum(expected, 1), rtol=1e-13, atol=0)
 
 
 @given(attempts, times, st.sampled_from([0.5, 7.0, 1e6]))
-def test_half_lives_are_the_same_in_both_forms(
-    rows: Attempts, at: list[int], half_life: float
-) -> None:
-    got = []
-    for form in FORMS:
-        out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
-        form(usage.half_life_usage)(*grouped(rows), np.array(at), half_life, out, total)
-        form(usage.enter)(
-            *(*grouped(rows)[1:], 0, len(rows), np.array([usage.BEFORE_ALL, *at])),
-            *(usage.LN_2 / half_life, usage.spans(len(at))),
-        )
-        assert not np.isnan(out).any()
-        got.append((out, total))
-    np.testing.assert_allclose(got[0][0], got[1][0], rtol=1e-13, atol=0)
-    np.testing.assert_allclose(got[0][1], got[1][1], rtol=1e-13, atol=0)
+def test_half_lives(rows: Attempts, at: list[int], half_life: float) -> None:
+    out, total = np.full((len(at), 4), np.nan), np.full(len(at), np.nan)
+    usage.half_life_usage(*grouped(rows), np.array(at), half_life, out, total)
+    decay = math.log(2) / half_life
 
+    def remains(start: int, end: int, now: int) -> float:
+        end = min(end, now)
+        age = decay * (now - end)
+        return -math.exp(-age) * math.expm1(-decay * (end - start)) / decay if end > start else 0.0
 
-numbers = st.sampled_from([0.0, 0.1, 0.1, 0.5, 1.0, 1e-300, np.inf]) | st.floats(0, 1).map(abs)
-
-
-@BOTH
-@given(st.lists(st.lists(numbers, min_size=4, max_size=4), max_size=4), st.data())
-def test_ranks_count_who_is_before(
-    form: Form, rows: list[list[float]], data: st.DataObject
-) -> None:
-    keys = np.array(rows, np.float64).reshape(-1, 4)
-    marks = data.draw(st.lists(st.booleans(), min_size=keys.size, max_size=keys.size))
-    ranked = np.array(marks, bool).reshape(keys.shape)
-    out = np.full(keys.shape, -1)
-    form(usage.ranks)(keys, ranked, out)
     expected = [
         [
-            1 + sum(keys[k, other] < keys[k, one] for other in range(4) if ranked[k, other])
-            if ranked[k, one]
-            else 0
-            for one in range(4)
+            math.fsum(p * remains(s, s + lasts, now) for of, s, lasts, p in rows if of == owner)
+            for owner in range(4)
         ]
-        for k in range(len(keys))
+        for now in at
     ]
-    assert out.tolist() == expected
-
-
-@BOTH
-@pytest.mark.parametrize("spread", ["even", "crowded", "equal", "one far"])
-def test_many_ranks(form: Form, spread: str) -> None:
-    random = np.random.Generator(np.random.PCG64(1))
-    keys = random.random((1, 300))
-    if spread == "crowded":
-        keys[0, 3:] = 1 + keys[0, 3:] * 1e-13
-        keys[0, 0] = 1e-300
-    elif spread == "equal":
-        keys[:] = 0.25
-    elif spread == "one far":
-        keys[0, 7] = np.inf
-    out = np.full(keys.shape, -1)
-    form(usage.ranks)(keys, np.ones(keys.shape, bool), out)
-    assert out.tolist() == (1 + (keys[0][:, np.newaxis] > keys[0]).sum(axis=1))[None].tolist()
-
-
-@BOTH
-@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=5))
-def test_what_is_there_is_kept_in_order(form: Form, marks: list[list[bool]]) -> None:
-    present = np.array(marks, bool).reshape(-1, 3)
-    at = 100 * np.arange(len(present))
-    rank = np.arange(present.size).reshape(present.shape)
-    count = present.sum()
-    as_of, column, ranks = np.empty(count, int), np.empty(count, np.uint32), np.empty(count, int)
-    of, part = np.empty(count), np.empty(count)
-    form(usage.keep_present)(
-        present, at, 2.0 * rank, 0.5 * rank, rank, as_of, column, of, part, ranks
-    )
-    rows, columns = np.nonzero(present)
-    assert as_of.tolist() == at[rows].tolist()
-    assert column.tolist() == columns.tolist()
-    assert ranks.tolist() == rank[present].tolist()
-    assert (of / 2).tolist() == (part * 2).tolist() == ranks.tolist()
+    np.testing.assert_allclose(out, expected, rtol=1e-11, atol=1e-300)
+    np.testing.assert_allclose(total, np.sum(expected, 1), rtol=1e-11, atol=1e-300)

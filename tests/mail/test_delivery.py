@@ -1,6 +1,5 @@
 """Each report once to each recipient: refusals, put-offs, lost connections, kills, rivals."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -29,7 +28,6 @@ from tests import mailserver
 from tests.logs import write
 from tests.mailserver import PASSWORD, Server
 from tests.nightly.test_run import month, site
-from tests.places import ROOT
 
 NOW = 1_775_000_000
 """2026-03-31: January and February are over."""
@@ -259,7 +257,6 @@ def test_killed_for_real(place: Path, server: Server, cert: Path, when: str) -> 
     """kill -9 between the claim and the connection, and when the mail is with the server."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, place, cert, when, str(server.port)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
 
     def kill(address: str) -> None:

@@ -22,7 +22,6 @@ from tests.logs import line, log, write
 from tests.nightly import test_run
 from tests.nightly.test_run import DAY, STAGES
 from tests.nightly.test_timetable import epoch
-from tests.places import ROOT
 
 ZONE = "Europe/Berlin"
 TIMES = "30 2 * * *"  # an hour that one of these nights does not have
@@ -134,8 +133,7 @@ def disturb(folder: Path, settings: config.Config, now: int, fault: str, path: P
 
 
 def script(text: str, *words: str) -> int:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", text, *words], env=environment, check=False)
+    done = subprocess.run([sys.executable, "-c", text, *words], check=False)
     return done.returncode
 
 

@@ -1,6 +1,5 @@
 """The configured run: what is new is done, nothing twice, and whatever happens on the way."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from audit.nightly.run import run
 from audit.nightly.stages import Night
 from audit.store import database
 from tests.logs import line, log, write
-from tests.places import ROOT
 
 NOW = 2_000_000_000
 DAY = 86_400
@@ -211,7 +209,6 @@ def test_killed_for_real(tmp_path: Path) -> None:
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL

@@ -1,6 +1,5 @@
 """The service itself: one of them, stopped by signals, and the units that begin it."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -26,7 +25,6 @@ UNITS = ROOT / "docs" / "systemd"
 def begun(folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "audit", "service", "--config", str(folder / "config.toml")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -19,7 +19,6 @@ from audit.model import (
 )
 from audit.scenario.decisions import CAUSES, decision_times, decisions
 from tests.examples import examples
-from tests.kernels.forms import in_python
 from tests.naive import decisions as slow
 from tests.naive.simulation import Job, Log, Ranking, log_of
 from tests.scenario.test_engine import known, shifted, slow_pool
@@ -74,14 +73,6 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
         compare(log, policy, tolerance, ranking)
 
     check()
-
-
-@settings(max_examples=examples(20))
-@given(logs(limited=True), policies(intervals=True), TOLERANCES, rankings())
-def test_python_as_defined(log: Log, policy: Policy, tolerance: int, ranking: Ranking) -> None:
-    """Which notices an index out of range."""
-    with in_python():
-        compare(log, policy, tolerance, ranking)
 
 
 @pytest.mark.parametrize("order", [Order.fcfs, Order.lxf, Order.fairshare, Order.nuwt])

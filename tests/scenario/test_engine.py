@@ -1,14 +1,21 @@
 """Whole schedules: against the slow twin, by hand, and as tables that pass their check."""
 
+import runpy
+from enum import StrEnum
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audit import model
 from audit.errors import SimulationError
+from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, LIMITED, Backfill, Order, Policy, Pool, Resource
+from audit.scenario import engine
 from audit.scenario.engine import replay, simulate
 from audit.scenario.workload import NEVER
 from tests.examples import examples
@@ -523,3 +530,19 @@ def test_blocked_reserved_and_never_started_stay_as_they_were() -> None:
     assert schedule["start_time"].to_list() == [EPOCH + 5, EPOCH + 6, None, EPOCH]
     assert schedule["end_time"].to_list() == [EPOCH + 9, EPOCH + 9, EPOCH + 3, EPOCH + 2]
     assert isinstance(schedule, pl.DataFrame)
+
+
+def test_an_order_that_no_kernel_has_fails_at_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {each.name: each.value for each in Order}
+    monkeypatch.setattr(model, "Order", StrEnum("Order", {**known, "widest": "widest"}))
+    with pytest.raises(LookupError, match="no kernel has widest"):
+        runpy.run_path(engine.__file__)
+
+
+@pytest.mark.parametrize("unknown", [{"order": 5}, {"fair": 1}, {"backfill": 5}])
+def test_kernels_refuse_codes_that_they_do_not_have(unknown: dict[str, Any]) -> None:
+    known: dict[str, Any] = {"order": 0, "fair": 0, "backfill": 0, "depth": 1, "window": 1}
+    known |= {"latest_last": True, "every": 0, "origin": 0, "between": False, "reservations": 1}
+    kernels.Rules(**known)
+    with pytest.raises(ValueError, match="no kernel has"):
+        kernels.Rules(**known | unknown)

@@ -18,7 +18,6 @@ from audit.scenario.parts import Effort
 from audit.scenario.workload import NEVER
 from audit.workers.crew import IN_TURN, Threads
 from tests.examples import examples
-from tests.kernels.forms import in_python
 from tests.naive import forward as slow
 from tests.naive.simulation import NOBODY, Job, Log, Ranking, log_of
 from tests.scenario.test_basis import STEPS, renamed
@@ -70,14 +69,6 @@ def test_every_policy_as_defined(order: Order, backfill: Backfill) -> None:
         compare(own(log, policy) if of_its_own else log, policy, ranking)
 
     check()
-
-
-@settings(max_examples=examples(20))
-@given(logs(limited=True), policies(intervals=True), rankings())
-def test_python_as_defined(log: Log, policy: Policy, ranking: Ranking) -> None:
-    """Which notices an index out of range."""
-    with in_python():
-        compare(log, policy, ranking)
 
 
 @given(logs(limited=True), policies(intervals=True), st.data())

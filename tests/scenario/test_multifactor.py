@@ -1,16 +1,15 @@
 """Slurm's own order: by hand, against the slow twin, and what a priority is made of."""
 
-from contextlib import nullcontext
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.errors import SimulationError
-from audit.kernels.compiled import plain
 from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.trees import Node
 from audit.metrics.slurm.multifactor import Scale
@@ -23,7 +22,6 @@ from audit.scenario.fair_start import fair_starts
 from audit.scenario.multifactor import Multifactor, kernel_slurm, priorities
 from audit.scenario.workload import NEVER
 from tests.examples import examples
-from tests.kernels.forms import BOTH, Form, compiled, in_python
 from tests.naive import simulation as slow
 from tests.naive import slurm as naive
 from tests.naive.multifactor import Slurm
@@ -175,29 +173,24 @@ def test_a_simulation_from_a_snapshot_goes_on_from_what_was_booked() -> None:
     assert fair_starts(work, NONE).strict[4] - EPOCH == 72
 
 
-@BOTH
-def test_as_defined_in_both_forms(form: Form) -> None:
-    @settings(max_examples=examples(60))
-    @given(
-        logs(),
-        policies(Order.multifactor, intervals=True),
-        slurms(),
-        st.none() | st.integers(0, 20),
-    )
-    def compare(log: Log, policy: Policy, slurm: Slurm, since: int | None) -> None:
-        ranking = Ranking(slurm=slurm)
-        instant = None if since is None else EPOCH + since
-        want = slow.replay(log, rule(policy)._replace(ranking=ranking), instant)
-        with nullcontext() if form is compiled else in_python():
-            made = replay(arrays(log, ranking), policy, from_time=instant).start
-        for k, each in enumerate(log.jobs):
-            taking_part = instant is None or each.start is not None or each.open
-            if not each.blocked and k in want.start and taking_part:
-                assert made[k] == want.start[k]
-            elif not each.blocked and instant is None:
-                assert made[k] == NEVER
-
-    compare()
+@settings(max_examples=examples(120))
+@given(
+    logs(),
+    policies(Order.multifactor, intervals=True),
+    slurms(),
+    st.none() | st.integers(0, 20),
+)
+def test_as_defined(log: Log, policy: Policy, slurm: Slurm, since: int | None) -> None:
+    ranking = Ranking(slurm=slurm)
+    instant = None if since is None else EPOCH + since
+    want = slow.replay(log, rule(policy)._replace(ranking=ranking), instant)
+    made = replay(arrays(log, ranking), policy, from_time=instant).start
+    for k, each in enumerate(log.jobs):
+        taking_part = instant is None or each.start is not None or each.open
+        if not each.blocked and k in want.start and taking_part:
+            assert made[k] == want.start[k]
+        elif not each.blocked and instant is None:
+            assert made[k] == NEVER
 
 
 @given(logs(blocked=False), slurms(), st.sampled_from(list(Backfill)))
@@ -242,8 +235,8 @@ def test_what_was_booked_by_the_last_tick(
     known, clock = kernel_slurm(
         settings, own, work.owners.charge, work.start, work.end, work.start != NEVER
     )
-    books, at = clock.books(), midnight + instant
-    plain(kernels.open_accounts)(known, books, at)
+    at, nobody = midnight + instant, np.zeros(0, np.int64)
+    booked, _ = kernels.priorities(known, clock.books(), at, nobody, nobody)
     used = naive.usage(
         [naive.Job(one.arrival, one.arrival + one.occupancy, one.charge) for one in jobs],
         at - (at - slurm.phase) % slurm.period,
@@ -254,7 +247,7 @@ def test_what_was_booked_by_the_last_tick(
         zone=ZoneInfo("UTC"),
     )
     node = settings.tree.names.index("ann")
-    assert float(books.amount[kernels.USED, node]) == pytest.approx(used, rel=1e-9, abs=1e-12)
+    assert booked[node] == pytest.approx(used, rel=1e-9, abs=1e-12)
 
 
 HELD = pl.DataFrame(

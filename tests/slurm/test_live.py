@@ -23,7 +23,6 @@ from audit.oneoff.sshare.recompute import recompute
 from audit.oneoff.sshare.request import Request
 from audit.oneoff.sshare.table import psv
 from audit.store import database
-from tests.places import ROOT
 from tests.slurm import lab as slurm
 from tests.slurm.lab import Cluster, Lab, until
 
@@ -287,7 +286,6 @@ def fairaudit(*words: object, folder: Path, conf: Path) -> str:
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT),
             "TZ": "Asia/Tokyo",
             "SLURM_CONF": str(conf),
             "SLURM_TIME_FORMAT": "relative",

@@ -35,7 +35,7 @@ splits into
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -52,9 +52,6 @@ from audit.metrics.attempts.lifetimes import time_order
 from audit.metrics.attempts.population import only, ordered
 from audit.metrics.attempts.reasons import held_up
 from audit.model import SEQUENCE, Decision, Limit, Pool, Standing
-
-if TYPE_CHECKING:
-    from audit.kernels import anatomy as kernels
 
 Ints = NDArray[np.int64]
 
@@ -103,7 +100,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     judged[rows] = waits
     columns = {}
     for part in PARTS:
-        values = getattr(parts, part)
+        values = parts[part]
         column = np.zeros(described.height, values.dtype)
         column[rows] = values
         columns[f"wait_{part}_s"] = column
@@ -114,7 +111,7 @@ def anatomy(described: pl.DataFrame, pool: Pool, now: int) -> pl.DataFrame:
     if "decision" not in described.columns:
         return added
     kept = np.zeros(described.height, np.int64)
-    kept[rows] = parts.kept
+    kept[rows] = parts["kept"]
     split = pl.col("wait_room_s").is_not_null() & (pl.col("decision") != Decision.OVER_CAPACITY)
     before = pl.Series(kept)
     added = added.with_columns(
@@ -157,7 +154,7 @@ def _in_pool(
     return only(held, ~inside), held.filter(inside)
 
 
-def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> kernels.Parts:
+def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> dict[str, NDArray[Any]]:
     """The parts of each wait of those in the pool."""
     from audit.kernels import anatomy as kernels
 
@@ -183,11 +180,13 @@ def _take_apart(held: pl.DataFrame, pool: Pool, reserved: pl.DataFrame) -> kerne
     )
     gone = np.searchsorted(leave[by_leave], arrival[waiting], side="right")
     most = int((np.arange(1, len(waiting) + 1) - gone).max(initial=0))
-    whole, divided = np.zeros((4, held.height), np.int64), np.zeros((3, held.height))
-    parts = kernels.Parts(*whole, *divided)
+    parts: dict[str, NDArray[Any]] = {
+        **{part: np.zeros(held.height, np.int64) for part in ("room", "kept", "shared", "down")},
+        **{part: np.zeros(held.height) for part in ("own", "earlier", "later")},
+    }
     steps = capacity_steps(pool, reserved)
     kernels.take_waits_apart(
-        log, kernels.Steps(steps.time, steps.change), amounts(pool), most, parts
+        log, kernels.Steps(steps.time, steps.change), amounts(pool), most, kernels.Parts(**parts)
     )
     return parts
 

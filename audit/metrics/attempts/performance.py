@@ -114,13 +114,11 @@ def overtakes(described: pl.DataFrame) -> pl.DataFrame:
         "arrival_time", rank=pl.col("start_time").rank("dense").cast(pl.Int64)
     )
     arrival = np.ascontiguousarray(lives["arrival_time"].to_numpy(), np.int64)
-    tree = np.zeros(lives.height + 1, np.int64)
     counts = {name: np.zeros(lives.height, np.int64) for name in ("overtaken_by", "overtook")}
     sweeps.overtakes(
         arrival,
         np.ascontiguousarray(lives["rank"].to_numpy()),
         time_order(arrival),
-        tree,
         counts["overtaken_by"],
         counts["overtook"],
     )

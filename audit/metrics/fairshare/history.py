@@ -153,7 +153,7 @@ def day_ends(period: Period, in_zone: ZoneInfo, now: int) -> list[int]:
 
 def _alone(used: Usage, at: Ints, named: Bools) -> pl.DataFrame:
     """Who used least is served first; who has no name is nobody to be served."""
-    from audit.kernels import usage as kernels
+    from audit.kernels import ranks as kernels
 
     fraction = used.fraction
     present = used.first_start < at[:, np.newaxis]
@@ -189,7 +189,7 @@ def _present(
 
     A rank of 0 is none.
     """
-    from audit.kernels import usage as kernels
+    from audit.kernels import ranks as kernels
 
     count = int(present.sum())
     entity, as_of = np.empty(count, np.uint32), np.empty(count, np.int64)
@@ -222,7 +222,7 @@ def _with_targets(used: Usage, shares: Mapping[str, float]) -> Usage:
     return Usage(
         names.gather(order),
         np.concatenate([used.first_start, never])[order],
-        np.hstack([used.usage, nothing])[:, order],
+        np.take(np.hstack([used.usage, nothing]), order, axis=1),  # row by row, as kernels take it
         used.total,
     )
 

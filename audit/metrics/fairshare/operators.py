@@ -76,7 +76,7 @@ def priority(name: str, targets: ArrayLike, states: ArrayLike) -> Floats:
     Raises:
         ValueError: no such operator; or a target or state is not from 0 to 1.
     """
-    from audit.kernels import operators as kernels
+    from audit.kernels import trees as kernels
 
     operator = code(name)
     t, s = np.broadcast_arrays(

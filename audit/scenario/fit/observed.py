@@ -162,11 +162,11 @@ def spans_of_room(work: Workload, judged: Bools, most: int = MOST_SPANS) -> Span
 
     Others that are queued take theirs before those behind them. Blocked attempts never queue.
     """
-    from audit.kernels import room as kernels
+    from audit.kernels import fitting
 
     count, resources = len(work.arrival), len(work.capacity)
     started = np.flatnonzero(work.has_started)
-    log = kernels.Log(
+    log = fitting.Log(
         arrival=work.arrival,
         start=work.start,
         end=np.maximum(work.end, work.start),
@@ -179,11 +179,8 @@ def spans_of_room(work: Workload, judged: Bools, most: int = MOST_SPANS) -> Span
     )
 
     def sweep(length: int) -> tuple[int, Spans]:
-        place = kernels.Place(
-            work.capacity.copy(), np.zeros(resources, np.int64), np.zeros(count, np.int64)
-        )
         spans = Spans(*np.zeros((3, length), np.int64))
-        return kernels.spans_of_room(log, place, kernels.Spans(*spans)), spans
+        return fitting.fitting_spans(log, work.capacity, fitting.Spans(*spans)), spans
 
     found, spans = sweep(min(4 * count + 1_000, most))
     if len(spans.job) < found and len(spans.job) < most:

@@ -1,37 +1,34 @@
 """Long queues: what passes leave out by blocks of places, where most queues of tests are short."""
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from audit.kernels.scheduling import queue, space
-from audit.kernels.scheduling.passes import greedy
 from audit.model import Backfill, Order, Policy
+from audit.scenario import engine
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.workload import NEVER
 from tests.examples import examples
-from tests.kernels.forms import in_python
 from tests.naive import forward
 from tests.naive import simulation as slow
 from tests.naive.simulation import Job, Log
 from tests.scenario.test_engine import known
 from tests.strategies import arrays, logs, rule
 
+LONG = 192
+"""Places of a long queue (``Pool.long_queue``)."""
+
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels as Python, to which two places are a block, and three a long queue."""
-    for module in (space, queue, greedy):
-        monkeypatch.setattr(module, "BLOCK_BITS", 1)
-    monkeypatch.setattr(greedy, "MANY", 3)
-    monkeypatch.setattr(queue, "FEW", 0)
-    with in_python():
-        yield
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools in which two places are a block, and three a long queue."""
+    small = partial(engine.kernel_pool, block_bits=1, long_queue=3, few_gaps=0)
+    monkeypatch.setattr(engine, "kernel_pool", small)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -79,7 +76,7 @@ def long_log(count: int, limited: bool) -> Log:
 
 @pytest.mark.parametrize("limited", [False, True])
 def test_a_long_queue_as_defined(limited: bool) -> None:
-    log = long_log(3 * greedy.MANY // 2, limited)
+    log = long_log(3 * LONG // 2, limited)
     want = slow.replay(log, rule(Policy())).start
     assert replay(arrays(log), Policy()).start.tolist() == [want[k] for k in range(len(log.jobs))]
 
@@ -92,7 +89,7 @@ def test_whom_a_limit_held_at_the_front_hides_nobody_behind_it() -> None:
     x = Job(0, 10, 10, (1,), owner="cem")
     second = Job(0, 100, 100, (2,), owner="ann", counts=held)
     b = Job(0, 5, 5, (1,), owner="bob")
-    others = (Job(0, 100, 100, (2,), owner="dot"),) * (2 * greedy.MANY)
+    others = (Job(0, 100, 100, (2,), owner="dot"),) * (2 * LONG)
     log = Log((a, x, second, b, *others), (2,), most=(("ann", 1),))
     assert replay(arrays(log), Policy()).start.tolist()[:4] == [0, 0, 10, 5]
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.anatomy import COLUMNS, PARTS, anatomy
 from audit.metrics.attempts.population import describe
 from audit.model import Decision, Limit, Pool, Resource, Step
-from tests.kernels.forms import in_python
 from tests.naive import anatomy as naive
 from tests.naive.attempts import close
 from tests.scenario.test_engine import slow_pool
@@ -91,12 +90,6 @@ def test_room_before_and_after_a_decision(records: Rows, pool: Pool, data: st.Da
         else:
             assert (row["kept_s"], row["idle_s"]) == (kept, row["wait_room_s"] - kept)
             assert row["idle_because"] == ("unexplained" if row["idle_s"] else None)
-
-
-@given(crowds(), st.sampled_from(POOLS))
-def test_as_defined_in_python(records: Rows, pool: Pool) -> None:
-    with in_python():
-        as_defined(records, pool)
 
 
 def test_each_part_by_hand() -> None:

@@ -1,6 +1,5 @@
 """Old months in files: the figures are those of a site that keeps all in its database."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -36,7 +35,6 @@ from audit.store import archive, database, queries
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
 from tests.nightly.test_run import FIGURES
-from tests.places import ROOT
 from tests.shared import once
 
 NOW = 2_000_000_000
@@ -257,7 +255,6 @@ def test_killed_while_it_archives(
     )
     killed = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL

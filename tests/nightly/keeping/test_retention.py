@@ -1,6 +1,5 @@
 """What is kept and what goes; a reader's database stays as it is."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,6 @@ from audit.nightly.stages import Night
 from audit.store import database, migrations, publish
 from tests.logs import write
 from tests.nightly.test_run import DAY, FIGURES, NOW, month, site
-from tests.places import ROOT
 
 
 def keeping(folder: Path, **keep: object) -> config.Config:
@@ -113,7 +111,6 @@ def test_a_run_compacts_and_readers_keep_what_they_opened(
     inode = store.stat().st_ino
     with subprocess.Popen(
         [sys.executable, "-c", READER, str(tmp_path / "fairaudit.duckdb")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

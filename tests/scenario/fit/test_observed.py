@@ -1,27 +1,20 @@
 """Spans of room and trials, against their definition and by hand."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 
 from audit.scenario.fit import observed
 from audit.scenario.workload import NEVER
 from tests import strategies
-from tests.kernels.forms import in_python
 from tests.naive import fit as naive
 from tests.naive.simulation import Job, Log
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @given(strategies.logs(limited=True))
-def test_room_is_that_of_the_definition(compiled: bool, log: Log) -> None:
+def test_room_is_that_of_the_definition(log: Log) -> None:
     work = strategies.arrays(log)
     everybody = np.ones(len(log.jobs), np.bool_)
-    if compiled:
-        spans = observed.spans_of_room(work, everybody)
-    else:
-        with in_python():
-            spans = observed.spans_of_room(work, everybody)
+    spans = observed.spans_of_room(work, everybody)
     seconds = [
         (job, t)
         for job, since, until in zip(*(column.tolist() for column in spans), strict=True)

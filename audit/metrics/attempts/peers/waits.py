@@ -105,7 +105,7 @@ class Alike:
 
         NaN without enough peers.
         """
-        from audit.kernels import peers as kernels
+        from audit.kernels import peers
 
         reach = LEVELS[-1][1] * DAY_S
         first, last = self.arrival[mine[0]] - reach, self.arrival[mine[-1]] + reach
@@ -119,14 +119,14 @@ class Alike:
             kind = self.kinds[same_place][begin:end]
             order = chosen[time_order(kind[chosen])]
             part = got[order]
-            kernels.mean_peer_waits(
+            peers.mean_peer_waits(
                 kind[order],
                 self.arrival[begin:end][order],
                 self.wait[begin:end][order],
                 self.user[begin:end][order],
                 is_peer[order],
                 days * DAY_S,
-                LEAST,
+                *LEAST,
                 part,
             )
             got[order] = part

@@ -17,7 +17,6 @@ from audit.metrics.attempts.users import by_entity
 from audit.metrics.uncertainty import Resamples
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
-from tests.kernels.forms import BOTH, Form
 from tests.naive import peers as naive
 from tests.strategies import ended, frame
 
@@ -264,11 +263,10 @@ def test_short_ways_decide_as_all_resamples_do(owners: list[list[int]]) -> None:
     assert [got["peer_named", f"u{k}"][0] for k in range(len(owners))] == by_yekutieli(p)
 
 
-@BOTH
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-5, 20)), max_size=12))
-def test_who_was_gone_last(form: Form, lives: list[tuple[int, int]]) -> None:
+def test_who_was_gone_last(lives: list[tuple[int, int]]) -> None:
     owner = np.array([of for of, _ in lives], np.int64)
     gone = np.array([at for _, at in lives], np.int64)
     before = np.zeros(len(lives), np.int64)
-    form(kernels.last_gone)(owner, gone, np.full(4, -9), before)
+    kernels.last_gone(owner, gone, np.full(4, -9), before)
     assert before.tolist() == naive.last_gone(lives, -9)

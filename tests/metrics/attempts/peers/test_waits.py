@@ -14,7 +14,6 @@ from audit.metrics.attempts.peers.waits import peer_waits
 from audit.metrics.attempts.population import describe
 from audit.model import Period, Pool, Resource
 from tests.examples import examples
-from tests.kernels.forms import in_python
 from tests.naive import peers as naive
 from tests.naive.attempts import close
 from tests.strategies import Rows, ended, frame, sampled
@@ -160,13 +159,6 @@ def test_as_defined(records: Rows, periods: list[Period]) -> None:
     as_defined(records, periods)
 
 
-@given(logs)
-@settings(max_examples=examples(20))
-def test_as_defined_in_python(records: Rows) -> None:
-    with in_python():
-        as_defined(records, ALL)
-
-
 @given(logs, st.randoms(use_true_random=False))
 @settings(max_examples=examples(20))
 def test_rows_and_names_and_the_epoch_change_nothing(records: Rows, random: st.DataObject) -> None:
@@ -193,7 +185,7 @@ def test_those_of_another_kind_change_not_even_the_last_bit() -> None:
     def of(rows: slice) -> list[float]:
         out = np.full(600, np.nan)[rows]
         held = (kind[rows], arrival[rows], wait[rows], user[rows], np.full(600, True)[rows])
-        mean_peer_waits(*held, DAY, (3, 2), out)
+        mean_peer_waits(*held, DAY, 3, 2, out)
         return [float(mean) for mean in out]
 
     assert of(slice(None))[300:] == of(slice(300, None))
