@@ -25,9 +25,9 @@ from audit.scenario.decisions import decision_times
 from audit.scenario.fair_start import fair_start_times
 from audit.scenario.fidelity import model_fidelity
 from audit.scenario.forward import forward_start_times
-from audit.scenario.parts import ALONE, Effort, Labour
+from audit.scenario.parts import HERE, Effort, Execution
 from audit.scenario.workload import Met, workload_of_rows
-from audit.workers.crew import Crew
+from audit.workers.executors import Executor
 
 _UNUSED: Final = (
     *("job_number", "array_task", "het_offset", "kind", "eligible_time", "waited_s"),
@@ -70,7 +70,7 @@ def compute(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None = None,
-    labour: Labour = ALONE,
+    execution: Execution = HERE,
 ) -> Iterator[Rows]:
     """Every figure of one cluster, as it is made: what was taken need not be held.
 
@@ -81,7 +81,7 @@ def compute(
         chosen: the configuration in force.
         fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
-        labour: who works on it, and who is told of how many attempts the fair start times are
+        execution: who works on it, and who is told of how many attempts the fair start times are
             computed.
 
     Yields:
@@ -89,7 +89,7 @@ def compute(
         is of no period: its run is that of the period in which it ended.
     """
     cluster = pl.lit(setting.cluster).alias("cluster")
-    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, labour)
+    tables = _tables(attempts, setting, wanted, chosen, fairshare, known, execution)
     del attempts
     for table, period, rows in tables:
         named = [] if period is None else [pl.lit(period.name).alias("period")]
@@ -104,7 +104,7 @@ def _tables(
     chosen: config.Config,
     fairshare: Fairshare,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
 ) -> Iterator[Rows]:
     """As ``compute``, without the names of cluster and period."""
     seeds, kept, window = wanted
@@ -130,7 +130,7 @@ def _tables(
             del charged
         of_pool = window.needed(of_pool, pool)
         met = workload_of_rows(of_pool, pool, setting.now, ranked)
-        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, labour, window)
+        jobs = _completed(of_pool, pool, met, setting.now, chosen, known, execution, window)
         yield from _fidelities(jobs, pool, met, setting.now, chosen, seeds)
         del met
         jobs = waits.peer_waits(jobs, [*seeds, *kept])
@@ -142,7 +142,7 @@ def _tables(
         yield Rows("job_result", None, own.drop(_UNUSED))
         del own
         jobs = jobs.drop(_WRITTEN)
-        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, labour.crew)
+        yield from _of_periods(jobs, pool, setting, seeds, chosen, ranked, log, execution.executor)
 
 
 def _of_periods(
@@ -153,7 +153,7 @@ def _of_periods(
     chosen: config.Config,
     ranked: ownership.Fairshare,
     log: Period,
-    crew: Crew,
+    executor: Executor,
 ) -> Iterator[Rows]:
     """Figures of a pool in each period; what periods share is worked out once."""
     options = Options(
@@ -161,7 +161,7 @@ def _of_periods(
         count_never_started=chosen.metrics.count_never_started,
         resamples=chosen.uncertainty.resamples,
         tolerance_s=chosen.metrics.tolerance_s,
-        crew=crew,
+        executor=executor,
     )
     conserved = conservation_of(jobs, setting.now, options)
     budget_s = chosen.simulation.advice_budget_s / len(setting.pools)
@@ -233,7 +233,7 @@ def _completed(
     now: int,
     chosen: config.Config,
     known: pl.DataFrame | None,
-    labour: Labour,
+    execution: Execution,
     window: Window,
 ) -> pl.DataFrame:
     """The attempts of a pool with all figures of their own."""
@@ -251,9 +251,9 @@ def _completed(
         pool,
         now,
         known=known,
-        effort=Effort(labour.crew, chosen.simulation.budget_s, wanted),
+        effort=Effort(execution.executor, chosen.simulation.budget_s, wanted),
         tau_s=metrics.tau_s,
-        told=labour.told,
+        told=execution.on_progress,
         met=met,
     )
     return forward_start_times(
@@ -261,8 +261,8 @@ def _completed(
         pool,
         now,
         known=known,
-        crew=labour.crew,
-        told=labour.told,
+        executor=execution.executor,
+        told=execution.on_progress,
         met=met,
     )
 

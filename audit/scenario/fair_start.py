@@ -33,7 +33,7 @@ from audit.scenario.workload import (
     Workload,
     workload_of_rows,
 )
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 if TYPE_CHECKING:
     from audit.kernels.scheduling.fair_start import Trials
@@ -73,7 +73,7 @@ def fair_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     fair_order: Order = Order.fcfs,
 ) -> FairStarts:
@@ -89,7 +89,7 @@ def fair_starts(
         work: the attempts of one pool.
         policy: how the pool decides.
         subjects: indices of those to compute; None: all.
-        crew: who works on it; the result does not depend on that.
+        executor: who works on it; the result does not depend on that.
         told: told of progress.
         fair_order: ``fcfs``: those before j in the snapshot are all that arrived before it. One of
             ``model.BY_OWNER``: only those of them whose turn, by that order at a, is not after
@@ -108,7 +108,7 @@ def fair_starts(
     if len(subjects) == 0:
         return times
     asked = _Asked(work, policy, fair_order, subjects)
-    for (low, high), found in in_parts(_computation, asked, subjects, crew, told):
+    for (low, high), found in in_parts(_computation, asked, subjects, executor, told):
         for all_times, some in zip(times, found, strict=True):
             all_times[low:high] = some
     return times
@@ -240,7 +240,7 @@ def fair_start_times(
     status[left_out] = _code(FstStatus.NOT_SAMPLED)
     _give_up(times, left_out)
     computed = np.flatnonzero(asked & ~left_out)
-    new = fair_starts(work, pool.policy, computed, effort.crew, told, pool.fair_order)
+    new = fair_starts(work, pool.policy, computed, effort.executor, told, pool.fair_order)
     for old, found in zip(times, new, strict=True):
         old[computed] = found[computed]
     status[times.over_capacity & np.isin(status, _COUNTED)] = _code(FstStatus.OVER_CAPACITY)

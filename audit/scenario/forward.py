@@ -28,7 +28,7 @@ from audit.scenario.workload import (
     Workload,
     workload_of_rows,
 )
-from audit.workers.crew import IN_TURN, Crew
+from audit.workers.executors import IN_TURN, Executor
 
 if TYPE_CHECKING:
     from audit.kernels.scheduling.forward import Trials
@@ -54,7 +54,7 @@ def forward_starts(
     work: Workload,
     policy: Policy,
     subjects: Ints | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     user: Ints | None = None,
     strict: Ints | None = None,
@@ -70,7 +70,7 @@ def forward_starts(
         work: the attempts of one pool.
         policy: how the pool decides.
         subjects: indices of those to compute, ascending; None: all.
-        crew: who works on it; the result does not depend on that.
+        executor: who works on it; the result does not depend on that.
         told: told of progress.
         user: [n], whose attempts they are, numbers ≥ 0; NO_USER: not known, and so nobody's own.
             None: those of ``work.owners``.
@@ -95,7 +95,7 @@ def forward_starts(
     if asked.any():
         whose = work.owners.name if user is None else user
         of = _Asked(work, policy, asked, queued, whose)
-        for part, found in in_parts(_computation, of, np.flatnonzero(asked), crew, told):
+        for part, found in in_parts(_computation, of, np.flatnonzero(asked), executor, told):
             here = slice(*part)
             for all_times, some in zip(times, found, strict=True):
                 np.copyto(all_times[here], some, where=asked[here])
@@ -204,7 +204,7 @@ def forward_start_times(
     now: int,
     *,
     known: pl.DataFrame | None = None,
-    crew: Crew = IN_TURN,
+    executor: Executor = IN_TURN,
     told: Told = lambda done, of: None,
     met: Met | None = None,
 ) -> pl.DataFrame:
@@ -225,7 +225,7 @@ def forward_start_times(
         pool: see ``workload``; how it is assumed to decide.
         now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
-        crew: who works on it; the result does not depend on that.
+        executor: who works on it; the result does not depend on that.
         told: told of progress.
         met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
@@ -244,7 +244,7 @@ def forward_start_times(
         work,
         pool.policy,
         np.flatnonzero(computed),
-        crew,
+        executor,
         told,
         _users(fair["user"].gather(rows)),
         strict if pool.fair_order is Order.fcfs else None,

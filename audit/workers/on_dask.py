@@ -26,9 +26,9 @@ from audit.config import Compute
 from audit.errors import AuditError, WorkersError
 from audit.files import folders
 from audit.workers import on_slurm, remote
-from audit.workers.crew import Made, Part, Shared, Stopped
-from audit.workers.identity import difference, identity
+from audit.workers.executors import Made, Part, Shared, Stopped
 from audit.workers.parcels import Opener, Packer
+from audit.workers.remote import difference, identity
 
 Said = Callable[[str], None]
 
@@ -63,7 +63,7 @@ class _Session(NamedTuple):
 
 @dataclass
 class Dask:
-    """A crew whose workers are Dask's. They are looked for when they are first needed."""
+    """An executor whose workers are Dask's. They are looked for when they are first needed."""
 
     asked: Compute
     said: Said = lambda text: None
@@ -76,12 +76,12 @@ class Dask:
 
     @property
     def width(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return max(sum(self._threads().values()), 1)
 
     @property
     def parts(self) -> int:
-        """See ``Crew``."""
+        """See ``Executor``."""
         return OF_EACH * self.width
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Dask:
         parts: Sequence[Part],
         stopped: Stopped = lambda: False,
     ) -> Iterator[tuple[int, Made]]:
-        """See ``Crew``."""
+        """See ``Executor``."""
         if not parts:
             return
         folder = self._session.folder / f"{next(self._numbers)}"
