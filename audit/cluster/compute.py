@@ -76,10 +76,7 @@ def compute(
 
     Args:
         attempts: its attempts, columns of ``model.ATTEMPTS``: all, or as many as the window needs.
-        setting: its pools, zone and instant.
         wanted: the periods to report, and of which attempts rows are made.
-        chosen: the configuration in force.
-        fairshare: how usage is charged and decays, and its targets.
         known: fair start times that were computed before, by pool, with what they rest on.
         execution: who works on it, and who is told of how many attempts the fair start times are
             computed.
@@ -272,7 +269,6 @@ def of_days(described: pl.DataFrame, setting: Setting, window: Window) -> pl.Dat
 
     Args:
         described: columns of ``model.DESCRIBED``.
-        setting: whose zone days are of.
         window: whose days are told of: none before it begins, and none from its end on.
     """
     instant = pl.coalesce("end_time", "arrival_time", "start_time")

@@ -136,7 +136,6 @@ def read(chosen: config.Usage, folder: Path, cluster: str) -> Fairshare:
 
     Args:
         chosen: its ``[clusters.usage]``.
-        folder: that of config.toml, which paths are relative to.
         cluster: its name, which files may give too.
 
     Raises:
@@ -340,14 +339,7 @@ def label(fairshare: Fairshare) -> str:
 def histories(
     with_penalty: pl.DataFrame, setting: Setting, period: Period, fairshare: Fairshare
 ) -> Iterator[pl.DataFrame]:
-    """Usage against targets of users and accounts at the end of each day of a period, in parts.
-
-    Args:
-        with_penalty: what ``charges.charged`` gave.
-        setting: of the cluster.
-        period: whose days.
-        fairshare: how usage decays, and the targets.
-    """
+    """Usage against targets of users and accounts at the end of each day of a period, in parts."""
     usage = fairshare.chosen
     instants = day_ends(period, setting.zone, setting.now)
     decay = decay_method(fairshare, setting)

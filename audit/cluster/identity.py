@@ -35,9 +35,6 @@ class Identity:
         """The identity of computing ``period`` from what the store holds of ``cluster``.
 
         Args:
-            con: the store.
-            cluster: its name.
-            period: what is computed.
             config: the configuration in force, as JSON.
             since: epoch s; no attempt that ended before it matters. None: not known.
         """
@@ -135,10 +132,7 @@ def restated(
     """The rows of the view ``restatements`` that new figures add.
 
     Args:
-        con: the store, with the new figures.
-        old: what it held before.
         new: columns of ``FIGURE``, ``new_value`` and ``run_id``.
-        computed: the runs that made them, at least one.
     """
     both = old.figures.rename({"value": "old_value", "run_id": "old_run_id"}).join(
         new, on=FIGURE, how="inner", nulls_equal=True

@@ -44,9 +44,6 @@ def of(
     """How attempts are ranked where any of the policies, or a fair order, goes by usage.
 
     Args:
-        fairshare: how usage is charged and compared.
-        setting: of the cluster.
-        policies: what queues may be ordered by.
         nearest_decay: where the configured decay cannot order a queue, take the one nearest to it
             that can: trailing windows for calendar ones, and for usage that only a reset forgets
             one window as long as the time between two resets.

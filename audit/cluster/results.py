@@ -45,10 +45,7 @@ def replace(
     """Replaces the results of a cluster, in one transaction, which making them is part of.
 
     Args:
-        con: an open store.
-        setting: of the cluster.
         results: of its attempts and of the periods of ``computed``; written as they come.
-        computed: the runs that computed them.
         kept: the other current periods and their run, whose figures stay as they are. What the
             store holds of any other period goes.
         now: when, epoch s; None where no clock may show.

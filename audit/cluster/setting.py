@@ -98,10 +98,8 @@ def configured(
     partitions make a pool of their own, which is said.
 
     Args:
-        cluster: as configured.
         attempts: all of them; those of pools whose capacity is configured may be left out where
             ``told`` is given.
-        headers: of the logs.
         told: what all attempts tell; None: those at hand are all.
     """
     zone = periods.zone(cluster.zone)

@@ -23,7 +23,6 @@ def folder(installed: Path, name: str) -> Path:
     shared temporary path would let other users in.
 
     Args:
-        installed: the folder of the sources.
         name: what is kept; the name of the folder in the user's cache.
     """
     beside = installed / "__pycache__"

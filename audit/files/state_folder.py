@@ -27,10 +27,6 @@ def held(state: Path, who: str) -> Iterator[Path]:
     A restore that was killed after it took effect is finished first, and what killed processes
     left is removed.
 
-    Args:
-        state: the state folder, which exists.
-        who: as in ``lock.held``.
-
     Raises:
         LockedError: another process holds it.
     """
@@ -53,7 +49,6 @@ def replace(state: Path, new: Path) -> None:
     next process finishes what was left to do.
 
     Args:
-        state: the state folder, which this process holds.
         new: holds both files, written to the disk, and nothing else; on the same file system.
 
     Raises:

@@ -274,9 +274,7 @@ def _periods(
     otherwise make thousands of empty days.
 
     Args:
-        hours: what the query ``instants`` gives.
         cluster: whose; says how long a period is.
-        setting: its zone.
         archived: epoch s; periods that begin before it are not current. None: all are.
 
     Returns:

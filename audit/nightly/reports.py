@@ -33,8 +33,6 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
     """Makes the reports that are missing; they replace what was there in one step each.
 
     Args:
-        work: what a run is told.
-        cluster: whose reports.
         due: name, start and end (epoch s) of each period, and the run that computed it.
     """
     con, config, night = work.con, work.config, work.night
@@ -94,11 +92,6 @@ PAGE = "html"
 
 def write_index(con: Connection, config: Config, folder: Path) -> Path | None:
     """Writes the page anew; None where there is no report yet.
-
-    Args:
-        con: a store.
-        config: the configuration in force.
-        folder: what its paths are relative to.
 
     Raises:
         OSError: the file cannot be written.

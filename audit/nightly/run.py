@@ -44,14 +44,9 @@ def run(
     """Does all that is to be done, for every cluster.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         now: epoch s, to note when things were done; no figure depends on it.
         only: the name of the one period to compute and report; None takes all.
-        progress: told how far it is.
         cluster: the name of the only one to work for; None takes all.
-        stages: which of STAGES.
-        stopping: asked often whether to stop.
 
     Raises:
         LockedError: another run is at work.

@@ -98,12 +98,8 @@ def audit(
     clock is read: the same logs and configuration give the same report.
 
     Args:
-        request: which logs, and what to make of them.
         config: the configuration in force; its cluster of this name says what it says of it.
-        progress: told how far it is.
-        inferred: told what was inferred.
         fit: finds out how pools decide of which nobody says it; None: the default is assumed.
-        folder: that of the configuration, which files that it names are relative to.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF

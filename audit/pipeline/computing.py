@@ -51,10 +51,7 @@ def compute_and_keep(
 
     Args:
         con: the store. Fair start times that it has, and that rest on the same, are taken over.
-        task: what to compute.
-        config: the configuration in force.
         now: when, epoch s; None where no clock may show.
-        progress: told how far it is.
 
     Raises:
         WorkersError: the workers that the configuration names cannot be used.

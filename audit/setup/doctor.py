@@ -267,10 +267,7 @@ def pseudonyms(
     """Columns and names, and what they become.
 
     Args:
-        settings: the configuration in force.
-        folder: what its paths are relative to.
         cluster: by whose key; None takes the only cluster that has one.
-        asked: columns and names.
 
     Raises:
         UsageError: nothing is asked, no cluster has a key, or several have; a column keeps names.

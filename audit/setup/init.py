@@ -102,13 +102,10 @@ def infer(
 
     Args:
         logs: accounting logs, or folders of them; may be none.
-        files: what Slurm's programs printed.
         name: what the cluster is called; None lets logs and files say it. Logs that name
             clusters must have records of this one.
         zone: its time zone; None lets the logs say it.
-        reading: what the user says of the logs' columns.
         folder: where config.toml will lie, which its paths are relative to.
-        progress: told how far it is.
 
     Raises:
         UsageError: a file is missing or of no use, the zone is unknown, or the logs are of several

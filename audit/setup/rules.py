@@ -27,9 +27,7 @@ def compare(
 
     Args:
         cluster: whose limits and windows; its pools must have some.
-        settings: the configuration that has it.
         published: the database to compare with; it need not be there yet.
-        archive: as in ``database.open_snapshot``.
 
     Raises:
         AuditError: a limit under which nothing that started could have, a window that never opens.

@@ -26,10 +26,7 @@ def first_arrival(
     """Of the attempts that ended in a span, epoch s; None where nobody knows any.
 
     Args:
-        con: an open store, or a published database.
-        cluster: whose.
         from_time: of the span, epoch s; None: no bound.
-        to_time: the same.
     """
     span = {"from_time": from_time, "to_time": to_time}
     ((first,),) = queries.rows(con, "first_arrival", cluster=cluster, **span)
@@ -45,8 +42,6 @@ def read_attempts(
     hold one value however many rows there are.
 
     Args:
-        con: an open store, or a published database.
-        cluster: whose.
         since: epoch s; only those that ended then or later, or not at all. None: no bound.
         until: epoch s; only those that arrived before, or nobody knows when. None: no bound.
 
@@ -82,8 +77,6 @@ def keep_course(con: Connection, cluster: str, computed: Sequence[Period]) -> No
 
     Args:
         con: a store with the attempts of these periods, and no sums of them.
-        cluster: its name.
-        computed: the periods.
     """
     import polars as pl
 
@@ -102,9 +95,6 @@ def course_sums(
     """What each user adds to the main figures of stretches of time.
 
     Args:
-        con: a store or a published snapshot.
-        cluster: its name.
-        schedule: whose.
         over: the stretches; those that are periods and were summed up are taken as they are, of all
             others the attempts are read.
 

@@ -129,9 +129,7 @@ def open_snapshot(
     but the views of this version, which ``audit.store.catalogue`` sees to.
 
     Args:
-        path: a published database.
         memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
         archive: the folder of the archive; None: where a default configuration has it, beside
             the database.
         tables_only: no view will be asked. What other versions made is accepted, and no file of the
@@ -171,9 +169,7 @@ def open_locked(path: Path, memory_limit: str, timeout_s: int, *reach: Any) -> C
     """Opens the database at ``path``, locked, whatever it holds; read-only.
 
     Args:
-        path: a published database.
         memory_limit: as in ``open_store``; nothing is spilled to disk.
-        timeout_s: a statement that takes longer is interrupted.
         reach: files that can be read, too, by names relative to a folder; and that folder.
 
 
@@ -291,10 +287,7 @@ def insert(
     """Appends the rows of ``frame`` to ``table``, matching columns by name.
 
     Args:
-        con: an open store.
-        table: its name.
         frame: the rows; columns of the table that it lacks become NULL.
-        constants: values of further columns, the same in every row.
 
     Raises:
         StoreError: a row breaks a constraint.

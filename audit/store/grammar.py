@@ -152,7 +152,6 @@ class Grammar:
 
         Args:
             text: SQL; a semicolon may end it.
-            names: of the tables and views that may be read, in lower case.
 
         Raises:
             StoreError: it is wrong, several, or not allowed; the message says what is not.

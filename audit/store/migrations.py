@@ -33,7 +33,6 @@ def migrated(
 
     Args:
         path: the file; its folder must exist.
-        memory_limit: as in ``database.open_store``.
         seed: a published database, with whose content a new store begins.
         base: the folder of the published database, to which names in its archive are relative.
 

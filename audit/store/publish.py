@@ -20,9 +20,7 @@ def publish(con: Connection, path: Path, *, with_group: bool = False) -> None:
     failure leaves the old file as it was, and nothing beside it.
 
     Args:
-        con: an open store.
         path: the file; its folder must exist.
-        with_group: whether the group may read it, as the site wants.
 
     Raises:
         StoreError: the file cannot be written.
@@ -42,9 +40,7 @@ def hand_over(store: Path, path: Path, *, with_group: bool = False) -> None:
     copy that ``publish`` makes; otherwise as that. Afterwards there is no file at ``store``.
 
     Args:
-        store: the file of the store.
         path: where it goes; its folder must exist.
-        with_group: whether the group may read it, as the site wants.
 
     Raises:
         StoreError: it cannot be put there, or was not closed in order.

@@ -29,9 +29,7 @@ def executor(
     Workers elsewhere are looked for when this process has not done something within ``alone_s``.
 
     Args:
-        asked: what config.toml says.
         threads: of this process, where it works itself; None or 0: one for each core.
-        said: told which workers there are, and what became of them.
     """
     own = Threads(threads or len(os.sched_getaffinity(0)))
     if asked.engine == "local":

@@ -44,7 +44,6 @@ class Executor(Protocol):
                 once in each process at the most; what it gives may be called by several threads.
             shared: what all have in common: numbers, texts, arrays, frames, tuples and functions.
             parts: what tells them apart, of the same kinds; small.
-            stopped: whether to begin no more.
 
         Yields:
             The number of each part among ``parts`` and what was made of it, as each is there.

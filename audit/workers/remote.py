@@ -59,7 +59,6 @@ def run(folder: str, ours: Mapping[str, str], part: bytes) -> bytes:
     Args:
         folder: what holds the work, as the client and all workers see it.
         ours: what the client computes with, see ``identity``.
-        part: a parcel.
 
     Returns:
         What was made, as a parcel whose files lie in ``folder``.

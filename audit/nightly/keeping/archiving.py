@@ -50,9 +50,6 @@ def put_away(work: Work, cluster: Cluster, setting: Setting, done: Sequence[Peri
     left: figures of such a month are of a sample.
 
     Args:
-        work: what a run is told.
-        cluster: whose.
-        setting: its zone, and up to when its log goes.
         done: the periods whose figures are computed, in order.
     """
     con, config = work.con, work.config
@@ -79,9 +76,6 @@ def bring_back(config: Config, folder: Path, cluster: str, since: date) -> list[
     """Puts months back into the store, by hand; the next run computes them anew.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        cluster: whose.
         since: the first day that is to be there; months come back whole.
 
     Raises:

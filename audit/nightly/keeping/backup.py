@@ -34,10 +34,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     """Writes a backup, and reads it again.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         target: the file, which is replaced in one step; or a folder, where its name says when.
-        now: epoch s.
 
     Raises:
         UsageError: nothing was published yet.
@@ -84,12 +81,6 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
     """Puts the store and the history of a backup in the place of what is there.
 
     All of it is examined before anything is replaced.
-
-    Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
-        file: the backup.
-        force: whether a store that is there may be replaced.
 
     Raises:
         UsageError: there is a store, and ``force`` does not allow to replace it; ``file`` is no
@@ -184,9 +175,7 @@ def _unpacked(file: Path, named: Path, place: Path) -> Backup:
     """Unpacks a backup into an empty folder, examines it and gives its manifest.
 
     Args:
-        file: the backup.
         named: what it is called in messages.
-        place: where its files go.
 
     Raises:
         UsageError, StoreError: as ``restore``.

@@ -69,8 +69,6 @@ def check(config: Config, folder: Path, store: str | None) -> None:
     """Check that the archive folder belongs to no other store.
 
     Args:
-        config: the configuration in force.
-        folder: what its paths are relative to.
         store: the identity of the store; None where it has none yet.
 
     Raises:

@@ -56,13 +56,6 @@ def read_jobs(
 ) -> Jobs:
     """Jobs of the files of the request, else of the database that the configuration publishes.
 
-    Args:
-        request: the files.
-        chosen: the configuration in force.
-        folder: what its paths are relative to.
-        site: whose jobs, and which resources matter.
-        progress: told how far reading is.
-
     Raises:
         UsageError: none has started, or nothing says which cluster's are meant.
         AuditError: a log or the database cannot be read, see ``audit.errors``.

@@ -43,12 +43,6 @@ def recompute(
 ) -> Outcome:
     """The figures at one instant.
 
-    Args:
-        request: which jobs, settings and instant.
-        chosen: the configuration in force.
-        folder: what its paths are relative to.
-        progress: told how far reading is.
-
     Raises:
         UsageError: a file is missing or wrong, or settings do not go together; all at once.
         AuditError: a log or the database cannot be read, see ``audit.errors``.

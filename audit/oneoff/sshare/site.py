@@ -50,11 +50,6 @@ class Site:
 def read_site(request: Request, chosen: config.Config, folder: Path) -> Site:
     """What the files of the flags say; where there is none, what the configuration says.
 
-    Args:
-        request: the files.
-        chosen: the configuration in force.
-        folder: what its paths are relative to.
-
     Raises:
         UsageError: files are missing or wrong, or nothing says who belongs where.
         ConfigError: files that the configuration names are.
@@ -107,7 +102,6 @@ def _given(request: Request, configured: str | None) -> _Given:
     """Reads the files of the flags.
 
     Args:
-        request: the files.
         configured: the name of the cluster in the configuration.
 
     Raises:

@@ -58,12 +58,8 @@ def find_ticks(
     """The ticks that the request tells, or a sample of ``sshare``.
 
     Args:
-        request: names one of them, or the sample.
         method: how usage decays; its phase is not looked at.
-        grouped: attempts by node.
-        tree: the associations.
         at: the instant that is asked for, epoch s, which is a tick where nothing is told.
-        zone: of instants.
 
     Raises:
         UsageError: the sample cannot be read, or tells nothing.
