@@ -64,50 +64,6 @@ def _faults_of_orders(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:
                 )
 
 
-class Cluster(Section):
-    """One cluster: its pools, its logs, its periods."""
-
-    name: str = Field(min_length=1)
-    zone: str = "UTC"
-    period: Literal["day", "week", "month"] = "month"
-    pools: tuple[Pool, ...] = ()
-    sources: tuple[Source, ...] = ()
-    usage: Usage = Usage()
-    people: People = People()
-
-    @field_validator("zone")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        try:
-            periods.zone(value)
-        except UsageError as error:
-            raise ValueError(str(error)) from error
-        return value
-
-    @model_validator(mode="after")
-    def _no_partition_twice(self) -> Cluster:
-        named = [partition for pool in self.pools for partition in pool.partitions]
-        if twice := sorted({name for name in named if named.count(name) > 1}):
-            raise ValueError(f"partitions in two pools: {', '.join(twice)}")
-        if len(self.pools) > 1 and sum(not pool.partitions for pool in self.pools) > 1:
-            raise ValueError("only one pool may leave out its partitions: it gets all others")
-        names = [pool.name for pool in self.pools]
-        if len(set(names)) < len(names):
-            raise ValueError("two pools have the same name")
-        return self
-
-    @model_validator(mode="after")
-    def _pools_have_what_is_charged(self) -> Cluster:
-        found = [
-            *_faults_of_pools(self.usage, self.pools),
-            *_faults_of_orders(self.usage, self.pools),
-            *faults(self.people, self.usage, self.pools),
-        ]
-        if found:
-            raise refusal("Cluster", found)
-        return self
-
-
 PLACEHOLDERS = ("{from}", "{to}", "{from_epoch}", "{to_epoch}")
 """What in a source's command stands for the edges of the window of time that is asked for."""
 
@@ -155,4 +111,48 @@ class Source(Section):
             faults.append("since is for a command with {from} and {to} among its words")
         if faults:
             raise ValueError("; ".join(faults))
+        return self
+
+
+class Cluster(Section):
+    """One cluster: its pools, its logs, its periods."""
+
+    name: str = Field(min_length=1)
+    zone: str = "UTC"
+    period: Literal["day", "week", "month"] = "month"
+    pools: tuple[Pool, ...] = ()
+    sources: tuple[Source, ...] = ()
+    usage: Usage = Usage()
+    people: People = People()
+
+    @field_validator("zone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            periods.zone(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+    @model_validator(mode="after")
+    def _no_partition_twice(self) -> Cluster:
+        named = [partition for pool in self.pools for partition in pool.partitions]
+        if twice := sorted({name for name in named if named.count(name) > 1}):
+            raise ValueError(f"partitions in two pools: {', '.join(twice)}")
+        if len(self.pools) > 1 and sum(not pool.partitions for pool in self.pools) > 1:
+            raise ValueError("only one pool may leave out its partitions: it gets all others")
+        names = [pool.name for pool in self.pools]
+        if len(set(names)) < len(names):
+            raise ValueError("two pools have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _pools_have_what_is_charged(self) -> Cluster:
+        found = [
+            *_faults_of_pools(self.usage, self.pools),
+            *_faults_of_orders(self.usage, self.pools),
+            *faults(self.people, self.usage, self.pools),
+        ]
+        if found:
+            raise refusal("Cluster", found)
         return self

@@ -40,12 +40,16 @@ class Finding:
     remedy: str = ""
 
 
+Check = tuple[str, Callable[[], str], str]
+"""What is looked at, how (the function returns what it found), and the remedy if that fails."""
+
+
 def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     """Looks at the installation, the configuration and, where named, a published database.
 
     Each check really does what a run would do, in a temporary folder.
     """
-    checks: list[tuple[str, Callable[[], str], str]] = [
+    checks: list[Check] = [
         ("Python", _python, "use Python 3.11 or newer"),
         ("files of the installation", _files, "reinstall fairaudit"),
         ("dialects", lambda: ", ".join(dialects.table()), "reinstall fairaudit"),
@@ -67,22 +71,16 @@ def examine(config_path: Path | None, published: Path | None) -> list[Finding]:
     if config_path is not None:
         checks += _configured(config_path, published)
     if published is not None:
-        checks.append(
-            (
-                f"database {published}",
-                lambda: _published(published, config_path),
-                "audit the logs again",
-            )
-        )
-    return list(_run(checks))
+        found = partial(_published, published, config_path)
+        checks.append((f"database {published}", found, "audit the logs again"))
+    return [_done(*check) for check in checks]
 
 
-def _run(checks: list[tuple[str, Callable[[], str], str]]) -> Iterator[Finding]:
-    for what, check, remedy in checks:
-        try:
-            yield Finding(what, True, check())
-        except (AuditError, OSError, ImportError) as error:
-            yield Finding(what, False, str(error), remedy)
+def _done(what: str, check: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(what, True, check())
+    except (AuditError, OSError, ImportError) as error:
+        return Finding(what, False, str(error), remedy)
 
 
 def _python() -> str:
@@ -126,59 +124,50 @@ def _configuration(path: Path | None) -> str:
     return str(path)
 
 
-def _configured(path: Path, published: Path | None) -> list[tuple[str, Callable[[], str], str]]:
-    """Checks of each cluster, and of mail; none where the configuration itself is wrong."""
+def _configured(path: Path, published: Path | None) -> Iterator[Check]:
+    """Checks of folders, of each cluster, and of mail; none where the configuration is wrong."""
     try:
         settings = config.load(path)
     except AuditError:
-        return []
-    clusters: list[tuple[str, Callable[[], str], str]] = [
-        (
+        return
+    folder = path.parent
+    database_path = published or folder / settings.output.database
+    archive = places.archive(settings, folder, database_path)
+    yield (
+        "permissions of config.toml",
+        partial(_own_config, path),
+        "change the permissions named above",
+    )
+    yield (
+        "permissions of output folders",
+        partial(_own_outputs, settings, folder),
+        "change the permissions named above, or name other folders in [output]",
+    )
+    for cluster in settings.clusters:
+        yield (
             f"cluster {cluster.name!r}",
-            partial(_cluster, cluster, path.parent),
+            partial(_cluster, cluster, folder),
             "mend clusters.sources or clusters.usage of this cluster",
         )
-        for cluster in settings.clusters
-    ]
-    database_path = published or path.parent / settings.output.database
-    archive = places.archive(settings, path.parent, database_path)
-    rules: list[tuple[str, Callable[[], str], str]] = [
-        (
-            f"limits and windows of {cluster.name!r}",
-            partial(compare, cluster, settings, database_path, archive),
-            "mend limits and windows of clusters.pools of this cluster",
-        )
-        for cluster in settings.clusters
-        if any(pool.limits or pool.windows for pool in cluster.pools)
-    ]
-    about: list[tuple[str, Callable[[], str], str]] = [
-        (
+    for cluster in settings.clusters:
+        if any(pool.limits or pool.windows for pool in cluster.pools):
+            yield (
+                f"limits and windows of {cluster.name!r}",
+                partial(compare, cluster, settings, database_path, archive),
+                "mend limits and windows of clusters.pools of this cluster",
+            )
+    yield "mail", partial(_mail, settings, folder), "mend [mail]"
+    if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients):
+        yield (
             "users and accounts of recipients",
             partial(_named, settings, database_path, archive),
             "mend users and accounts of [[recipients]]",
         )
-        for _ in settings.recipients[:1]
-        if settings.mail.via != "none" and any(entry.owners for entry in settings.recipients)
-    ]
-    own: list[tuple[str, Callable[[], str], str]] = [
-        (
-            "permissions of config.toml",
-            partial(_own_config, path),
-            "change the permissions named above",
-        ),
-        (
-            "permissions of output folders",
-            partial(_own_outputs, settings, path.parent),
-            "change the permissions named above, or name other folders in [output]",
-        ),
-    ]
-    mail = ("mail", partial(_mail, settings, path.parent), "mend [mail]")
-    claimed = (
+    yield (
         "archive",
-        partial(claims.examine, settings, path.parent),
+        partial(claims.examine, settings, folder),
         "choose another folder (output.archive)",
     )
-    return [*own, *clusters, *rules, mail, *about, claimed]
 
 
 def _own_config(path: Path) -> str:
