@@ -22,7 +22,7 @@ from audit.errors import AuditError, UsageError, withholding
 from audit.files import state_folder
 from audit.nightly import history, pinging, pulling, settled
 from audit.nightly.history import WHOLE
-from audit.nightly.keeping import claims, retention
+from audit.nightly.keeping import archiving, retention
 from audit.nightly.stages import STAGES, Night, StoppedError, Work, own_state
 from audit.store import archive, database, migrations, publish, queries
 from audit.store.database import Connection
@@ -101,7 +101,7 @@ def _clock(now: int) -> Callable[[], int]:
 
 def _do(work: Work, clusters: Sequence[Cluster]) -> None:
     """The stages of a run."""
-    claims.claim(work.con, work.config, work.folder)
+    archiving.claim(work.con, work.config, work.folder)
     for cluster in clusters:
         _do_for(work, cluster)
     retention.forget(work.con, work.past, work.config.retention, work.now)

@@ -18,10 +18,10 @@ from typing import Final
 from audit import __version__
 from audit.config import Config, places
 from audit.errors import AuditError, StoreError, UsageError
-from audit.files import folders, privacy, replace, scratch, state_folder
+from audit.files import folders, privacy, replace, state_folder
 from audit.files.state_folder import HISTORY, STORE
 from audit.nightly import history
-from audit.nightly.keeping import claims, pack
+from audit.nightly.keeping import archiving, pack
 from audit.nightly.keeping.pack import Backup
 from audit.nightly.stages import own_state
 from audit.store import archive, catalogue, database, queries
@@ -50,7 +50,7 @@ def save(config: Config, folder: Path, target: Path, now: int) -> tuple[Path, Ba
     if target.is_dir():
         target /= f"fairaudit-{made:%Y%m%dT%H%M%SZ}.tar"
     folders.require(target.parent)
-    with scratch.folder(target.parent) as place:
+    with state_folder.scratch(target.parent) as place:
         store, past = place / STORE, place / HISTORY
         shutil.copyfile(published, store)  # the open file stays, whoever replaces it meanwhile
         _copy_history(history.path_in(folder / config.output.state), past)
@@ -93,7 +93,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
     state = own_state(config, folder)
     with (
         state_folder.held(state, "fairaudit restore") as store,
-        scratch.folder(state) as place,
+        state_folder.scratch(state) as place,
     ):
         known = [path for path in (store, history.path_in(state)) if path.exists()]
         if known and not force:
@@ -103,7 +103,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
         of = _unpacked(file, file, place)
         identity = _checked_archive(config, folder, file, of, place)
         if of.archive:
-            claims.check(config, folder, identity)
+            archiving.check_owner(config, folder, identity)
             _put_back_archive(config, folder, of, place)
         new = place / "new"
         new.mkdir()
@@ -111,7 +111,7 @@ def restore(config: Config, folder: Path, file: Path, *, force: bool) -> Backup:
             (place / name).rename(new / name)
         state_folder.replace(state, new)
         if of.archive and identity is not None:
-            claims.note(config, folder, identity)
+            archiving.note_owner(config, folder, identity)
     return of
 
 

@@ -23,8 +23,7 @@ from audit.ingest.naming import called_by
 from audit.ingest.quarantine import EXAMPLES, Counted, check_refused
 from audit.metrics.slurm.shares import Places
 from audit.metrics.slurm.usage import Charged, stored, uncounted
-from audit.oneoff.sshare.request import Request
-from audit.oneoff.sshare.site import Site
+from audit.oneoff.sshare.site import Request, Site
 from audit.progress import printable
 from audit.store import database, queries
 
