@@ -72,8 +72,9 @@ studies: setup ## the papers' studies on the real logs of FAIRAUDIT_REAL_LOGS, i
 waits: setup ## why attempts of the real logs waited, into docs/studies
 	@$(PY) -m bench.pages.waits $(WAITS)
 
-metrics-page: setup ## write the tables of docs/metrics.md anew from the registry of measures
+metrics-page: setup ## write the tables of docs/metrics.md and docs/simulation.md anew from the registries
 	@$(PY) -m bench.pages.metrics_page
+	@$(PY) -m bench.pages.policies_page
 
 lock: setup ## pin what pyproject.toml asks for; newest of all: make lock LOCK_FLAGS=--upgrade
 	@.ci/lock $(LOCK_FLAGS)

@@ -6,11 +6,13 @@ epoch (UTC), durations int64 seconds, memory int64 bytes; what is unknown is nul
 """
 
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
-from audit.words import BY_OWNER, BY_USAGE, LIMITED, Backfill, Order, Resource
+from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy
+from audit.rules import Limit, Per, Scope, Window
+from audit.words import Resource
 
 __all__ = [
     "ATTEMPTS",
@@ -19,7 +21,6 @@ __all__ = [
     "COUNTED",
     "DESCRIBED",
     "EVENTS",
-    "LIMITED",
     "OBSERVED",
     "RECORDS",
     "REFUSALS",
@@ -30,6 +31,7 @@ __all__ = [
     "JobState",
     "Limit",
     "Order",
+    "Per",
     "Period",
     "Policy",
     "Pool",
@@ -216,113 +218,6 @@ class Step(NamedTuple):
     amounts: tuple[tuple[str, int], ...]  # by column of ``ATTEMPTS``; the others stay
     planned: bool = False
     """Whether schedulers knew of it beforehand."""
-
-
-Names = str | tuple[str, ...] | None
-"""One, any of several, or any at all."""
-
-
-class Scope(NamedTuple):
-    """Which attempts a limit or a window is about: those that match all that is given."""
-
-    user: Names = None
-    account: Names = None
-    qos: Names = None
-    partition: Names = None
-    walltime_above_s: int | None = None
-    """Those that ask for more than so many seconds, or, where the log does not say, took more."""
-    size_above: int | None = None
-    """Those that ask for more than so much of the pool's counted resource."""
-    size_up_to: int | None = None
-    """Those that ask for no more than so much of it."""
-
-
-Per = Literal["user", "account", "qos", "partition", "job"]
-
-
-class Limit(NamedTuple):
-    """What may run at one time (SPEC §10, *Limits*)."""
-
-    most: int  # ≥ 0
-    resource: str | None = None
-    """Of which column of ``ATTEMPTS`` it is an amount; None: of attempts."""
-    per: Per | None = None
-    """Of whom each may have so much; None: all that are in the scope, together."""
-    scope: Scope = Scope()
-    exempt_qos: tuple[str, ...] = ()
-    """Attempts of the scope with these QOS count, but are not held."""
-
-
-class Window(NamedTuple):
-    """When none of a scope is started."""
-
-    hours: tuple[int, ...]
-    """Hours of the week on the pool's clock, ascending: 0 begins on Monday at 00:00, 167 is the
-    last of Sunday."""
-    scope: Scope = Scope()
-
-
-class Policy(NamedTuple):
-    """How a scheduler decides."""
-
-    order: Order = Order.fcfs
-    backfill: Backfill = Backfill.easy
-    depth: int | None = None
-    """``easy`` and ``conservative_replan``: how many of the queue one pass looks at; None: all."""
-    window_s: int | None = None
-    """The same: none with a longer estimate starts, or is planned, past one that has to wait."""
-    interval_s: int | None = None
-    """Passes only at multiples of so many seconds since the first arrival; None: at each instant
-    at which something happens."""
-    reservations: int | None = None
-    """``conservative_replan``: for how many that cannot start a pass keeps a place in its plan, ≥
-    1; others start where that holds none of these up. None: for all; 1 is ``easy``, but for steps
-    that are planned. What Maui calls RESERVATIONDEPTH and PBS backfill_depth."""
-
-    @property
-    def name(self) -> str:
-        """Such as ``fcfs-easy``; names the schedule that it makes."""
-        bounds = (
-            *(("depth", self.depth), ("window", self.window_s), ("every", self.interval_s)),
-            ("reserve", self.reservations),
-        )
-        parts = (f"{word}{bound}" for word, bound in bounds if bound is not None)
-        return "-".join([self.order.value, self.backfill.value, *parts])
-
-    def changed(
-        self,
-        *,
-        order: Order | None = None,
-        backfill: Backfill | None = None,
-        depth: int | None = None,
-        window_s: int | None = None,
-        interval_s: int | None = None,
-        reservations: int | None = None,
-    ) -> "Policy":
-        """The same with what is given instead; depth, window and reservations stay only where they
-        are known.
-
-        Raises:
-            ValueError: one is given that the backfilling does not know; it begins with which.
-        """
-        backfill = backfill or self.backfill
-        for name, bound in (("depth", depth), ("window", window_s)):
-            if bound is not None and backfill not in LIMITED:
-                raise ValueError(f"{name}: only backfill {' and '.join(LIMITED)} have one")
-        replan = Backfill.conservative_replan
-        if reservations is not None and backfill is not replan:
-            raise ValueError(f"reservations: only backfill {replan} has them")
-        kept = self if backfill in LIMITED else Policy()
-        if reservations is None and backfill is replan:
-            reservations = self.reservations
-        return Policy(
-            order or self.order,
-            backfill,
-            kept.depth if depth is None else depth,
-            kept.window_s if window_s is None else window_s,
-            self.interval_s if interval_s is None else interval_s,
-            reservations,
-        )
 
 
 class Pool(NamedTuple):

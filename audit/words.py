@@ -19,39 +19,6 @@ AMOUNTS: Final = ("cpus", "mem_bytes", "gpus", "nodes")
 """Of what a request, or a pool, has an amount; the columns of ``model.ATTEMPTS``."""
 
 
-class Order(StrEnum):
-    """In which order a queue is served (SPEC §4, *Queue order*)."""
-
-    fcfs = "fcfs"
-    sjf = "sjf"
-    lxf = "lxf"
-    recorded = "recorded"
-    fairshare = "fairshare"
-    nuwt = "nuwt"
-    multifactor = "multifactor"
-
-
-BY_OWNER: Final = (Order.fairshare, Order.nuwt)
-"""Orders that go by what an attempt's owner used or waited."""
-
-BY_USAGE: Final = (*BY_OWNER, Order.multifactor)
-"""Orders that heed, among others, what was used or waited."""
-
-
-class Backfill(StrEnum):
-    """Who may start before those ahead in the queue (SPEC §4, *Backfilling*)."""
-
-    none = "none"
-    no_guarantee = "no_guarantee"
-    easy = "easy"
-    conservative = "conservative"
-    conservative_replan = "conservative_replan"
-
-
-LIMITED: Final = (Backfill.easy, Backfill.conservative_replan)
-"""Backfillings that can be limited: how far down the queue one looks, how long who overtakes is."""
-
-
 class SetAsideCode(StrEnum):
     """Why a whole log was set aside."""
 

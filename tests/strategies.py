@@ -16,8 +16,9 @@ from audit.metrics.fairshare.usage import HalfLife, Method, Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.metrics.slurm.shares import tree_of
 from audit.metrics.slurm.usage import SlurmUsage
-from audit.model import ATTEMPTS, LIMITED, Backfill, Order, Policy, Pool, Resource
+from audit.model import ATTEMPTS, Backfill, Order, Policy, Pool, Resource
 from audit.model import Step as Declared
+from audit.policies import takers
 from audit.scenario.limits import NO_EDGES, ROOM, SHUT, UNLIMITED, Edges, Limits
 from audit.scenario.multifactor import Multifactor, Priorities
 from audit.scenario.ownership import Fairshare, Ownership
@@ -185,7 +186,7 @@ def policies(
     order = draw(sampled(orders)) if order is None else order
     backfill = draw(sampled(list(Backfill))) if backfill is None else backfill
     every = draw(sampled([None, None, 1, 2, 5])) if intervals else None
-    if backfill not in LIMITED:
+    if backfill not in takers("depth"):
         return Policy(order, backfill, interval_s=every)
     depth = draw(sampled([None, None, None, 1, 2, 3]))
     window = draw(sampled([None, None, None, 1, 3, 8]))

@@ -12,9 +12,9 @@ import pytest
 from audit.formats import swf
 from audit.formats.dialects import detect
 from audit.formats.lines import Block
-from audit.workloads import model_files
-from audit.workloads.demo_jobs import start_of_log
-from audit.workloads.demo_log import demo_log
+from audit.studies.workload.compute import model_files
+from bench.logs.demo_jobs import start_of_log
+from bench.logs.demo_schedule import demo_log
 from tests.places import ROOT
 
 LOGS = ROOT / "bench" / "logs"

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from audit import errors
@@ -27,7 +29,9 @@ def document(name: str) -> str:
 
 def test_the_readme_names_every_command_and_view() -> None:
     readme = document("README.md")
-    commands = getattr(get_command(app), "commands", {})
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    commands = command.list_commands(Context(command))
     assert set(commands) == {
         "audit",
         "run",

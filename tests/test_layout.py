@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from audit.formats.dialects import MODULES
 from tests.places import ROOT
 
 MODULES_PER_FOLDER: Final = 15
@@ -47,6 +48,7 @@ BESIDE_THE_MIRROR: Final = {
     "tests/security/test_backups.py": "what docs/security.md promises of backups",
     "tests/kernels/test_checked.py": "how tests import the kernels",
     "tests/test_bench.py": "logs of bench/, which is no part of the package",
+    "tests/test_demo_log.py": "the same, of `make demo`",
     "tests/test_bench_measure.py": "the same, and what it makes of figures",
     "tests/workers/test_commands.py": "every command that has work for them",
     "tests/test_docs.py": "what the documents promise",
@@ -71,20 +73,13 @@ TESTED_IN: Final = {
     "config/runs": "config/test_file",
     "config/sections": "config/test_file",
     "files/privacy": "security/test_modes",
-    "formats/broken_json": "formats/htcondor/test_json",
     "ingest/settling": "ingest/test_ingest",
     "kernels/anatomy": "metrics/attempts/test_anatomy",
-    "formats/pbs/records": "formats/pbs/test_reader",
     "formats/pbs/splitting": "formats/pbs/test_reader",
-    "kernels/lives": "ingest/test_events",
-    "kernels/kinds": "kernels/test_translation",
-    "kernels/operators": "metrics/fairshare/test_operators",
     "kernels/scheduling/books": "scenario/test_engine",
     "kernels/scheduling/decisions": "scenario/test_decisions",
-    "kernels/scheduling/passes/expected": "scenario/test_engine",
     "kernels/scheduling/fair_start": "scenario/test_fair_start",
     "kernels/scheduling/forward": "scenario/test_forward",
-    "kernels/scheduling/limits": "scenario/test_engine",
     "kernels/scheduling/loop": "scenario/test_engine",
     "kernels/scheduling/order": "scenario/test_engine",
     "kernels/scheduling/owners": "scenario/test_engine",
@@ -104,38 +99,24 @@ TESTED_IN: Final = {
     "nightly/keeping/pack": "security/test_backups",
     "oneoff/explain/shown": "oneoff/explain/test_explain",
     "pipeline/computing": "oneoff/test_audit",
-    "report/render/index": "nightly/test_reports",
-    "report/verdicts": "nightly/test_reports",
+    "report/index": "nightly/test_reports",
     "report/judgement/owners": "report/judgement/test_page_one",
     "report/judgement/place": "report/judgement/test_page_one",
     "report/judgement/pool": "report/judgement/test_page_one",
     "report/judgement/questions": "report/judgement/test_page_one",
     "report/judgement/usage": "report/judgement/test_page_one",
     "report/judgement/waits": "report/judgement/test_page_one",
-    "report/charts/owner": "report/owner/test_build",
     "report/charts/series": "report/charts/test_waiting",
     "report/render/identity": "oneoff/test_verify",
-    "scenario/fidelity": "metrics/attempts/test_fidelity",
     "store/streams": "store/test_database",
-    "kernels/room": "scenario/fit/test_observed",
-    "oneoff/fit_policy/charts": "oneoff/fit_policy/test_plan",
     "scenario/fit/candidates": "scenario/fit/test_search",
-    "scenario/fit/forwards": "oneoff/fit_policy/test_plan",
     "scenario/fit/pictures": "oneoff/fit_policy/test_plan",
-    "scenario/fit/scopes": "scenario/fit/test_search",
     "oneoff/fit_policy/page": "oneoff/fit_policy/test_plan",
-    "kernels/fitting": "studies/fit/compute/test_observed",
-    "studies/fit/charts": "studies/fit/test_plan",
-    "studies/fit/compute/candidates": "studies/fit/compute/test_search",
-    "studies/fit/compute/forwards": "studies/fit/test_plan",
-    "studies/fit/compute/pictures": "studies/fit/test_plan",
-    "studies/fit/compute/scopes": "studies/fit/compute/test_search",
-    "studies/fit/page": "studies/fit/test_plan",
+    "oneoff/fit_policy/writing": "oneoff/fit_policy/test_plan",
+    "studies/commands": "cli/test_studies",
+    "kernels/fitting": "scenario/fit/test_observed",
     "studies/grid/charts": "studies/grid/test_page",
-    "studies/operators/charts": "studies/operators/test_page",
-    "studies/sensitivity/charts": "studies/sensitivity/test_plan",
     "studies/sensitivity/page": "studies/sensitivity/test_plan",
-    "oneoff/whatif/charts": "oneoff/whatif/test_plan",
     "oneoff/whatif/page": "oneoff/whatif/test_plan",
     "studies/workload/charts": "studies/workload/test_plan",
     "workers/on_slurm": "slurm/test_dask",
@@ -144,23 +125,10 @@ TESTED_IN: Final = {
 
 IMPORTED_BY_NAME: Final = {
     "audit.analyst.confined": "a process of its own, which audit.analyst.reader starts",
-    "audit.formats.gridengine.accounting": "a dialect, by audit.formats.dialects",
-    "audit.formats.gridengine.writing": "for logs to test with",
-    "audit.formats.lsf.acct": "a dialect, by audit.formats.dialects",
-    "audit.formats.lsf.writing": "for logs to test with",
     "audit.metrics.columns": "for docs/metrics.md, and for tests of what views say of themselves",
-    "audit.formats.htcondor.json": "a dialect: formats.dialects lists it",
-    "audit.formats.htcondor.long": "a dialect: formats.dialects lists it",
-    "audit.formats.htcondor.writing": "the way back of a dialect, for tests",
-    "audit.formats.htcondor.xml": "a dialect: formats.dialects lists it",
-    "audit.formats.sacct.json": "a dialect: formats.dialects lists it",
-    "audit.formats.sacct.json_writing": "the way back of a dialect, for tests",
-    "audit.formats.near_swf": "a dialect, by audit.formats.dialects",
-    "audit.formats.pbs.reader": "for the table of dialects, which imports by name",
-    "audit.formats.pbs.writing": "for tests, and for logs to try things with",
-    "audit.workloads.demo_log": "for `make demo`, by bench/logs/demo_log.py",
+    "audit.studies.commands": "by its entry point",
 }
-"""Modules that nothing in the package imports, and what they are for."""
+"""Modules that nothing in the package imports, and what they are for; dialects are besides."""
 
 
 def modules(folder: str) -> list[Path]:
@@ -263,4 +231,5 @@ def test_nothing_is_left_that_nobody_imports() -> None:
         for name in imported(path.relative_to(ROOT))
     }
     orphans = {dotted(path) for path in modules("audit")} - inside
-    assert orphans == set(IMPORTED_BY_NAME)
+    dialects = {f"audit.formats.{name}" for name in MODULES}
+    assert orphans - dialects == set(IMPORTED_BY_NAME)

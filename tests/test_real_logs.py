@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.config import Config
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
 from audit.store import database
 
 LOGS = {
@@ -21,7 +22,9 @@ def test_a_public_log(name: str, real_logs: Path, tmp_path: Path) -> None:
     capacity, records, ended, never_started, start_unknown = LOGS[name]
     config = Config.model_validate({"uncertainty": {"resamples": 100}})
     outcome = audit(
-        Request(logs=[real_logs / "swf" / f"{name}.swf.gz"], out=tmp_path, pdf=False), config
+        Request(logs=[real_logs / "swf" / f"{name}.swf.gz"]),
+        Options(out=tmp_path, pdf=False),
+        config,
     )
     con = database.open_snapshot(outcome.database)
 

@@ -12,6 +12,7 @@ import sys
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from audit import __version__
 from audit.cli import analyst, nightly, oneoff, setup, studies
@@ -21,8 +22,35 @@ from audit.errors import UNWRITABLE, AuditError, UsageError, of_system
 _UNASKED: Final = {"help": False}
 """Told beforehand: without it, typer loads pydantic to read that nobody asked for help."""
 
+EXTENSIONS: Final = "fairaudit.commands"
+"""Entry points of this group name a ``typer.Typer``; its commands follow the entry point's name."""
+
+
+class _Commands(TyperGroup):
+    """The commands below, and those that ``EXTENSIONS`` add; these are loaded when asked for."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self._load_extensions()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._load_extensions()
+        return super().list_commands(ctx)
+
+    def _load_extensions(self) -> None:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=EXTENSIONS):
+            if entry.name not in self.commands:
+                commands = entry.load()
+                commands.info.context_settings = {"default_map": _told(commands)}
+                self.add_command(typer.main.get_command(commands), entry.name)
+
+
 app = typer.Typer(
     name="fairaudit",
+    cls=_Commands,
     help="Is your batch scheduler fair, to whom is it not, and why?",
     no_args_is_help=True,
     add_completion=False,
@@ -54,7 +82,6 @@ for command in (
     setup.pseudonym,
 ):
     app.command(command.__name__.replace("_", "-"))(command)
-app.add_typer(studies.experiment, name="experiment")
 
 
 def _told(commands: typer.Typer) -> dict[str, Any]:
@@ -67,7 +94,7 @@ def _told(commands: typer.Typer) -> dict[str, Any]:
     return known
 
 
-app.info.context_settings = {"default_map": {**_told(app), "experiment": _told(studies.experiment)}}
+app.info.context_settings = {"default_map": _told(app)}
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C: typer's own, which it gives without a word."""

@@ -12,42 +12,39 @@ import typer
 from audit.cli.options import (
     DEFAULT_OUT,
     Associations,
-    Bounds,
     ClusterName,
     Columns,
-    ConfigFile,
-    Counted,
-    Depth,
-    Dialect,
-    Interval,
-    Lift,
-    Logs,
+    Configured,
+    Decides,
     OfAccounts,
+    OfLogs,
+    OfSomeLogs,
     OfUsers,
     Partitions,
-    PoolSize,
     Qos,
     Separator,
     SlurmConf,
-    Window,
     Zone,
-    advising,
-    configuration,
-    folder_of,
+    grouped,
     owners,
     published,
     reading,
-    within,
 )
 from audit.cli.output import at_work, say, show, tell, warn
-from audit.words import Algorithm, Backfill, Order
+from audit.errors import UsageError
+from audit.policies import Backfill, Order
+from audit.words import Algorithm
 
 if TYPE_CHECKING:
     import polars as pl
 
     from audit.cluster.fitted import Fit, Fitted
+    from audit.config import Config
     from audit.model import Pool
     from audit.oneoff.audit import Outcome
+
+ADVICE_S = 10
+"""CPU seconds for the advice of an audit that nobody configured."""
 
 ShareFormat = StrEnum("ShareFormat", ["psv", "csv"])
 StoryFormat = StrEnum("StoryFormat", ["text", "html", "json"])
@@ -119,21 +116,15 @@ SampleTime = Annotated[
 ]
 
 
+@grouped
 def audit(
-    logs: Logs,
+    *,
     out: Annotated[Path, typer.Option(help="Folder for the report and database.")] = DEFAULT_OUT,
     db: Database = None,
-    cluster: ClusterName = None,
-    pool_size: PoolSize = None,
-    resource: Counted = None,
     order: AssumedOrder = None,
     backfill: AssumedBackfill = None,
-    zone: Zone = None,
     from_day: FromDay = None,
     to_day: ToDay = None,
-    dialect: Dialect = None,
-    columns: Columns = None,
-    separator: Separator = None,
     budget: FairBudget = None,
     fit_budget: FitBudget = 10.0,
     no_fit: NoFit = False,
@@ -142,26 +133,22 @@ def audit(
     user: OfUsers = None,
     account: OfAccounts = None,
     no_pdf: Annotated[bool, typer.Option("--no-pdf", help="Make no PDF.")] = False,
-    config: ConfigFile = None,
+    logs: OfLogs,
+    site: Configured,
 ) -> None:
     """Audit accounting logs once: report.html, report.pdf and audit.duckdb."""
-    from audit.oneoff.audit import Request
+    from audit.oneoff.audit import Options
     from audit.oneoff.audit import audit as run_audit
 
-    settings = within(configuration(config), budget)
-    settings = advising(settings, config is not None, advice_budget, no_advice)
-    request = Request(
-        logs=logs,
+    if no_advice and advice_budget is not None:
+        raise UsageError("--no-advice and --advice-budget: give one of them")
+    advice_s = advice_budget or (ADVICE_S if site.file is None else None)
+    settings = _within(site.config, budget, 0 if no_advice else advice_s)
+    options = Options(
         out=out,
         database=db,
-        dialect=dialect,
-        reading=reading(columns, separator, zone),
-        cluster=cluster,
-        pool_size=pool_size,
-        resource=resource,
         order=order,
         backfill=backfill,
-        zone=zone,
         from_day=from_day,
         to_day=to_day,
         pdf=not no_pdf,
@@ -170,9 +157,17 @@ def audit(
     fit = None if no_fit else fitting(fit_budget, settings.uncertainty.resamples)
     with at_work() as progress:
         outcome = run_audit(
-            request, settings, progress.update, tell(progress), fit, folder_of(config)
+            logs, options, settings, progress.update, tell(progress), fit, site.folder
         )
     _show_audit(outcome)
+
+
+def _within(settings: Config, budget_s: int | None, advice_budget_s: int | None) -> Config:
+    """The configuration with these budgets; None: its own."""
+    budgets = {"budget_s": budget_s, "advice_budget_s": advice_budget_s}
+    given = {key: seconds for key, seconds in budgets.items() if seconds is not None}
+    simulation = settings.simulation.model_copy(update=given)
+    return settings.model_copy(update={"simulation": simulation})
 
 
 def _show_audit(outcome: Outcome) -> None:
@@ -199,58 +194,23 @@ def fitting(seconds: float, resamples: int) -> Fit:
     return fit
 
 
+@grouped
 def simulate(
-    logs: Logs,
-    order: Annotated[
-        Order | None, typer.Option(help="Who is served first; without it, fcfs or as configured.")
-    ] = None,
-    backfill: Annotated[
-        Backfill | None,
-        typer.Option(help="Who may start before others; without it, easy or as configured."),
-    ] = None,
-    depth: Depth = None,
-    window: Window = None,
-    interval: Interval = None,
-    limit: Bounds = None,
-    lift: Lift = None,
-    pool_size: PoolSize = None,
-    resource: Counted = None,
-    zone: Zone = None,
-    columns: Columns = None,
-    separator: Separator = None,
-    dialect: Dialect = None,
-    cluster: ClusterName = None,
+    *,
+    change: Decides,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the schedule: FILE.swf or FILE.parquet."),
     ] = None,
-    config: ConfigFile = None,
+    logs: OfLogs,
+    site: Configured,
 ) -> None:
     """Simulate a scheduling policy on logs: how would they have waited?"""
     from audit.oneoff import simulate as simulation
-    from audit.scenario.whatif import bounds as limits
 
-    settings = configuration(config)
-    request = simulation.Request(
-        logs=logs,
-        out=out,
-        order=order,
-        backfill=backfill,
-        depth=depth,
-        window_s=window,
-        interval_s=interval,
-        lift=tuple(lift or ()),
-        limits=limits.asked(limit or []),
-        dialect=dialect,
-        reading=reading(columns, separator, zone),
-        cluster=cluster,
-        pool_size=pool_size,
-        resource=resource,
-        zone=zone,
-    )
     with at_work() as progress:
         outcome = simulation.simulate(
-            request, settings, progress.update, tell(progress), folder_of(config)
+            logs, change, site.config, out, progress.update, tell(progress), site.folder
         )
     warn(outcome.warnings)
     if outcome.written is not None:
@@ -259,7 +219,9 @@ def simulate(
         print("\n".join(simulation.table(pool) for pool in outcome.comparisons), end="")
 
 
+@grouped
 def sshare(
+    *,
     sacct: Sacct = None,
     assoc: Associations = None,
     qos: Qos = None,
@@ -283,14 +245,14 @@ def sshare(
     form: Annotated[ShareFormat, typer.Option("--format", help="How to write it.")] = (
         ShareFormat.psv
     ),
-    config: ConfigFile = None,
+    site: Configured,
 ) -> None:
     """Print fairshare as Slurm's 'sshare -alP' does, for any instant and any settings."""
     from audit.oneoff.sshare.recompute import recompute
     from audit.oneoff.sshare.site import Request
     from audit.oneoff.sshare.table import comma_separated, psv
 
-    request = Request(
+    wanted = Request(
         sacct=sacct or (),
         associations=assoc,
         qos=qos,
@@ -307,9 +269,8 @@ def sshare(
         reading=reading(columns, separator),
         by_partition=partition_column,
     )
-    settings = configuration(config)
     with at_work() as progress:
-        outcome = recompute(request, settings, folder_of(config), progress.update)
+        outcome = recompute(wanted, site.config, site.folder, progress.update)
     for fact in outcome.facts:
         say(fact)
     warn(outcome.warnings)
@@ -317,12 +278,10 @@ def sshare(
     sys.stdout.write(write(outcome))
 
 
+@grouped
 def explain(
+    *,
     job: Annotated[str, typer.Argument(metavar="JOB", help="The job's id, as the log writes it.")],
-    logs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="LOG...", help="Accounting logs; else the database."),
-    ] = None,
     attempt: Annotated[
         int | None,
         typer.Option(min=1, help="Which attempt; without it, the one that waited longest."),
@@ -334,51 +293,43 @@ def explain(
     form: Annotated[StoryFormat, typer.Option("--format", help="How to tell it.")] = (
         StoryFormat.text
     ),
-    pool_size: PoolSize = None,
-    resource: Counted = None,
-    zone: Zone = None,
-    columns: Columns = None,
-    separator: Separator = None,
-    dialect: Dialect = None,
-    cluster: ClusterName = None,
-    config: ConfigFile = None,
+    logs: OfSomeLogs,
+    site: Configured,
 ) -> None:
     """Explain why one job waited: what ran, who went ahead, what a model makes of it."""
     from audit.oneoff.explain import shown
-    from audit.oneoff.explain.explain import Request
+    from audit.oneoff.explain.explain import Subject
     from audit.oneoff.explain.explain import explain as explain_wait
 
-    settings = configuration(config)
-    request = Request(
-        job=job,
-        attempt=attempt,
-        logs=logs or (),
-        database=db or published(config, settings),
-        dialect=dialect,
-        reading=reading(columns, separator, zone),
-        cluster=cluster,
-        pool_size=pool_size,
-        resource=resource,
-        zone=zone,
-    )
+    database = db or published(site.file, site.config)
     with at_work() as progress:
-        story = explain_wait(request, settings, progress.update, tell(progress), folder_of(config))
-    told = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}
-    sys.stdout.write(told[form](story))
+        story = explain_wait(
+            logs,
+            Subject(job, attempt),
+            database,
+            site.config,
+            progress.update,
+            tell(progress),
+            site.folder,
+        )
+    write = {"text": shown.as_text, "html": shown.as_html, "json": shown.as_json}[form]
+    sys.stdout.write(write(story))
 
 
+@grouped
 def verify(
+    *,
     report: Annotated[Path, typer.Argument(help="A report.html or report.pdf.")],
     db: Annotated[
         Path | None,
         typer.Option(help="Its database; else audit.duckdb beside it, or that of --config."),
     ] = None,
-    config: ConfigFile = None,
+    site: Configured,
 ) -> None:
     """Make a report again from its database, and compare it byte for byte."""
     from audit.oneoff.verify import verify as compare
 
-    verdict = compare(report, db, configuration(config), folder_of(config))
+    verdict = compare(report, db, site.config, site.folder)
     show(f"{'ok' if verdict.same else 'DIFFERS'}  {verdict.text}")
     if not verdict.same:
         raise typer.Exit(1)

@@ -1,24 +1,31 @@
-"""Options that several commands have, and what they are made into."""
+"""Options that several commands have, and what they are made into.
+
+A *group* is a parameter of a command that stands for several options. ``grouped`` spells groups out
+for typer, which knows no such thing.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from audit.errors import UsageError
+from audit.policies import SETTINGS, Backfill, Order, choices
 from audit.words import Resource
 
 if TYPE_CHECKING:
     from audit.config import Config
     from audit.formats.dialects import Reading
-    from audit.report.owner.who import Who
+    from audit.pipeline.opening import Request
+    from audit.report.record.page import Who
+    from audit.scenario.scenario import Change
 
 DEFAULT_OUT = Path("fairaudit-out")
 SITE = Path("config.toml")
-ADVICE_S = 10
-"""CPU seconds for the advice of an audit that nobody configured."""
 
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Accounting logs, or .gz.")]
 Dialect = Annotated[
@@ -44,30 +51,6 @@ OfAccounts = Annotated[
 
 PoolSize = Annotated[int | None, typer.Option(min=1, help="Capacity of the pool, in --resource.")]
 Counted = Annotated[Resource | None, typer.Option(help="What sizes count; without it, cpus.")]
-Depth = Annotated[int | None, typer.Option(min=1, help="Look at so many of the queue at a time.")]
-Window = Annotated[
-    int | None, typer.Option(min=1, help="Longest walltime that may overtake, in seconds.")
-]
-Reservations = Annotated[
-    int | None,
-    typer.Option(min=1, help="conservative_replan keeps places for so many only; 1 is easy."),
-]
-Interval = Annotated[
-    int | None,
-    typer.Option(min=1, max=3_600, help="Look at the queue every so many seconds only."),
-]
-Bounds = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="WHO=N", help="So much may run at one time: PARTITION=64, user:*=4jobs, …"
-    ),
-]
-Lift = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="N|limits|windows|all", help="Without a limit of config.toml, or all of them."
-    ),
-]
 
 # What Slurm's programs print.
 Associations = Annotated[
@@ -91,6 +74,156 @@ ConfigFile = Annotated[
 SiteConfig = Annotated[Path, typer.Option("--config", help="The site's config.toml.")]
 
 
+# --- groups --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several options, and what makes a value of them."""
+
+    make: Callable[..., Any]
+    options: Mapping[str, inspect.Parameter]
+
+    @classmethod
+    def of(cls, make: Callable[..., Any]) -> Group:
+        """The options that are parameters of ``make``."""
+        return cls(make, inspect.signature(make, eval_str=True).parameters)
+
+
+def grouped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, with the options of its groups as parameters, each in its place."""
+    own = inspect.signature(function, eval_str=True).parameters
+    groups = {
+        name: group
+        for name, parameter in own.items()
+        for group in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(group, Group)
+    }
+    spelled = [
+        option.replace(kind=option.POSITIONAL_OR_KEYWORD)
+        for name, parameter in own.items()
+        for option in (groups[name].options.values() if name in groups else (parameter,))
+    ]
+
+    def run(**given: Any) -> Any:
+        made = {
+            name: group.make(**{option: given.pop(option) for option in group.options})
+            for name, group in groups.items()
+        }
+        return function(**given, **made)
+
+    # arguments, which have no default, come first
+    spelled.sort(key=lambda option: option.default is not option.empty)
+    run.__signature__ = inspect.Signature(spelled)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in spelled}
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    return run
+
+
+class Site(NamedTuple):
+    """The configuration in force."""
+
+    config: Config
+    folder: Path
+    """What its paths are relative to."""
+    file: Path | None
+
+
+def _site(config: ConfigFile = None) -> Site:
+    return Site(configuration(config), config.parent if config else Path(), config)
+
+
+Configured: TypeAlias = Annotated[Site, Group.of(_site)]
+
+
+def request(
+    logs: Logs,
+    pool_size: PoolSize = None,
+    resource: Counted = None,
+    zone: Zone = None,
+    columns: Columns = None,
+    separator: Separator = None,
+    dialect: Dialect = None,
+    cluster: ClusterName = None,
+) -> object:
+    """Logs, and what is said of them: a ``Request``, which is known only once it is needed."""
+    from audit.pipeline.opening import Request
+
+    return Request(
+        logs=logs or (),
+        dialect=dialect,
+        reading=reading(columns, separator, zone),
+        cluster=cluster,
+        pool_size=pool_size,
+        resource=resource,
+        zone=zone,
+    )
+
+
+OfLogs: TypeAlias = Annotated["Request", Group.of(request)]
+_LOGS = inspect.signature(request, eval_str=True).parameters
+_MAYBE = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="LOG...", help="Accounting logs; else the database."),
+]
+OfSomeLogs: TypeAlias = Annotated[
+    "Request",
+    Group(request, {**_LOGS, "logs": _LOGS["logs"].replace(annotation=_MAYBE, default=None)}),
+]
+
+
+def options(annotations: Mapping[str, Any]) -> dict[str, inspect.Parameter]:
+    """Options that need not be given, by name and annotation."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return {
+        name: inspect.Parameter(name, kind, default=None, annotation=annotation)
+        for name, annotation in annotations.items()
+    }
+
+
+def change(**given: Any) -> Change:
+    """What is changed of a pool."""
+    from audit.scenario.whatif import options
+
+    return options.change(**given)
+
+
+RULES = options(
+    {
+        "order": Annotated[Order | None, typer.Option(help=f"Queue order: {choices(Order)}.")],
+        "backfill": Annotated[
+            Backfill | None, typer.Option(help=f"Backfilling: {choices(Backfill)}.")
+        ],
+        **{
+            key: Annotated[
+                int | None,
+                typer.Option(setting.flag, min=1, max=setting.most, help=setting.help),
+            ]
+            for key, setting in SETTINGS.items()
+        },
+        "limit": Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="WHO=N", help="So much may run at one time: PARTITION=64, user:*=4jobs, …"
+            ),
+        ],
+        "lift": Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="N|limits|windows|all",
+                help="Without a limit of config.toml, or all of them.",
+            ),
+        ],
+    }
+)
+"""How a pool decides."""
+
+Decides: TypeAlias = Annotated["Change", Group(change, RULES)]
+
+
+# --- what else options are made into -------------------------------------------------------------
+
+
 def configuration(path: Path | None) -> Config:
     """The configuration in a file, or its defaults."""
     from audit import config
@@ -98,46 +231,13 @@ def configuration(path: Path | None) -> Config:
     return config.Config() if path is None else config.load(path)
 
 
-def within(settings: Config, budget_s: int | None) -> Config:
-    """The configuration with another budget for fair start times, where there is one."""
-    if budget_s is None:
-        return settings
-    simulation = settings.simulation.model_copy(update={"budget_s": budget_s})
-    return settings.model_copy(update={"simulation": simulation})
-
-
-def advising(settings: Config, configured: bool, budget_s: int | None, none: bool) -> Config:
-    """The configuration with another budget for advice: without a file, less than by night.
-
-    Args:
-        settings: the configuration in force.
-        configured: whether it is that of a file.
-        budget_s: as asked for; None: as configured.
-        none: whether no advice is wanted.
-
-    Raises:
-        UsageError: a budget for no advice.
-    """
-    if none and budget_s is not None:
-        raise UsageError("--no-advice and --advice-budget: give one of them")
-    if budget_s is None:
-        budget_s = settings.simulation.advice_budget_s if configured else ADVICE_S
-    simulation = settings.simulation.model_copy(update={"advice_budget_s": 0 if none else budget_s})
-    return settings.model_copy(update={"simulation": simulation})
-
-
 def owners(users: list[str] | None, accounts: list[str] | None) -> tuple[Who, ...]:
     """Of whom pages are wanted; each once."""
-    from audit.report.owner.who import Who
+    from audit.report.record.page import Who
 
-    asked = [*(Who("user", name) for name in users or ())]
-    asked += [Who("account", name) for name in accounts or ()]
-    return tuple(dict.fromkeys(asked))
-
-
-def folder_of(path: Path | None) -> Path:
-    """What the paths in a configuration are relative to."""
-    return path.parent if path else Path()
+    named = [*(Who("user", name) for name in users or ())]
+    named += [Who("account", name) for name in accounts or ()]
+    return tuple(dict.fromkeys(named))
 
 
 def published(path: Path | None, settings: Config) -> Path:

@@ -22,8 +22,8 @@ from audit.model import OBSERVED, Period, Pool
 from audit.scenario import ownership
 from audit.scenario.advice.advise import advise
 from audit.scenario.decisions import decision_times
+from audit.scenario.engine import model_fidelity
 from audit.scenario.fair_start import fair_start_times
-from audit.scenario.fidelity import model_fidelity
 from audit.scenario.forward import forward_start_times
 from audit.scenario.parts import HERE, Effort, Execution
 from audit.scenario.workload import Met, workload_of_rows

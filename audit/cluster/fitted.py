@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
 from audit.model import Limit, Policy, Pool, Window
 
-STATED = {"order", "backfill", "depth", "window_s", "interval_s", "limits", "windows"}
+STATED = {*Policy._fields, "limits", "windows"}
 """Keys of a configured pool, any of which says how it decides."""
 
 
@@ -82,7 +83,7 @@ def again(setting: Setting, kept: Mapping[str, Any]) -> Setting:
         ValueError: it is not of this version.
     """
     changed = [
-        pool._replace(**_ADAPTER.validate_python(kept[pool.name]["rules"])._asdict())
+        pool._replace(**_ADAPTER.validate_json(json.dumps(kept[pool.name]["rules"]))._asdict())
         for pool in setting.pools
         if pool.name in kept
     ]

@@ -14,7 +14,6 @@ from audit.cluster import inference
 from audit.cluster.inference import Fact
 from audit.formats.dialects import Header
 from audit.model import Period, Policy, Pool, Resource, Step
-from audit.scenario.whatif.bounds import limits, windows
 
 ASSUMED = Policy()
 """The policy of fair start times where nobody says which."""
@@ -188,7 +187,6 @@ def _pool(
         for step in asked.steps
     )
     amounts = {**given, asked.resource: capacity}
-    policy = Policy(asked.order, asked.backfill, asked.depth, asked.window_s, asked.interval_s)
     pool = Pool(
         asked.name,
         resource,
@@ -196,10 +194,10 @@ def _pool(
         steps,
         tuple(sorted(amounts.items())),
         asked.exclusive_nodes,
-        policy,
+        asked.policy,
         asked.fair_order,
-        limits(asked),
-        windows(asked),
+        asked.limits,
+        asked.windows,
         str(zone),
     )
     return pool, fact

@@ -18,8 +18,6 @@ from audit.config.file import Threshold as Threshold
 from audit.config.file import Uncertainty as Uncertainty
 from audit.config.file import Verdict as Verdict
 from audit.config.file import load as load
-from audit.config.limits import Limit as Limit
-from audit.config.limits import Window as Window
 from audit.config.mail import Mail as Mail
 from audit.config.mail import Recipient as Recipient
 from audit.config.mail import allowed as allowed
@@ -42,3 +40,5 @@ from audit.config.usage import ByResource as ByResource
 from audit.config.usage import Share as Share
 from audit.config.usage import Usage as Usage
 from audit.config.usage import Weights as Weights
+from audit.rules import Limit as Limit
+from audit.rules import Window as Window

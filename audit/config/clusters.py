@@ -14,7 +14,7 @@ from audit.config.pools import Pool
 from audit.config.sections import Fault, Section, refusal
 from audit.config.usage import Usage
 from audit.errors import UsageError
-from audit.words import Order
+from audit.policies import Order
 
 
 def _faults_of_pools(usage: Usage, pools: tuple[Pool, ...]) -> Iterator[Fault]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from itertools import pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from audit.config.limits import Limit, Window
-from audit.config.sections import Section, one_of
-from audit.words import BY_OWNER, BY_USAGE, Backfill, Order, Resource
+from audit.config.sections import Fault, Section, one_of, refusal
+from audit.policies import BY_OWNER, BY_USAGE, SETTINGS, Backfill, Order, Policy, refused
+from audit.rules import Limit, Window
+from audit.words import Resource
 
 _Order = Annotated[Order, Field(strict=False)]
 
@@ -31,7 +32,27 @@ class Step(Amounts):
     planned: bool = False
 
 
-class Pool(Section):
+if TYPE_CHECKING:
+
+    class _Decides(Section):
+        """Has a field for each setting of a policy, too."""
+
+        order: Order = Order.fcfs
+        backfill: Backfill = Backfill.easy
+else:
+    _Decides = create_model(
+        "_Decides",
+        __base__=Section,
+        order=(_Order, Order.fcfs),
+        backfill=(Annotated[Backfill, Field(strict=False)], Backfill.easy),
+        **{
+            key: (int | None, Field(default=None, ge=1, le=setting.most))
+            for key, setting in SETTINGS.items()
+        },
+    )
+
+
+class Pool(_Decides):
     """A set of partitions that share hardware."""
 
     name: str = Field(min_length=1)
@@ -40,14 +61,21 @@ class Pool(Section):
     capacity: Amounts = Amounts()
     steps: tuple[Step, ...] = ()
     exclusive_nodes: bool = False
-    order: _Order = Order.fcfs
     fair_order: Annotated[_Order, BeforeValidator(one_of((Order.fcfs, *BY_OWNER)))] = Order.fcfs
-    backfill: Annotated[Backfill, Field(strict=False)] = Backfill.easy
-    depth: int | None = Field(default=None, ge=1)
-    window_s: int | None = Field(default=None, ge=1)
-    interval_s: int | None = Field(default=None, ge=1, le=3_600)
     limits: tuple[Limit, ...] = ()
     windows: tuple[Window, ...] = ()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that fair start times assume."""
+        return Policy(*(getattr(self, key) for key in Policy._fields))
+
+    @model_validator(mode="after")
+    def _settings_are_taken(self) -> Pool:
+        faults = [Fault((key,), refused(key), getattr(self, key)) for key in self.policy.not_taken]
+        if faults:
+            raise refusal("Pool", faults)
+        return self
 
     @model_validator(mode="after")
     def _in_order(self) -> Pool:

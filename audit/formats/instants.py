@@ -81,14 +81,6 @@ def instants(text: pl.Series, zone: str) -> Instants:
     return Instants(early, late, problem)
 
 
-def local_texts(instant: pl.Expr, zone: str | None) -> pl.Expr:
-    """Epoch seconds as ``sacct`` writes them in ``zone``, or as they are where it is None."""
-    if zone is None:
-        return instant.cast(pl.String)
-    moment = pl.from_epoch(instant, time_unit="s").dt.replace_time_zone("UTC")
-    return moment.dt.convert_time_zone(zone).dt.strftime(_PLAIN)
-
-
 def _parse(text: pl.Series, form: str) -> pl.Series:
     parsed = text.str.to_datetime(form, strict=False, time_unit="ms", ambiguous="raise")
     return parsed.dt.epoch("s").cast(pl.Int64)

@@ -1,19 +1,26 @@
-"""Bytes of a log, cut into lines that know where they stood."""
+"""Bytes of a log as lines, and fields of these that numpy reads without a loop over records."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
-
-from audit.model import REFUSALS, RefusalCode
 
 Bytes = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-NEWLINE = 0x0A
+NEWLINE: Final = 0x0A
+DIGITS: Final = 18
+"""Longer numbers are not read: they might not fit."""
+
+_RETURN, _ZERO, _MINUS = b"\r0-"
+_EACH: Final = 0x0101010101010101
+"""Times a byte: a word of eight of them."""
+_OF_NUMBERS: Final = np.zeros(256, dtype=np.bool_)
+_OF_NUMBERS[list(b"0123456789+-.eE")] = True
+_LONGEST: Final = 40
 
 
 class Block(NamedTuple):
@@ -31,6 +38,17 @@ class Lines(NamedTuple):
     ends: Offsets
 
 
+def as_text(data: bytes) -> bytes:
+    """The same lines ending with LF, in UTF-8; bytes that are not UTF-8 are escaped."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", errors="backslashreplace").encode()
+    return data
+
+
 def cut(data: Bytes) -> Lines:
     """Cuts ``data`` at its newlines. A last line without one counts; an empty buffer has none."""
     breaks = np.flatnonzero(data == NEWLINE)
@@ -43,7 +61,16 @@ def cut(data: Bytes) -> Lines:
     return Lines(starts, breaks)
 
 
-def select(data: Bytes, lines: Lines, chosen: npt.NDArray[np.bool_]) -> bytes:
+def without_return(data: Bytes, lines: Lines) -> Offsets:
+    """The ends of lines, without a carriage return before them."""
+    if not (data == _RETURN).any():
+        return lines.ends
+    returned = (lines.ends > lines.starts) & (byte_at(data, lines.ends - 1) == _RETURN)
+    ends: Offsets = lines.ends - returned
+    return ends
+
+
+def select(data: Bytes, lines: Lines, chosen: Mask) -> bytes:
     """The chosen lines of ``data``, each with a newline behind it, as one buffer."""
     if chosen.all():
         return data.tobytes()
@@ -51,37 +78,73 @@ def select(data: Bytes, lines: Lines, chosen: npt.NDArray[np.bool_]) -> bytes:
     return data[mask[: len(data)]].tobytes()
 
 
-def refusals(
-    block: Block,
-    numbers: Offsets,
-    reasons: pl.Series,
-    codes: pl.Series | str = RefusalCode.VALUE.value,
-) -> pl.DataFrame:
-    """A ``REFUSALS`` frame for some lines of a block, with their text as it stands in the log.
+class Numbers(NamedTuple):
+    """Fields read as whole numbers."""
 
-    Args:
-        block: the lines.
-        numbers: which of them, counted from 0 within the block, ascending.
-        reasons: why, one per number.
-        codes: of which kind, one per number or one for all.
-    """
-    if not len(numbers):
-        return pl.DataFrame(schema=REFUSALS)
-    data = np.frombuffer(block.data, dtype=np.uint8)
-    lines = cut(data)
-    texts = [
-        block.data[lines.starts[n] : lines.ends[n]]
-        .rstrip(b"\r")
-        .decode("utf-8", errors="backslashreplace")
-        for n in numbers
-    ]
-    return pl.DataFrame(
-        {
-            "line": numbers + block.first_line,
-            "byte_offset": lines.starts[numbers] + block.byte_offset,
-            "code": codes,
-            "reason": reasons,
-            "text": texts,
-        },
-        schema=REFUSALS,
+    values: Offsets  # 0 where there is none
+    good: Mask  # whether there is one
+
+
+def byte_at(data: Bytes, places: Offsets) -> Bytes:
+    """The bytes at some places; of a place behind the last, any."""
+    found: Bytes = (
+        data[np.minimum(places, len(data) - 1)] if len(data) else np.zeros_like(places, np.uint8)
     )
+    return found
+
+
+def whole_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Numbers:
+    """Reads fields of digits, with a minus before them or without; arrays of any shape."""
+    minus = (ends > starts) & (byte_at(data, starts) == _MINUS)
+    lengths = ends - starts - minus
+    good = (lengths > 0) & (lengths <= DIGITS)
+    values = np.zeros(starts.shape, dtype=np.int64)
+    for behind in range(0, int(lengths[good].max(initial=0)), 8):
+        part, digits = _eight_digits(data, ends - behind, np.clip(lengths - behind, 0, 8))
+        values += part * 10**behind
+        good &= digits
+    return Numbers(np.where(good, np.where(minus, -values, values), 0), good)
+
+
+def _eight_digits(data: Bytes, ends: Offsets, lengths: Offsets) -> Numbers:
+    """Reads fields of up to eight digits, each as one word of eight bytes.
+
+    Neighbouring digits are put together, then pairs of them, then fours (Lemire, Quickly parsing
+    eight digits, 2018).
+    """
+    if len(data) < 8:
+        data = np.append(data, np.zeros(8, dtype=np.uint8))
+    words: npt.NDArray[np.uint64] = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+    places = np.maximum(ends - 8, 0)
+    text = words[places] << (8 * (places + 8 - ends)).astype(np.uint64)  # its last byte is highest
+    within = np.uint64(_EACH * 0xFF) << (64 - 8 * lengths).astype(np.uint64)
+    text = (text & within) | (np.uint64(_EACH * _ZERO) & ~within)
+    kind, beyond = np.uint64(_EACH * 0xF0), np.uint64(_EACH * 6)  # 0x30 to 0x39 and no others
+    good = ((text & kind) | ((text + beyond & kind) >> np.uint64(4))) == np.uint64(_EACH * 0x33)
+    values: npt.NDArray[np.uint64] = text & np.uint64(_EACH * 0x0F)
+    for digits, mask in ((1, 0x00FF00FF00FF00FF), (2, 0x0000FFFF0000FFFF), (4, 0xFFFFFFFF)):
+        width = np.uint64(8 * digits)
+        values = (values * np.uint64(10**digits) + (values >> width)) & np.uint64(mask)
+    return Numbers(values.astype(np.int64), good)
+
+
+def look_like_numbers(data: Bytes, starts: Offsets, ends: Offsets) -> Mask:
+    """Whether fields hold something, and nothing but what numbers are written with."""
+    lengths = ends - starts
+    alike: Mask = (lengths > 0) & (lengths <= _LONGEST)
+    for place in range(int(lengths[alike].max(initial=0))):
+        within = alike & (lengths > place)
+        alike &= ~within | _OF_NUMBERS[byte_at(data, np.where(within, starts + place, 0))]
+    return alike
+
+
+def stretches(data: bytes, starts: Offsets, ends: Offsets) -> list[bytes]:
+    """Fields as they stand."""
+    return [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def texts(data: bytes, starts: Offsets, ends: Offsets) -> list[str | None]:
+    r"""Fields as texts, None where one is empty; bytes that are no UTF-8 are escaped (`\\xff`)."""
+    fields = stretches(data, starts, ends)
+    known = {field: field.decode("utf-8", "backslashreplace") or None for field in set(fields)}
+    return [known[field] for field in fields]

@@ -15,12 +15,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from audit.errors import DialectError
 from audit.formats import swf
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
-from audit.formats.lines import Block, cut, refusals
+from audit.formats.lines import Block, cut
+from audit.formats.shaping import refused, shaped
 from audit.model import RefusalCode
 
 SEPARATORS: Final[Mapping[str, str]] = {
@@ -112,34 +112,13 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines; see the module's docstring."""
     layout = Layout(header.entries[_SEPARATOR], int(header.entries[_COLUMNS]))
-    starts = cut(np.frombuffer(block.data, dtype=np.uint8)).starts
     rows, other = _as_swf(block, layout)
-    parsed = swf.parse(Block(rows, 0, 0), header)
-    where = pl.Series(starts + block.byte_offset, dtype=pl.Int64)
-
-    def placed(number: pl.Series) -> list[pl.Series]:
-        return [
-            (number + block.first_line).alias("line"),
-            where.gather(number).alias("byte_offset"),
-        ]
-
-    bad = parsed.refusals
-    refused = [
-        refusals(block, bad["line"].to_numpy(), bad["reason"], bad["code"]),
-        refusals(
-            block,
-            np.array(list(other), dtype=np.int64),
-            pl.Series(
-                [f"{width} fields, this log has {layout.columns}" for width in other.values()],
-                dtype=pl.String,
-            ),
-            RefusalCode.SHAPE.value,
-        ),
-    ]
-    return Parsed(
-        parsed.records.with_columns(placed(parsed.records["line"])),
-        pl.concat(refused).sort("line"),
+    bad = refused(
+        (number, f"{width} fields, this log has {layout.columns}", RefusalCode.SHAPE)
+        for number, width in other.items()
     )
+    spans = cut(np.frombuffer(block.data, dtype=np.uint8))
+    return shaped(block, spans, [*swf.read(rows, header), bad])
 
 
 def _as_swf(block: Block, layout: Layout) -> tuple[bytes, dict[int, int]]:
@@ -150,12 +129,9 @@ def _as_swf(block: Block, layout: Layout) -> tuple[bytes, dict[int, int]]:
     rows: list[bytes] = []
     other: dict[int, int] = {}
     at_top = block.first_line == 1
-    lines = block.data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    for number, line in enumerate(lines):
+    for number, line in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
         row = b""
-        if line.strip() and not line.lstrip().startswith(_COMMENTS):
+        if _is_record(line):
             fields = _cut(line, layout.separator)
             names = at_top and _names_columns(line, layout.separator)
             at_top = False
@@ -165,6 +141,10 @@ def _as_swf(block: Block, layout: Layout) -> tuple[bytes, dict[int, int]]:
                 other[number] = len(fields)
         rows.append(row)
     return b"".join(row + b"\n" for row in rows), other
+
+
+def _is_record(line: bytes) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith(_COMMENTS)
 
 
 def _cut(line: bytes, separator: str) -> list[bytes]:
@@ -196,7 +176,7 @@ def _records(head: bytes) -> list[bytes]:
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()
-    return [line for line in lines if line.strip() and not line.lstrip().startswith(_COMMENTS)]
+    return [line for line in lines if _is_record(line)]
 
 
 def _as_comment(line: bytes) -> bytes:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
-from audit.formats.instants import is_zone
-from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, refusals, select
-from audit.model import RECORDS, JobState, RecordKind, RefusalCode
+from audit.formats.instants import LATEST, is_zone
+from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut, select
+from audit.formats.shaping import LARGEST, LARGEST_ID, Fault, faulted, refused, shaped
+from audit.model import JobState, RecordKind, RefusalCode
 
 FIELDS: Final = {
     # index in the line: (column, what it is called in a refusal)
@@ -35,6 +36,11 @@ FIELDS: Final = {
     15: ("partition", "partition number"),
 }
 FIELD_COUNT: Final = 18
+_WHOLE: Final = {
+    **dict.fromkeys(("job_number", "status", "user", "group", "queue", "partition"), LARGEST_ID),
+    **dict.fromkeys(("allocated", "requested"), LARGEST),
+}
+"""Fields that must be whole numbers, and the largest there may be."""
 
 STATES: Final = {
     0: JobState.FAILED,
@@ -47,14 +53,8 @@ STATES: Final = {
 BURSTS: Final = (2, 3, 4)
 CANCELLED: Final = 5
 
-LATEST: Final = 1 << 33
-"""No time of a log lies beyond it (the year 2242): a larger number is damage."""
 _IN_MILLISECONDS: Final = (10**12, 1000 * LATEST)
 """What times since 1970 look like in these, from 2001 on."""
-LARGEST: Final = 1 << 28
-"""No amount of processors is larger: products of amounts and seconds stay within int64."""
-LARGEST_ID: Final = 1 << 53
-"""Numbers up to here are read exactly."""
 
 _LINE: Final = {
     FIELDS[index][0] if index in FIELDS else f"unused_{index}": (
@@ -142,26 +142,22 @@ def needed(entries: Mapping[str, str]) -> dict[str, str]:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines of an SWF log; see the module's docstring."""
-    data, lines, spaces = _fields(block.data)
-    filled = lines.ends > lines.starts
-    is_record = filled.copy()
-    is_record[filled] = data[lines.starts[filled]] != _COMMENT
-    whole = is_record & (spaces == FIELD_COUNT - 1)
+    spans = cut(np.frombuffer(block.data, dtype=np.uint8))
+    return shaped(block, spans, read(block.data, header))
 
-    broken = np.flatnonzero(is_record & ~whole)
-    refused = [
-        refusals(
-            block,
-            broken,
-            pl.Series(
-                [f"{n + 1} fields, SWF has {FIELD_COUNT}" for n in spaces[broken]], dtype=pl.String
-            ),
-            RefusalCode.SHAPE.value,
-        )
-    ]
-    numbers = np.flatnonzero(whole)
-    if not len(numbers):
-        return Parsed(pl.DataFrame(schema=RECORDS), refused[0])
+
+def read(raw: bytes, header: Header) -> list[pl.DataFrame]:
+    """The records among some lines, as ``shaping.shaped`` takes them."""
+    data, lines, spaces = _fields(raw)
+    is_record = lines.ends > lines.starts
+    is_record[is_record] = data[lines.starts[is_record]] != _COMMENT
+    whole = is_record & (spaces == FIELD_COUNT - 1)
+    broken = refused(
+        (int(number), f"{spaces[number] + 1} fields, SWF has {FIELD_COUNT}", RefusalCode.SHAPE)
+        for number in np.flatnonzero(is_record & ~whole)
+    )
+    if not whole.any():
+        return [broken]
     fields = pl.read_csv(
         select(data, lines, whole),
         separator=" ",
@@ -171,31 +167,14 @@ def parse(block: Block, header: Header) -> Parsed:
         quote_char=None,
         ignore_errors=True,  # what is no number becomes null, and is refused by name
         encoding="utf8-lossy",
-    ).with_columns(number=pl.Series(numbers))
-    faults = list(_faults(_leading_number(header.entries.get("UnixStartTime", "")) or 0))
-    refused_for = fields.select(
-        "number",
-        reason=pl.coalesce(pl.when(fault.holds).then(fault.reason) for fault in faults),
-        code=pl.coalesce(pl.when(fault.holds).then(pl.lit(fault.code.value)) for fault in faults),
-    ).filter(pl.col("reason").is_not_null())
-    if not refused_for.is_empty():
-        fields = fields.join(refused_for, on="number", how="anti", maintain_order="left")
-        refused.append(
-            refusals(
-                block,
-                refused_for["number"].to_numpy(),
-                refused_for["reason"],
-                refused_for["code"],
-            )
-        )
-    starts = cut(np.frombuffer(block.data, dtype=np.uint8)).starts
-    kept = fields["number"].to_numpy()
-    records = fields.select(
-        **_columns(header),
-        line=pl.lit(pl.Series(kept + block.first_line)),
-        byte_offset=pl.lit(pl.Series(starts[kept] + block.byte_offset)),
     )
-    return Parsed(records.match_to_schema(RECORDS), pl.concat(refused).sort("line"))
+    origin = _leading_number(header.entries.get("UnixStartTime", "")) or 0
+    records = fields.select(
+        pl.lit(pl.Series(np.flatnonzero(whole))).alias("number"),
+        **_columns(header, origin),
+        **faulted(_faults(origin)),
+    )
+    return [records, broken]
 
 
 def write(frame: pl.DataFrame, entries: Mapping[str, str], comments: Sequence[str] = ()) -> bytes:
@@ -321,71 +300,39 @@ def _single_spaced(data: Bytes) -> Bytes:
     return trimmed
 
 
-class _Fault(NamedTuple):
-    """What can be wrong with a record of 18 fields."""
-
-    holds: pl.Expr
-    code: RefusalCode
-    reason: pl.Expr
-
-
-def _faults(origin: int) -> Iterator[_Fault]:
-    """All that can be wrong; the first that holds is why a record is refused.
+def _faults(origin: int) -> Iterator[Fault]:
+    """All that can be wrong with 18 fields; the first that holds is why a record is refused.
 
     Args:
         origin: what times count from, epoch s.
     """
+    value, time = RefusalCode.VALUE, RefusalCode.TIME
     burst = pl.col("status").is_in([float(status) for status in BURSTS])
-    left = origin + pl.col("submit") + pl.col("wait").clip(0) + pl.col("run").clip(0)
-    whole_numbers = dict.fromkeys(("job_number", "status", "user", "group"), LARGEST_ID)
-    whole_numbers |= dict.fromkeys(("queue", "partition"), LARGEST_ID)
-    whole_numbers |= dict.fromkeys(("allocated", "requested"), LARGEST)
+    run, submit = pl.col("run"), pl.col("submit")
+    left = origin + submit + pl.col("wait").clip(0) + run.clip(0)
     for index, (name, title) in FIELDS.items():
-        yield _Fault(
-            pl.col(name).is_null() | ~pl.col(name).is_finite(),
-            RefusalCode.VALUE,
-            pl.lit(f"field {index + 1} ({title}) is not a number"),
-        )
+        column = pl.col(name)
+        bad = column.is_null() | ~column.is_finite()
+        yield bad, value, f"field {index + 1} ({title}) is not a number"
     for index, (name, title) in FIELDS.items():
-        if limit := whole_numbers.get(name):
-            yield _Fault(
-                (pl.col(name) != pl.col(name).floor()) | (pl.col(name).abs() > limit),
-                RefusalCode.VALUE,
-                pl.lit(f"field {index + 1} ({title}) is no whole number in range"),
-            )
-    yield _Fault(
-        pl.col("job_number") < 0,
-        RefusalCode.VALUE,
-        pl.lit("field 1 (job number) is negative"),
+        if limit := _WHOLE.get(name):
+            column = pl.col(name)
+            bad = (column != column.floor()) | (column.abs() > limit)
+            yield bad, value, f"field {index + 1} ({title}) is no whole number in range"
+    yield pl.col("job_number") < 0, value, "field 1 (job number) is negative"
+    yield (submit < 0) & ~burst, value, "field 2 (submit time) is unknown or negative"
+    early = pl.format(
+        "ends before it starts: field 4 (run time) is {} s", run.cast(pl.Int64, strict=False)
     )
-    yield _Fault(
-        (pl.col("submit") < 0) & ~burst,
-        RefusalCode.VALUE,
-        pl.lit("field 2 (submit time) is unknown or negative"),
-    )
-    yield _Fault(
-        pl.col("run") < -1,
-        RefusalCode.ORDER,
-        pl.format(
-            "ends before it starts: field 4 (run time) is {} s",
-            pl.col("run").cast(pl.Int64, strict=False),
-        ),
-    )
-    yield _Fault(
-        left.is_between(*_IN_MILLISECONDS),
-        RefusalCode.TIME,
-        pl.lit("a time of 13 digits: are these milliseconds? SWF counts seconds"),
-    )
-    yield _Fault(
-        (left > LATEST) | (pl.col("walltime") > LATEST),
-        RefusalCode.TIME,
-        pl.lit("a time beyond the year 2242: damaged, or not in seconds"),
-    )
+    yield run < -1, RefusalCode.ORDER, early
+    milliseconds = "a time of 13 digits: are these milliseconds? SWF counts seconds"
+    yield left.is_between(*_IN_MILLISECONDS), time, milliseconds
+    beyond = (left > LATEST) | (pl.col("walltime") > LATEST)
+    yield beyond, time, "a time beyond the year 2242: damaged, or not in seconds"
 
 
-def _columns(header: Header) -> dict[str, pl.Expr]:
-    """The columns of ``RECORDS`` in terms of the fields, but for line and offset."""
-    origin = _leading_number(header.entries.get("UnixStartTime", "")) or 0
+def _columns(header: Header, origin: int) -> dict[str, pl.Expr]:
+    """The columns of ``RECORDS`` in terms of the fields."""
     number = {
         name: pl.col(name).floor().cast(pl.Int64, strict=False) for name, _ in FIELDS.values()
     }
@@ -404,14 +351,7 @@ def _columns(header: Header) -> dict[str, pl.Expr]:
     cpus = pl.coalesce(amount["allocated"], amount["requested"])
     queue = _named("Queue", known["queue"], header)
     partition = _named("Partition", known["partition"], header)
-    text = {name: pl.lit(None, pl.String) for name in ("cluster", "reason", "reservation")}
-    unknown = {
-        name: pl.lit(None, pl.Int64)
-        for name in ("array_task", "het_offset", "eligible_time", "nodes", "gpus")
-    }
     return {
-        **text,
-        **unknown,
         "job_id": number["job_number"].cast(pl.String),
         "job_number": number["job_number"],
         "kind": pl.when(burst).then(pl.lit(RecordKind.BURST)).otherwise(pl.lit(RecordKind.JOB)),
@@ -424,7 +364,6 @@ def _columns(header: Header) -> dict[str, pl.Expr]:
         "state": number["status"].replace_strict(
             STATES, default=known["status"].cast(pl.String), return_dtype=pl.String
         ),
-        "priority": pl.lit(None, pl.Float64),
         "submit_time": submit,
         "start_time": start,
         "end_time": end,

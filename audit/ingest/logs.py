@@ -127,6 +127,8 @@ def open_log(
     source = files.inspect(path, lambda head: _check_known(head, where, reading), earlier)
     found = dialects.detect(source.head, where, reading)
     if dialect is not None and found.name != dialect:
+        if dialect not in (known := dialects.table()):
+            raise DialectError(f"there is no dialect {dialect!r}; known: {', '.join(known)}")
         raise DialectError(f"{where}: looks like {found.title}, not {dialect}")
     try:
         header = found.header(source.head, reading)

@@ -1,11 +1,11 @@
 """Reports to their recipients: each once, whatever happens on the way.
 
-What is to be sent is worked out from the store: the reports that were made, the recipients of
-config.toml, and the ledger (table ``delivery``), in which each mail has one row. A row is `claimed`
-before anything is sent; `sending` from just before the mail goes over the line; then `sent`, or
-`refused`, or back to `claimed` where the server said "later". A run that is killed leaves it
-`claimed`, and the next run sends the mail; or `sending`, and then nobody knows whether it arrived:
-it becomes `unknown`, is said, and is never sent again unless somebody asks for that.
+What to send follows from the store: the reports that were made, the recipients of config.toml, and
+the ledger (table ``delivery``), in which each mail has one row. A row is `claimed` before anything
+is sent, `sending` from just before the mail goes over the line, then `sent`, `refused`, or again
+`claimed` where the server said "later". If a run is killed while a row is `claimed`, the next run
+sends the mail. If it is `sending`, nobody knows whether the mail arrived: the row becomes
+`unknown`, is reported, and is sent again only on request.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from audit.mail import ledger, transport
 from audit.mail import message as mails
 from audit.mail.transport import Answer, Outcome, Post
 from audit.pipeline import drawing
-from audit.report.contents import Contents
 from audit.report.owner import build as owners
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
 from audit.report.render import owner as owner_page
 from audit.report.render import sandbox
 from audit.report.text import standing
@@ -38,6 +37,8 @@ from audit.store.database import Connection
 Say = Callable[[str], None]
 
 _KILLED: Final = "the run ended while the mail was being sent"
+_SETTLED: Final = (Outcome.SENT, Outcome.REFUSED, Outcome.UNKNOWN)
+"""Outcomes after which a mail is not due any more; they are states of the ledger too."""
 _AGAIN: Final = "'fairaudit deliver --failed' tries again"
 _TWICE: Final = (
     "nobody knows whether it arrived; 'fairaudit deliver --failed --unknown' sends it again, "
@@ -51,12 +52,9 @@ class Delivered:
 
     sent: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    """Handed over, but nobody said whether they were taken."""
-    due: list[str] = field(default_factory=list)
-    """Still to be sent; in a dry run all that would be."""
-    failures: list[AuditError] = field(default_factory=list)
-    """Why mails were not sent."""
+    unknown: list[str] = field(default_factory=list)  # nobody said whether they were taken
+    due: list[str] = field(default_factory=list)  # still to be sent; in a dry run all
+    failures: list[AuditError] = field(default_factory=list)  # why mails were not sent
 
     @property
     def changed(self) -> bool:
@@ -65,11 +63,11 @@ class Delivered:
 
 
 Pause = Callable[[float, str], bool]
-"""Waits so many seconds, having been told what for; whether to go on."""
+"""Waits for some seconds, for a reason; returns whether to go on."""
 
 
 def pausing(say: Say = lambda text: None, stopping: Callable[[], bool] = lambda: False) -> Pause:
-    """A pause that ``say`` is told of, and that ends when ``stopping`` says so."""
+    """Return a pause that is reported to ``say`` and ends when ``stopping`` is true."""
 
     def pause(seconds: float, why: str) -> bool:
         say(why)
@@ -92,12 +90,12 @@ def deliver(
     dry_run: bool = False,
     pause: Pause | None = None,
 ) -> Delivered:
-    """Sends what is due.
+    """Send what is due.
 
     Args:
         con: the store, which nobody else has open.
         config: the configuration in force.
-        folder: what its paths are relative to.
+        folder: its paths are relative to.
         now: epoch s.
         failed: also what was refused.
         unknown: with ``failed``, also what may have arrived.
@@ -115,12 +113,12 @@ def deliver(
         page = drawing.contents_of(con, config, report.cluster, report.period)
         return standing.standing(page, now).state is standing.State.COMPLETE
 
+    also = {"refused": failed, "unknown": failed and unknown}
+    again = {"claimed", *(state for state, wanted in also.items() if wanted)}
     due = [
         mail
         for cluster in config.clusters
-        for mail in ledger.due(
-            con, cluster, config, now, complete, failed=failed, unknown=failed and unknown
-        )
+        for mail in ledger.due(con, cluster, config, now, complete, again)
     ]
     if dry_run:
         done.due = [mail.name for mail in due]
@@ -141,14 +139,13 @@ def by_hand(
     dry_run: bool = False,
     say: Say = lambda text: None,
 ) -> Delivered:
-    """What ``fairaudit deliver`` does: ``deliver``, on the store of ``fairaudit run``.
+    """Send what is due in the store of ``fairaudit run``; options as of ``deliver``.
 
     Raises:
         UsageError: config.toml sends no mail, or there is no store yet.
         LockedError: another run is at work.
     """
-    if config.mail.via == "none":
-        raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
+    _require_mail(config)
     if not config.recipients:
         raise UsageError("deliver: config.toml has no [[recipients]]")
     state = folder / config.output.state
@@ -159,21 +156,18 @@ def by_hand(
         state_folder.held(state, "fairaudit deliver") as store,
         migrations.migrated(store, config.store.memory_limit, base=base) as con,
     ):
-        done = deliver(
-            con,
-            config,
-            folder,
-            now,
-            failed=failed,
-            unknown=unknown,
-            dry_run=dry_run,
-            pause=pausing(say),
-        )
+        which = {"failed": failed, "unknown": unknown, "dry_run": dry_run}
+        done = deliver(con, config, folder, now, **which, pause=pausing(say))
         target = folder / config.output.database
         if not dry_run and done.changed and target.exists():
             # analysts see the ledger too
             publish.publish(con, target, with_group=config.output.shared_with_group)
     return done
+
+
+def _require_mail(config: Config) -> None:
+    if config.mail.via == "none":
+        raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
 
 
 def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
@@ -183,8 +177,7 @@ def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
         UsageError: nothing may be sent to ``address``, or no mail at all.
         DeliveryError: it could not be handed over; the message says why.
     """
-    if config.mail.via == "none":
-        raise UsageError('deliver: mail.via is "none": nothing is sent; see config.toml, [mail]')
+    _require_mail(config)
     try:
         recipient = allowed(address, config.mail.domains)
     except ValueError as error:
@@ -200,13 +193,7 @@ def try_out(config: Config, folder: Path, address: str, now: int) -> Answer:
 
 
 def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()) -> str | None:
-    """Writes to ``mail.operators`` that something could not be done.
-
-    Args:
-        config: the configuration in force.
-        subject: one line.
-        text: what could not be done, and why.
-        folder: what paths of the configuration are relative to.
+    """Write to ``mail.operators`` that something could not be done.
 
     Returns:
         None, or which of them could not be told and why. That is never raised: it would hide what
@@ -219,11 +206,11 @@ def tell_operator(config: Config, subject: str, text: str, folder: Path = Path()
         try:
             recipient = allowed(address, config.mail.domains)
             answer = _note(config, folder, recipient, subject, text, int(time.time()))
+            why = None if answer.outcome is Outcome.SENT else answer.said
         except (DeliveryError, ValueError) as error:
-            lost.append(f"{address}: {error}")
-            continue
-        if answer.outcome is not Outcome.SENT:
-            lost.append(f"{address}: {answer.said}")
+            why = str(error)
+        if why is not None:
+            lost.append(f"{address}: {why}")
     return "; ".join(lost) or None
 
 
@@ -233,16 +220,10 @@ def _note(
     """A mail of text alone, tried once."""
     settings = config.mail
     assert settings.sender is not None  # config.Mail asks for it
-    message = mails.note(
-        subject,
-        text,
-        sender=settings.sender,
-        recipient=recipient,
-        message_id=ledger.message_id(settings, [recipient, subject, text, now]),
-        now=now,
-    )
+    message_id = ledger.message_id(settings, [recipient, subject, text, now])
+    envelope = mails.Envelope(settings.sender, recipient, message_id, now)
     post = transport.post(settings, folder, hides=config.hides())
-    return post.hand_over(message, recipient, lambda: None)
+    return post.hand_over(mails.note(subject, text, envelope), recipient, lambda: None)
 
 
 def _recover(con: Connection, now: int, done: Delivered) -> None:
@@ -285,11 +266,10 @@ class _Draft:
     @cached_property
     def pdf(self) -> bytes | None:
         """As it was made; None where it is not there."""
-        place = places.of_report(
-            self.config, self.folder, self.report.cluster, self.report.period.name
-        )
+        report = self.report
+        place = places.of_report(self.config, self.folder, report.cluster, report.period.name)
         try:
-            return (place / "report.pdf").read_bytes()
+            return (place / drawing.PDF).read_bytes()
         except OSError:
             return None
 
@@ -297,20 +277,15 @@ class _Draft:
         """What one recipient gets."""
         wish = mail.wish
         spoken = [self.owners[who] for who in wish.owners]
+        settings = self.config.mail
         files, remarks = self._files(wish, spoken)
-        if why := mails.too_large(files, self.config.mail.attachments_mb):
+        if why := mails.too_large(files, settings.attachments_mb):
             remarks.append(why)
             files = []
         pictures = self.pictures if wish.whole else mails.owner_pictures(spoken[0])
-        return mails.compose(
-            self.page,
-            self.standing,
-            self.config.mail.subject,
-            wish,
-            spoken,
-            corrected=mail.corrected,
-            enclosed=mails.Enclosed(pictures if wish.charts else (), tuple(files), tuple(remarks)),
-        )
+        enclosed = mails.Enclosed(pictures if wish.charts else (), tuple(files), tuple(remarks))
+        about = (self.page, self.standing, settings.subject, wish, spoken)
+        return mails.compose(*about, corrected=mail.corrected, enclosed=enclosed)
 
     def _files(
         self, wish: mails.Wish, spoken: list[OwnerContents]
@@ -351,14 +326,13 @@ class _Round:
     def run(self, due: list[ledger.Due]) -> None:
         """Sends all of ``due``, or says why not."""
         settings, why = self.config.mail, ""
-        for report in {mail.report for mail in due}:
-            about = tuple(
-                dict.fromkeys(
-                    who for mail in due if mail.report == report for who in mail.wish.owners
-                )
-            )
+        about: dict[ledger.Report, list[Who]] = {}
+        for mail in due:
+            about.setdefault(mail.report, []).extend(mail.wish.owners)
+        for report, of in about.items():
+            owners = tuple(dict.fromkeys(of))
             self.drafts[report.name] = _Draft(
-                self.con, self.config, self.folder, report, about, self.now
+                self.con, self.config, self.folder, report, owners, self.now
             )
         try:
             post = transport.post(settings, self.folder, hides=self.config.hides())
@@ -388,15 +362,11 @@ class _Round:
             except ledger.TakenError:
                 self.done.due.pop()
         others = f" and {len(due) - 1} more" if len(due) > 1 else ""
-        self.done.failures.append(
-            DeliveryError(
-                f"{due[0].name}{others}: not sent: {why}; due again in the next run, "
-                "or with 'fairaudit deliver'"
-            )
-        )
+        text = f"{due[0].name}{others}: not sent: {why}; due again in the next run, or with "
+        self.done.failures.append(DeliveryError(f"{text}'fairaudit deliver'"))
 
     def _once(self, post: Post, due: list[ledger.Due]) -> tuple[list[ledger.Due], str, bool]:
-        """Tries each mail once; gives those put off, why, and whether further tries are vain."""
+        """Try each mail once; return those put off, why, and whether to give up."""
         later: list[ledger.Due] = []
         why = ""
         for number, mail in enumerate(due):
@@ -421,13 +391,9 @@ class _Round:
         report = mail.report
         draft = self.drafts[report.name]
         assert self.config.mail.sender is not None  # config.Mail asks for it
-        message = mails.message(
-            draft.letter(mail),
-            sender=self.config.mail.sender,
-            recipient=mail.recipient,
-            message_id=mail.message_id,
-            now=self.now,
-        )
+        sender = self.config.mail.sender
+        envelope = mails.Envelope(sender, mail.recipient, mail.message_id, self.now)
+        message = mails.message(draft.letter(mail), envelope)
         begun = False
 
         def sending() -> None:
@@ -437,32 +403,16 @@ class _Round:
             begun = True
 
         answer = post.hand_over(message, mail.recipient, sending)
-        ledger.move(
-            self.con,
-            mail,
-            "sending" if begun else "claimed",
-            {
-                Outcome.SENT: "sent",
-                Outcome.REFUSED: "refused",
-                Outcome.UNKNOWN: "unknown",
-            }.get(answer.outcome, "claimed"),
-            self.now,
-            tried=1,
-            error=answer.said or None,
-        )
+        leave, error = "sending" if begun else "claimed", answer.said or None
+        state = answer.outcome.value if answer.outcome in _SETTLED else "claimed"
+        ledger.move(self.con, mail, leave, state, self.now, tried=1, error=error)
         return answer
 
     def _settled(self, mail: ledger.Due, answer: Answer) -> None:
         """Keeps what became of a mail that is not due any more."""
-        if answer.outcome is Outcome.SENT:
-            self.done.sent.append(mail.name)
-            return
-        if answer.outcome is Outcome.REFUSED:
-            self.done.refused.append(mail.name)
-            remedy = _AGAIN
-        else:
-            self.done.unknown.append(mail.name)
-            remedy = _TWICE
-        self.done.failures.append(
-            DeliveryError(f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}")
-        )
+        names: list[str] = getattr(self.done, answer.outcome.value)
+        names.append(mail.name)
+        if answer.outcome is not Outcome.SENT:
+            remedy = _AGAIN if answer.outcome is Outcome.REFUSED else _TWICE
+            why = f"{mail.name}: {answer.outcome}: {answer.said}; {remedy}"
+            self.done.failures.append(DeliveryError(why))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,7 +18,7 @@ from audit.config import Cluster, Config, Mail, allowed
 from audit.errors import StoreError
 from audit.mail import message as mails
 from audit.model import Period
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.text.standing import State
 from audit.store import database, queries
 from audit.store.database import Connection
@@ -57,11 +57,8 @@ class Due:
     @property
     def key(self) -> dict[str, object]:
         """What its row is found by."""
-        return {
-            "run_id": self.report.run_id,
-            "report": self.report.name,
-            "recipient": self.recipient,
-        }
+        report = self.report
+        return {"run_id": report.run_id, "report": report.name, "recipient": self.recipient}
 
 
 class TakenError(Exception):
@@ -74,11 +71,9 @@ def due(
     config: Config,
     now: int,
     complete: Callable[[Report], bool],
-    *,
-    failed: bool,
-    unknown: bool,
+    again: Container[str],
 ) -> Iterator[Due]:
-    """What a cluster's recipients have not got yet, oldest report first.
+    """Yield what a cluster's recipients have not got yet, oldest report first.
 
     Args:
         con: the store.
@@ -86,14 +81,13 @@ def due(
         config: the configuration in force.
         now: epoch s.
         complete: whether a report is; asked about those that were mailed when they were not.
-        failed: whether refused mails are due.
-        unknown: whether those that may have arrived are.
+        again: states of the ledger that are due again.
     """
     reports = [
         Report(cluster.name, Period(name, start, end), run_id)
-        for name, start, end, run_id in queries.run(
+        for name, start, end, run_id in queries.rows(
             con, "delivery_reports", cluster=cluster.name, now=now
-        ).iter_rows()
+        )
     ]
     ends = {report.period.name: report.period.to_time for report in reports}
     ledger = queries.run(con, "delivery_ledger", cluster=cluster.name)
@@ -105,26 +99,15 @@ def due(
             begun = last is not None and report.period.to_time > last
             if rows.is_empty() and age >= config.mail.backlog and not begun:
                 continue
-            leave = _leave(rows, report, config, complete, failed=failed, unknown=unknown)
+            leave = _leave(rows, report, config, complete, again)
             if leave is None:
                 continue
-            kept = rows.filter(pl.col("run_id") == report.run_id)
-            earlier = rows.filter(
-                (pl.col("run_id") != report.run_id) & pl.col("state").is_in(["sent", "unknown"])
-            )
-            yield Due(
-                report,
-                kept.item(0, "recipient") if kept.height else recipient,
-                wish,
-                kept.item(0, "message_id")
-                if kept.height
-                else message_id(
-                    config.mail,
-                    [report.run_id, report.cluster, report.period.name, recipient.lower()],
-                ),
-                leave,
-                corrected=earlier.height > 0,
-            )
+            of_run = pl.col("run_id") == report.run_id
+            kept = rows.filter(of_run).select("recipient", "message_id").rows()
+            key = [report.run_id, report.cluster, report.period.name, recipient.lower()]
+            address, id_ = kept[0] if kept else (recipient, message_id(config.mail, key))
+            earlier = rows.filter(~of_run & pl.col("state").is_in(["sent", "unknown"]))
+            yield Due(report, address, wish, id_, leave, corrected=earlier.height > 0)
 
 
 def _leave(
@@ -132,21 +115,12 @@ def _leave(
     report: Report,
     config: Config,
     complete: Callable[[Report], bool],
-    *,
-    failed: bool,
-    unknown: bool,
+    again: Container[str],
 ) -> str | None:
     """The state that a mail is in, empty where it has no row, if it is due; None if it is not.
 
-    Args:
-        rows: of the ledger, about one recipient and period, oldest change first.
-        report: as it is now.
-        config: the configuration in force.
-        complete: whether a report is.
-        failed: whether refused ones are due.
-        unknown: whether those that may have arrived are.
+    ``rows`` of the ledger are about one recipient and period, oldest change first.
     """
-    again = {"claimed"} | ({"refused"} if failed else set()) | ({"unknown"} if unknown else set())
     current = rows.filter(pl.col("run_id") == report.run_id)
     if current.height:
         state = str(current.item(0, "state"))
@@ -171,18 +145,9 @@ def _recipients(config: Config, cluster: Cluster) -> dict[str, mails.Wish]:
         wish = mails.Wish(not owners, owners, attach, entry.charts)
         for named in entry.addresses:
             address = allowed(named, config.mail.domains)
-            known, before = wishes.get(address.lower(), (address, None))
-            wishes[address.lower()] = (known, wish if before is None else _both(before, wish))
+            known, before = wishes.get(address.lower(), (address, mails.NO_WISH))
+            wishes[address.lower()] = (known, before | wish)
     return dict(wishes.values())
-
-
-def _both(one: mails.Wish, other: mails.Wish) -> mails.Wish:
-    return mails.Wish(
-        one.whole or other.whole,
-        tuple(dict.fromkeys((*one.owners, *other.owners))),
-        one.attach | other.attach,
-        one.charts or other.charts,
-    )
 
 
 def message_id(settings: Mail, parts: Sequence[object]) -> str:
@@ -193,30 +158,16 @@ def message_id(settings: Mail, parts: Sequence[object]) -> str:
 
 
 def claim(con: Connection, mail: Due, now: int) -> bool:
-    """Makes a mail ours to send; False where another delivery was faster."""
+    """Make a mail ours to send; False where another delivery was faster."""
     if mail.leave == "claimed":
         return True
-    report = mail.report
+    of = {"cluster": mail.report.cluster, "period": mail.report.period.name}
     try:
         with database.transaction(con):
-            queries.run(
-                con,
-                "delivery_forget",
-                cluster=report.cluster,
-                period=report.period.name,
-                recipient=mail.recipient,
-                run_id=report.run_id,
-            )
-            claimed = queries.run(
-                con,
-                "delivery_claim",
-                **mail.key,
-                cluster=report.cluster,
-                period=report.period.name,
-                message_id=mail.message_id,
-                now=now,
-                leave=mail.leave,
-            )
+            whose = {"recipient": mail.recipient, "run_id": mail.report.run_id}
+            queries.run(con, "delivery_forget", **of, **whose)
+            row = {"message_id": mail.message_id, "now": now, "leave": mail.leave}
+            claimed = queries.run(con, "delivery_claim", **mail.key, **of, **row)
     except StoreError as error:
         if _conflict(error):
             return False
@@ -235,23 +186,15 @@ def move(
     report_state: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Moves a mail from one state to the next, at once and for good.
+    """Move a mail from one state to the next, at once and for good.
 
     Raises:
         TakenError: it is not in the state that it is to leave.
     """
+    change = {"leave": leave, "state": state, "tried": tried, "now": now}
+    told = {"report_state": report_state, "error": error}
     try:
-        moved = queries.run(
-            con,
-            "delivery_move",
-            **mail.key,
-            leave=leave,
-            state=state,
-            tried=tried,
-            report_state=report_state,
-            error=error,
-            now=now,
-        )
+        moved = queries.run(con, "delivery_move", **mail.key, **change, **told)
     except StoreError as problem:
         if _conflict(problem):
             raise TakenError from problem

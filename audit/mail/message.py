@@ -6,27 +6,25 @@ printed is shown as its code point before it comes near a header, and templates 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email import policy
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from audit.report.charts import drawing
-from audit.report.charts import owner as owner_chart
-from audit.report.charts import pool as charts
+from audit.report.charts.over_time import trend
 from audit.report.charts.style import Chart
-from audit.report.charts.trend import trend
-from audit.report.contents import Contents
+from audit.report.charts.waiting import owner_why
 from audit.report.judgement.page_one import PageOne, Trust, page_one
 from audit.report.judgement.questions import Question
 from audit.report.owner import text as said
-from audit.report.owner.contents import OwnerContents
 from audit.report.owner.text import Answer
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
 from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.text import advice, wording
@@ -35,20 +33,19 @@ from audit.report.text.standing import Standing, State, uncounted
 
 _SHOWN: Final = ("why", "trend", "waits", "week")
 _PICTURES: Final = 2
-"""Charts of a mail: the first so many of these that there are; none names anybody."""
+"""Charts of a mail: the first of these that there are; none names anybody."""
 _CHANGES: Final = 2
-"""So many of the changes that help are told of."""
-_TOLD: Final = 2
-"""Verdicts on so many users and accounts have room in a subject."""
+"""Most changes that are recommended in a mail."""
+_VERDICTS: Final = 2
+"""Most users and accounts whose verdicts fit into a subject."""
 _LONGEST: Final = 2
-"""So many of their longest waits are told of."""
+"""Most waits of one user or account that a mail describes."""
 _SCALE: Final = 1.5
 _LINE: Final = policy.SMTP.clone(cte_type="7bit")  # no server must know 8BITMIME
 _MEGABYTE: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A chart inside a mail."""
 
     cid: str
@@ -59,8 +56,7 @@ class Picture:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """An attachment."""
 
     name: str
@@ -68,8 +64,7 @@ class File:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What is said of one user or account, where it waited most; only a verdict without jobs."""
 
     verdict: str
@@ -88,6 +83,18 @@ class Wish:
     owners: tuple[Who, ...] = ()  # users and accounts who are spoken of one by one, and first
     attach: frozenset[str] = frozenset({"pdf", "csv"})
     charts: bool = True
+
+    def __or__(self, other: "Wish") -> "Wish":
+        """Both."""
+        return Wish(
+            self.whole or other.whole,
+            tuple(dict.fromkeys((*self.owners, *other.owners))),
+            self.attach | other.attach,
+            self.charts or other.charts,
+        )
+
+
+NO_WISH: Final = Wish(whole=False, attach=frozenset(), charts=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +137,11 @@ def compose(
     corrected: bool = False,
     enclosed: Enclosed = NOTHING,
 ) -> Letter:
-    """The mail about a report, or about some users and accounts in it.
+    """Return the mail about a report, or about some users and accounts in it.
 
     Args:
         contents: the report.
-        standing: whether it speaks of all of its period, as of the time of sending.
+        standing: whether it covers all of its period, as of the time of sending.
         subject: template, as ``mail.subject``.
         wish: whether it is about the whole report, and about whom.
         owners: what the pages of those say, in the order of ``wish.owners``.
@@ -214,7 +221,7 @@ def headline(
 
 def _of_owners(owners: Sequence[OwnerContents]) -> str:
     """The verdicts on users and accounts as a subject says them; of many, how many wait longer."""
-    if len(owners) <= _TOLD:
+    if len(owners) <= _VERDICTS:
         return "; ".join(map(said.short, owners))
     longer = sum(any(part.longer and not part.burst for part in of.parts) for of in owners)
     return f"{wording.count(longer)} of {len(owners)} waited longer than similar jobs"
@@ -235,61 +242,61 @@ def _verdict(one: PageOne | None, days: int) -> str:
 
 
 def _advice(one: PageOne) -> tuple[str, ...]:
-    advised = one.place.pool.advised
-    if not advised.changes:
-        return (advice.nothing(advised),)
-    return tuple(
-        advice.sentences(change, believed=advised.believed) for change in advised.changes[:_CHANGES]
-    )
+    of = one.place.pool.advised
+    told = [advice.sentences(change, believed=of.believed) for change in of.changes[:_CHANGES]]
+    return tuple(told) or (advice.nothing(of),)
 
 
 def _part(of: OwnerContents) -> Part:
     if not of.parts:
         return Part(said.nothing(of))
-    most = of.parts[0]
+    most, who = of.parts[0], of.who
+    longest = []
+    for wait in most.longest[:_LONGEST]:
+        title = wording.first_upper(said.long_title(wait, most, of.span.zone))
+        longest.append(" ".join((f"{title}.", *said.explained(wait, who, most))))
     return Part(
-        said.verdict(most, of.who),
+        said.verdict(most, who),
         wording.name(most.pool.name) if len(of.parts) > 1 else "",
-        said.answers(most, of.who) if most.attempts else (),
-        tuple(note for note in (said.one_wait(most), said.both_true(most)) if note),
+        said.answers(most, who) if most.attempts else (),
+        said.notes(most),
         said.best_way(most) if most.attempts else "",
-        tuple(
-            f"{wording.first_upper(said.long_title(wait, most, of.span.zone))}. "
-            + " ".join(said.explained(wait, of.who, most))
-            for wait in most.longest[:_LONGEST]
-        ),
+        tuple(longest),
     )
 
 
 def pictures(contents: Contents) -> tuple[Picture, ...]:
-    """A few charts of the pool that page one is about; none where there is no page one."""
+    """Return a few charts of the pool that page one is about; none without a page one."""
     one = page_one(contents)
     if one is None:
         return ()
-    pool = one.place.pool
-    where = f" (pool {wording.name(pool.name)})" if len(contents.pools) > 1 else ""
-    drawn = charts.of_pool(pool)
-    keys = [key for key in _SHOWN if key in drawn]
-    return tuple(_picture(drawn[key], where) for key in keys[:_PICTURES])
+    drawn = render.charts_of(one.place.pool)
+    shown = [drawn[key] for key in _SHOWN if key in drawn][:_PICTURES]
+    return _pictures(shown, one.place.pool.name if len(contents.pools) > 1 else None)
 
 
 def owner_pictures(of: OwnerContents) -> tuple[Picture, ...]:
-    """The charts of one user or account, of the pool where it waited most."""
+    """Return the charts of one user or account, of the pool where it waited most."""
     if not of.parts:
         return ()
-    where = f" (pool {wording.name(of.parts[0].pool.name)})" if len(of.parts) > 1 else ""
-    drawn = (owner_chart.why(of.parts[0], of.who.name), trend(of.parts[0].trend))
-    return tuple(_picture(chart, where) for chart in drawn if chart is not None)
+    most = of.parts[0]
+    drawn = (owner_why(most, of.who.name), trend(most.trend))
+    return _pictures(drawn, most.pool.name if len(of.parts) > 1 else None)
 
 
-def _picture(chart: Chart, where: str) -> Picture:
-    png = drawing.png(chart, _SCALE)
-    width = round(int.from_bytes(png[16:20], "big") / _SCALE)
-    return Picture(chart.key, chart.title + where, chart.note, chart.alt, png, width)
+def _pictures(charts: Iterable[Chart | None], pool: str | None) -> tuple[Picture, ...]:
+    where = "" if pool is None else f" (pool {wording.name(pool)})"
+    made = []
+    for chart in charts:
+        if chart is not None:
+            png = drawing.png(chart, _SCALE)
+            width = round(int.from_bytes(png[16:20], "big") / _SCALE)
+            made.append(Picture(chart.key, chart.title + where, chart.note, chart.alt, png, width))
+    return tuple(made)
 
 
 def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...]:
-    """The report's tables; with ``owners``, what these have of their own."""
+    """Return the report's tables; with ``owners``, their own rows alone."""
     if not owners:
         return tuple(
             File(file.name, "text/csv", file.text.encode())
@@ -307,55 +314,46 @@ def csv_files(contents: Contents, owners: Sequence[Who] = ()) -> tuple[File, ...
     return tuple(tables)
 
 
-def message(
-    letter: Letter, *, sender: str, recipient: str, message_id: str, now: int
-) -> EmailMessage:
-    """A letter as a mail: text, HTML with its pictures, attachments.
+class Envelope(NamedTuple):
+    """From whom a mail is, to whom, and when; bare addresses."""
 
-    Args:
-        letter: what it says.
-        sender: a bare address.
-        recipient: a bare address.
-        message_id: in angle brackets.
-        now: epoch s, for its date.
-    """
+    sender: str
+    recipient: str
+    message_id: str  # in angle brackets
+    now: int  # epoch s, for its date
+
+    def holding(self, subject: str) -> EmailMessage:
+        """Return a mail without a body."""
+        mail = EmailMessage(policy=_LINE)
+        mail["Subject"] = subject
+        mail["From"] = Address("fairaudit", addr_spec=self.sender)
+        mail["To"] = Address(addr_spec=self.recipient)
+        mail["Date"] = format_datetime(datetime.fromtimestamp(self.now, UTC))
+        mail["Message-ID"] = self.message_id
+        mail["Auto-Submitted"] = "auto-generated"  # so that no absence notice answers it
+        return mail
+
+
+def message(letter: Letter, envelope: Envelope) -> EmailMessage:
+    """Return a letter as a mail: text, HTML with its charts, attachments."""
     values: Mapping[str, object] = {"letter": letter, "state": letter.standing.state.value}
-    mail = _envelope(letter.subject, sender, recipient, message_id, now)
+    mail = envelope.holding(letter.subject)
     mail.set_content(render.fill("email/report.txt", values))
     mail.add_alternative(render.fill("email/report.html", values), subtype="html")
     (_, html) = mail.iter_parts()
     assert isinstance(html, EmailMessage)
     for picture in letter.enclosed.pictures:
-        html.add_related(
-            picture.png,
-            maintype="image",
-            subtype="png",
-            cid=f"<{picture.cid}>",
-            filename=f"{picture.cid}.png",
-            disposition="inline",
-        )
+        cid, name = f"<{picture.cid}>", f"{picture.cid}.png"
+        html.add_related(picture.png, "image", "png", cid=cid, filename=name, disposition="inline")
     for file in letter.enclosed.files:
         kind, subtype = file.kind.split("/")
         mail.add_attachment(file.content, maintype=kind, subtype=subtype, filename=file.name)
     return mail
 
 
-def note(
-    subject: str, text: str, *, sender: str, recipient: str, message_id: str, now: int
-) -> EmailMessage:
-    """A short mail of text alone, such as an operator gets; arguments as of ``message``."""
-    mail = _envelope(wording.name(subject, 200), sender, recipient, message_id, now)
+def note(subject: str, text: str, envelope: Envelope) -> EmailMessage:
+    """Return a short mail of text alone, such as an operator gets."""
+    mail = envelope.holding(wording.name(subject, 200))
     lines = (wording.name(line, 2_000) if line else "" for line in text.splitlines())
     mail.set_content("\n".join(lines) + "\n")
-    return mail
-
-
-def _envelope(subject: str, sender: str, recipient: str, message_id: str, now: int) -> EmailMessage:
-    mail = EmailMessage(policy=_LINE)
-    mail["Subject"] = subject
-    mail["From"] = Address("fairaudit", addr_spec=sender)
-    mail["To"] = Address(addr_spec=recipient)
-    mail["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
-    mail["Message-ID"] = message_id
-    mail["Auto-Submitted"] = "auto-generated"  # so that nobody's absence is answered to it
     return mail

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from audit.config import Mail
 from audit.errors import WITHHELD, DeliveryError
@@ -31,21 +31,14 @@ class Outcome(StrEnum):
     """What became of a mail that was handed over."""
 
     SENT = "sent"
-    """It was taken."""
-    REFUSED = "refused"
-    """For good."""
-    LATER = "later"
-    """It was not taken; it may be another time."""
-    UNKNOWN = "unknown"
-    """The connection was lost before anybody said whether it was taken."""
-    DOWN = "down"
-    """No server was to be had, for this mail or any other; perhaps another time."""
-    BARRED = "barred"
-    """The server cannot be used as configured, for this mail or any other."""
+    REFUSED = "refused"  # for good
+    LATER = "later"  # not accepted now; perhaps another time
+    UNKNOWN = "unknown"  # the connection was lost before the server answered
+    DOWN = "down"  # no server can be reached, for this mail or any other; perhaps another time
+    BARRED = "barred"  # the server cannot be used as configured, for this mail or any other
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """An outcome, and what was said about it."""
 
     outcome: Outcome
@@ -58,34 +51,25 @@ class Post(Protocol):
     def hand_over(
         self, message: EmailMessage, recipient: str, sending: Callable[[], None]
     ) -> Answer:
-        """Hands over one mail to one recipient.
+        """Hand over one mail to one recipient.
 
-        Args:
-            message: the mail.
-            recipient: whom it is for.
-            sending: called once, before the first byte after which it may have been taken.
+        ``sending`` is called once, before the first byte after which it may have been accepted.
         """
-        ...
 
     def reach(self) -> Answer | None:
-        """Goes as far as a mail could be handed over, and hands over none.
-
-        Returns:
-            None, or why none could be.
-        """
-        ...
+        """Go as far as a mail could be handed over; return None, or why none could be."""
 
 
 def post(mail: Mail, folder: Path, *, hides: bool = False) -> Post:
-    """The way in which mail leaves, by configuration.
+    """Return the way in which mail leaves, by configuration.
 
     Args:
         mail: the section of config.toml; ``via`` is not none.
-        folder: what its paths are relative to.
-        hides: whether what a server says is withheld: it may hold names of people.
+        folder: its paths are relative to.
+        hides: whether to withhold what a server says, which may hold names of people.
 
     Raises:
-        DeliveryError: the password or the certificates are not to be had.
+        DeliveryError: the password or the certificates cannot be read.
     """
     assert mail.sender is not None  # config.Mail asks for it
     if mail.via == "outbox":
@@ -184,20 +168,19 @@ class Smtp:
 
     def _connected(self) -> smtplib.SMTP:
         """A connection on which mail may be sent: encrypted and logged in, as configured."""
-        port = self.mail.port or _PORTS[self.mail.security]
+        mail = self.mail
+        port = mail.port or _PORTS[mail.security]
         server: smtplib.SMTP
-        if self.mail.security == "tls":
-            server = smtplib.SMTP_SSL(
-                self.mail.host, port, timeout=self.mail.timeout_s, context=self.trust
-            )
+        if mail.security == "tls":
+            server = smtplib.SMTP_SSL(mail.host, port, timeout=mail.timeout_s, context=self.trust)
         else:
-            server = smtplib.SMTP(self.mail.host, port, timeout=self.mail.timeout_s)
+            server = smtplib.SMTP(mail.host, port, timeout=mail.timeout_s)
         try:
-            if self.mail.security == "starttls":
+            if mail.security == "starttls":
                 server.starttls(context=self.trust)  # raises where the server has none
             server.ehlo_or_helo_if_needed()
-            if self.mail.user is not None:
-                server.login(self.mail.user, self.password or "")
+            if mail.user is not None:
+                server.login(mail.user, self.password or "")
         except BaseException:
             server.close()
             raise
@@ -233,9 +216,7 @@ class Smtp:
 
     def _text(self, code: int, reply: bytes | str) -> str:
         """What the server said, on one line."""
-        text = (
-            reply.decode("utf-8", errors="backslashreplace") if isinstance(reply, bytes) else reply
-        )
+        text = reply if isinstance(reply, str) else reply.decode(errors="backslashreplace")
         if self.hides:
             enhanced = _ENHANCED.match(text)
             return f"{code}{f' {enhanced[0]}' if enhanced else ''}{WITHHELD}"

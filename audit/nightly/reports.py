@@ -17,14 +17,12 @@ from audit.model import OBSERVED, Period
 from audit.nightly.stages import Night, Work
 from audit.pipeline import drawing, owners
 from audit.pipeline.drawing import HTML
-from audit.report import verdicts
-from audit.report.contents import Contents
-from audit.report.owner.who import Who
+from audit.report import index
+from audit.report.index import Answer, Link, answers, render_index
 from audit.report.reading.trending import trends
-from audit.report.render.index import Link, render_index
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Trend
 from audit.report.text.notices import notices
-from audit.report.trend import Trend
-from audit.report.verdicts import Answer, answers
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -57,7 +55,7 @@ def report(work: Work, cluster: Cluster, due: Sequence[tuple[str, int, int, str]
         if report_made.failure is not None:
             night.failures.append(report_made.failure)
             continue
-        verdicts.keep(con, report_made.contents)
+        index.keep(con, report_made.contents)
         _note_report(con, cluster.name, name, run_id, work.now)
         night.reports.append(report_made.html)
         _warn(night, f"{cluster.name} {name}", report_made.contents)
@@ -87,7 +85,7 @@ def _note_report(con: Connection, cluster: str, period: str, run_id: str, now: i
         )
 
 
-PAGE = "html"
+PAGE = "index.html"
 
 
 def write_index(con: Connection, config: Config, folder: Path) -> Path | None:

@@ -24,24 +24,24 @@ from audit.model import Period, Policy, Pool
 from audit.pipeline import drawing, owners
 from audit.pipeline.computing import Task, compute_and_keep
 from audit.pipeline.drawing import Report
-from audit.pipeline.opening import Asked, Held, Site, take_in
+from audit.pipeline.opening import Request, Site, TakenIn, take_in
 from audit.pipeline.workplace import replacing, workplace
-from audit.report import verdicts
-from audit.report.contents import Contents
+from audit.policies import Backfill, Order
+from audit.report import index
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.report.text.notices import notices
 from audit.store import archive, migrations, publish
 from audit.store.database import Connection
-from audit.words import Backfill, Order, Resource
+from audit.words import Resource
 
 Inferred = Callable[[Fact], None]
 """Told each thing that was inferred about a cluster, and from what."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Asked):
-    """What ``fairaudit audit`` was asked for; None lets the log decide."""
+class Options:
+    """What ``fairaudit audit`` makes of logs; None lets the log decide."""
 
     out: Path
     """Folder for the report."""
@@ -86,59 +86,60 @@ class Outcome:
 
 def audit(
     request: Request,
+    options: Options,
     config: Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Inferred = lambda fact: None,
     fit: Fit | None = None,
     folder: Path = Path(),
 ) -> Outcome:
-    """Audits logs once: reads them, computes every figure, and writes report and database.
+    """Read logs, compute every figure, and write report and database, each in one step.
 
-    What it writes replaces what was there in one step each, and only when all of it is made. No
-    clock is read: the same logs and configuration give the same report.
+    No clock is read: the same logs and configuration give the same report.
 
     Args:
+        options: what to make of them.
         config: the configuration in force; its cluster of this name says what it says of it.
         fit: finds out how pools decide of which nobody says it; None: the default is assumed.
 
     Raises:
-        AuditError: see the classes of ``audit.errors``, with their exit codes. Where only the PDF
-            fails, the page and the database are there nevertheless. A log that is no good stops
-            nothing while another is.
+        AuditError: see ``audit.errors``. Where only the PDF fails, the page and the database are
+            there nevertheless. A log that is no good stops nothing while another is.
     """
     logs, unread = request.open_each()
-    drawing.prepare(config, pdf=request.pdf)
-    new = not request.out.exists()
-    with workplace(request.out) as work, replacing(request.target):
+    drawing.prepare(config, pdf=options.pdf)
+    new = not options.out.exists()
+    with workplace(options.out) as work, replacing(options.target):
         store = work / "store.duckdb"
-        seed = request.database if request.target.exists() else None
+        seed = options.database if options.target.exists() else None
         with migrations.migrated(store, config.store.memory_limit, seed) as con:
-            _refuse_archived(con, request)
+            _refuse_archived(con, options)
             site = Site(logs, request.cluster, config)
-            held = take_in(con, logs, site, config, progress)
-            cluster = held.cluster.value
-            missing = (*unread, *held.kept_out)
-            asked = _without(_asked(held, request, config, site.configured, folder), missing)
-            del held  # its attempts are as large as the log
+            taken = take_in(con, logs, site, config, progress)
+            cluster = taken.cluster.value
+            missing = (*unread, *taken.kept_out)
+            asked = _asked(taken, request, options, config, site.configured, folder)
+            asked = _without(asked, missing)
+            del taken  # its attempts are as large as the log
             asked = _fitted(con, asked, config, fit, progress)
             period = _compute(con, asked, config, inferred, progress)
             del asked
             of = (cluster, period, work)
             report = drawing.draw(
-                con, config, *of, pdf=request.pdf, asked=request.owners, progress=progress
+                con, config, *of, pdf=options.pdf, asked=options.owners, progress=progress
             )
-            verdicts.keep(con, report.contents)
+            index.keep(con, report.contents)
             crowded = publish.free(con).worth_it
         if crowded:  # figures that were there before left room
             publish.compact(store, config.store.memory_limit)
         shared = config.output.shared_with_group
-        publish.hand_over(store, request.target, with_group=shared)
-        report = drawing.put_in_place(report, request.out)
+        publish.hand_over(store, options.target, with_group=shared)
+        report = drawing.put_in_place(report, options.out)
         if new:
-            privacy.share(request.out, with_group=shared)
+            privacy.share(options.out, with_group=shared)
     if report.failure is not None:
         raise report.failure
-    return _outcome(report, request.target, missing)
+    return _outcome(report, options.target, missing)
 
 
 def _without(asked: _Asked, missing: Sequence[Unread]) -> _Asked:
@@ -173,16 +174,21 @@ class _Asked:
 
 
 def _asked(
-    held: Held, request: Request, config: Config, site: Cluster | None, folder: Path
+    taken: TakenIn,
+    request: Request,
+    options: Options,
+    config: Config,
+    site: Cluster | None,
+    folder: Path,
 ) -> _Asked:
-    if request.owners:
-        owners.Names(held.attempts.select("user", "account").iter_rows()).require(request.owners)
-    setting = request.setting(held, site, request.policy)
-    said = [] if site is None else _said(setting, request)
-    setting = fitted.assuming(setting, said)
-    period = whole = whole_log(held.attempts, setting.now)
-    if request.from_day or request.to_day:
-        period = between_days(request.from_day, request.to_day, whole, setting.zone)
+    if options.owners:
+        owners.Names(taken.attempts.select("user", "account").iter_rows()).require(options.owners)
+    setting = request.setting(taken, site, options.policy)
+    stated = [] if site is None else _stated(setting, options)
+    setting = fitted.assuming(setting, stated)
+    period = whole = whole_log(taken.attempts, setting.now)
+    if options.from_day or options.to_day:
+        period = between_days(options.from_day, options.to_day, whole, setting.zone)
     resource = request.resource or Resource.cpus
     usage = Usage(penalty="cpu" if resource is Resource.cpus else "max")
     shares = Fairshare(usage) if site is None else fairshare.read(site.usage, folder, site.name)
@@ -191,7 +197,7 @@ def _asked(
         "resource": resource.value,
         "zone": request.zone,
         "usage": usage.model_dump(),
-        "policy": (request.policy or ASSUMED)._asdict(),
+        "policy": (options.policy or ASSUMED)._asdict(),
     }
     in_force: dict[str, Any] = {
         # nothing on which no figure depends, and nothing that a secret might stand in
@@ -203,29 +209,29 @@ def _asked(
             "config": in_force["config"],
             "cluster": site.model_dump(mode="json", exclude={"sources"}),
             "files": shares.in_force,
-            "assumed": fitted.in_force(said),
+            "assumed": fitted.in_force(stated),
         }
-    silent = [] if request.policy is not None else fitted.silent(setting, site)
-    pages = bool(request.owners) or config.report.owner_pages == "named"
-    task = Task(held.attempts, setting, shares, [], pages=pages)
+    silent = [] if options.policy is not None else fitted.silent(setting, site)
+    pages = bool(options.owners) or config.report.owner_pages == "named"
+    task = Task(taken.attempts, setting, shares, [], pages=pages)
     return _Asked(task, in_force, period, silent)
 
 
-def _refuse_archived(con: Connection, request: Request) -> None:
+def _refuse_archived(con: Connection, options: Options) -> None:
     """Raises UsageError where months of the database are archived: nights work on such a one."""
     if archive.months(con):
         raise UsageError(
-            f"{request.target}: a part of it lies in an archive, as 'fairaudit run' keeps it; give "
+            f"{options.target}: a part of it lies in an archive, as 'fairaudit run' keeps it; give "
             "another database with --db"
         )
 
 
-def _said(setting: Setting, request: Request) -> list[Fitted]:
+def _stated(setting: Setting, options: Options) -> list[Fitted]:
     """The pools with the policy that the command's options say."""
-    if request.policy is None:
+    if options.policy is None:
         return []
     changed = [
-        pool.policy.changed(order=request.order, backfill=request.backfill)
+        pool.policy.changed(order=options.order, backfill=options.backfill)
         for pool in setting.pools
     ]
     return [

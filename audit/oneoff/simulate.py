@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,34 +22,18 @@ from audit.formats import swf
 from audit.ingest.ingest import Progress
 from audit.metrics.attempts import performance, population
 from audit.metrics.quantiles import MEDIAN, exact_sum, nearest_rank
-from audit.model import SEQUENCE, Backfill, JobState, Order, Policy, Pool, Standing
-from audit.pipeline.opening import Asked, open_log
+from audit.model import SEQUENCE, JobState, Policy, Pool, Standing
+from audit.pipeline.opening import Request, open_log
+from audit.policies import SETTINGS
 from audit.report.text import wording
 from audit.scenario import engine
 from audit.scenario.check import check_simulated, require_sound
 from audit.scenario.ownership import EQUAL_SHARES
-from audit.scenario.whatif.bounds import Bound, lifted
+from audit.scenario.scenario import Change, decided
 from audit.scenario.workload import KEYS
 
 SUFFIXES: Final = (".swf", ".parquet")
 _OPEN: Final = (Standing.RUNNING.value, Standing.PENDING.value)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request(Asked):
-    """What ``fairaudit simulate`` was asked for; None lets the configuration or the log decide."""
-
-    out: Path | None = None
-    """Where the schedule goes; by its suffix SWF or Parquet."""
-    order: Order | None = None
-    backfill: Backfill | None = None
-    depth: int | None = None
-    window_s: int | None = None
-    interval_s: int | None = None
-    lift: tuple[str, ...] = ()
-    """Which limits and windows do not hold; see ``cluster.limits.lifted``."""
-    limits: tuple[Bound, ...] = ()
-    """What may run at one time besides."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +72,9 @@ class Outcome:
 
 def simulate(
     request: Request,
+    change: Change,
     chosen: config.Config,
+    out: Path | None = None,
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
     folder: Path = Path(),
@@ -99,22 +85,20 @@ def simulate(
     Nothing else is kept.
 
     Args:
-        request: which logs, and what to make of them.
+        change: of policies and rules; nothing else is changed.
         chosen: the configuration in force. Pools, steps and policies are those of the cluster of
             this name in it, if it has any.
-        progress: told how far it is.
-        inferred: told what was inferred.
-        folder: that of the configuration, which files that it names are relative to.
+        out: where the schedule goes, by its suffix as SWF or Parquet; None: nowhere.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes.
     """
-    if request.out is not None:
-        _refuse_unfit(request.out, request.logs)
+    if out is not None:
+        _refuse_unfit(out, request.logs)
     log = open_log(request, chosen, progress)
     setting, cluster, described = log.setting, log.cluster, log.described
-    policies = {pool.name: _policy(pool, request) for pool in setting.pools}
-    for fact in (*setting.facts, *_policy_facts(policies, request, cluster)):
+    pools = [decided(pool, change) for pool in setting.pools]
+    for fact in (*setting.facts, *_policy_facts(pools, change, cluster)):
         inferred(fact)
     tau_s = chosen.metrics.tau_s
     shares = (
@@ -122,25 +106,25 @@ def simulate(
         if cluster
         else Fairshare(config.Usage())
     )
-    ranked = ranking.of(shares, setting, policies.values())
+    ranked = ranking.of(shares, setting, [pool.policy for pool in pools])
     if ranked is not EQUAL_SHARES:
         described = charges.charged(described, setting, shares)
     schedules, comparisons = [], []
-    for done, known in enumerate(setting.pools):
-        progress("simulating", done, len(setting.pools))
-        pool, policy = _limited(known, request), policies[known.name]
+    for done, pool in enumerate(pools):
+        progress("simulating", done, len(pools))
+        policy = pool.policy
         observed = described.filter(pl.col("pool") == pool.name)
         simulated = engine.simulate(observed, pool, setting.now, policy, tau_s, ranked)
         unsound = check_simulated(simulated, observed, pool, setting.now)
         require_sound(unsound, f"schedule {policy.name!r}")
         schedules.append(_settled(simulated, observed))
         comparisons.append(_compared(schedules[-1], observed, pool, policy, setting.now))
-    progress("simulating", len(setting.pools), len(setting.pools))
-    if request.out is not None:
+    progress("simulating", len(pools), len(pools))
+    if out is not None:
         whole = pl.concat(schedules)
-        as_swf = request.out.suffix.lower() == ".swf"
-        _write(request.out, to_swf(whole, setting) if as_swf else to_parquet(whole))
-    return Outcome(request.out, tuple(comparisons), setting.warnings)
+        as_swf = out.suffix.lower() == ".swf"
+        _write(out, to_swf(whole, setting) if as_swf else to_parquet(whole))
+    return Outcome(out, tuple(comparisons), setting.warnings)
 
 
 def _compared(
@@ -266,47 +250,20 @@ def _write(out: Path, content: bytes) -> None:
         raise UsageError(f"{out}: cannot be written: {error.strerror or error} (--out)") from error
 
 
-def _policy(pool: Pool, request: Request) -> Policy:
-    """The pool's policy, with what was asked for instead.
-
-    Raises:
-        UsageError: a limit is asked for that the backfilling does not know.
-    """
-    try:
-        return pool.policy.changed(
-            order=request.order,
-            backfill=request.backfill,
-            depth=request.depth,
-            window_s=request.window_s,
-            interval_s=request.interval_s,
-        )
-    except ValueError as error:
-        raise UsageError(f"--{error}") from error
-
-
-def _limited(pool: Pool, request: Request) -> Pool:
-    """The pool, without what was asked to be lifted, and with the limits that were asked for."""
-    kept = lifted(pool, request.lift)
-    return kept._replace(limits=(*kept.limits, *(each.of(pool) for each in request.limits)))
-
-
 def _policy_facts(
-    policies: Mapping[str, Policy], request: Request, cluster: config.Cluster | None
+    pools: Sequence[Pool], change: Change, cluster: config.Cluster | None
 ) -> list[Fact]:
     """What each pool is simulated under, and who says so."""
-    flags = (
-        ("--order", request.order),
-        ("--backfill", request.backfill),
-        ("--depth", request.depth),
-        ("--window", request.window_s),
-        ("--interval", request.interval_s),
-    )
-    sources = [flag for flag, value in flags if value is not None]
-    if request.order is None or request.backfill is None:
+    sources = [
+        SETTINGS[key].flag if key in SETTINGS else f"--{key}"
+        for key in Policy._fields
+        if key in change.policy
+    ]
+    if not {"order", "backfill"} <= change.policy.keys():
         sources.append("default" if cluster is None else "config.toml")
     return [
-        Fact(f"policy of pool {name!r}", policy.name, ", ".join(sources))
-        for name, policy in policies.items()
+        Fact(f"policy of pool {pool.name!r}", pool.policy.name, ", ".join(sources))
+        for pool in pools
     ]
 
 

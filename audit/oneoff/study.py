@@ -14,7 +14,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from typing import Final, NamedTuple
@@ -27,7 +26,7 @@ from audit.errors import UsageError
 from audit.files import folders, lock, privacy, replace
 from audit.ingest.ingest import Progress
 from audit.metrics.draws import Draws
-from audit.pipeline.opening import Asked, Log, open_log
+from audit.pipeline.opening import Log, Request, open_log
 from audit.pipeline.workplace import replacing
 from audit.progress import stopped_by_signals
 from audit.report.study import page as pages
@@ -42,16 +41,15 @@ STOPPING: Final = "finishing what is under way (once more stops at once)"
 """Said when a signal asks a study to stop."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(Asked):
-    """What a study of logs was asked for."""
+class Target(NamedTuple):
+    """Where a study goes, and how many work on it."""
 
     out: Path
     """Folder for the page and its tables."""
     database: Path | None = None
     """A database to add the results to. None makes ``STUDY.duckdb`` in ``out`` anew."""
     threads: int | None = None
-    """How many work on it; None: as the configuration says, else one per core."""
+    """None: as the configuration says, else one per core."""
 
 
 class Made(NamedTuple):
@@ -77,6 +75,7 @@ class Plan(NamedTuple):
 def conduct(
     key: str,
     request: Request,
+    target: Target,
     chosen: config.Config,
     plan: Callable[[Log, Draws], Plan],
     progress: Progress = lambda what, done, of: None,
@@ -87,11 +86,8 @@ def conduct(
 
     Args:
         key: the study's name, that of its files.
-        request: which logs, and where to put what is made.
-        chosen: the configuration in force.
+        target: where to put what is made.
         plan: what to do with a log, and how to draw resamples; their seed is made of the logs.
-        progress: told how far it is.
-        inferred: told what was inferred.
         warned: told what is wrong with the logs.
 
     Returns:
@@ -101,7 +97,7 @@ def conduct(
         AuditError: see the classes of ``audit.errors``, with their exit codes.
         KeyboardInterrupt: it was stopped; what was finished is kept for the next run.
     """
-    refuse_unfit(request.out)
+    refuse_unfit(target.out)
     log = open_log(request, chosen, progress)
     for fact in log.setting.facts:
         if fact.what != "policy":  # a study has its own
@@ -111,25 +107,25 @@ def conduct(
     seed = int(_sha256(__version__, key, *log.sha256)[:15], 16)
     planned = plan(log, Draws(seed, chosen.uncertainty.resamples))
     cells_of = identity(key, str(log.setting), *log.sha256, planned.settings, str(chosen.metrics))
-    target = request.database or request.out / f"{key}.duckdb"
-    threads = request.threads or chosen.simulation.threads
+    database = target.database or target.out / f"{key}.duckdb"
+    threads = target.threads or chosen.simulation.threads
     try:
-        folders.make(request.out)
+        folders.make(target.out)
     except OSError as error:
-        raise _unwritable(request.out, error) from error
+        raise _unwritable(target.out, error) from error
     busy = "another run is making this study"
-    with lock.held(request.out / f"{key}.html", busy=busy), replacing(target):
-        folder = request.out / f".{key}.cells"
+    with lock.held(target.out / f"{key}.html", busy=busy), replacing(database):
+        folder = target.out / f".{key}.cells"
         with workers.executor(chosen.compute, threads) as executor:
             frames = run_cells(planned.cells, folder, cells_of, executor, progress)
         progress("making the page", 0, 1)
         result = planned.finish(frames)
-        _keep(result, log.setting.cluster, target, chosen, add=request.database is not None)
-        files = write(result.page, request.out, result.others)
+        _keep(result, log.setting.cluster, database, chosen, add=target.database is not None)
+        files = write(result.page, target.out, result.others)
         progress("making the page", 1, 1)
     for file in files:
         privacy.share(file, with_group=chosen.output.shared_with_group)
-    return (*files, target)
+    return (*files, database)
 
 
 def run_cells(
@@ -149,8 +145,6 @@ def run_cells(
         folder: where finished cells are kept, each whole or not at all. Those of another identity
             are removed.
         identity: what all cells depend on; see ``identity``.
-        executor: who works on it; the result does not depend on that.
-        progress: told how far it is.
 
     Returns:
         The cells' frames, in their order.

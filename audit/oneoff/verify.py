@@ -11,8 +11,8 @@ from audit.config import Config, Report, places
 from audit.errors import ReportError, UsageError
 from audit.model import Period
 from audit.report import build
-from audit.report.contents import Contents
 from audit.report.owner import build as pages
+from audit.report.record.page import Contents
 from audit.report.render import identity, owner, page, sandbox
 from audit.report.render.identity import Claim
 from audit.report.render.sandbox import Limits

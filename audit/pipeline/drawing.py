@@ -14,9 +14,7 @@ from audit.ingest.ingest import Progress
 from audit.model import Period
 from audit.pipeline import owners
 from audit.report import build
-from audit.report.bounds import Bound, Bounds
-from audit.report.contents import Contents, Options
-from audit.report.owner.who import Who
+from audit.report.record.page import Bound, Bounds, Contents, Options, Who
 from audit.report.render import owner, page, sandbox
 from audit.store.database import Connection
 
@@ -40,7 +38,7 @@ class Report:
 def prepare(config: Config, *, pdf: bool) -> None:
     """Starts what a PDF waits for, in the background; call it before logs are read."""
     if pdf:
-        page.prepare(sandbox.limits(config.report))
+        sandbox.prepare(sandbox.limits(config.report))
 
 
 def contents_of(con: Connection, config: Config, cluster: str, period: Period) -> Contents:

@@ -29,8 +29,8 @@ from audit.words import Resource
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Which logs, and what was said of them; None lets the configuration or the log decide."""
+class Request:
+    """Which logs, and what is said of them; None lets the configuration or the log decide."""
 
     logs: Sequence[Path]
     dialect: str | None = None
@@ -58,7 +58,7 @@ class Asked:
         return opened, unread
 
     def setting(
-        self, held: Held, cluster: config.Cluster | None = None, policy: Policy | None = None
+        self, taken: TakenIn, cluster: config.Cluster | None = None, policy: Policy | None = None
     ) -> Setting:
         """The cluster as it is configured; without that, as these flags say, else as its logs do.
 
@@ -66,15 +66,21 @@ class Asked:
             UsageError: flags say what the configuration says already.
         """
         if cluster is not None:
-            return _configured_setting(held, cluster, self)
+            return _configured_setting(taken, cluster, self)
         resource = self.resource or Resource.cpus
         return one_off(
-            held.cluster, held.attempts, held.headers, resource, self.pool_size, self.zone, policy
+            taken.cluster,
+            taken.attempts,
+            taken.headers,
+            resource,
+            self.pool_size,
+            self.zone,
+            policy,
         )
 
 
 @dataclass(frozen=True)
-class Held:
+class TakenIn:
     """What a store holds of a cluster whose logs were taken in."""
 
     cluster: Fact
@@ -107,8 +113,8 @@ def take_in(
     naming: Naming,
     chosen: config.Config,
     progress: Progress = lambda what, done, of: None,
-) -> Held:
-    """Takes logs into an open store.
+) -> TakenIn:
+    """Take logs into an open store.
 
     Raises:
         AuditError: as ``ingest.take_in_by_name``; EmptyLogError where no log holds a record.
@@ -118,7 +124,7 @@ def take_in(
     if not any(one.records for one in taken):
         raise EmptyLogError(f"{logs[0].where}: empty: it holds comments but no record")
     left = {one.path for one in kept_out}
-    return Held(
+    return TakenIn(
         Fact("cluster", named.cluster, named.source),
         read_attempts(con, named.cluster),
         {log.name: log.header for log in logs if log.source.path not in left},
@@ -127,32 +133,31 @@ def take_in(
 
 
 def open_log(
-    asked: Asked,
+    request: Request,
     chosen: config.Config,
     progress: Progress = lambda what, done, of: None,
 ) -> Log:
-    """Reads logs, and tells what must be known of their cluster.
+    """Read logs, and find what must be known of their cluster.
 
     Args:
-        asked: which logs, and what was said of them.
+        request: which logs, and what is said of them.
         chosen: the configuration in force. Pools, steps and policies are those of the cluster of
             this name in it, if it has any.
-        progress: told how far it is.
 
     Raises:
         AuditError: see the classes of ``audit.errors``, with their exit codes; UsageError also
             where nobody knows when any attempt arrived.
     """
-    logs = asked.open()
-    naming = Site(logs, asked.cluster, chosen)
+    logs = request.open()
+    naming = Site(logs, request.cluster, chosen)
     with migrations.temporary(chosen.store.memory_limit) as con:
-        held = take_in(con, logs, naming, chosen, progress)
-    for one in held.kept_out:
+        taken = take_in(con, logs, naming, chosen, progress)
+    for one in taken.kept_out:
         raise one.error
     cluster = naming.configured
-    setting = asked.setting(held, cluster)
+    setting = request.setting(taken, cluster)
     described = population.describe(
-        held.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
+        taken.attempts, setting.pools, setting.partition_pool, tau_s=chosen.metrics.tau_s
     )
     if described.height and described["arrival_time"].is_null().all():
         raise UsageError(
@@ -259,22 +264,22 @@ def _configured_cluster(
     return chosen.clusters[0]
 
 
-def _configured_setting(held: Held, cluster: config.Cluster, asked: Asked) -> Setting:
+def _configured_setting(taken: TakenIn, cluster: config.Cluster, request: Request) -> Setting:
     """The cluster as the configuration describes it.
 
     Raises:
         UsageError: flags say what the configuration says already.
     """
     flags = (
-        ("--pool-size", asked.pool_size),
-        ("--resource", asked.resource),
-        ("--zone", asked.zone),
+        ("--pool-size", request.pool_size),
+        ("--resource", request.resource),
+        ("--zone", request.zone),
     )
     for flag, value in flags:
         if value is not None:
             raise UsageError(
                 f"{flag}: the configuration describes cluster {cluster.name!r}; change it there"
             )
-    setting = configured(cluster, held.attempts, held.headers)
+    setting = configured(cluster, taken.attempts, taken.headers)
     zone = Fact("time zone", cluster.zone, "config.toml")
-    return replace(setting, facts=(held.cluster, zone, *setting.facts))
+    return replace(setting, facts=(taken.cluster, zone, *setting.facts))

@@ -14,10 +14,9 @@ from audit.files import privacy
 from audit.files.replace import drafting
 from audit.model import OBSERVED
 from audit.progress import printable
-from audit.report.contents import Contents
 from audit.report.judgement.owners import named
 from audit.report.owner import build
-from audit.report.owner.who import FILES, Who
+from audit.report.record.page import OWNER_PAGES, Contents, Who
 from audit.report.render import identity
 from audit.report.render import owner as page
 from audit.store import queries
@@ -86,7 +85,7 @@ def remove_others(folder: Path, kept: Sequence[Path]) -> None:
 def found(folder: Path) -> dict[Path, Who]:
     """The pages of users and accounts in the folder of a report, and whose; no other files."""
     pages = {}
-    for file in sorted(file for pattern in FILES for file in folder.glob(pattern)):
+    for file in sorted(file for pattern in OWNER_PAGES for file in folder.glob(pattern)):
         with suppress(ReportError, OSError):
             claim = identity.read(file.read_bytes())
             if claim.owner is not None:

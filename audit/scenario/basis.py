@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from audit import __version__
 from audit.model import BY_USAGE, Order, Policy
 from audit.scenario import ownership
-from audit.scenario.snapshots import gone, in_snapshots
-from audit.scenario.workload import Ints, Workload
+from audit.scenario.workload import Ints, Workload, gone, in_snapshots
 
 Hashes = NDArray[np.uint64]
 
@@ -35,10 +34,7 @@ class Bases:
         """Computes all of them but for the capacity steps.
 
         Args:
-            work, rows: as ``workload_of_rows`` gives them.
             described: what they were made of; says how ties are broken.
-            policy: how the pool decides.
-            fair_order: see ``fair_start.fair_starts``.
         """
         by_usage = policy.order in BY_USAGE or fair_order in BY_USAGE
         columns = [*_properties(work), *_sequence(rows, described)]

@@ -176,8 +176,6 @@ def check_simulated(
         schedule: as ``engine.simulate`` gives it. Open attempts, which have no end there, run for
             as long as the simulation assumes.
         described: the attempts that it was made of, columns of ``model.DESCRIBED``.
-        pool: whose schedule it is.
-        now: when the log was taken, epoch s.
 
     Returns:
         ``FINDINGS``, see ``check_schedule``.
@@ -204,7 +202,6 @@ def check_replay(
     """Everything that makes the starts of a replay impossible.
 
     Args:
-        work: the attempts and the pool.
         start: when each attempt starts; NEVER: it does not.
         planned: the start first promised to each; NEVER: none.
         from_time: when the replay began, see ``engine.replay``.

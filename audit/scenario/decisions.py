@@ -12,11 +12,21 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from audit.kernels.scheduling import decisions as kernels
+from audit.kernels.scheduling.model import Model
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.reasons import blocked
 from audit.model import Backfill, Decision, IdleBecause, Policy, Pool, Standing
-from audit.scenario import engine, snapshots
-from audit.scenario.workload import NEVER, Bools, Ints, Met, Workload, workload_of_rows
+from audit.scenario import engine
+from audit.scenario.workload import (
+    NEVER,
+    Bools,
+    Ints,
+    Met,
+    Workload,
+    largest_snapshot,
+    workload_of_rows,
+)
 
 
 class Decisions(NamedTuple):
@@ -50,10 +60,7 @@ def decisions(
     where an attempt starts, and an interval after the first thing that has happened since a pass.
 
     Args:
-        work: the attempts of one pool.
-        policy: how it is assumed to decide.
         tolerance_s: who would have started longer ago takes no part in passes for others, s, ≥ 0.
-        causes: whether ``withheld`` is asked for.
 
     Returns:
         ``ready`` NEVER too for those that are never queued. Who waits still when the log ends may
@@ -71,16 +78,13 @@ def decisions(
 
 def _decide(work: Workload, policy: Policy, tolerance_s: int, out: Decisions) -> None:
     """Writes the decisions to ``out``."""
-    from audit.kernels.scheduling import decisions as kernels
-    from audit.kernels.scheduling.model import Model
-
     count = len(work.arrival)
     observed = engine.observation(work)
     ranking = engine.kernel_ranking(work, policy.order)
     present = engine.present(work)
     jobs = engine.kernel_jobs(work, policy, work.queued & present, ranking.owner)
     steps = engine.kernel_steps(work, work.blocked)
-    crowd = snapshots.crowd(work, present)
+    crowd = largest_snapshot(work, present)
     ledger = ranking.ledger(0, 0)
     nothing = np.zeros(0, np.int64)
     kernels.decide(
@@ -111,13 +115,6 @@ def decision_times(
     - decision: ``model.Decision``; null for attempts that have not ended or are never queued
     - idle_because: ``model.IdleBecause``, why there may have been room for it from ready_time on:
       the first that holds; null without ready_time
-
-    Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
-        pool: see ``workload``; how it is assumed to decide.
-        now: when the log was taken, epoch s.
-        tolerance_s: what a start may differ from ``ready_time``, s, ≥ 0; see ``decisions``.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.
@@ -164,7 +161,7 @@ def _decision(tolerance_s: int) -> pl.Expr:
 
 def _judged(policy: Policy) -> Policy:
     """What takes the place of a policy of which no log tells enough."""
-    if policy.backfill is Backfill.conservative:
+    if policy.backfill.traits.keeps_plans:
         return policy._replace(backfill=Backfill.conservative_replan)
     return policy
 

@@ -2,50 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling import model as kernels
+from audit.kernels.scheduling.model import Jobs, Model, Observed, Rules, Steps
+from audit.kernels.scheduling.owners import Ledger, Owners
+from audit.kernels.scheduling.pool import Pool as KernelPool
+from audit.kernels.scheduling.replay import replay as replay_kernel
+from audit.metrics.attempts import fidelity, population
+from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.metrics.attempts.population import TAU_S, describe
-from audit.model import ATTEMPTS, BY_OWNER, BY_USAGE, Backfill, Order, Policy, Pool
+from audit.model import ATTEMPTS, Period, Pool
+from audit.policies import BY_OWNER, BY_USAGE, Backfill, Order, Policy, refused
 from audit.scenario import ownership
 from audit.scenario.limits import Limits
 from audit.scenario.multifactor import Clock
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
-from audit.scenario.workload import KEYS, NEVER, Bools, Ints, Workload, workload
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.model import Jobs, Observed, Rules, Steps
-    from audit.kernels.scheduling.model import Limits as KernelLimits
-    from audit.kernels.scheduling.owners import Ledger, Owners
-    from audit.kernels.scheduling.pool import Pool as KernelPool
+from audit.scenario.workload import (
+    KEYS,
+    NEVER,
+    Bools,
+    Ints,
+    Met,
+    Workload,
+    workload,
+    workload_of_rows,
+)
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+_ORDERS: Final = {order: kernels.Order[order.traits.kernel] for order in Order}
+_BACKFILLS: Final = {fill: kernels.Backfill[fill.traits.kernel] for fill in Backfill}
+"""Their codes; one that the kernels do not know raises here."""
+
 PLANNED = "planned_start_time"
 """Column of a simulated schedule: the start first promised to an attempt, epoch s."""
-
-_KERNELS: Final = {
-    Order.fcfs: "RANK",
-    Order.sjf: "RANK",
-    Order.recorded: "RANK",
-    Order.lxf: "EXPANSION",
-    Order.fairshare: "FAIRSHARE",
-    Order.nuwt: "NUWT",
-    Order.multifactor: "MULTIFACTOR",
-    Backfill.none: "NONE",
-    Backfill.no_guarantee: "NO_GUARANTEE",
-    Backfill.easy: "EASY",
-    Backfill.conservative: "CONSERVATIVE",
-    Backfill.conservative_replan: "REPLAN",
-}
-"""The kernels' own name of each order (``model.Order``) and backfilling (``model.Backfill``)."""
-
-if missing := [each for each in (*Order, *Backfill) if each not in _KERNELS]:
-    raise LookupError(f"no kernel has {', '.join(missing)}: add it to _KERNELS")
 
 
 class Replay(NamedTuple):
@@ -60,7 +56,6 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Args:
         work: the attempts, see ``workload``.
-        policy: how the pool decides.
         from_time: begin with what ran (observed start < from_time < end) and what waited (arrival <
             from_time ≤ start) at this instant, epoch s; None: with an empty pool. Blocked attempts
             are taken from what is free while they last, and are never queued; their starts are
@@ -72,12 +67,9 @@ def replay(work: Workload, policy: Policy, *, from_time: int | None = None) -> R
 
     Source: SPEC §4.
     """
-    from audit.kernels.scheduling.model import Model
-    from audit.kernels.scheduling.replay import replay as replay_kernel
-
     count = len(work.arrival)
     begun = np.full(count, NEVER)
-    planned = np.full(count if policy.backfill is Backfill.conservative else 0, NEVER)
+    planned = np.full(count if policy.backfill.traits.keeps_plans else 0, NEVER)
     since = from_time
     if since is None:
         since = int(work.arrival.min()) if count else 0
@@ -116,12 +108,7 @@ def simulate(
     shown: they have no end.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: see ``workload``; its own policy does not matter.
-        now: when the log was taken, epoch s.
-        policy: how the pool decides.
-        tau_s: of the bounded slowdown, s.
-        fairshare: how owners are ranked; see ``workload``.
 
     Returns:
         Columns of ``model.DESCRIBED`` and ``planned_start_time`` (null unless ``conservative``).
@@ -142,16 +129,7 @@ def as_schedule(
     name: str,
     tau_s: int = TAU_S,
 ) -> pl.DataFrame:
-    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``.
-
-    Args:
-        described: what the workload was made of.
-        pool: its pool.
-        work, keys: as ``workload`` gave them.
-        starts: what the simulation came to.
-        name: of the schedule.
-        tau_s: of the bounded slowdown, s.
-    """
+    """What a simulation made of a workload, as a schedule called ``name``; see ``simulate``."""
     placed = keys.with_columns(
         _start=_instants(starts.start),
         _arrival=pl.Series(work.arrival),
@@ -189,8 +167,6 @@ class Ranking(NamedTuple):
 
     def ledger(self, attempts: int, steps: int) -> Ledger:
         """Room for what so many attempts, and blocked ones behind so many steps, start and end."""
-        from audit.kernels.scheduling.owners import Ledger
-
         charged = self.path.max(initial=-1) >= 0
         changes = 2 * attempts + steps if charged else 0
         books = self.clock.books()
@@ -213,8 +189,6 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
     Raises:
         SimulationError: they do not go together.
     """
-    from audit.kernels.scheduling import model as kernels
-
     if fair_order not in (Order.fcfs, *BY_OWNER):
         raise SimulationError(f"fair_order {fair_order.value}: one of fcfs, fairshare, nuwt")
     if fair_order in BY_OWNER and policy.order in BY_USAGE and fair_order is not policy.order:
@@ -222,25 +196,18 @@ def rules(policy: Policy, work: Workload, fair_order: Order = Order.fcfs) -> Rul
             f"order {policy.order.value} with fair_order {fair_order.value}: either the same, or "
             "one of them by something else than owners"
         )
-    limited = policy.backfill in (Backfill.easy, Backfill.conservative_replan)
-    if not limited and (policy.depth is not None or policy.window_s is not None):
-        raise SimulationError(
-            f"{policy.backfill.value}: depth and window are for easy and conservative_replan only"
-        )
-    if policy.reservations is not None and policy.backfill is not Backfill.conservative_replan:
-        raise SimulationError(
-            f"{policy.backfill.value}: reservations are for conservative_replan only"
-        )
-    return kernels.Rules(
-        order=kernels.Order[_KERNELS[policy.order]],
-        fair=kernels.Order[_KERNELS[fair_order]],
+    for key in policy.not_taken:
+        raise SimulationError(f"{policy.backfill.value}: {key}: {refused(key)}")
+    return Rules(
+        order=_ORDERS[policy.order],
+        fair=_ORDERS[fair_order],
         latest_last=policy.order is Order.fcfs,
-        backfill=kernels.Backfill[_KERNELS[policy.backfill]],
+        backfill=_BACKFILLS[policy.backfill],
         depth=NEVER if policy.depth is None else policy.depth,
         window=NEVER if policy.window_s is None else policy.window_s,
         every=policy.interval_s or 0,
         origin=int(work.arrival.min(initial=NEVER)),
-        between=policy.order is Order.multifactor and policy.backfill is not Backfill.conservative,
+        between=policy.order is Order.multifactor and not policy.backfill.traits.keeps_plans,
         reservations=NEVER if policy.reservations is None else policy.reservations,
     )
 
@@ -252,16 +219,13 @@ def kernel_jobs(
 
     ``in_all``: they are charged what they use in all, as under NUWT, not per second.
     """
-    from audit.kernels.scheduling.model import Jobs
-
     count = len(work.arrival)
     in_all |= policy.order is Order.nuwt
     rank = np.arange(count)
-    if policy.order is Order.sjf:
-        rank[np.argsort(work.estimate, kind="stable")] = np.arange(count)
-    elif policy.order is Order.recorded:
+    if (rank_by := policy.order.traits.rank_by) is not None:
+        values = getattr(work, rank_by.removeprefix("-"))
         # NaN sorts last, as it should
-        rank[np.argsort(-work.priority, kind="stable")] = np.arange(count)
+        rank[np.argsort(-values if rank_by[0] == "-" else values, kind="stable")] = np.arange(count)
     return Jobs(
         arrival=contiguous(work.arrival),
         occupancy=contiguous(work.occupancy),
@@ -274,10 +238,8 @@ def kernel_jobs(
     )
 
 
-def kernel_limits(limits: Limits) -> KernelLimits:
+def kernel_limits(limits: Limits) -> kernels.Limits:
     """Limits and windows as the kernels take them."""
-    from audit.kernels.scheduling import model as kernels
-
     return kernels.Limits(
         first=contiguous(limits.first),
         counter=contiguous(limits.counter),
@@ -301,9 +263,7 @@ def kernel_pool(
 
     ``bounds`` are its parameters for long queues: ``block_bits``, ``long_queue``, ``few_gaps``.
     """
-    from audit.kernels.scheduling.pool import Pool
-
-    return Pool(
+    return KernelPool(
         resources=len(work.capacity),
         attempts=attempts,
         steps=steps,
@@ -320,8 +280,6 @@ def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
 
     All are ``delay_s`` later.
     """
-    from audit.kernels.scheduling.model import Steps
-
     request = by_resource(work.request, len(work.capacity))[:, taken]
     change = by_resource(work.step_change, len(work.capacity))
     ends = work.end[taken]
@@ -344,8 +302,6 @@ def kernel_steps(work: Workload, taken: Bools, delay_s: int = 0) -> Steps:
 
 def step_space(resources: int, steps: int) -> Steps:
     """Return working space for ``steps`` steps."""
-    from audit.kernels.scheduling.model import Steps
-
     return Steps(
         time=np.zeros(steps, np.int64),
         change=np.zeros((resources, steps), np.int64),
@@ -363,8 +319,6 @@ def present(work: Workload) -> Bools:
 
 def observation(work: Workload, *, blocked: bool = True) -> Observed:
     """Return the observed schedule as the kernels take it, with or without blocked attempts."""
-    from audit.kernels.scheduling.model import Observed
-
     return Observed(
         start=contiguous(work.start),
         end=contiguous(work.end),
@@ -385,3 +339,63 @@ def contiguous(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def _instants(times: Ints) -> pl.Series:
     return pl.Series(times).replace(NEVER, None)
+
+
+# --- how far a policy explains what was observed (SPEC §5, *Model fidelity*) ---------------------
+
+
+def model_fidelity(
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    tolerance_s: int = TOLERANCE_S,
+    met: Met | None = None,
+) -> pl.DataFrame:
+    """How well a replay of ``period`` under ``policy`` reproduces the observed starts.
+
+    The replay begins with what ran and waited when the period began, and has the arrivals of the
+    period; nobody who arrives later can be in the way of those that it is compared for. Compared
+    are those that it queued, and that ended in the period.
+
+    Args:
+        described: all attempts of ``pool``, with what ``fair_start_times`` adds.
+        period: the period in question; that of the whole log begins with an empty pool.
+        policy: None: that of ``pool``.
+        tolerance_s: who waited longer is looked at apart, s, ≥ 0.
+
+    Returns:
+        Columns of ``metrics.attempts.fidelity.FIDELITY_SCHEMA``.
+
+    Source: SPEC §5, *Model fidelity*.
+    """
+    start = replayed_starts(described, pool, period, now, policy, met)
+    replayed = described.with_columns(replayed_start_time=pl.Series(start).replace(NEVER, None))
+    return fidelity.fidelity(population.in_period(replayed, period), tolerance_s=tolerance_s)
+
+
+def replayed_starts(
+    described: pl.DataFrame,
+    pool: Pool,
+    period: Period,
+    now: int,
+    policy: Policy | None = None,
+    met: Met | None = None,
+) -> Ints:
+    """When the attempts of a period start in such a replay; arguments as ``model_fidelity``.
+
+    Returns:
+        One element per row of ``described``, epoch s; NEVER: it was not replayed, or never starts.
+    """
+    known, rows = met or workload_of_rows(described, pool, now)
+    held = known.arrival < (NEVER if period.whole_log else period.to_time)
+    work = known.first(int(held.sum()))
+    since = None if period.whole_log else period.from_time
+    made = replay(work, pool.policy if policy is None else policy, from_time=since)
+    start = np.where(work.queued, made.start, NEVER)
+    if since is not None:  # who ran already was not replayed
+        start = np.where(work.start < since, NEVER, start)
+    of_row = np.full(described.height, NEVER)
+    of_row[rows[: len(start)]] = start
+    return of_row

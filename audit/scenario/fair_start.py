@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from audit.kernels.scheduling import fair_start as kernels
+from audit.kernels.scheduling.fair_start import Trials
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.snapshot import Aside
 from audit.metrics.attempts.contention import reserved_rows
 from audit.metrics.attempts.miss import misses
 from audit.metrics.attempts.population import TAU_S
-from audit.model import BY_USAGE, Backfill, FstStatus, Order, Policy, Pool, Standing
-from audit.scenario import engine, forward, snapshots
+from audit.model import BY_USAGE, FstStatus, Order, Policy, Pool, Standing
+from audit.scenario import engine, forward
 from audit.scenario.basis import Bases
-from audit.scenario.budget.cost import costs
-from audit.scenario.budget.sample import stands_for
+from audit.scenario.budget import costs, stands_for
 from audit.scenario.parts import ALL, Effort, Range, Told, in_parts
 from audit.scenario.workload import (
     KEYS,
@@ -31,12 +34,11 @@ from audit.scenario.workload import (
     Ints,
     Met,
     Workload,
+    in_snapshots,
+    largest_snapshot,
     workload_of_rows,
 )
 from audit.workers.executors import IN_TURN, Executor
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.fair_start import Trials
 
 BASIS: Final = "fst_basis"
 KNOWN: Final = (*KEYS, "fst_strict", "fst_relaxed", "fst_status", BASIS)
@@ -86,11 +88,7 @@ def fair_starts(
     waits); its start.
 
     Args:
-        work: the attempts of one pool.
-        policy: how the pool decides.
         subjects: indices of those to compute; None: all.
-        executor: who works on it; the result does not depend on that.
-        told: told of progress.
         fair_order: ``fcfs``: those before j in the snapshot are all that arrived before it. One of
             ``model.BY_OWNER``: only those of them whose turn, by that order at a, is not after
             that of j. So it tells what j lost to those behind it in that order and to later
@@ -128,9 +126,6 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
 
     It may be called by several threads at once, and gives views of what it holds for all indices.
     """
-    from audit.kernels.scheduling import fair_start as kernels
-    from audit.kernels.scheduling.model import Model
-
     work, policy, fair_order, subjects = of
     out = _no_fair_starts(len(work.arrival))
     asked = np.zeros(len(work.arrival), np.bool_)
@@ -144,12 +139,12 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
         engine.rules(policy, work, fair_order),
         ranking.owners,
     )
-    plans_ahead = policy.backfill in (Backfill.conservative, Backfill.conservative_replan)
+    plans_ahead = policy.backfill.traits.reservations is None
     at_once = not (
         (plans_ahead and work.step_planned.any()) or work.limits.some or policy.interval_s
     )
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, engine.present(work))
+    crowd = largest_snapshot(work, engine.present(work))
     of_thread = threading.local()  # what is as large as the log is made once for each
 
     def compute(part: Range) -> FairStarts:
@@ -175,9 +170,6 @@ def _computation(of: _Asked) -> Callable[[Range], FairStarts]:
 
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of at most ``crowd`` attempts and so many capacity steps."""
-    from audit.kernels.scheduling.fair_start import Trials
-    from audit.kernels.scheduling.snapshot import Aside
-
     most_steps = steps + 2 * min(int(work.blocked.sum()), crowd)
     ledger = ranking.ledger(crowd, most_steps)
     begun = np.full(len(work.arrival), NEVER)
@@ -211,14 +203,8 @@ def fair_start_times(
     - fair_slowdown: bounded slowdown with the strict fair start time as the start, ≥ 1
 
     Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
-        pool: see ``workload``; how it is assumed to decide, and what would be fair.
-        now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
         effort: what may be put into those that are not known.
-        tau_s: of the slowdown, s.
-        told: told of progress.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``described`` with these columns, in its order.
@@ -365,7 +351,7 @@ def _statuses(work: Workload) -> NDArray[np.int8]:
         (work.no_estimate, FstStatus.UNKNOWN_ESTIMATE),
     ):
         if holds.any():
-            status[snapshots.in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
+            status[in_snapshots(work, holds.astype(np.int64)) > 0] = _code(value)
     status[work.exceeding] = _code(FstStatus.EXCEEDS_LIMIT)
     status[~work.fitting] = _code(FstStatus.EXCEEDS_CAPACITY)
     status[work.blocked] = _code(FstStatus.BLOCKED)

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from audit.model import Backfill, FstStatus, Order, Policy, Pool
-from audit.scenario import engine, snapshots
+from audit.kernels.scheduling import forward as kernels
+from audit.kernels.scheduling.forward import Trials
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.snapshot import Aside
+from audit.model import FstStatus, Order, Policy, Pool
+from audit.scenario import engine
 from audit.scenario.basis import Bases
 from audit.scenario.parts import Range, Told, in_parts
 from audit.scenario.workload import (
@@ -26,12 +30,10 @@ from audit.scenario.workload import (
     Ints,
     Met,
     Workload,
+    largest_snapshot,
     workload_of_rows,
 )
 from audit.workers.executors import IN_TURN, Executor
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.forward import Trials
 
 NO_USER: Final = -1
 
@@ -67,11 +69,7 @@ def forward_starts(
     the snapshot is planned afresh, j last, before anybody else arrives.
 
     Args:
-        work: the attempts of one pool.
-        policy: how the pool decides.
         subjects: indices of those to compute, ascending; None: all.
-        executor: who works on it; the result does not depend on that.
-        told: told of progress.
         user: [n], whose attempts they are, numbers ≥ 0; NO_USER: not known, and so nobody's own.
             None: those of ``work.owners``.
         strict: [n], strict fair start times, where they are known, NEVER where not; by arrival,
@@ -106,7 +104,7 @@ def _last_to_come(work: Workload, policy: Policy, comes: Bools, strict: Ints) ->
     """After whom nobody ``comes`` that could matter to it, by its fair start time."""
     following = np.append(np.where(comes, work.arrival, NEVER), NEVER)
     following = np.minimum.accumulate(following[::-1])[::-1][1:]  # arrivals of the next that comes
-    behind = policy.order is Order.fcfs and policy.backfill is not Backfill.conservative
+    behind = policy.order is Order.fcfs and not policy.backfill.traits.keeps_plans
     until = strict if behind else strict + 1  # who comes at that very instant is looked at later
     alone: Bools = (strict != NEVER) & (following >= until)
     return alone
@@ -127,9 +125,6 @@ def _computation(of: _Asked) -> Callable[[Range], ForwardStarts]:
 
     It may be called by several threads at once, and gives views of what it holds for all indices.
     """
-    from audit.kernels.scheduling import forward as kernels
-    from audit.kernels.scheduling.model import Model
-
     work, policy, asked, queued, whose = of
     user = engine.contiguous(whose)
     out = ForwardStarts(np.full(len(user), NEVER), np.full(len(user), NEVER))
@@ -146,7 +141,7 @@ def _computation(of: _Asked) -> Callable[[Range], ForwardStarts]:
         start=engine.contiguous(work.start),
     )
     capacity = engine.contiguous(work.capacity)
-    crowd = snapshots.crowd(work, engine.present(work) & ~work.blocked)
+    crowd = largest_snapshot(work, engine.present(work) & ~work.blocked)
     taken_after = engine.kernel_steps(work, work.blocked, delay_s=1)
     of_thread = threading.local()  # what is as large as the log is made once for each
 
@@ -182,9 +177,6 @@ def _next_own(user: Ints, comes: Bools) -> Ints:
 
 def _trials(work: Workload, ranking: engine.Ranking, steps: int, crowd: int) -> Trials:
     """Room for simulations of all attempts; what is never used of it costs nothing."""
-    from audit.kernels.scheduling.forward import Trials
-    from audit.kernels.scheduling.snapshot import Aside
-
     count = len(work.arrival)
     ledger = ranking.ledger(count, steps)
     begun = np.full(count, NEVER)
@@ -222,12 +214,7 @@ def forward_start_times(
 
     Args:
         fair: what ``fair_start.fair_start_times`` gave.
-        pool: see ``workload``; how it is assumed to decide.
-        now: when the log was taken, epoch s.
         known: columns ``KNOWN`` of an earlier result; what still holds of it is taken over.
-        executor: who works on it; the result does not depend on that.
-        told: told of progress.
-        met: what ``workload_of_rows`` gave for the same; None: the owners have equal shares.
 
     Returns:
         ``fair`` with these columns, in its order; they are null without a fair start time.
@@ -265,7 +252,6 @@ def stale(known: pl.DataFrame | None, keys: pl.DataFrame, bases: Bases, subject:
     Args:
         known: columns ``KNOWN`` of it; a result without them asks for no forward starts.
         keys: of the attempts of a workload, row for row.
-        bases: theirs.
         subject: of whom it is asked, [n].
     """
     if known is None or BASIS not in known.columns:

@@ -25,10 +25,8 @@ def beyond(limits: Limits, attempt: Ints, start: Ints, end: Ints, blocked: Bools
     and all others who are bound and start then. Who takes no time, beside what runs through it.
 
     Args:
-        limits: of the attempts.
         attempt: of each row, its number.
         start, end: of each row, epoch s; a start is known, an end may be far away.
-        blocked: whether it did not queue.
 
     Returns:
         The most over all limits that the row is bound by; in a closed window 1 or more.

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 from audit import periods
 from audit.metrics.attempts.reasons import any_of, in_scope
 from audit.model import Limit, Pool, Window
+from audit.rules import WEEK
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 HOUR_S: Final = 3_600
-WEEK: Final = 168
-"""Hours of a week."""
 WEEK_S: Final = WEEK * HOUR_S
 
 SHUT: Final = 1 << 61
@@ -127,7 +126,6 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     Args:
         held: user, account, qos, partition, size, cpus, nodes, gpus, mem_bytes, walltime_s and
             occupancy (s); arrival_time and start_time, epoch s.
-        pool: limits, windows and the zone.
         known_to: the last instant that anything is known of, epoch s.
     """
     if not pool.limits and not pool.windows:
@@ -146,7 +144,7 @@ def limits_of(held: pl.DataFrame, pool: Pool, known_to: int) -> Limits:
     combined = np.zeros(held.height, np.int64)
     first_window = len(most)
     for k, window in enumerate(pool.windows):
-        inside = np.flatnonzero(in_scope(held, window.scope))
+        inside = np.flatnonzero(in_scope(held, window))
         combined[inside] |= 1 << k
         binding = np.ones(len(inside), np.bool_)
         touches.append(_Touch(inside, np.full(len(inside), len(most)), binding * 1, binding))
@@ -170,7 +168,7 @@ def _towards(held: pl.DataFrame, limit: Limit, counters: int) -> tuple[_Touch, p
     amount = np.ones(held.height, np.int64)
     if limit.resource is not None:
         amount = held[limit.resource].fill_null(0).to_numpy().astype(np.int64)
-    inside = in_scope(held, limit.scope) & (amount > 0)
+    inside = in_scope(held, limit) & (amount > 0)
     number = np.zeros(held.height, np.int64)
     names = pl.Series([""])
     if limit.per not in (None, "job"):
@@ -220,8 +218,6 @@ def window_edges(
     By the zone's calendar up to ``until``; from then on by weeks that are all alike.
 
     Args:
-        windows: their hours.
-        zone: in which they are.
         since: a window that is closed then closes then, epoch s.
         until: epoch s, ≥ ``since``.
         first: the counter of the first of them; the others follow.

@@ -15,22 +15,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling import multifactor as kernels
+from audit.kernels.scheduling.multifactor import Books, Slurm
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.trees import Tree, groups
 from audit.metrics.slurm.multifactor import FACTORS, Scale, factors
 from audit.metrics.slurm.shares import level_shares, places, printed
 from audit.metrics.slurm.usage import COUNTED, SlurmUsage
 from audit.words import Algorithm
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.multifactor import Books, Slurm
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -86,8 +85,6 @@ class Clock(NamedTuple):
 
     def books(self) -> Books:
         """Room for what a simulation books."""
-        from audit.kernels.scheduling.multifactor import Books
-
         return Books(*self)
 
 
@@ -101,7 +98,6 @@ def priorities(held: pl.DataFrame, settings: Multifactor) -> Priorities:
         held: user, account, partition, qos, start_time, walltime_s and amounts (cpus, nodes;
             gpus and mem_bytes where they have a weight). Null amounts count 0; whom no association
             names is charged to its account, or to root.
-        settings: how slurmctld is configured.
 
     Raises:
         SimulationError: a weight is of nothing that is known.
@@ -145,14 +141,9 @@ def kernel_slurm(
     """All that the kernels need to know.
 
     Args:
-        settings: how slurmctld is configured.
-        own: of n attempts.
         charge: what each is charged per second, [n] ≥ 0.
-        start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
     """
-    from audit.kernels.scheduling import multifactor as kernels
-
     ran = np.flatnonzero(counted & (end > start))
     at = np.tile(own.node[ran], 2)
     time = np.concatenate((end[ran], start[ran]))
@@ -215,8 +206,6 @@ def _tree(settings: Multifactor) -> dict[str, Any]:
 
 def no_slurm() -> Slurm:
     """What kernels take where nothing goes by it."""
-    from audit.kernels.scheduling.multifactor import Slurm
-
     none, nothing = np.zeros(0, np.int64), np.zeros(0)
     return Slurm(
         fixed=nothing,

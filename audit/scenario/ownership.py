@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import hashlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling.multifactor import Slurm
+from audit.kernels.scheduling.owners import Owners, sum_up
+from audit.kernels.scheduling.owners import Owners as Known
 from audit.metrics.fairshare import trees
 from audit.metrics.fairshare.operators import OPERATORS
 from audit.metrics.fairshare.trees import Tree
@@ -30,10 +33,6 @@ from audit.metrics.fairshare.usage import HalfLife, Kind, Method, Windows
 from audit.model import Order
 from audit.scenario import multifactor
 from audit.scenario.multifactor import NO_CLOCK, Clock, Multifactor, Priorities
-
-if TYPE_CHECKING:
-    from audit.kernels.scheduling.multifactor import Slurm
-    from audit.kernels.scheduling.owners import Owners
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -92,7 +91,6 @@ def owners_of(held: pl.DataFrame, fairshare: Fairshare) -> Ownership:
     Args:
         held: user, account, partition, size, occupancy (s) and suspended_s; ``penalty`` where
             something else than the size is charged for each second (``metrics.fairshare.penalty``).
-        fairshare: how they are ranked.
 
     Raises:
         SimulationError: the settings do not go together.
@@ -170,8 +168,6 @@ def kernel_owners(
 
     Args:
         order: what goes by them; what is not among ``model.BY_USAGE`` needs none.
-        ownership: the owners of n attempts.
-        arrival, start, end: of the attempts, epoch s; as observed.
         counted: whose observed start is known.
 
     Returns:
@@ -181,8 +177,6 @@ def kernel_owners(
     Raises:
         SimulationError: the order is ``multifactor``, and nothing says how Slurm is configured.
     """
-    from audit.kernels.scheduling.owners import Owners as Known
-
     fairshare = ownership.fairshare
     method = fairshare.method
     slurm, clock = _slurm(order, ownership, start, end, counted)
@@ -304,8 +298,6 @@ def _used(
     half_life: float,
 ) -> _History:
     """When each account's rate of use changed, as observed; see ``scheduling.owners.Owners``."""
-    from audit.kernels.scheduling.owners import sum_up
-
     ran = np.flatnonzero(counted & (end > start))
     account, attempt = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for node in path[ownership.leaf[ran]].T:

@@ -21,8 +21,8 @@ class Effort(NamedTuple):
     executor: Executor = IN_TURN
     """Who works on it; the result does not depend on that."""
     budget_s: float | None = None
-    """CPU seconds, as ``budget.cost`` estimates them, forward starts included; where all would take
-    more, a sample is computed. None: no bound."""
+    """CPU seconds, as ``scenario.budget`` estimates them, forward starts included; where all would
+    take more, a sample is computed. None: no bound."""
     wanted: pl.Expr | None = None
     """Of whom figures are asked for, the others have none; of columns of ``model.DESCRIBED``. None:
     of all."""
@@ -60,8 +60,6 @@ def in_parts(
     Args:
         prepare, shared: what does the subjects of a range; see ``Executor.each``.
         subjects: ascending indices, at least one.
-        executor: who does it.
-        told: told of progress.
 
     Yields:
         Each range, and what was made of it.

@@ -33,6 +33,9 @@ import numpy as np
 import polars as pl
 
 from audit.errors import SimulationError
+from audit.kernels.scheduling.model import Model
+from audit.kernels.scheduling.tabu.pursue import Pursuit
+from audit.kernels.scheduling.tabu.search import Workspace
 from audit.metrics.attempts.population import TAU_S
 from audit.model import Backfill, Order, Policy, Pool
 from audit.scenario import engine
@@ -47,7 +50,7 @@ _WORDS: Final = 1 << 16
 Bound = Callable[[Ints], AbstractContextManager[Callable[[], None]]]
 """A bound on the time of one search. It is given a flag, and gives a context in which it watches,
 with what is to be called when a search begins: that sets the flag to 0, the bound sets it to 1 when
-the time is over. The core has no clock; ``studies.users.stopwatch`` has."""
+the time is over. The core has no clock; ``studies.users.plan`` has."""
 
 
 class Search(NamedTuple):
@@ -89,16 +92,11 @@ def replay(
     Args:
         work: the attempts, see ``workload``. Blocked ones are taken from what is free while they
             last; their starts are the observed ones.
-        search: how plans are optimised.
         told: told of simulated instants, epoch s, now and then.
 
     Raises:
         SimulationError: an impossible search is asked for, or the pool has limits or windows.
     """
-    from audit.kernels.scheduling.model import Model
-    from audit.kernels.scheduling.tabu.pursue import Pursuit
-    from audit.kernels.scheduling.tabu.search import Workspace
-
     _refuse_impossible(search)
     if work.limits.some:
         raise SimulationError("ts: a plan is not optimised where a pool has limits or windows")

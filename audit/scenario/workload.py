@@ -4,7 +4,7 @@ Conventions: n attempts, R resources, S capacity steps; times in epoch seconds, 
 amounts in the resources' own units, all int64. NEVER stands for an instant that does not come.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,8 @@ from audit.scenario.ownership import EQUAL_SHARES, Fairshare, Ownership, owners_
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+Number = TypeVar("Number", np.int64, np.uint64)
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 KEYS: Final = ("cluster", "job_id", "attempt")
@@ -126,7 +128,6 @@ def workload(
             something else than their size; those of other pools are passed over.
         pool: its capacity, steps, and what else limits who fits: nodes only where they are
             exclusive.
-        now: when the log was taken, epoch s.
         fairshare: how owners are ranked; see ``scenario.ownership`` for what is charged.
 
     Returns:
@@ -180,7 +181,6 @@ def limited(work: Workload, described: pl.DataFrame, pool: Pool, now: int) -> Wo
         work: of a pool that has none, and else is the same.
         described: of its attempts, row for row; see ``workload``.
         pool: with limits and windows.
-        now: when the log was taken, epoch s.
     """
     if not pool.limits and not pool.windows:
         return work
@@ -229,3 +229,50 @@ def _known_to(held: pl.DataFrame, now: int) -> int:
 
 def _ints(column: pl.Series) -> Ints:
     return np.ascontiguousarray(column.to_numpy(), np.int64)
+
+
+# --- sums over snapshots (SPEC §5), without simulating anything ----------------------------------
+
+
+def in_snapshots(work: Workload, weight: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``weight`` over those that matter in each attempt's snapshot; sums wrap around.
+
+    These are the queued and the blocked from their arrival on, and those larger than the pool ever
+    is from their start on.
+    """
+    started = work.has_started
+    arriving = (work.queued & (started | work.open)) | (work.blocked & started)
+    large = started & ~work.queued & ~work.blocked
+    there = sum_before(work, np.where(arriving, weight, 0).astype(weight.dtype))
+    enters = np.where(large, work.start, NEVER)
+    entered = sum_until(enters, np.where(large, weight, 0).astype(weight.dtype), work.arrival - 1)
+    return there + entered - gone(work, np.where(arriving | large, weight, 0).astype(weight.dtype))
+
+
+def sum_before(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``amounts`` over those before each attempt in the order."""
+    sums: NDArray[Number] = np.cumsum(amounts, dtype=amounts.dtype) - amounts
+    return sums
+
+
+def gone(work: Workload, amounts: NDArray[Number]) -> NDArray[Number]:
+    """Σ of ``amounts`` over those that a snapshot holds no longer."""
+    started = work.has_started
+    leaves = np.maximum(np.where(started, work.start, NEVER - 1) + 1, work.end)
+    return sum_until(leaves, amounts, work.arrival)
+
+
+def sum_until(times: Ints, amounts: NDArray[Number], instants: Ints) -> NDArray[Number]:
+    """Σ of the ``amounts`` whose time is not after each of ``instants``."""
+    order = np.argsort(times, kind="stable")
+    totals = np.concatenate(
+        (np.zeros(1, amounts.dtype), np.cumsum(amounts[order], dtype=amounts.dtype))
+    )
+    by_then: NDArray[Number] = totals[np.searchsorted(times[order], instants, side="right")]
+    return by_then
+
+
+def largest_snapshot(work: Workload, present: Bools) -> int:
+    """The most attempts that a snapshot and its subject can be."""
+    amounts = present.astype(np.int64)
+    return int((sum_before(work, amounts) - gone(work, amounts)).max(initial=0)) + 1

@@ -7,25 +7,22 @@ out where it has no default.
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from itertools import groupby
 from typing import Any, Final
 
 from pydantic import BaseModel
 
 from audit import config, resources
+from audit.config.toml import escaped, value
 
 WIDTH: Final = 100
 """Lines are not longer, where that can be."""
 
 _SECTION = re.compile(r"(\[+)([\w.]+)\]+")
 _KEY = re.compile(r"(?:# )?(\w+) = .*")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str:
@@ -40,25 +37,6 @@ def text(cluster: config.Cluster, notes: Mapping[str, str] | None = None) -> str
     paragraphs = [list(lines) for filled, lines in groupby(shipped.split("\n"), bool) if filled]
     parts = [_section(lines, cluster, notes or {}) for lines in paragraphs]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
-
-
-def value(content: Any) -> str:
-    """A value as TOML writes it; every text within one line, of printable letters alone."""
-    match content:
-        case bool() | int() | float():
-            return json.dumps(content)
-        case str():
-            return '"' + "".join(_letter(letter) for letter in content) + '"'
-        case date():
-            return content.isoformat()
-        case BaseModel():
-            return value(content.model_dump(exclude_none=True))
-        case Mapping():
-            items = (f"{_name(key)} = {value(item)}" for key, item in content.items())
-            return "{ " + ", ".join(items) + " }" if content else "{}"
-        case Sequence():
-            return "[" + ", ".join(value(item) for item in content) + "]"
-    raise TypeError(f"config.toml holds no {type(content).__name__}")
 
 
 def _section(lines: list[str], cluster: config.Cluster, notes: Mapping[str, str]) -> list[str]:
@@ -144,7 +122,7 @@ def _entry(key: str, chosen: Any) -> Iterator[str]:
 
 
 def _note(note: str) -> list[str]:
-    plain = "".join(letter if letter.isprintable() else _letter(letter) for letter in note)
+    plain = "".join(letter if letter.isprintable() else escaped(letter) for letter in note)
     return textwrap.wrap(
         plain,
         WIDTH,
@@ -157,15 +135,3 @@ def _note(note: str) -> list[str]:
 
 def _commented(lines: Sequence[str]) -> list[str]:
     return [line if line.startswith("#") else f"# {line}" for line in lines]
-
-
-def _name(key: str) -> str:
-    return key if _BARE.fullmatch(key) else value(key)
-
-
-def _letter(letter: str) -> str:
-    if letter in _ESCAPES:
-        return _ESCAPES[letter]
-    if letter.isprintable():
-        return letter
-    return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"

@@ -30,10 +30,9 @@ from audit.nightly import sources, stages
 from audit.nightly.keeping import archiving
 from audit.pipeline import owners
 from audit.pipeline.published import open_published
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.render import page
-from audit.scenario.limits import WEEK
-from audit.scenario.whatif.bounds import KINDS
+from audit.rules import KINDS, WEEK
 from audit.store import database, migrations, queries
 
 
@@ -294,7 +293,9 @@ def _rules(
 
     Args:
         cluster: whose limits and windows; its pools must have some.
+        settings: the configuration that has it.
         published: the database to compare with; it need not be there yet.
+        archive: as in ``database.open_snapshot``.
 
     Raises:
         AuditError: a limit under which nothing that started could have, a window that never opens.
@@ -317,20 +318,15 @@ def _rules(
 
 def _unknown(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
     """Names that occur in no log, by kind."""
-    scopes = [limit.scope for pool in pools for limit in pool.limits]
-    scopes += [window.scope for pool in pools for window in pool.windows]
+    scopes = [rule for pool in pools for rule in (*pool.limits, *pool.windows)]
     for kind in KINDS:
-        named = {name for scope in scopes for name in _names(getattr(scope, kind))}
+        named = {name for scope in scopes for name in getattr(scope, kind) or ()}
         if kind == "qos":
             named |= {name for pool in pools for limit in pool.limits for name in limit.exempt_qos}
         missing = sorted(named - {*described[kind].unique().to_list()})
         if missing:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             yield f"no log has {kind} {', '.join(map(repr, missing[:_SHOWN]))}{more}"
-
-
-def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else given or ()
 
 
 def _impossible(described: pl.DataFrame, pools: tuple[Pool, ...]) -> Iterator[str]:
@@ -356,11 +352,10 @@ def _least(held: pl.DataFrame, limit: Limit) -> int | None:
 
     One that keeps out who asks for too much, or for too long, is meant to hold all of them.
     """
-    scope = limit.scope
-    bounds = (scope.walltime_above_s, scope.size_above, scope.size_up_to)
+    bounds = (limit.walltime_above_s, limit.size_above, limit.size_up_to)
     if limit.most == 0 and any(bound is not None for bound in bounds):
         return None
-    bound = in_scope(held, scope) & ~any_of(held["qos"], limit.exempt_qos)
+    bound = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
     if not bound.any():
         return None
     if limit.resource is None:

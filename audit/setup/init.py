@@ -18,6 +18,7 @@ from audit import config, periods
 from audit.cluster import inference
 from audit.cluster.inference import Fact
 from audit.cluster.setting import latest_instant
+from audit.config.toml import value
 from audit.errors import DialectError, UsageError
 from audit.files import folders
 from audit.files.replace import write as replace_file
@@ -367,9 +368,7 @@ def _pools_of(
                 "the pool whose hardware it has, or runs put them into one of their own",
             )
         )
-        notes["clusters.pools[0].partitions"] = (
-            f"To add, from the log: {annotated.value(tuple(strays))}"
-        )
+        notes["clusters.pools[0].partitions"] = f"To add, from the log: {value(tuple(strays))}"
     return tuple(pools) or (config.Pool(name=inference.POOL),)
 
 
@@ -405,7 +404,7 @@ def _whole(
         return config.Pool(name=inference.POOL)
     if seen.partitions:
         facts.append(Fact("partitions", ", ".join(seen.partitions), "the log"))
-        notes[f"{path}.partitions"] = f"Seen in the log: {annotated.value(seen.partitions)}"
+        notes[f"{path}.partitions"] = f"Seen in the log: {value(seen.partitions)}"
     present = [kind for kind in Resource if not seen.attempts[kind].drop_nulls().is_empty()]
     resource = present[0] if present else Resource.cpus
     claimed = max((header.capacity.get(resource, 0) for header in headers), default=0)

@@ -16,7 +16,8 @@ from audit.formats.slurm.limits import told
 from audit.formats.slurm.sacctmgr import Association, Fault, Qos
 from audit.formats.slurm.slurm_conf import DAY, SlurmConf
 from audit.model import Limit
-from audit.words import Algorithm, Backfill, Order
+from audit.policies import Backfill, Order
+from audit.words import Algorithm
 
 _FLAGS: Final = {
     "partitions": "--partitions",
@@ -282,7 +283,7 @@ def policy(content: Content, facts: list[Fact]) -> dict[str, Any]:
 
 def limits(
     content: Content, pools: Sequence[config.Pool], facts: list[Fact]
-) -> tuple[tuple[config.Limit, ...], ...]:
+) -> tuple[tuple[Limit, ...], ...]:
     """What may run at one time in each pool, by the files with associations, QOS and partitions.
 
     What is limited of a cluster as a whole is limited in each of its pools, which is said. Limits
@@ -306,37 +307,19 @@ def limits(
         facts.append(Fact("limits left out", _listed(found.left_out), source))
     if found.limits:
         warning = None
-        shared = [limit for limit in found.limits if limit.scope.partition is None]
+        shared = [limit for limit in found.limits if limit.partition is None]
         if len(pools) > 1 and any(limit.per != "job" and limit.most for limit in shared):
             warning = "limits of accounts, users and QOS hold over all pools; here each has its own"
         facts.append(Fact("limits", f"{len(found.limits):,}", source, warning))
     return tuple(
         tuple(
-            _configured(limit)
+            limit
             for limit in found.limits
             if not pool.partitions
-            or limit.scope.partition is None
-            or limit.scope.partition in pool.partitions
+            or limit.partition is None
+            or set(limit.partition) <= set(pool.partitions)
         )
         for pool in pools
-    )
-
-
-def _configured(limit: Limit) -> config.Limit:
-    """A limit as config.toml has it."""
-    scope = {name: given for name, given in limit.scope._asdict().items() if given is not None}
-    return config.Limit.model_validate(
-        scope
-        | {"most": limit.most}
-        | {
-            name: given
-            for name, given in (
-                ("resource", limit.resource),
-                ("per", limit.per),
-                ("exempt_qos", limit.exempt_qos),
-            )
-            if given
-        }
     )
 
 

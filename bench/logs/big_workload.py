@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 
-from audit.workloads import model_files, synthetic
+from audit.studies.workload.compute import model_files, synthetic
 
 MODEL = Path(__file__).with_name("workload.toml")
 BUSY = 30

@@ -15,8 +15,8 @@ import polars as pl
 from audit.errors import AuditError
 from audit.formats import swf
 from audit.periods import zone
-from audit.workloads.demo_jobs import QUEUES, ZONE, start_of_log
-from audit.workloads.demo_log import FULL_JOBS, demo_log
+from bench.logs.demo_jobs import QUEUES, ZONE, start_of_log
+from bench.logs.demo_schedule import FULL_JOBS, demo_log
 
 CAPACITY = 512
 SEED = 1

@@ -4,7 +4,7 @@
 
 Logs into which more arrives than the pool can do, so that the queue grows to 25,000; of each depth
 some attempts are asked for. Schedules of first come first served with ``easy`` throughout. CPU of
-one thread, kernels warm. What is printed last stands in ``audit/scenario/budget/cost.py``.
+one thread, kernels warm. What is printed last stands in ``audit/scenario/budget.py``.
 """
 
 import sys
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.model import Backfill, Order, Policy
-from audit.scenario.budget.cost import depths
+from audit.scenario.budget import depths
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
 from audit.scenario.workload import Workload

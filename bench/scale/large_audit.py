@@ -45,10 +45,11 @@ def _measure(logs: list[Path], out: Path) -> Audit:
     watch = Stopwatch(STAGES)
     from audit import config
     from audit.oneoff import audit
+    from audit.pipeline.opening import Request
 
     simulation = config.Config().simulation.model_copy(update={"advice_budget_s": 0})
     chosen = config.Config(simulation=simulation)
-    audit.audit(audit.Request(logs=logs, out=out, pdf=False), chosen)
+    audit.audit(Request(logs=logs), audit.Options(out=out, pdf=False), chosen)
     watch.count()
     return Audit(watch.cpu_s, peak_mib())
 

@@ -34,7 +34,7 @@ AUDIT: Mapping[str, str] = {
     "audit.store.queries.failed_checks": "checks",
     "audit.report.build.build": "reading the report's figures",
     "audit.report.build.trends": "trend",
-    "audit.report.build.pictured": "pictures of a pool",
+    "audit.report.reading.pools.pictured": "pictures of a pool",
     "audit.pipeline.drawing.draw": "making the page",
     "audit.oneoff.audit.compaction.free": "writing the file",
 }

@@ -25,8 +25,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from audit.workloads import model_files, synthetic
-from audit.workloads.easy import easy
+from audit.studies.workload.compute import model_files, synthetic
+from audit.studies.workload.compute.synthetic import easy
 from bench.logs.big_workload import MODEL
 from bench.scale import night
 

@@ -19,11 +19,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import HEAD_BYTES, PLAIN, detect
-from audit.formats.gridengine import writing as gridengine
-from audit.formats.htcondor import writing as htcondor
 from audit.formats.lines import Block
-from audit.formats.lsf import writing as lsf
-from audit.formats.sacct import json_writing as sacct_json
 from audit.ingest.ingest import take_in
 from audit.ingest.logs import open_logs
 from audit.model import RECORDS as SCHEMA
@@ -33,6 +29,7 @@ from bench.logs.big_pbs import big_pbs
 from bench.logs.big_sacct import big_sacct
 from bench.logs.big_swf import big_swf
 from bench.logs.big_workload import big_workload
+from bench.logs.writers import gridengine, htcondor, lsf, sacct_json
 from bench.measure.figures import Figure
 from bench.measure.pairs import measured
 

@@ -77,6 +77,14 @@ def test_help_and_wrong_use_load_nothing_heavy(arguments: str) -> None:
     assert loaded(arguments.split(), HEAVY) == []
 
 
+def test_the_studies_are_found_by_their_entry_point_when_asked_for(run: Run) -> None:
+    assert "experiment  Repeat a study of the papers." in run("--help").stdout
+    found = {"audit.studies.commands"}
+    assert loaded(["experiment", "--help"], found) == [*found]
+    assert loaded(["audit", "--help"], found | {"importlib.metadata"}) == []
+    assert "Did you mean 'experiment'?" in run("experimant", check=2).stderr
+
+
 def test_what_typer_has_to_convert_loads_its_converter_alone() -> None:
     assert loaded(["audit", "log", "--pool-size", "many"], HEAVY) == ["pydantic"]
 

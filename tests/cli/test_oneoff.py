@@ -14,7 +14,8 @@ import duckdb
 import pytest
 
 from audit.config import Config
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
 from tests.cli.command import Run, left_in
 from tests.logs import busy, line, log, starving, write
 from tests.shared import once
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("short_paper")
 
 def _audited(folder: Path) -> None:
     log_path = write(folder / "a.swf", busy(60))
-    audit(Request(logs=[log_path], out=folder / "fairaudit-out", pdf=False), Config())
+    audit(Request(logs=[log_path]), Options(out=folder / "fairaudit-out", pdf=False), Config())
 
 
 @pytest.fixture
@@ -292,10 +293,10 @@ def test_a_killed_audit_leaves_the_old_results(run: Run, tmp_path: Path) -> None
         "from audit.report.render import page\n"
         "page.draw = lambda *_: None\n"
         "page.render_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "from pathlib import Path\nfrom audit.oneoff.audit import Request, audit\n"
-        "from audit.config import Config\n"
-        "request = Request(logs=[Path('a.swf')], out=Path('fairaudit-out'), pdf=False)\n"
-        "audit(request, Config())\n"
+        "from pathlib import Path\nfrom audit.oneoff.audit import Options, audit\n"
+        "from audit.config import Config\nfrom audit.pipeline.opening import Request\n"
+        "options = Options(out=Path('fairaudit-out'), pdf=False)\n"
+        "audit(Request(logs=[Path('a.swf')]), options, Config())\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert killed.returncode == -9

@@ -2,8 +2,10 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer import Context
 from typer.main import get_command
 
 from audit.cli.app import app, main
@@ -21,9 +23,9 @@ STUDIES = (
 
 
 def options(*command: str) -> set[str]:
-    found = get_command(app)
+    found: Any = get_command(app)
     for name in command:
-        found = getattr(found, "commands", {})[name]
+        found = found.get_command(Context(found), name)
     return {option for one in found.params for option in one.opts}
 
 

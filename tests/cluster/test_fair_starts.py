@@ -8,7 +8,7 @@ import pytest
 
 from audit.config.file import Simulation
 from audit.nightly.run import run
-from audit.scenario.budget.cost import Costs
+from audit.scenario.budget import Costs
 from audit.scenario.fair_start import fair_start_times
 from audit.store import database
 from tests.logs import line, log

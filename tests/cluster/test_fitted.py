@@ -9,22 +9,25 @@ from audit.cluster import fitted
 from audit.cluster.fitted import Fitted
 from audit.cluster.inference import Fact
 from audit.cluster.setting import Setting
-from audit.model import Limit, Policy, Pool, Scope, Window
-from audit.words import Backfill, Order, Resource
+from audit.model import Limit, Policy, Pool, Window
+from audit.policies import Backfill, Order
+from audit.words import Resource
 
 POOLS = tuple(Pool(name, Resource.cpus, 8) for name in ("a", "b"))
 SETTING = Setting("c", ZoneInfo("UTC"), POOLS, {}, 0, (Fact("cluster", "c", "its name"),), ())
 RULED = POOLS[1]._replace(
     policy=Policy(Order.sjf, Backfill.easy, depth=4),
-    limits=(Limit(2, "cpus", "user", Scope(partition=("p", "q")), ("high",)),),
-    windows=(Window((3, 4), Scope(size_above=5)),),
+    limits=(
+        Limit(most=2, resource="cpus", per="user", partition=("p", "q"), exempt_qos=("high",)),
+    ),
+    windows=(Window(hours=(3, 4), size_above=5),),
     zone="Europe/Berlin",
 )
 
 
 def test_silent_are_those_of_which_no_key_says_it() -> None:
     assert fitted.silent(SETTING, None) == list(POOLS)
-    late = config.Pool(name="b", partitions=("b",), depth=3)
+    late = config.Pool.model_validate({"name": "b", "partitions": ("b",), "depth": 3})
     site = config.Cluster(name="c", pools=(config.Pool(name="a"), late))
     assert fitted.silent(SETTING, site) == [POOLS[0]]
 

@@ -14,8 +14,7 @@ from audit.kernels.scheduling import multifactor as kernels
 from audit.metrics.fairshare.usage import Windows
 from audit.metrics.slurm.multifactor import Scale
 from audit.model import Order, Policy
-from audit.oneoff.simulate import Request
-from audit.pipeline.opening import Log, open_log
+from audit.pipeline.opening import Log, Request, open_log
 from audit.scenario.multifactor import kernel_slurm
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.workload import NEVER, workload

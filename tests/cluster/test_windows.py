@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from audit.cluster.windows import WHOLE, Window, stretches
 from audit.metrics.attempts.peers.waits import LEAD_S
 from audit.model import Order, Period, Policy, Pool, Resource
-from audit.words import Backfill
+from audit.policies import Backfill
 
 POOL = Pool("all", Resource.cpus, 4)
 SCHEMA = dict.fromkeys(("job", "arrival_time", "start_time", "end_time"), pl.Int64)

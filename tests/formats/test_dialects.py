@@ -1,17 +1,89 @@
 """The table of dialects, and what is said of a log that none of them reads."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import audit.formats
 from audit.errors import DialectError
 from audit.formats import dialects
+from audit.ingest.logs import open_logs, parsed_blocks
+from audit.setup import doctor
 from tests.logs import busy
+from tests.places import ROOT
 
 
-def test_every_dialect_is_in_the_table_under_its_name() -> None:
-    assert "swf" in dialects.table()
-    for name, dialect in dialects.table().items():
-        assert dialect.name == name
-        assert dialect.title
+def rows_of_docs() -> list[str]:
+    """The table of docs/logs.md, as it must be."""
+    return [f"| `{name}` | {dialect.title} |" for name, dialect in dialects.table().items()]
+
+
+def test_docs_list_every_dialect() -> None:
+    text = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    table = text.split("| `--dialect` | log |\n|---|---|\n")[1].split("\n\n")[0]
+    assert table.splitlines() == rows_of_docs()
+
+
+DUMMY = """
+import numpy as np
+import polars as pl
+
+from audit.formats.dialects import Dialect, named_by_log
+from audit.formats.lines import cut
+from audit.formats.shaping import faulted, shaped
+from audit.model import RefusalCode
+
+
+def parse(block, header):
+    lines = cut(np.frombuffer(block.data, dtype=np.uint8))
+    cpus = pl.col("text").str.extract("cpus=([0-9]+)").cast(pl.Int64)
+    texts = pl.DataFrame({"text": block.data.decode().splitlines()}).with_row_index("number")
+    found = texts.filter(pl.col("number") > 0).select(
+        "number",
+        job_id=pl.col("text").str.extract("^([a-z]+)"),
+        kind=pl.lit("job"),
+        cpus=cpus,
+        **faulted([(cpus.is_null(), RefusalCode.VALUE, "names no CPUs")]),
+    )
+    return shaped(block, lines, found)
+
+
+DIALECT = Dialect(
+    name="dummy",
+    title="Dummy's diary",
+    recognises=lambda head: head.startswith(b"DUMMY"),
+    header=lambda head, reading: named_by_log("a diary names its fields", reading),
+    parse=parse,
+)
+"""
+
+
+def test_a_dialect_is_one_folder_and_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dummy").mkdir()
+    (tmp_path / "dummy" / "diary.py").write_text(DUMMY, encoding="utf-8")
+    monkeypatch.setattr(audit.formats, "__path__", [*audit.formats.__path__, str(tmp_path)])
+    monkeypatch.setattr(dialects, "MODULES", (*dialects.MODULES, "dummy.diary"))
+    for check in ("_kernels", "_rendering"):  # what takes seconds
+        monkeypatch.setattr(doctor, check, lambda: "left out")
+    log = tmp_path / "log"
+    log.write_bytes(b"DUMMY 1.0\na cpus=4\nb\nc cpus=2\n")
+    dialects.table.cache_clear()
+    try:
+        (opened,) = open_logs([log], "dummy")
+        with pytest.raises(DialectError, match=r"no dialect 'dumy'; known: sacct-json, .*, dummy$"):
+            open_logs([log], "dumy")
+        (found,) = [item.found for item in doctor.examine(None, None) if item.what == "dialects"]
+        assert rows_of_docs()[-1] == "| `dummy` | Dummy's diary |"
+    finally:
+        dialects.table.cache_clear()
+    assert found.endswith(", near-swf, dummy")
+    ((_, parsed),) = parsed_blocks(opened)
+    assert parsed.records.select("job_id", "cpus", "line").rows() == [("a", 4, 2), ("c", 2, 4)]
+    assert parsed.refusals.select("line", "reason").rows() == [(3, "names no CPUs")]
 
 
 def test_detects_by_content() -> None:
@@ -25,3 +97,94 @@ def test_an_unknown_log_is_shown() -> None:
     assert message.startswith("a/b.swf: not a log that fairaudit reads (known: ")
     assert r"\\xffJobID|User|State" in message
     assert caught.value.exit_code == 2
+
+
+LSF = '"JOB_NEW" "10.108" 1643910038 101 1501 33570818 1 1643910037 0 0 1643910038 "ana" "q"\n'
+REPORTING = (
+    "1795234360:new_job:1795234360:1:-1:NONE:ok:lab_ana:lab_ana::defaultdepartment:sge:1024\n"
+)
+GRIDWARE = '{"job_number":7,"task_number":0,"start_time":1795234360123456,"owner":"ana"}\n'
+QACCT = "==============\nqname        all.q               \nhostname     sgelab\n"
+CONDOR_EVENTS = "000 (001.000.000) 2026-11-21 04:34:01 Job submitted from host: <127.0.0.1:18229>\n"
+SACCT_YAML = "%YAML 1.1\n--- !!map\n!!str jobs: !!seq\n- !!map\n  !!str allocation_nodes: !!int 1\n"
+JOBCOMP = "JobId=8 UserId=lab_cyd(1003) GroupId=lab_cyd(1003) Name=signal JobState=FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        (LSF, r"LSF.s log of events \(lsb.events\)", 1),
+        ("\nAccounting information about jobs that are: \n", "LSF's bacct", 2),
+        (REPORTING, "Grid Engine's reporting file", 1),
+        (GRIDWARE, "Gridware or Open Cluster Scheduler 9", 1),
+        (QACCT, "Grid Engine's qacct", 1),
+        (CONDOR_EVENTS, "HTCondor job event log", 1),
+        (SACCT_YAML, "sacct --yaml", 1),
+        (JOBCOMP, "job completion log", 1),
+        (JOBCOMP.replace("\n", "\r\n"), "job completion log", 1),
+    ],
+)
+def test_logs_of_others_are_named(text: str, name: str, line: int) -> None:
+    said = rf"^x: this looks like .*{name}.* \(line {line}\); fairaudit does not read those yet: \w"
+    with pytest.raises(DialectError, match=said) as caught:
+        dialects.detect(text.encode(), "x")
+    assert "Standard Workload Format" in str(caught.value)
+
+
+FIELDS = [
+    str(number) for number in (7, 10, 5, 100, 4, -1, -1, 4, 200, -1, 1, 3, 1, -1, 1, -1, -1, -1)
+]
+COMMENT = "; MaxProcs: 64\n"
+
+
+def nearly(fields: list[str], separator: str = " ") -> str:
+    text = COMMENT + (separator.join(fields) + "\n") * 3
+    with pytest.raises(DialectError) as caught:
+        dialects.detect(text.encode(), "x")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "separator", "seen", "remedy"),
+    [
+        (
+            [*FIELDS, *"1234567"],
+            " ",
+            "25 columns separated by blanks",
+            "leave out columns 19 to 25",
+        ),
+        ([*FIELDS, *"1234567"], "\t", "25 columns separated by blanks", "leave out columns 19"),
+        (FIELDS[:17], " ", "17 columns separated by blanks", "write -1"),
+        (FIELDS, ":", "18 columns separated by colons", "blanks instead of colons"),
+        (FIELDS[:17], "; ", "17 columns separated by semicolons", "blanks instead of semicolons"),
+        ([*FIELDS, "1"], ":", "19 columns separated by colons", "colons; leave out column 19"),
+        ([*FIELDS[:11], "ana", *FIELDS[12:]], " ", "18 columns", "write numbers in column 12"),
+    ],
+)
+def test_what_is_nearly_swf_is_told_how_it_differs(
+    fields: list[str], separator: str, seen: str, remedy: str
+) -> None:
+    message = nearly(fields, separator)
+    assert message.startswith(f"x: nearly SWF: line 2 has {seen}")
+    assert remedy in message
+
+
+def test_tabs_are_blanks() -> None:
+    text = COMMENT + ("\t".join(FIELDS) + "\n") * 3
+    assert dialects.detect(text.encode(), "x").name == "swf"
+
+
+def test_a_row_of_names_above_the_numbers_is_passed_over() -> None:
+    names = ",".join(f"column{number}" for number in range(18))
+    text = names + "\n" + (",".join(FIELDS) + "\n") * 3
+    assert "line 2 has 18 columns separated by commas" in (dialects.describe(text.encode()) or "")
+
+
+@given(st.binary(max_size=200) | st.text('0123456789.,;:| \n\t"=-', max_size=300).map(str.encode))
+def test_nothing_is_too_odd_to_be_looked_at(head: bytes) -> None:
+    assert dialects.describe(head) is None or dialects.describe(head)
+
+
+@pytest.mark.parametrize("text", ["", "one two three\n", "1 2 3\n4 5 6\n", "{}", "a=1\n"])
+def test_what_nobody_knows_is_not_guessed(text: str) -> None:
+    assert dialects.describe(text.encode()) is None

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.formats.instants import instants, is_zone, local_texts
+from audit.formats.instants import instants, is_zone
+from bench.logs.writers.sacct import local_texts
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu"]
 

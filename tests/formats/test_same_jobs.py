@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from audit.formats import dialects, swf
 from audit.formats.dialects import PLAIN
-from audit.formats.gridengine import writing as _gridengine
 from audit.formats.lines import Block
-from audit.formats.lsf import writing as _lsf
-from audit.formats.pbs import writing as _pbs
-from audit.formats.sacct import json_writing as _json
-from audit.formats.sacct import writing as _text
 from audit.model import RECORDS
+from bench.logs.writers import gridengine as _gridengine
+from bench.logs.writers import lsf as _lsf
+from bench.logs.writers import pbs as _pbs
+from bench.logs.writers import sacct as _text
+from bench.logs.writers import sacct_json as _json
 from tests.examples import examples
 from tests.formats.contract import EPOCH, PLAIN_JOB
 

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from audit.formats.lines import Block, Lines
-from audit.formats.shaping import shaped
-from audit.model import RECORDS, REFUSALS
+from audit.formats.shaping import Texts, faulted, refused, shaped
+from audit.model import RECORDS, REFUSALS, RefusalCode
 
 BLOCK = Block("one\n*\ntwo\nstill two\n\u00fc\xff".encode("latin-1"), 1000, 41)
 SPANS = Lines(np.array([0, 4, 6, 20]), np.array([3, 5, 19, 22]))
@@ -32,10 +32,29 @@ def test_records_know_their_place_and_what_is_not_said_is_unknown() -> None:
 
 
 def test_a_refused_record_keeps_all_its_lines_and_every_byte() -> None:
-    found = pl.DataFrame({"number": [2, 3], "problem": ["no", "not at all"], "job_id": ["2", "3"]})
+    found = refused([(2, "no", RefusalCode.SHAPE), (3, "not at all", RefusalCode.VALUE)])
     parsed = shaped(BLOCK, SPANS, found)
     assert parsed.records.is_empty()
-    assert parsed.refusals.select("line", "byte_offset", "reason", "text").rows() == [
-        (43, 1006, "no", "two\nstill two"),
-        (45, 1020, "not at all", "\\xfc\\xff"),
+    assert parsed.refusals.rows() == [
+        (43, 1006, "shape", "no", "two\nstill two"),
+        (45, 1020, "value", "not at all", "\\xfc\\xff"),
     ]
+
+
+def test_the_first_fault_of_a_record_is_why_it_is_refused() -> None:
+    texts = pl.DataFrame({"a": ["x", "y", None, "z" * 50]})
+    given = Texts(texts, "column")
+    given.check("a", texts["a"] == "y", "is odd")
+    given.note(texts["a"].str.len_bytes() > 0, "is too long", RefusalCode.TIME)
+    given.check("b", texts["a"] == "nothing", "is not there")
+    read = texts.with_columns(**given.faults()).with_columns(
+        **faulted([(pl.col("a").is_null(), RefusalCode.ORDER, "is not known")], "problem", "code")
+    )
+    assert read.select("problem", "code").rows() == [
+        ("is too long", "time"),
+        ("column a: 'y' is odd", "value"),
+        ("is not known", "order"),
+        ("is too long", "time"),
+    ]
+    nothing = Texts(texts, "column").faults()
+    assert nothing["problem"].null_count() == nothing["code"].null_count() == 4

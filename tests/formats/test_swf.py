@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from audit.formats import swf
 from audit.formats.dialects import Header, Parsed
+from audit.formats.instants import LATEST
 from audit.formats.lines import Block
 from audit.model import RECORDS, REFUSALS
 from tests.formats import contract
@@ -324,7 +325,7 @@ def test_what_was_not_written_down_is_left_open() -> None:
     unknown = parse(log(lost, UnixStartTime=50))
     text = swf.write(unknown.records, {"UnixStartTime": "50"}).decode()
     assert text == log(lost, UnixStartTime=50)
-    ages = unknown.records.with_columns(walltime_s=swf.LATEST + 1)
+    ages = unknown.records.with_columns(walltime_s=LATEST + 1)
     assert swf.write(ages, {}).split()[-10] == b"-1"
 
 

@@ -10,13 +10,12 @@ from email.message import EmailMessage
 import pytest
 
 from audit.mail import message as mail
-from audit.report.contents import Contents
 from audit.report.judgement.page_one import page_one
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Change, Figure, Trend
 from audit.report.render import owner as owner_page
 from audit.report.text.standing import Standing, State
-from audit.report.trend import Change, Estimate, Trend
 from tests.report import sample
 from tests.report.owner import sample as owners
 
@@ -38,9 +37,8 @@ def letter(
 
 def sent(made: mail.Letter) -> EmailMessage:
     """The mail as its recipient's program reads it."""
-    message = mail.message(
-        made, sender="audit@e.org", recipient="anna@e.org", message_id="<1@e.org>", now=1793500000
-    )
+    envelope = mail.Envelope("audit@e.org", "anna@e.org", "<1@e.org>", 1793500000)
+    message = mail.message(made, envelope)
     read = email.message_from_bytes(message.as_bytes(), policy=policy.default)
     assert isinstance(read, EmailMessage)
     return read
@@ -242,10 +240,7 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
     made = mail.note(
         "fails\r\nBcc: x@evil.org",
         "one\n\x1b[31mtwo",
-        sender="a@e.org",
-        recipient="b@e.org",
-        message_id="<1@e.org>",
-        now=0,
+        mail.Envelope("a@e.org", "b@e.org", "<1@e.org>", 0),
     )
     assert "Bcc" not in made
     assert made["Subject"] == "fails\\u000d\\u000aBcc: x@evil.org"
@@ -253,7 +248,7 @@ def test_a_note_to_an_operator_cannot_be_more_than_that() -> None:
 
 
 def test_the_subject_carries_the_verdict_and_whether_it_got_better() -> None:
-    change = Change("overtaken_time_mean", 900.0, Estimate(-450.0, -600.0, -60.0))
+    change = Change("overtaken_time_mean", 900.0, Figure("", -450.0, -600.0, -60.0))
     page = sample.contents(replace(sample.pool(), trend=Trend("month", (), (change,), "2026-09")))
     one = page_one(page)
     said = mail.headline(page, State.COMPLETE, "{cluster}, {period}: {verdict}", WHOLE, one)

@@ -45,9 +45,8 @@ def settings(port: int, cert: Path | None, **changes: object) -> Mail:
 
 def hand_over(given: Mail, text: str = "text", folder: Path = Path()) -> tuple[Answer, int]:
     """The answer, and how often it was said that the mail is being sent."""
-    message = mail.note(
-        "subject", text, sender="audit@example.org", recipient=TO, message_id="<1@e.org>", now=0
-    )
+    envelope = mail.Envelope("audit@example.org", TO, "<1@e.org>", 0)
+    message = mail.note("subject", text, envelope)
     said: list[None] = []
     answer = transport.post(given, folder).hand_over(message, TO, lambda: said.append(None))
     return answer, len(said)

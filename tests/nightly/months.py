@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audit.workloads.easy import easy
+from audit.studies.workload.compute.synthetic import easy
 from tests.logs import line, log, write
 
 DAY = 86_400

@@ -13,11 +13,11 @@ from audit import config
 from audit.cli.oneoff import fitting
 from audit.config import Config
 from audit.errors import UsageError
-from audit.oneoff.audit import Outcome, Request, audit
-from audit.pipeline.opening import Asked, open_log
+from audit.oneoff.audit import Options, Outcome, audit
+from audit.pipeline.opening import Request, open_log
 from audit.pipeline.published import open_published
+from audit.policies import Order
 from audit.store import database
-from audit.words import Order
 from tests.cli.command import left_in
 from tests.logs import busy, write
 from tests.oneoff.fit_policy import made
@@ -41,7 +41,7 @@ def test_the_same_again_gives_the_same_bytes(tmp_path: Path) -> None:
     assert left_in(tmp_path / "fairaudit-out") == sorted(made)
     settings = Config()
     fit = fitting(10.0, settings.uncertainty.resamples)
-    audit(Request(logs=[log], out=tmp_path / "here"), settings, fit=fit)
+    audit(Request(logs=[log]), Options(out=tmp_path / "here"), settings, fit=fit)
     for name in made[:2]:
         before, again = (tmp_path / place / name for place in ("fairaudit-out", "here"))
         assert before.read_bytes() == again.read_bytes()
@@ -64,8 +64,8 @@ def undated(folder: Path) -> Path:
 def test_a_log_that_does_not_say_when_jobs_arrived_has_no_waits_rather_than_none_of_0(
     tmp_path: Path,
 ) -> None:
-    asked = Request(logs=[undated(tmp_path)], out=tmp_path / "out", pdf=False)
-    outcome = audit(asked, Config())
+    asked = (Request(logs=[undated(tmp_path)]), Options(out=tmp_path / "out", pdf=False))
+    outcome = audit(*asked, Config())
     assert any("no column Submit" in warning for warning in outcome.warnings)
     assert any("their waits are unknown" in text and "13" in text for text in outcome.warnings)
     assert any("% busy" in text for text in outcome.main_findings)
@@ -91,7 +91,7 @@ def test_a_log_that_does_not_say_when_jobs_arrived_has_no_waits_rather_than_none
 
 def test_what_cannot_be_simulated_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="do not say when jobs arrived"):
-        open_log(Asked(logs=[undated(tmp_path)]), Config())
+        open_log(Request(logs=[undated(tmp_path)]), Config())
 
 
 # --- how pools decide ----------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def audited(log: Path, out: Path, settings: Config | None = None, **asked: Any) -> Outcome:
     settings = settings or Config()
     fit = fitting(10.0, settings.uncertainty.resamples)
-    return audit(Request(logs=[log], out=out, pdf=False, **asked), settings, fit=fit)
+    return audit(Request(logs=[log]), Options(out=out, pdf=False, **asked), settings, fit=fit)
 
 
 def notes(database_: Path) -> list[str]:

@@ -19,8 +19,10 @@ from audit.formats import swf
 from audit.formats.lines import Block
 from audit.metrics.attempts.population import describe
 from audit.model import DESCRIBED, SEQUENCE, Backfill, Order, Policy, Pool, Resource, Standing
-from audit.oneoff.simulate import Figures, Outcome, Request, simulate, table, to_parquet, to_swf
+from audit.oneoff.simulate import Figures, Outcome, simulate, table, to_parquet, to_swf
+from audit.pipeline.opening import Request
 from audit.scenario import engine
+from audit.scenario.whatif.options import change
 from tests.examples import examples
 from tests.logs import busy, line, log, write
 from tests.strategies import EPOCH, policies, workloads
@@ -67,7 +69,11 @@ DEFAULTS = config.Config()
 
 
 def what_if(path: Path, chosen: config.Config = DEFAULTS, **asked: Any) -> Outcome:
-    return simulate(Request(logs=[path], **asked), chosen)
+    of_log = {
+        key: asked.pop(key) for key in ("cluster", "pool_size", "resource", "zone") if key in asked
+    }
+    out = asked.pop("out", None)
+    return simulate(Request(logs=[path], **of_log), change(**asked), chosen, out)
 
 
 def read(path: Path) -> pl.DataFrame:
@@ -256,8 +262,8 @@ def test_pools_steps_and_policies_are_those_of_the_configuration(
     path.write_text(CONFIG, encoding="utf-8")
     chosen = config.load(path)
     told: list[Fact] = []
-    request = Request(logs=[hand], out=tmp_path / "s.swf")
-    done = simulate(request, chosen, inferred=told.append)
+    out = tmp_path / "s.swf"
+    done = simulate(Request(logs=[hand]), change(), chosen, out, inferred=told.append)
     assert [(pool.pool, pool.schedule) for pool in done.comparisons] == [
         ("small", "sjf-easy-depth2"),
         ("large", "fcfs-none"),

@@ -16,7 +16,8 @@ from audit.errors import LockedError, UsageError
 from audit.files import lock
 from audit.metrics.uncertainty import Resamples
 from audit.oneoff import study as studies
-from audit.oneoff.study import Request
+from audit.oneoff.study import Target
+from audit.pipeline.opening import Request
 from audit.report.study.cells import Cell
 from audit.store import database
 from audit.studies.grid import plan as grid
@@ -149,15 +150,13 @@ def swf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-OPTIONS = grid.Options(loads=grid.loads("0.9"))
+PLAN = grid.plan(loads=grid.loads("0.9"))
 CHOSEN = Config(uncertainty=Uncertainty(resamples=100))
 
 
 def conduct(swf: Path, out: Path, told: Callable[[str, int, int], None], **more: object) -> None:
-    request = Request(logs=[swf], out=out, threads=1, **more)  # type: ignore[arg-type]
-    studies.conduct(
-        "grid", request, CHOSEN, lambda found, draws: grid.plan(found, draws, OPTIONS), told
-    )
+    request = (Request(logs=[swf]), Target(out=out, threads=1, **more))  # type: ignore[arg-type]
+    studies.conduct("grid", *request, CHOSEN, PLAN, told)
 
 
 def nothing(what: str, done: int, of: int) -> None:
@@ -244,16 +243,18 @@ def test_what_cannot_be_studied_is_said_before_the_long_work(swf: Path, tmp_path
     with pytest.raises(UsageError, match="--pool gpu: no such pool; there is: all"):
         studies.conduct(
             "grid",
-            Request(logs=[swf], out=tmp_path),
+            Request(logs=[swf]),
+            Target(out=tmp_path),
             Config(),
-            lambda found, draws: grid.plan(found, draws, grid.Options(pool="gpu")),
+            grid.plan("gpu"),
         )
     with pytest.raises(UsageError, match="has no load; take more"):
         studies.conduct(
             "grid",
-            Request(logs=[swf], out=tmp_path),
+            Request(logs=[swf]),
+            Target(out=tmp_path),
             Config(),
-            lambda found, draws: grid.plan(found, draws, grid.Options(attempts=1)),
+            grid.plan(attempts=1),
         )
     assert list(tmp_path.iterdir()) == []
 

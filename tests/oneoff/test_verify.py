@@ -7,8 +7,9 @@ import pytest
 from audit import config
 from audit.errors import ReportError, UsageError
 from audit.nightly.run import run
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
 from audit.oneoff.verify import Verdict, verify
+from audit.pipeline.opening import Request
 from tests.logs import busy, write
 from tests.nightly.test_run import NOW, month, site
 
@@ -24,11 +25,11 @@ def test_a_one_off_report_is_made_again_and_edits_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = write(tmp_path / "my.swf", busy())
-    request = Request(logs=[log], out=tmp_path / "out", cluster="<b>|ü")
+    request = (Request(logs=[log], cluster="<b>|ü"), Options(out=tmp_path / "out"))
     settings = config.Config.model_validate(
         {"uncertainty": {"resamples": 100}, "report": {"rows": 3}}
     )
-    made = audit(request, settings)
+    made = audit(*request, settings)
     assert made.pdf is not None
     for report in (made.html, made.pdf):
         verdict = _verify(report)
@@ -86,7 +87,7 @@ def test_logs_read_since_change_no_earlier_report_but_restate_what_they_tell_of(
 def test_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = write(tmp_path / "my.swf", busy())
     settings = config.Config.model_validate({"uncertainty": {"resamples": 100}})
-    made = audit(Request(logs=[log], out=tmp_path / "out", pdf=False), settings)
+    made = audit(Request(logs=[log]), Options(out=tmp_path / "out", pdf=False), settings)
     monkeypatch.setattr("audit.report.render.page.SMALL_SAMPLE", 10_000)
     assert "other fonts or libraries" in _verify(made.html).text
     monkeypatch.setattr("audit.oneoff.verify.__version__", "99")

@@ -12,11 +12,12 @@ import pytest
 from audit import config
 from audit.errors import UsageError
 from audit.nightly.run import run
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
 from audit.oneoff.owners import from_published
 from audit.oneoff.verify import verify
+from audit.pipeline.opening import Request
 from audit.pipeline.owners import Names, found
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.store import database
 from tests.logs import write
 from tests.nightly.test_run import NOW, site
@@ -153,11 +154,12 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
     tmp_path: Path,
 ) -> None:
     log = write(tmp_path / "jobs.txt", jobs("annabella"))
-    request = Request(
-        logs=[log], out=tmp_path / "out", pdf=False, cluster="c", pool_size=64, owners=(BEATRIX,)
+    request = (
+        Request(logs=[log], cluster="c", pool_size=64),
+        Options(out=tmp_path / "out", pdf=False, owners=(BEATRIX,)),
     )
     quick = {"uncertainty": {"resamples": 100}}
-    made = audit(request, config.Config.model_validate(quick))
+    made = audit(*request, config.Config.model_validate(quick))
     assert [page.name for page in made.owners] == ["user-beatrix.html", "user-annabella.html"]
     assert published(made.database)
     own = write(tmp_path / "out" / "account-list.html", "mine")
@@ -166,9 +168,12 @@ def test_an_audit_lays_pages_beside_its_report_which_name_nobody_else(
         said = itself(page)
         assert who.name in said
         assert not any(name in said for name in {"annabella", *OTHERS, "team-"} - {who.name})
-    plain = Request(logs=[log], out=tmp_path / "out", pdf=False, cluster="c", pool_size=64)
+    plain = (
+        Request(logs=[log], cluster="c", pool_size=64),
+        Options(out=tmp_path / "out", pdf=False),
+    )
     none = config.Config.model_validate({**quick, "report": {"owner_pages": "asked"}})
-    made = audit(plain, none)
+    made = audit(*plain, none)
     assert made.owners == ()
     assert not published(made.database)
     left = sorted(path.name for path in (tmp_path / "out").glob("*.html"))

@@ -10,10 +10,16 @@ from tests import stores
 
 
 @pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    """Empty; modules whose tests share rows have one of their own."""
+def bare(tmp_path: Path) -> Iterator[Connection]:
+    """An empty store."""
     con = stores.new(tmp_path / "audit.duckdb")
     try:
         yield con
     finally:
         con.close()
+
+
+@pytest.fixture
+def con(bare: Connection) -> Connection:
+    """The same; modules whose tests share rows add them."""
+    return bare

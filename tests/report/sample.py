@@ -2,28 +2,34 @@
 
 from dataclasses import replace
 
-from audit.report.contents import (
-    Breakdown,
+from audit.report.record.page import (
     Contents,
+    Coverage,
+    Gap,
+    Input,
+    Options,
+    Provenance,
+    Refusal,
+    RefusedLine,
+    Span,
+)
+from audit.report.record.pool import (
+    Breakdown,
     Entities,
     Entity,
     FairStart,
     Fidelity,
     Figure,
     Missed,
-    Options,
+    Pictured,
     PoolPart,
-    Provenance,
     ResourceUse,
     ResourceUser,
-    Span,
     StatusCount,
     Step,
+    Walltimes,
 )
-from audit.report.pictured_contents import Pictured, Walltimes
-from audit.report.read_contents import Coverage, Gap, Input, Refusal, RefusedLine
-from audit.report.text.definitions import definitions
-from audit.report.usage_contents import (
+from audit.report.record.usage import (
     Charge,
     DecayedUsage,
     Occupied,
@@ -36,6 +42,7 @@ from audit.report.usage_contents import (
     UsageRow,
     UsageSeries,
 )
+from audit.report.text.definitions import definitions
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

@@ -1,23 +1,22 @@
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 import pytest
 
+from audit.config import Metrics
 from audit.errors import ReportError
 from audit.metrics.attempts import performance, summary, users
 from audit.metrics.attempts.population import describe
 from audit.metrics.attempts.resource_equality import resource_equality
 from audit.model import ATTEMPTS, DESCRIBED, Period, Pool, RecordKind, Resource
 from audit.periods import zone
-from audit.report.build import build
-from audit.report.contents import Contents, Options
+from audit.report.build import build, settings_of
+from audit.report.record.page import Contents, Options, Settings
 from audit.report.render import page as render
 from audit.report.text.notices import notices
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
+from tests.report.rows import add, add_run
 
 _FROM, _TO = 1790805600, 1793487600  # October 2026 in Berlin
 _PERIOD = Period("2026-10", _FROM, _TO)
@@ -68,8 +67,7 @@ def _fill(con: Connection, rows: int) -> None:
 
 
 @pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
+def con(bare: Connection) -> Connection:
     said = json.dumps({"notes": ["pool size: 4 (given)"], "warnings": ["the header lied"]})
     for table, row in (
         ("clusters", {"cluster": "demo", "zone": "Europe/Berlin", "notes": said}),
@@ -103,40 +101,14 @@ def con(tmp_path: Path) -> Iterator[Connection]:
                 "input_id": "i",
             },
         ),
-        (
-            "run",
-            {
-                "run_id": "run-1",
-                "cluster": "demo",
-                "period": "2026-10",
-                "state": "done",
-                "stage": "compute",
-                "version": "0.1.0",
-                "config": "{}",
-                "config_hash": "c",
-                "input_hash": "d",
-            },
-        ),
     ):
-        database.insert(con, table, pl.DataFrame([row]))
+        add(bare, table, row)
+    add_run(bare, {})
     lines = [("short", 7), ("long", 9), ("short", 3)]
-    refused = [
-        {
-            "cluster": "demo",
-            "input_id": "i",
-            "file": "demo.swf",
-            "line": line,
-            "byte_offset": 0,
-            "reason": reason,
-            "text": f"text {line}",
-        }
-        for reason, line in lines
-    ]
-    database.insert(con, "refused", pl.DataFrame(refused))
-    try:
-        yield con
-    finally:
-        con.close()
+    refused = [{"line": n, "reason": reason, "text": f"text {n}"} for reason, n in lines]
+    of = {"cluster": "demo", "input_id": "i", "file": "demo.swf", "byte_offset": 0}
+    add(bare, "refused", *refused, **of)
+    return bare
 
 
 @pytest.fixture
@@ -252,15 +224,9 @@ def test_resources_come_with_those_who_used_most(con: Connection) -> None:
     ]
     rows += [("utilization", "resource", resource, 0.5, None) for resource in used]
     names = ("metric", "dimension", "dimension_value", "value", "attempts")
-    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        cluster=pl.lit("demo"),
-        pool=pl.lit("batch"),
-        schedule=pl.lit("observed"),
-        period=pl.lit("2026-10"),
-        unit=pl.lit("1"),
-        run_id=pl.lit("run-1"),
-    )
-    database.insert(con, "summary_result", frame)
+    figures = [dict(zip(names, row, strict=True)) for row in rows]
+    key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
+    add(con, "summary_result", *figures, **key, unit="1", run_id="run-1")
     made = build(con, "demo", _PERIOD, Options(rows=2)).pools[0].resources
     assert [(of.resource, of.utilization, of.used, of.left_out) for of in made] == [
         ("cpus", 0.5, 10.0, 1),
@@ -279,10 +245,6 @@ def test_a_cluster_that_nobody_knows(con: Connection) -> None:
         build(con, "other", _PERIOD)
 
 
-def _add(con: Connection, table: str, rows: list[dict[str, object]]) -> None:
-    database.insert(con, table, pl.DataFrame(rows))
-
-
 def test_who_waits_longer_than_peers_is_listed_by_how_much(con: Connection) -> None:
     _fill(con, 10)
     figures = {
@@ -292,23 +254,12 @@ def test_who_waits_longer_than_peers_is_listed_by_how_much(con: Connection) -> N
         "u4": {"peer_named": 0.0, "peer_flood": 0.0, "peer_ratio": 0.5, "excess_wait": -9.0},
     }
     key = {"cluster": "demo", "pool": "batch", "schedule": "observed", "period": "2026-10"}
-    _add(
-        con,
-        "summary_result",
-        [
-            {
-                **key,
-                "metric": metric,
-                "dimension": "user",
-                "dimension_value": user,
-                "value": value,
-                "unit": "1",
-                "run_id": "run-1",
-            }
-            for user, of_user in figures.items()
-            for metric, value in of_user.items()
-        ],
-    )
+    rows = [
+        {"metric": metric, "dimension_value": user, "value": value}
+        for user, of_user in figures.items()
+        for metric, value in of_user.items()
+    ]
+    add(con, "summary_result", *rows, **key, dimension="user", unit="1", run_id="run-1")
     (part,) = build(con, "demo", _PERIOD).pools
     assert [one.label for one in part.users.longer] == ["u2", "u1"]
     assert [one.label for one in part.users.floods] == ["u3"]
@@ -320,23 +271,9 @@ def test_the_stuck_of_a_period_are_told_those_that_wait_first(con: Connection) -
     _fill(con, 20)
     database.execute(con, "UPDATE job_result SET end_time = NULL WHERE job_id IN ('1', '2')")
     waited = {"1": 50, "2": 70, "3": 900, "4": 800}
-    _add(
-        con,
-        "stuck_result",
-        [
-            {
-                "cluster": "demo",
-                "pool": "batch",
-                "job_id": job,
-                "attempt": 1,
-                "waited_s": wait,
-                "peer_p95_s": 10,
-                "peers": 25,
-                "cause": "room",
-            }
-            for job, wait in waited.items()
-        ],
-    )
+    rows = [{"job_id": job, "waited_s": wait} for job, wait in waited.items()]
+    of = {"cluster": "demo", "pool": "batch", "attempt": 1, "peer_p95_s": 10, "peers": 25}
+    add(con, "stuck_result", *rows, **of, cause="room")
     (part,) = build(con, "demo", _PERIOD).pools
     assert part.stuck is not None
     assert (part.stuck.waiting, part.stuck.gave_up) == (2, 2)
@@ -362,3 +299,31 @@ def test_the_most_overtaken_of_a_period_are_told(con: Connection) -> None:
     ]
     one = part.fair_start.overtaken[0]
     assert (one.wait_s, one.overtaken_s, one.own_s, one.unmodelled_s) == (100, 30, 1, 5)
+
+
+# --- settings
+
+
+def test_settings_are_those_of_the_run(bare: Connection) -> None:
+    usage = {"method": "windows", "penalty": "max"}
+    chosen = {"metrics": {"tau_s": 30}, "uncertainty": {"resamples": 200}}
+    add_run(bare, {"config": chosen, "cluster": {"usage": usage}})
+    assert settings_of(bare, "demo", _PERIOD) == Settings(Metrics(tau_s=30), 200, usage, known=True)
+
+
+@pytest.mark.parametrize("config", [None, {}, [], {"config": {"metrics": {"tau_s": "x"}}}])
+def test_what_the_database_does_not_say_is_the_default(bare: Connection, config: object) -> None:
+    if config is not None:
+        add_run(bare, config)
+    assert settings_of(bare, "demo", _PERIOD) == Settings()
+
+
+def test_the_page_states_them(bare: Connection) -> None:
+    cluster = {"cluster": "demo", "zone": "Europe/Berlin", "notes": "[]"}
+    add(bare, "clusters", cluster)
+    metrics = {"tau_s": 30, "resource_equality_weights": "jobs"}
+    add_run(bare, {"config": {"metrics": metrics, "uncertainty": {"resamples": 200}}})
+    page = render.render_html(build(bare, "demo", _PERIOD))
+    assert "runs shorter than 30 s count as 30 s" in page
+    assert "used / number of active attempts" in page
+    assert "bootstrap intervals from 200 resamples" in page

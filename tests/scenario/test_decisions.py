@@ -14,7 +14,6 @@ from audit.model import (
     Policy,
     Pool,
     Resource,
-    Scope,
     Window,
 )
 from audit.scenario.decisions import CAUSES, decision_times, decisions
@@ -226,8 +225,8 @@ def test_why_there_was_room_by_hand() -> None:
     # would have started at once, but nobody is started in the second hour of the week. The reason
     # of e is one that a limit covers.
     monday = 4 * 86_400
-    of_ann = Limit(1, per="user", scope=Scope(user="ann"))
-    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window((1,)),))
+    of_ann = Limit(most=1, per="user", user=("ann",))
+    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window(hours=(1,)),))
     records = [
         ended(monday, monday + 50, monday + 90, 1, "ann"),
         ended(monday + 1, monday + 8000, monday + 8001, 1, "bob"),
@@ -243,8 +242,8 @@ def test_why_there_was_room_by_hand() -> None:
 
 def test_a_limit_comes_before_a_window_also_where_the_window_holds_last() -> None:
     monday = 4 * 86_400
-    of_ann = Limit(1, per="user", scope=Scope(user="ann"))
-    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window((1,)),))
+    of_ann = Limit(most=1, per="user", user=("ann",))
+    pool = Pool("main", Resource.cpus, 9, limits=(of_ann,), windows=(Window(hours=(1,)),))
     records = [
         ended(monday, monday + 8000, monday + 8100, 1, "ann"),
         ended(monday + 2, monday + 2, monday + 60, 1, "ann"),  # then the limit holds the first

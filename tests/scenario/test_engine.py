@@ -1,7 +1,5 @@
 """Whole schedules: against the slow twin, by hand, and as tables that pass their check."""
 
-import runpy
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -10,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import model
 from audit.errors import SimulationError
 from audit.kernels.scheduling import model as kernels
 from audit.metrics.attempts.population import describe
-from audit.model import DESCRIBED, LIMITED, Backfill, Order, Policy, Pool, Resource
-from audit.scenario import engine
+from audit.model import DESCRIBED, Backfill, Order, Policy, Pool, Resource
+from audit.policies import SETTINGS, takers
 from audit.scenario.engine import replay, simulate
 from audit.scenario.workload import NEVER
 from tests.examples import examples
@@ -158,17 +155,15 @@ def test_what_there_is_enough_of_decides_nothing(log: Log, policy: Policy) -> No
     assert starts(plenty, policy) == starts(log, policy)
 
 
-@pytest.mark.parametrize("backfill", [each for each in Backfill if each not in LIMITED])
-def test_depth_and_window_are_refused_where_they_mean_nothing(backfill: Backfill) -> None:
-    for policy in (Policy(Order.fcfs, backfill, depth=1), Policy(Order.fcfs, backfill, window_s=1)):
-        with pytest.raises(SimulationError, match="easy and conservative_replan only"):
-            replay(arrays(Log((job(0, 1, 1),), (1,))), policy)
-
-
-def test_reservations_are_refused_where_they_mean_nothing() -> None:
-    for backfill in set(Backfill) - {Backfill.conservative_replan}:
-        with pytest.raises(SimulationError, match="reservations are for conservative_replan only"):
-            replay(arrays(Log((job(0, 1, 1),), (1,))), Policy(Order.fcfs, backfill, reservations=1))
+@pytest.mark.parametrize(
+    ("key", "backfill"),
+    [(key, fill) for key in SETTINGS for fill in Backfill if fill not in takers(key)],
+)
+def test_settings_are_refused_where_they_mean_nothing(key: str, backfill: Backfill) -> None:
+    given: dict[str, Any] = {key: 1}
+    policy = Policy(Order.fcfs, backfill)._replace(**given)
+    with pytest.raises(SimulationError, match=f"^{backfill}: {key}: only backfill "):
+        replay(arrays(Log((job(0, 1, 1),), (1,))), policy)
 
 
 def owned(owner: str, arrival: int, occupancy: int, size: int = 1) -> Job:
@@ -327,7 +322,7 @@ def test_depth_counts_those_started_from_the_front() -> None:
     a, b, c, d = job(0, 2, 2), job(0, 2, 2), job(0, 2, 2), job(0, 1, 2)
     log = Log((a, b, c, d), (3,))
     assert made(log, Order.fcfs, Backfill.easy) == [0, 2, 4, 0]
-    for backfill in LIMITED:
+    for backfill in takers("depth"):
         assert made(log, Order.fcfs, backfill, depth=2) == [0, 2, 4, 4]
         assert made(log, Order.fcfs, backfill, depth=3) == [0, 2, 4, 2]
 
@@ -337,7 +332,7 @@ def test_window_holds_back_what_would_run_for_long() -> None:
     # 2   a a b b
     # 1   c c b b
     a, b, c = job(0, 2, 2), job(0, 2, 2), job(0, 1, 2)
-    for backfill in LIMITED:
+    for backfill in takers("depth"):
         assert made(Log((a, b, c), (3,)), Order.fcfs, backfill, window_s=2) == [0, 2, 0]
         assert made(Log((a, b, c), (3,)), Order.fcfs, backfill, window_s=1) == [0, 2, 2]
 
@@ -530,13 +525,6 @@ def test_blocked_reserved_and_never_started_stay_as_they_were() -> None:
     assert schedule["start_time"].to_list() == [EPOCH + 5, EPOCH + 6, None, EPOCH]
     assert schedule["end_time"].to_list() == [EPOCH + 9, EPOCH + 9, EPOCH + 3, EPOCH + 2]
     assert isinstance(schedule, pl.DataFrame)
-
-
-def test_an_order_that_no_kernel_has_fails_at_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {each.name: each.value for each in Order}
-    monkeypatch.setattr(model, "Order", StrEnum("Order", {**known, "widest": "widest"}))
-    with pytest.raises(LookupError, match="no kernel has widest"):
-        runpy.run_path(engine.__file__)
 
 
 @pytest.mark.parametrize("unknown", [{"order": 5}, {"fair": 1}, {"backfill": 5}])

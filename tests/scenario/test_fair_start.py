@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
 from audit.model import BY_OWNER, Backfill, Order, Policy, Pool, Resource
-from audit.scenario.budget.cost import Costs
-from audit.scenario.budget.sample import stands_for
+from audit.scenario.budget import Costs, stands_for
 from audit.scenario.engine import replay
 from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.parts import Effort

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from audit.metrics.attempts.population import describe
 from audit.model import Backfill, Order, Policy, Pool, Resource
 from audit.scenario import fair_start, forward
-from audit.scenario.budget.cost import Costs
+from audit.scenario.budget import Costs
 from audit.scenario.fair_start import fair_start_times, fair_starts
 from audit.scenario.forward import NO_USER, forward_start_times, forward_starts
 from audit.scenario.parts import Effort

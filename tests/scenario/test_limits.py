@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from audit.errors import SimulationError
 from audit.metrics.attempts.population import describe
-from audit.model import LIMITED, Backfill, Limit, Order, Policy, Pool, Resource, Scope, Window
+from audit.model import Backfill, Limit, Order, Policy, Pool, Resource, Window
+from audit.policies import takers
 from audit.scenario import tabu
 from audit.scenario.check import check_simulated
 from audit.scenario.engine import simulate
@@ -25,7 +26,7 @@ MONDAY = int(datetime(2026, 3, 2, tzinfo=UTC).timestamp())
 LATER = MONDAY + 10**6
 HOUR = 3600
 POOL = Pool("main", Resource.cpus, 4)
-ONE_EACH = POOL._replace(limits=(Limit(1, per="user"),))
+ONE_EACH = POOL._replace(limits=(Limit(most=1, per="user"),))
 
 
 def asked(arrival: int, size: int, lasts: int, user: str | None = "ann", **more: Any) -> Any:
@@ -68,7 +69,7 @@ def test_it_is_no_head_of_the_queue() -> None:
     assert starts(ONE_EACH, records) == [0, 6, 0, 2, 7]
 
 
-@pytest.mark.parametrize("backfill", LIMITED)
+@pytest.mark.parametrize("backfill", takers("depth"))
 def test_it_is_none_of_those_that_a_pass_looks_at(backfill: Backfill) -> None:
     # 2   a a a A A A     Passes look at two, at a and c: Ann's second is held. Where they look at
     # 1   c c c           one, it is that one's turn at 3.
@@ -105,7 +106,7 @@ def test_a_window_that_closes_at_18_and_opens_at_8(backfill: Backfill) -> None:
     # Berlin, an hour ahead, all that is an hour earlier.
     night = tuple(h for day in range(5) for h in range(24 * day, 24 * day + 24) if h % 24 >= 18)
     night += tuple(h for day in range(5) for h in range(24 * day, 24 * day + 8))
-    pool = POOL._replace(windows=(Window(tuple(sorted(night)), Scope(walltime_above_s=HOUR)),))
+    pool = POOL._replace(windows=(Window(hours=tuple(sorted(night)), walltime_above_s=HOUR),))
     policy = Policy(Order.fcfs, backfill)
     for zone, ahead in (("UTC", 0), ("Europe/Berlin", HOUR)):
         six = 18 * HOUR - ahead
@@ -132,10 +133,10 @@ def test_amounts_and_of_whom() -> None:
     pool = POOL._replace(
         capacity=16,
         limits=(
-            Limit(3, "cpus", "account"),
-            Limit(0, scope=Scope(qos="short", walltime_above_s=10)),
-            Limit(6, "cpus", "job"),
-            Limit(1, scope=Scope(user=("eve", "fay"))),
+            Limit(most=3, resource="cpus", per="account"),
+            Limit(most=0, qos=("short",), walltime_above_s=10),
+            Limit(most=6, resource="cpus", per="job"),
+            Limit(most=1, user=("eve", "fay")),
         ),
     )
     records = [
@@ -160,7 +161,7 @@ def test_amounts_and_of_whom() -> None:
 
 
 def test_those_exempt_count_but_are_not_held() -> None:
-    limit = Limit(1, per="user", exempt_qos=("high",))
+    limit = Limit(most=1, per="user", exempt_qos=("high",))
     records = [asked(0, 1, 5), asked(0, 1, 9, qos="high"), asked(1, 1, 5)]
     assert starts(POOL._replace(limits=(limit,)), records) == [0, 0, 9]
 
@@ -193,14 +194,14 @@ def test_a_reason_that_a_limit_covers_does_not_block(reason: str, blocked: bool)
     described = describe(frame([asked(0, 1, 5, reason=reason)]), [ONE_EACH])
     work, _ = workload(described, ONE_EACH, LATER)
     assert work.blocked.tolist() == [blocked]
-    other = ONE_EACH._replace(limits=(Limit(1, per="user", scope=Scope(user="bob")),))
+    other = ONE_EACH._replace(limits=(Limit(most=1, per="user", user=("bob",)),))
     work, _ = workload(described, other, LATER)
     assert work.blocked.tolist() == [reason != "Priority"]
 
 
 def test_windows_that_are_never_open_together_are_exceeded() -> None:
-    even = Window(tuple(range(0, 168, 2)))
-    odd = Window(tuple(range(1, 168, 2)), Scope(user="ann"))
+    even = Window(hours=tuple(range(0, 168, 2)))
+    odd = Window(hours=tuple(range(1, 168, 2)), user=("ann",))
     pool = POOL._replace(windows=(even, odd))
     assert starts(pool, [asked(0, 1, 5), asked(0, 1, 5, "bob")]) == [None, HOUR]
 
@@ -209,7 +210,7 @@ def test_windows_go_on_behind_what_the_calendar_is_known_for() -> None:
     # Only the first hour of a week is open, and one of Ann's runs at a time: each takes a week but
     # a second, so they start week after week, in the third year too.
     week = 168 * HOUR
-    pool = ONE_EACH._replace(windows=(Window(tuple(range(1, 168))),))
+    pool = ONE_EACH._replace(windows=(Window(hours=tuple(range(1, 168))),))
     records = [asked(k, 1, week - 1) for k in range(110)]
     assert starts(pool, records)[1:] == [k * week for k in range(1, 110)]
 
@@ -223,7 +224,7 @@ def test_the_tabu_search_knows_no_limits() -> None:
 @given(
     st.sampled_from(["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/New_York"]),
     st.sampled_from(["2026-03-28", "2026-10-24", "2026-04-03", "2026-07-01"]),
-    st.lists(st.frozensets(st.integers(0, 167)), min_size=1, max_size=2),
+    st.lists(st.frozensets(st.integers(0, 167), min_size=1), min_size=1, max_size=2),
     st.integers(0, 7200),
     st.integers(0, 12 * 86_400),
 )
@@ -233,7 +234,7 @@ def test_windows_are_closed_in_their_hours(
     zone = ZoneInfo(name)
     since = int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) + seconds
     until = since + lasts
-    windows = [Window(tuple(sorted(hours))) for hours in shut]
+    windows = [Window(hours=tuple(sorted(hours))) for hours in shut]
     edges = window_edges(windows, zone, since, until, 5)
     assert (np.diff(edges.time) >= 0).all()
     for k, hours in enumerate(shut):

@@ -11,7 +11,7 @@ from typing import Final
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
-from audit.mail.message import note
+from audit.mail.message import Envelope, note
 from audit.report.render import page
 from audit.spreadsheets import visible
 from tests.nightly.test_run import month
@@ -198,10 +198,7 @@ def test_an_operators_mail_is_of_one_subject() -> None:
     mail = note(
         odd("subject"),
         odd("text"),
-        sender="a@b.org",
-        recipient="c@d.org",
-        message_id="<1@b>",
-        now=0,
+        Envelope("a@b.org", "c@d.org", "<1@b>", 0),
     )
     harmless(str(mail["Subject"]), "subject")
     assert mail["Bcc"] is None

@@ -14,7 +14,8 @@ import pytest
 from audit.analyst.sql import Limits, Question, answer
 from audit.config import Config
 from audit.errors import AuditError
-from audit.oneoff.explain.explain import Request, explain
+from audit.oneoff.explain.explain import Subject, explain
+from audit.pipeline.opening import Request
 from audit.pipeline.workplace import replacing
 from audit.setup import doctor
 from audit.store import catalogue, database, migrations
@@ -102,7 +103,7 @@ def sql(path: Path) -> None:
 
 
 def explained(path: Path) -> None:
-    explain(Request(job="old 0", logs=(), database=path), Config())
+    explain(Request(logs=()), Subject("old 0"), path, Config())
 
 
 def examined(path: Path) -> None:

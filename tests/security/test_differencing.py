@@ -18,11 +18,12 @@ from audit.mail import message as mails
 from audit.mail.message import Wish
 from audit.model import Period
 from audit.nightly.run import run
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
 from audit.oneoff.verify import verify
 from audit.pipeline import drawing
+from audit.pipeline.opening import Request
 from audit.report.owner.build import build
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.text import standing
 from audit.store import database, queries
 from tests.logs import write
@@ -144,11 +145,7 @@ def letters(folder: Path, settings: config.Config) -> dict[Who, str]:
         wish = Wish(whole=False, owners=(of.who,))
         letter = mails.compose(contents, stands, settings.mail.subject, wish, [of])
         mail = mails.message(
-            letter,
-            sender="a@example.org",
-            recipient="b@example.org",
-            message_id="<1@example.org>",
-            now=NOW,
+            letter, mails.Envelope("a@example.org", "b@example.org", "<1@example.org>", NOW)
         )
         tables = [file.content.decode() for file in mails.csv_files(contents, [of.who])]
         bodies = [
@@ -274,14 +271,10 @@ def test_an_audit_by_hand_tells_no_more(tmp_path: Path, account: str) -> None:
     pages = []
     for number, more in enumerate(([], alone(VICTIM, 15 * DAY))):
         file = write(tmp_path / f"{number}.txt", log([*jobs, *more], 0))
-        request = Request(
-            logs=[file],
-            out=tmp_path / f"out{number}",
-            pdf=False,
-            cluster="c",
-            pool_size=64,
-            owners=asked,
+        request = (
+            Request(logs=[file], cluster="c", pool_size=64),
+            Options(out=tmp_path / f"out{number}", pdf=False, owners=asked),
         )
-        made = audit(request, config.Config.model_validate({"uncertainty": {"resamples": 100}}))
+        made = audit(*request, config.Config.model_validate({"uncertainty": {"resamples": 100}}))
         pages.append([seen(page.read_text()) for page in made.owners[: len(asked)]])
     assert pages[0] == pages[1]

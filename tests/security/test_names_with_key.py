@@ -23,16 +23,11 @@ import pytest
 from audit import config
 from audit.cli.app import main
 from audit.errors import AuditError, ConfigError, DefectError
-from audit.formats.gridengine import writing as gridengine
-from audit.formats.htcondor import writing as htcondor
-from audit.formats.lsf import writing as lsf
-from audit.formats.pbs import writing as pbs
-from audit.formats.sacct import json_writing
-from audit.formats.sacct import writing as sacct
 from audit.model import RECORDS
 from audit.nightly import history, pulling, service
 from audit.nightly.run import run
 from audit.store import database
+from bench.logs.writers import gridengine, htcondor, lsf, pbs, sacct, sacct_json
 from tests import mailserver
 from tests.formats.contract import EPOCH, PLAIN_JOB
 from tests.logs import line, log
@@ -90,7 +85,7 @@ def logs() -> dict[str, bytes]:
         TimeZoneString="annaqzxwvkjq/Berlin",
     )
     nobody = pl.lit(None, pl.String)
-    json_ = json_writing.write(frame(200))
+    json_ = sacct_json.write(frame(200))
     wrong_clock = frame(800).with_columns(
         pl.col("submit_time", "eligible_time", "start_time", "end_time") - 40 * 365 * 86_400
     )

@@ -16,7 +16,8 @@ import pytest
 
 from audit.config import Config
 from audit.errors import UsageError
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
+from audit.pipeline.opening import Request
 from tests.cli import conftest
 from tests.cli.command import Run
 from tests.logs import busy, write
@@ -141,7 +142,7 @@ def test_exchanging_folders_while_an_audit_runs_gains_nothing(place: Path, log: 
             )
 
     victim = place / "victim"
-    outcome = audit(Request(logs=[log], out=shared / "out", pdf=False), SETTINGS, attack)
+    outcome = audit(Request(logs=[log]), Options(out=shared / "out", pdf=False), SETTINGS, attack)
     assert len(tried) > 20
     assert 0 not in tried
     assert outcome.html.read_text().startswith("<!DOCTYPE html>")
@@ -161,7 +162,7 @@ def test_a_working_folder_cannot_be_exchanged_for_a_link(place: Path, log: Path)
         neighbour('mv "$1" "$1.$$" && ln -s "$2" "$1"', theirs / ".fairaudit", victim)
 
     with pytest.raises(UsageError, match="belongs to user nobody"):
-        audit(Request(logs=[log], out=theirs, pdf=False), SETTINGS, attack)
+        audit(Request(logs=[log]), Options(out=theirs, pdf=False), SETTINGS, attack)
     assert seen(victim) == before
     assert list(theirs.iterdir()) == []
 
@@ -190,7 +191,7 @@ def test_what_was_laid_there_while_the_folder_was_open_is_not_written_through(
     out.chmod(0o755)
     before = seen(victim)
     with suppress(UsageError):  # or it replaces what was laid there
-        audit(Request(logs=[log], out=out, pdf=False), SETTINGS)
+        audit(Request(logs=[log]), Options(out=out, pdf=False), SETTINGS)
     assert seen(victim) == before
 
 
@@ -203,7 +204,7 @@ def test_a_folder_that_a_neighbour_was_quicker_to_make_is_refused(place: Path, l
         out = shared / "out"
         assert neighbour(script, out, victim) == 0
         with pytest.raises(UsageError, match="belongs to user nobody"):
-            audit(Request(logs=[log], out=out, pdf=False), SETTINGS)
+            audit(Request(logs=[log]), Options(out=out, pdf=False), SETTINGS)
         assert neighbour('rm -r "$1"', out) == 0
     assert seen(victim) == before
 

@@ -1,14 +1,17 @@
 """config.toml as text: any cluster reads as it was meant, among the shipped file's comments."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit import config, resources
+from audit.config.toml import value
+from audit.policies import BY_OWNER, SETTINGS, Backfill, Order, takers
 from audit.setup import annotated
-from audit.words import BY_OWNER, Backfill, Order, Resource
+from audit.words import Resource
 from tests.examples import examples
 
 _texts = st.text(
@@ -94,6 +97,12 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
             day += timedelta(days=days)
             step = st.builds(config.Step, since=st.just(day), planned=st.booleans(), **_amounts)
             steps.append(draw(step))
+        fill = draw(st.sampled_from(Backfill))
+        settings: dict[str, Any] = {
+            key: draw(st.none() | st.integers(1, setting.most or 10_000))
+            for key, setting in SETTINGS.items()
+            if fill in takers(key)
+        }
         pools.append(
             config.Pool(
                 name=name,
@@ -106,10 +115,8 @@ def clusters(draw: st.DrawFn) -> config.Cluster:
                 steps=tuple(steps),
                 exclusive_nodes=draw(st.booleans()),
                 order=draw(st.sampled_from(sorted(set(Order) - set(BY_OWNER)))),
-                backfill=draw(st.sampled_from(Backfill)),
-                depth=draw(_counts),
-                window_s=draw(_counts),
-                interval_s=draw(st.none() | st.integers(1, 3_600)),
+                backfill=fill,
+                **settings,
                 limits=tuple(draw(st.lists(_limits, max_size=2))),
                 windows=tuple(draw(st.lists(_windows, max_size=2))),
             )
@@ -176,4 +183,4 @@ def test_long_lists_have_lines_of_their_own() -> None:
 
 def test_only_what_toml_knows_is_written() -> None:
     with pytest.raises(TypeError, match="holds no object"):
-        annotated.value(object())
+        value(object())

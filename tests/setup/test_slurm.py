@@ -78,7 +78,7 @@ def test_all_that_the_files_tell_is_written_and_a_run_keeps_usage_as_slurm_does(
     assert fact(draft, "fairshare").value == "fair_tree"
     (pool,) = cluster.pools
     assert (pool.order, pool.backfill) == ("multifactor", "conservative_replan")
-    assert (pool.depth, pool.window_s, pool.interval_s) == (500, None, 30)
+    assert pool.policy[2:] == (500, None, 30, None)
     assert config.Limit(most=0, partition=("short",), walltime_above_s=600) in pool.limits
     assert fact(draft, "limits").value == str(len(pool.limits))
     assert fact(draft, "order of the queue").value == (
@@ -115,7 +115,7 @@ def test_the_order_of_slurm_is_proposed_where_all_files_tell_it() -> None:
         "PriorityType=priority/multifactor\nSchedulerType=sched/builtin\nPriorityWeightAge=1\n"
     )
     (pool,) = infer([], replace(FILES, slurm_conf=path), name="lab", zone="UTC").cluster.pools
-    assert (pool.order, pool.backfill, pool.depth) == ("multifactor", "none", None)
+    assert pool.policy[:3] == ("multifactor", "none", None)
     path.write_text("PriorityType=priority/basic\n")
     draft = infer([], replace(FILES, slurm_conf=path), name="lab", zone="UTC")
     assert draft.cluster.pools[0].order == "fcfs"

@@ -18,10 +18,10 @@ from audit.model import Policy
 from audit.oneoff.fit_policy import plan as fit
 from audit.oneoff.study import Plan
 from audit.oneoff.whatif import plan as whatif
-from audit.pipeline.opening import Asked, Log, open_log
+from audit.pipeline.opening import Log, Request, open_log
 from audit.scenario.fair_start import fair_starts
 from audit.scenario.forward import forward_starts
-from audit.scenario.whatif.change import Change
+from audit.scenario.scenario import Change
 from audit.studies.grid import plan as grid
 from audit.studies.sensitivity import plan as sensitivity
 from audit.studies.users import plan as users
@@ -80,13 +80,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Log:
         for k in range(1, 61)
     ]
     write(path, log(lines, MaxProcs=8))
-    return open_log(Asked(logs=[path], zone="UTC"), Config())
+    return open_log(Request(logs=[path], zone="UTC"), Config())
 
 
 @pytest.mark.parametrize(
     "of",
     [
-        lambda log, draws: grid.plan(log, draws, grid.Options(None, 60, grid.loads("0.8"), 128)),
+        grid.plan(None, 60, grid.loads("0.8"), 128),
         users.plan(None, None),
         sensitivity.plan(None, None, 3, None),
         fit.plan(None, 1.0),

@@ -14,11 +14,11 @@ those of one character or less, are nothing. What the columns hold:
   whose number came round again.
 - The account is the project, to which shares are given; else the string of `qsub -A`.
 - Slots are CPUs. A job without a parallel environment has one node; of others the number is not
-  said. Walltime, memory and GPUs stand among the requests (``requests``): memory is asked for by
+  said. Walltime, memory and GPUs stand among the requests (``records``): memory is asked for by
   the slot, GPUs by the job.
 - Holds and suspended time are said nowhere.
 
-Names are written as they are: see ``columns`` for those with a `:` in them.
+Names are written as they are: see ``records`` for those with a `:` in them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from audit.formats.dialects import Dialect, Header, Parsed, Reading
-from audit.formats.gridengine.columns import (
+from audit.formats.gridengine.records import (
     COLUMNS,
     FEWEST,
     NUMBERS,
@@ -41,15 +41,25 @@ from audit.formats.gridengine.columns import (
     SEPARATOR,
     TEXTS,
     WHOLE,
+    is_no_attempt,
     is_task,
     misfit,
     realigned,
+    typed,
 )
-from audit.formats.gridengine.records import is_no_attempt, typed
 from audit.formats.instants import LATEST
-from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut
-from audit.formats.shaping import shaped
-from audit.formats.spans import look_like_numbers, texts, whole_numbers
+from audit.formats.lines import (
+    Block,
+    Bytes,
+    Lines,
+    Offsets,
+    as_text,
+    cut,
+    look_like_numbers,
+    texts,
+    whole_numbers,
+)
+from audit.formats.shaping import refused, shaped
 from audit.model import RefusalCode
 
 _COMMENT: Final = ord("#")
@@ -59,9 +69,7 @@ _LINE: Final = re.compile(
 _MARK: Final = b"# DO NOT MODIFY THIS FILE MANUALLY"
 _VERSION: Final = re.compile(rb"^# Version: *([^\r\n]*)", re.MULTILINE)
 _SAMPLE: Final = 100
-_CUT: Final = "the log ends within this line"
 _OTHER: Final = "\0"
-_NONE: Final = np.array([], dtype=np.int64)
 
 
 def recognises(head: bytes) -> bool:
@@ -83,42 +91,29 @@ def header(head: bytes, reading: Reading) -> Header:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines of an accounting file; see the module's docstring."""
-    text = _readable(block.data)
+    text = as_text(block.data)
     data: Bytes = np.frombuffer(text, dtype=np.uint8)
     lines = cut(data)
     of_job = lines.ends > lines.starts
     of_job[of_job] = data[lines.starts[of_job]] != _COMMENT
-    unended = len(data) and data[-1] != NEWLINE
-    broken = np.flatnonzero(of_job[-1:]) + len(of_job) - 1 if unended else _NONE
+    broken: list[tuple[int, str, RefusalCode]] = []
+    if not text.endswith(b"\n") and of_job[-1:].any():
+        broken.append((len(of_job) - 1, "the log ends within this line", RefusalCode.CUT))
+        of_job[-1] = False
     of_job &= lines.ends - lines.starts > 1
-    of_job[broken] = False
     table, misfits = _table(text, data, lines, np.flatnonzero(of_job))
-    refused = [(int(number), _CUT, RefusalCode.CUT) for number in broken]
     if len(misfits):
         shown = {n: text[lines.starts[n] : lines.ends[n]].decode() for n in misfits.tolist()}
         more = _realigned(shown)
         table = pl.concat([table, more])
-        lost = shown.keys() - set(more["number"])
-        refused += [(number, *misfit(shown[number])) for number in sorted(lost)]
+        lost = sorted(shown.keys() - set(more["number"]))
+        broken += [(number, *misfit(shown[number])) for number in lost]
     parts = table["part"]
-    schema = {"number": pl.Int64, "problem": pl.String, "code": pl.String}
-    found = pl.DataFrame(refused, schema, orient="row")
+    found = [refused(broken)]
     if not parts.all():  # it is of an empty table
-        read = typed(table.filter(~parts) if parts.any() else table)
-        found = pl.concat([found, read], how="diagonal")
+        found.append(typed(table.filter(~parts) if parts.any() else table))
     spans = lines if text is block.data else cut(np.frombuffer(block.data, dtype=np.uint8))
     return shaped(block, spans, found, steps=int(parts.sum()))
-
-
-def _readable(data: bytes) -> bytes:
-    """The same lines in UTF-8, as Unix ends them."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("utf-8", errors="backslashreplace").encode()
-    return data
 
 
 def _table(

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from typing import Final
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
 
-from audit.formats.broken_json import as_bytes, damage, may_go_on
-from audit.formats.dialects import Dialect, Header, Parsed, Reading
-from audit.formats.htcondor.ads import Found, texts_of
+from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.elements import Found, Row, Words, as_bytes, decode, holdable, starts_of
+from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
-from audit.model import RefusalCode
 
 _BEGIN: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*\[?\s*\{")
 _MARKS: Final = (
@@ -29,10 +29,12 @@ _PARTED: Final = re.compile(rb"\s*(?:,\s*|\n\s*)\{")
 _SEEMS_PARTED: Final = re.compile(rb"\}(?:\s*,)?[ \t\r]*\n\s*(?:,\s*)?\{")
 _BETWEEN: Final = re.compile(rb"(?:[\s,\[\]]|\xef\xbb\xbf)*")
 _USUAL: Final = "}\n,\n{"
-_TRIES: Final = 8
-"""So many seeming ends of an ad are read past."""
-
-_decode: Final = json.JSONDecoder().raw_decode
+_TRIES: Final = 9
+"""Places at which an ad may seem to end."""
+_WORDS: Final = Words("the log ends before an ad", "the log ends within this ad", "is no ad")
+_EXPRESSION: Final = ("/Expr(", ")/")
+"""What stands around an expression."""
+_PLACES: Final = {key: place for place, key in enumerate(KEYS)}
 
 
 def recognises(head: bytes) -> bool:
@@ -49,16 +51,14 @@ def header(head: bytes, reading: Reading) -> Header:
     else:  # the first is damaged, or alone
         seen = _SEEMS_PARTED.search(head)
         parted = seen[0].decode() if seen else _USUAL
-    declared = reading.columns is not None
-    problems = ("JSON names its attributes: --columns is not used",) if declared else ()
-    return Header(zone=reading.zone, entries={"parted": parted}, problems=problems)
+    return named_by_log("JSON names its attributes", reading, {"parted": parted})
 
 
 def _behind_first(head: bytes) -> bytes:
     """What stands behind the ad that ``head`` begins with; nothing where it cannot be read."""
     text = head.decode("utf-8", errors="surrogateescape")
     try:
-        _, length = _decode(text)
+        _, length = decode(text)
     except (ValueError, RecursionError):
         return b""
     return as_bytes(text[length:])
@@ -71,59 +71,41 @@ def whole(data: bytes, header: Header) -> int:
 
 def parse(block: Block, header: Header) -> Parsed:
     """Takes in a stretch of ads; see the module's docstring."""
-    data, found = block.data, Found(block)
-    starts = _starts(data, header.entries["parted"].encode())
-    at = 0
-    while True:
-        before, at = at, _BETWEEN.match(data, at).end()  # type: ignore[union-attr]
-        if at >= len(data):
-            if b"," in data[before:at]:
-                found.refuse(before, at, "the log ends before an ad", RefusalCode.CUT)
-            return found.parsed()
-        number = bisect_right(starts, at)
-        if data[at : at + 1] != b"{":
-            end = starts[number] if number < len(starts) else len(data)
-            found.refuse(at, end, "is no ad", RefusalCode.SHAPE)
-            at = end
-        else:
-            at = _take(data, at, [*starts[number : number + _TRIES], len(data)], found)
+    found, parted = Found(block), header.entries["parted"].encode()
+    starts = [at + len(parted) - 1 for at in starts_of(block.data, parted)]
+    found.walk(0, starts, _BETWEEN, texts_of, _WORDS, _TRIES)
+    return found.parsed(*typed(found.texts(ATTRIBUTES)))
 
 
-def _starts(data: bytes, parted: bytes) -> list[int]:
-    """Where ads begin, by what stands before them."""
-    starts, at = [], -1
-    while (at := data.find(parted, at + 1)) >= 0:
-        starts.append(at + len(parted) - 1)
-    return starts
+def texts_of(ad: Mapping[str, Any]) -> Row:
+    """The values of ``ATTRIBUTES`` of an ad as the long form has them."""
+    texts: list[str | None] = [None] * len(KEYS)
+    for name, value in ad.items():
+        if (place := _place(name)) is not None:
+            texts[place] = str(value) if type(value) is int else _text(value)
+    return tuple(texts)
 
 
-def _take(data: bytes, at: int, ends: list[int], found: Found) -> int:
-    """Takes in the ad that begins at ``at``; gives where it ends.
+@lru_cache(maxsize=1 << 12)
+def _place(name: str) -> int | None:
+    return _PLACES.get(name.lower())
 
-    Args:
-        data: the block.
-        at: where it begins.
-        ends: where the next one may begin: the first of these at which it is whole.
-        found: what it becomes part of.
-    """
-    first = Exception()
-    for number, end in enumerate(ends):
-        text = data[at:end].decode("utf-8", errors="surrogateescape")
-        try:
-            ad, length = _decode(text)
-        except (ValueError, RecursionError) as error:
-            first = error if number == 0 else first
-            if not may_go_on(error, text):
-                break
-            continue
-        stop = end - len(as_bytes(text[length:]))
-        found.take(at, stop, texts_of(ad))
-        return stop
-    last = len(ends) == 1
-    text = data[at : ends[0]].decode("utf-8", errors="surrogateescape")
-    what = "the log ends within this ad"
-    found.refuse(at, ends[0], *damage(first, text, last=last, what=what))
-    return ends[0]
+
+def _text(value: Any) -> str | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case str():
+            before, behind = _EXPRESSION
+            if value.startswith(before) and value.endswith(behind):
+                return defined(holdable(value[len(before) : -len(behind)]))
+            return quoted(value)
+        case int() | float():
+            return str(value)
+        case _:
+            return holdable(json.dumps(value, ensure_ascii=False))
 
 
 DIALECT: Final = Dialect(

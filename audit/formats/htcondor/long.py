@@ -20,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading
-from audit.formats.htcondor.ads import NOTHING
-from audit.formats.htcondor.records import ATTRIBUTES, KEYS, typed
-from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Offsets, cut
-from audit.formats.shaping import shaped
+from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.htcondor.records import ATTRIBUTES, KEYS, NOTHING, typed
+from audit.formats.lines import NEWLINE, Block, Bytes, Lines, Mask, Offsets, cut
+from audit.formats.shaping import refused, shaped
 from audit.model import RefusalCode
 
-Bools = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
 _MARKS: Final = (
@@ -65,11 +63,7 @@ def recognises(head: bytes) -> bool:
 
 def header(head: bytes, reading: Reading) -> Header:
     """Nothing is said before the records."""
-    declared = reading.columns is not None
-    problems = (
-        ("HTCondor's history names its attributes: --columns is not used",) if declared else ()
-    )
-    return Header(zone=reading.zone, problems=problems)
+    return named_by_log("HTCondor's history names its attributes", reading)
 
 
 def whole(data: bytes, header: Header) -> int:
@@ -92,12 +86,8 @@ def parse(block: Block, header: Header) -> Parsed:
     ads = view.attributes()
     wrong = view.wrong()
     found, others = typed(ads.filter(~pl.col("number").is_in(list(wrong))))
-    refused = pl.DataFrame(
-        [(number, *reason) for number, reason in wrong.items()],
-        schema={"number": pl.Int64, "problem": pl.String, "code": pl.String},
-        orient="row",
-    )
-    return shaped(block, view.spans, pl.concat([found, refused], how="diagonal"), steps=others)
+    bad = refused((number, *reason) for number, reason in wrong.items())
+    return shaped(block, view.spans, [found, bad], steps=others)
 
 
 class _View:
@@ -113,9 +103,9 @@ class _View:
         length = ends - begins
         empty = (length == 0) | ((length == 1) & (self.first == ord("\r")))
         # one damaged star leaves a banner what it is
-        self.banner: Bools = (length >= 3) & (np.sum(stars, axis=0, dtype=np.int8) >= 2)
+        self.banner: Mask = (length >= 3) & (np.sum(stars, axis=0, dtype=np.int8) >= 2)
         self.banner &= ends < len(raw)  # else it is cut
-        self.over: Bools = empty | self.banner
+        self.over: Mask = empty | self.banner
         self.record: Offsets = np.cumsum(self.over) - self.over
         self.count = int(self.record[-1]) + 1 if len(begins) else 0
         places = np.searchsorted(self.record, np.arange(self.count + 1))
@@ -125,7 +115,7 @@ class _View:
         self.signs: Offsets = signs[np.searchsorted(signs, begins)]
         self._twofold: set[int] = set()
 
-    def _any(self, lines: Bools) -> Bools:
+    def _any(self, lines: Mask) -> Mask:
         """Which records have such a line."""
         return np.bincount(self.record[lines], minlength=self.count) > 0
 
@@ -142,7 +132,7 @@ class _View:
         for number, name in enumerate(ATTRIBUTES):
             columns[name] = table.slice(number * self.count, self.count)
         for name in _OF_ONE:
-            at = np.flatnonzero(key == ATTRIBUTES.index(name))
+            at = np.flatnonzero(key == KEYS.index(name.lower()))
             same = values.gather(at).eq_missing(columns[name].gather(record[at]))
             self._twofold.update(record[at][~same.to_numpy()].tolist())
         ads = pl.DataFrame(columns).filter(pl.lit(pl.Series(self.filled)))
@@ -221,19 +211,19 @@ class _View:
             EpochWriteDate=pl.coalesce("EpochWriteDate", "when"),
         ).drop("kind", "when")
 
-    def wrong(self) -> dict[int, tuple[str, str]]:
+    def wrong(self) -> dict[int, tuple[str, RefusalCode]]:
         """Why records are refused as they stand: by number, reason and code."""
         begins, ends = self.lines
         odd = ~self.over & (~_STARTS_NAME[self.first] | (self.signs >= ends))
-        found: dict[int, tuple[str, str]] = {}
+        found: dict[int, tuple[str, RefusalCode]] = {}
         for line in np.flatnonzero(odd)[::-1]:
             shown = self.raw[begins[line] : ends[line]][:40].decode(errors="backslashreplace")
             reason = f"a line of it is no attribute: {shown!r}"
-            found[int(self.record[line])] = (reason, RefusalCode.SHAPE.value)
+            found[int(self.record[line])] = (reason, RefusalCode.SHAPE)
         for twice in self._twofold:
-            found[twice] = ("two records run into each other", RefusalCode.SHAPE.value)
+            found[twice] = ("two records run into each other", RefusalCode.SHAPE)
         for number in np.flatnonzero(self.filled & ~self._any(self.over)):
-            found[int(number)] = ("the log ends within this record", RefusalCode.CUT.value)
+            found[int(number)] = ("the log ends within this record", RefusalCode.CUT)
         return found
 
 
@@ -265,7 +255,7 @@ def _known() -> tuple[Words, Offsets]:
     return names[order], order
 
 
-def _beginnings() -> tuple[Bools, Bools]:
+def _beginnings() -> tuple[Mask, Mask]:
     """Which pairs of bytes are the first and second, the third and fourth letter of a name."""
     found = np.zeros((2, 1 << 16), dtype=np.bool_)
     for key in KEYS:

@@ -16,7 +16,7 @@ number and the time they took in all, no more. So:
   the schedd, and of the grid universe (9), which other systems run.
 - CPUs, memory (MiB) and GPUs are those that were provided, else asked for, where that is a number;
   of the parallel universe (11) as often as it has hosts.
-- The limit is the least of what is in ``_LIMITS`` (HTCondor itself enforces the first two).
+- The limit is the least of the attributes that hold one (HTCondor itself enforces the first two).
 
 A job is called by its schedd, too (``schedd#ClusterId.ProcId``), as each schedd counts for itself.
 
@@ -26,47 +26,82 @@ Sources: HTCondor manual, "Job ClassAd Attributes"; ``condor_utils/classadHistor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 import polars as pl
 
+from audit.formats.elements import holdable
 from audit.formats.instants import LATEST
-from audit.formats.slurm.fields import LARGEST, MIB
+from audit.formats.shaping import LARGEST, MIB, Texts, faulted, positive
 from audit.model import RecordKind, RefusalCode
 
-_IDS: Final = ("ClusterId", "ProcId")
-_TIMES: Final = (
-    *("QDate", "JobStartDate", "JobCurrentStartDate", "CompletionDate", "EnteredCurrentStatus"),
-    *("LastVacateTime", "EpochWriteDate"),
-)
-_CODES: Final = ("JobStatus", "LastJobStatus", "JobUniverse")
-_STRINGS: Final = (
-    *("GlobalJobId", "Owner", "User", "AcctGroup", "AccountingGroup", "ProjectName"),
-    "EpochAdType",
-)
-_LIMITS: Final[Mapping[str, int]] = {
-    # what users may set; seconds in one of it
-    "AllowedJobDuration": 1,
-    "AllowedExecuteDuration": 1,
-    "BatchRuntime": 1,
-    "MaxRuntime": 1,
-    "MaxWallTime": 60,
-    "MaxWallTimeMins": 60,
+
+class Kind(Enum):
+    """What an attribute holds."""
+
+    ID = "number of a job"
+    TIME = "epoch s"
+    CODE = "code"
+    SECONDS = "limit in s"
+    MINUTES = "limit in minutes"
+    AMOUNT = "amount"
+    FIGURE = "number"
+    TEXT = "text"
+    FLAG = "true or false"
+
+
+ATTRIBUTES: Final = {
+    "ClusterId": Kind.ID,
+    "ProcId": Kind.ID,
+    "QDate": Kind.TIME,  # submitted
+    "JobStartDate": Kind.TIME,  # of the first execution
+    "JobCurrentStartDate": Kind.TIME,  # of the last
+    "CompletionDate": Kind.TIME,
+    "EnteredCurrentStatus": Kind.TIME,
+    "LastVacateTime": Kind.TIME,
+    "EpochWriteDate": Kind.TIME,  # when an epoch's ad was written: the end of its execution
+    "JobStatus": Kind.CODE,
+    "LastJobStatus": Kind.CODE,
+    "JobUniverse": Kind.CODE,
+    "AllowedJobDuration": Kind.SECONDS,
+    "AllowedExecuteDuration": Kind.SECONDS,
+    "BatchRuntime": Kind.SECONDS,  # this and the next are what users set
+    "MaxRuntime": Kind.SECONDS,
+    "MaxWallTime": Kind.MINUTES,
+    "MaxWallTimeMins": Kind.MINUTES,
+    "RequestCpus": Kind.AMOUNT,
+    "CpusProvisioned": Kind.AMOUNT,
+    "RequestMemory": Kind.AMOUNT,  # MiB
+    "MemoryProvisioned": Kind.AMOUNT,
+    "RequestGPUs": Kind.AMOUNT,
+    "GPUsProvisioned": Kind.AMOUNT,
+    "MaxHosts": Kind.AMOUNT,  # of the parallel universe
+    "RemoteWallClockTime": Kind.FIGURE,  # of all executions, s
+    "LastRemoteWallClockTime": Kind.FIGURE,  # of the last
+    "CumulativeSuspensionTime": Kind.FIGURE,
+    "CommittedSuspensionTime": Kind.FIGURE,
+    "NumJobStarts": Kind.FIGURE,
+    "NumShadowStarts": Kind.FIGURE,
+    "ExitCode": Kind.FIGURE,
+    "HoldReasonCode": Kind.FIGURE,
+    "GlobalJobId": Kind.TEXT,  # schedd#ClusterId.ProcId#QDate
+    "Owner": Kind.TEXT,
+    "User": Kind.TEXT,
+    "AcctGroup": Kind.TEXT,
+    "AccountingGroup": Kind.TEXT,
+    "ProjectName": Kind.TEXT,
+    "EpochAdType": Kind.TEXT,
+    "ExitBySignal": Kind.FLAG,
 }
-_AMOUNTS: Final = (
-    *("RequestCpus", "CpusProvisioned", "RequestMemory", "MemoryProvisioned", "RequestGPUs"),
-    *("GPUsProvisioned", "MaxHosts"),
-)
-_FIGURES: Final = (
-    *("RemoteWallClockTime", "LastRemoteWallClockTime", "CumulativeSuspensionTime"),
-    *("CommittedSuspensionTime", "NumJobStarts", "NumShadowStarts", "ExitCode", "HoldReasonCode"),
-)
-_NUMBERS: Final = (*_IDS, *_TIMES, *_CODES, *_LIMITS, *_AMOUNTS, *_FIGURES)
-ATTRIBUTES: Final = (*_NUMBERS, *_STRINGS, "ExitBySignal")
-"""What is read of an ad; case does not matter."""
+"""What is read of an ad; the case of names does not matter."""
 
 KEYS: Final = tuple(name.lower() for name in ATTRIBUTES)
+NOTHING: Final = ("undefined", "error")
+"""Words for a value that is none."""
+
+_NEEDED: Final = ("ClusterId", "ProcId", "JobStatus", "QDate")
+_QUOTED: Final = r'(?s)^"(.*)"$'
 
 _IDLE, _RUNNING, _REMOVED, _COMPLETED, _HELD, _SENDING, _SUSPENDED = range(1, 8)
 _PARALLEL: Final = 11
@@ -83,10 +118,21 @@ _STATES: Final = {
 _NO_TIMES: Final = (
     "attributes JobStartDate, RemoteWallClockTime: when and how long it ran is unknown"
 )
-_SHOWN: Final = 40
 
 _status = pl.col("JobStatus")
 _start, _end = pl.col("start_time"), pl.col("end_time")
+
+
+def quoted(text: str) -> str:
+    """A text as the long form has it: ``"`` is escaped, and nothing else."""
+    escaped = holdable(text).replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def defined(expression: str) -> str | None:
+    """An expression without blanks around it; None where it is the word for nothing."""
+    bare = expression.strip()
+    return None if bare.lower() in NOTHING else bare
 
 
 def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -100,8 +146,16 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         ``number``, ``problem`` and ``code`` (null where there is none) and columns of ``RECORDS``
         but for line and offset; and how many others were no batch jobs.
     """
-    cast = [pl.col(name).cast(pl.Float64, strict=False).alias(f"{name}#") for name in _NUMBERS]
-    values = ads.with_columns(cast).select("number", *_values(), problem=_unreadable())
+    numbers = ads.select(
+        pl.col(name).cast(pl.Float64, strict=False)
+        for name, kind in ATTRIBUTES.items()
+        if kind not in (Kind.TEXT, Kind.FLAG)
+    ).with_columns(pl.when(pl.all().is_finite()).then(pl.all()))
+    values = ads.select(
+        "number",
+        *(_value(numbers, name, kind) for name, kind in ATTRIBUTES.items()),
+        **_faults(ads, numbers),
+    )
     other = (
         pl.col("JobUniverse").is_in(list(_NOT_BATCH))
         | (pl.col("EpochAdType").is_not_null() & (pl.col("EpochAdType") != "EPOCH"))
@@ -110,73 +164,41 @@ def typed(ads: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return _shaped(_timed(jobs)), values.height - jobs.height
 
 
-def _number(name: str) -> pl.Expr:
-    number = pl.col(f"{name}#")
-    return pl.when(number.is_finite()).then(number)
-
-
-def _whole(name: str, least: int, most: int) -> pl.Expr:
-    number = pl.col(f"{name}#")
+def _value(numbers: pl.DataFrame, name: str, kind: Kind) -> pl.Expr:
+    """An attribute; null where it is not of its kind."""
+    if kind is Kind.TEXT:
+        return pl.col(name).str.extract(_QUOTED).str.replace_all('\\"', '"', literal=True)
+    if kind is Kind.FLAG:
+        return pl.col(name).str.to_lowercase() == "true"
+    least, most = (1, LATEST) if kind is Kind.TIME else (-2 * LATEST, 2 * LATEST)
+    number = pl.lit(numbers[name])
     return pl.when(number.is_between(least, most)).then(number.floor()).cast(pl.Int64).alias(name)
 
 
-def _values() -> list[pl.Expr]:
-    whole = [
-        _whole(name, -2 * LATEST, 2 * LATEST)
-        for name in (*_IDS, *_CODES, *_LIMITS, *_AMOUNTS, *_FIGURES)
-    ]
-    times = [_whole(name, 1, LATEST) for name in _TIMES]
-    strings = [
-        pl.col(name).str.extract(r'(?s)^"(.*)"$').str.replace_all('\\"', '"', literal=True)
-        for name in _STRINGS
-    ]
-    signal = pl.col("ExitBySignal").str.to_lowercase() == "true"
-    return [*whole, *times, *strings, signal.alias("ExitBySignal")]
-
-
-def _unreadable() -> pl.Expr:
-    """The first attribute that does not hold what it must."""
-
-    def wrong(name: str, what: str) -> pl.Expr:
-        return pl.format("attribute {}: {} {}", pl.lit(name), _shown(name), pl.lit(what))
-
-    checks: list[pl.Expr] = [
-        pl.when(pl.col(name).is_null()).then(pl.lit(f"attribute {name} is missing"))
-        for name in (*_IDS, "JobStatus", "QDate")
-    ]
-    checks += [
-        pl.when(~_number(name).is_between(0, 1 << 31).fill_null(value=False)).then(
-            wrong(name, "is no number of a job")
-        )
-        for name in _IDS
-    ]
-    checks += [
-        pl.when(~pl.col(name).str.contains(r"^[0-9]{1,2}$")).then(wrong(name, "is no code"))
-        for name in _CODES
-    ]
-    checks.append(
-        pl.when(~_number("JobStatus").is_between(1, 7)).then(wrong("JobStatus", "is no state"))
-    )
-    checks += [
-        pl.when(_number(name).is_null() & pl.col(name).is_not_null())
-        .then(wrong(name, "is no time"))
-        .when(_number(name) > LATEST)
-        .then(wrong(name, "lies beyond 2242: damaged, or not in seconds"))
-        for name in _TIMES
-    ]
-    checks += [
-        pl.when(~pl.col(name).str.contains(r'(?s)^".*"$')).then(wrong(name, "is no text"))
-        for name in _STRINGS
-    ]
-    checks += [
-        pl.when(_number(name).abs() > LARGEST * (1 << 10)).then(wrong(name, "is more than can be"))
-        for name in _AMOUNTS
-    ]
-    return pl.coalesce(*checks)
-
-
-def _shown(name: str) -> pl.Expr:
-    return pl.format("'{}'", pl.col(name).str.slice(0, _SHOWN))
+def _faults(ads: pl.DataFrame, numbers: pl.DataFrame) -> dict[str, pl.Series]:
+    """The first attribute of each ad that does not hold what it must."""
+    given = Texts(ads, "attribute")
+    for name in _NEEDED:
+        given.note(ads[name].is_null(), f"attribute {name} is missing")
+    for kind in (Kind.ID, Kind.CODE, Kind.TIME, Kind.TEXT, Kind.AMOUNT):
+        for name in (name for name, of in ATTRIBUTES.items() if of is kind):
+            text = ads[name]
+            if kind is Kind.ID:
+                good = numbers[name].is_between(0, 1 << 31).fill_null(value=False)
+                given.check(name, ~good & text.is_not_null(), "is no number of a job")
+            elif kind is Kind.CODE:
+                given.check(name, ~text.str.contains(r"^[0-9]{1,2}$"), "is no code")
+            elif kind is Kind.TIME:
+                given.check(name, numbers[name].is_null() & text.is_not_null(), "is no time")
+                what = "lies beyond 2242: damaged, or not in seconds"
+                given.check(name, numbers[name] > LATEST, what)
+            elif kind is Kind.TEXT:
+                given.check(name, ~text.str.contains(_QUOTED), "is no text")
+            else:
+                given.check(name, numbers[name].abs() > LARGEST << 10, "is more than can be")
+        if kind is Kind.CODE:
+            given.check("JobStatus", ~numbers["JobStatus"].is_between(1, 7), "is no state")
+    return given.faults()
 
 
 def _timed(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -227,7 +249,6 @@ def _shaped(jobs: pl.DataFrame) -> pl.DataFrame:
     possible = suspended.is_between(0, pl.coalesce(occupancy, suspended))
     schedd = pl.col("GlobalJobId").str.extract("^([^#]+)#")
     number = pl.format("{}.{}", "ClusterId", "ProcId")
-    early = (_end < _start).fill_null(value=False)
     return jobs.select(
         "number",
         "start_time",
@@ -245,16 +266,18 @@ def _shaped(jobs: pl.DataFrame) -> pl.DataFrame:
         ),
         occupancy_s=occupancy,
         suspended_s=pl.when(_start.is_not_null() & possible).then(suspended),
-        problem=pl.coalesce(
+        **faulted(
+            [
+                (pl.col("lost") & pl.col("unseen_s").is_null(), RefusalCode.VALUE, _NO_TIMES),
+                (
+                    _end < _start,
+                    RefusalCode.ORDER,
+                    pl.format("ends {} s before it starts (JobCurrentStartDate)", _start - _end),
+                ),
+            ],
             "problem",
-            pl.when(pl.col("lost") & pl.col("unseen_s").is_null()).then(pl.lit(_NO_TIMES)),
-            pl.when(early).then(
-                pl.format("ends {} s before it starts (JobCurrentStartDate)", _start - _end)
-            ),
+            "code",
         ),
-        code=pl.when(pl.col("problem").is_null() & early)
-        .then(pl.lit(RefusalCode.ORDER.value))
-        .otherwise(pl.lit(RefusalCode.VALUE.value)),
     )
 
 
@@ -285,7 +308,8 @@ def _amounts() -> dict[str, pl.Expr]:
     def amount(*names: str) -> pl.Expr:
         return pl.coalesce(*(pl.when(pl.col(name) >= 0).then(name) for name in names))
 
-    limits = [pl.when(pl.col(name) > 0).then(pl.col(name) * unit) for name, unit in _LIMITS.items()]
+    units = {Kind.SECONDS: 1, Kind.MINUTES: 60}
+    limits = [positive(name) * units[kind] for name, kind in ATTRIBUTES.items() if kind in units]
     return {
         "cpus": amount("CpusProvisioned", "RequestCpus") * hosts,
         "nodes": hosts.cast(pl.Int64),

@@ -19,9 +19,9 @@ from itertools import pairwise
 from typing import Final
 from xml.etree import ElementTree
 
-from audit.formats.dialects import Dialect, Header, Parsed, Reading
-from audit.formats.htcondor.ads import Found, Texts, defined, quoted
-from audit.formats.htcondor.records import KEYS
+from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.elements import Found, Row
+from audit.formats.htcondor.records import ATTRIBUTES, KEYS, defined, quoted, typed
 from audit.formats.lines import Block
 from audit.model import RefusalCode
 
@@ -33,6 +33,7 @@ _MARKS: Final = (
 )
 _AROUND: Final = re.compile(rb"(?s)(?:\s|\xef\xbb\xbf|<\?.*?\?>|<!DOCTYPE[^>]*>|</?classads>)*")
 """What may stand before, between and behind ads."""
+_KEYS: Final = frozenset(KEYS)
 
 
 def recognises(head: bytes) -> bool:
@@ -42,9 +43,7 @@ def recognises(head: bytes) -> bool:
 
 def header(head: bytes, reading: Reading) -> Header:
     """Nothing is said before the ads."""
-    declared = reading.columns is not None
-    problems = ("XML names its attributes: --columns is not used",) if declared else ()
-    return Header(zone=reading.zone, problems=problems)
+    return named_by_log("XML names its attributes", reading)
 
 
 def whole(data: bytes, header: Header) -> int:
@@ -68,7 +67,7 @@ def parse(block: Block, header: Header) -> Parsed:
         end = close.end() if close else limit
         _take(data, begin, end, found, cut=close is None and limit == len(data))
         _around(data, end, limit, found)
-    return found.parsed()
+    return found.parsed(*typed(found.texts(ATTRIBUTES)))
 
 
 def _around(data: bytes, begin: int, end: int, found: Found) -> None:
@@ -92,17 +91,14 @@ def _take(data: bytes, begin: int, end: int, found: Found, *, cut: bool) -> None
         found.refuse(begin, end, f"is no XML: {error}", RefusalCode.SHAPE)
 
 
-def _texts(ad: ElementTree.Element) -> Texts:
+def _texts(ad: ElementTree.Element) -> Row:
     """The values of ``ATTRIBUTES``; of equal attributes the last."""
     values: dict[str, str | None] = {}
     for attribute in ad:
         key = attribute.get("n", "").lower()
-        if key in _WANTED and len(attribute):
+        if key in _KEYS and len(attribute):
             values[key] = _value(attribute[0])
     return tuple(values.get(key) for key in KEYS)
-
-
-_WANTED: Final = frozenset(KEYS)
 
 
 def _value(element: ElementTree.Element) -> str | None:

@@ -42,19 +42,18 @@ import polars as pl
 
 from audit.formats.dialects import PLAIN, Dialect, Header, Parsed, Reading
 from audit.formats.instants import instants
-from audit.formats.lines import Block, Lines, Offsets, cut
-from audit.formats.pbs import records
-from audit.formats.pbs.records import REQUEUED
+from audit.formats.lines import Block, Lines, Offsets, cut, without_return
+from audit.formats.pbs.records import KEYS, REQUEUED, identified, shown, typed
 from audit.formats.pbs.splitting import heads, values
-from audit.formats.shaping import shaped
+from audit.formats.shaping import REFUSED, Fault, faulted, shaped
 from audit.model import JobState, RecordKind, RefusalCode
 
 KINDS: Final = {
-    "Q": RecordKind.QUEUED,
-    **dict.fromkeys("SsE", RecordKind.SIGHTING),
-    **dict.fromkeys("RDAM", RecordKind.LEFT),
-    "z": RecordKind.PAUSED,
-    "r": RecordKind.RESUMED,
+    "Q": RecordKind.QUEUED.value,
+    **dict.fromkeys("SsE", RecordKind.SIGHTING.value),
+    **dict.fromkeys("RDAM", RecordKind.LEFT.value),
+    "z": RecordKind.PAUSED.value,
+    "r": RecordKind.RESUMED.value,
 }
 """What types of records become; an `R` that says which run ended is one of a run."""
 PASSED_OVER: Final = "CTPpuceaLUYBFKkG"
@@ -82,7 +81,6 @@ _STAMPED: Final = re.compile(
 _HOUR: Final = 3_600
 _FURTHEST: Final = 14
 """Hours that a zone may be ahead of UTC; one less than it may be behind."""
-_SHOWN: Final = 40
 
 
 def recognises(head: bytes) -> bool:
@@ -133,25 +131,18 @@ def parse(block: Block, header: Header) -> Parsed:
     """Takes in whole lines of a PBS log; see the module's docstring."""
     spans = _filled(block.data)
     head = heads(block.data, spans)
-    kind = pl.col("type").replace_strict(
-        {name: kind.value for name, kind in KINDS.items()}, default=None, return_dtype=pl.String
-    )
-    passed = pl.col("type").is_in(list(PASSED_OVER))
     whole = np.full(len(spans.starts), fill_value=True)
-    if len(whole) and not block.data.endswith(b"\n"):
-        whole[-1] = False
+    whole[-1:] = block.data.endswith(b"\n")
     lines = head.frame.with_columns(
-        kind=kind,
+        kind=pl.col("type").replace_strict(KINDS, default=None, return_dtype=pl.String),
         number=pl.int_range(pl.len(), dtype=pl.Int64),
         whole=pl.Series(whole),
-        passed=passed.fill_null(value=False) & pl.Series(whole),
-    ).with_columns(_shape_problem(), code=_shape_code())
-    broken = lines.filter(pl.col("problem").is_not_null())
-    good = lines.filter(pl.col("problem").is_null() & ~pl.col("passed"))
-    parts = [broken.select("number", "problem", "code")]
+        passed=pl.col("type").is_in(list(PASSED_OVER)).fill_null(value=False) & pl.Series(whole),
+    ).with_columns(**faulted(_shape_faults()))
+    good = lines.filter(pl.col("problem").is_null() & ~pl.col("passed")).drop("problem", "code")
+    found = [lines.select(REFUSED.names()).filter(pl.col("problem").is_not_null())]
     if good.height:
-        parts += _records(block.data, spans, head.messages, good, header.zone or "UTC")
-    found = pl.concat(parts, how="diagonal")
+        found += _records(block.data, spans, head.messages, good, header.zone or "UTC")
     return shaped(block, spans, found, steps=int(lines["passed"].sum()))
 
 
@@ -159,9 +150,7 @@ def _filled(raw: bytes) -> Lines:
     """The lines that are not blank, without what ends them."""
     data = np.frombuffer(raw, dtype=np.uint8)
     lines = cut(data)
-    ends = lines.ends.copy()
-    if b"\r" in raw:
-        ends -= (ends > lines.starts) & (data[np.maximum(ends - 1, 0)] == ord("\r"))
+    ends = without_return(data, lines)
     filled = ends > lines.starts
     filled[filled] = data[lines.starts[filled]] != ord(" ")  # no record begins with a blank
     for number in np.flatnonzero(~filled & (ends > lines.starts)):
@@ -169,25 +158,17 @@ def _filled(raw: bytes) -> Lines:
     return Lines(lines.starts[filled], ends[filled])
 
 
-def _shape_problem() -> pl.Expr:
-    kind = pl.col("type").str.slice(0, _SHOWN)
-    return pl.coalesce(
-        pl.when(~pl.col("whole")).then(pl.lit("the log ends within this record")),
-        pl.when(pl.col("type").is_null() | pl.col("id").is_null()).then(
-            pl.lit("does not begin with a time, a type and an id, each with a ; behind it")
+def _shape_faults() -> list[Fault]:
+    kind, shape = pl.col("type"), RefusalCode.SHAPE
+    return [
+        (~pl.col("whole"), RefusalCode.CUT, "the log ends within this record"),
+        (
+            kind.is_null() | pl.col("id").is_null(),
+            shape,
+            "does not begin with a time, a type and an id, each with a ; behind it",
         ),
-        pl.when(pl.col("kind").is_null() & ~pl.col("passed")).then(
-            pl.format("field type: '{}' is none of PBS's", kind)
-        ),
-    ).alias("problem")
-
-
-def _shape_code() -> pl.Expr:
-    return (
-        pl.when(~pl.col("whole"))
-        .then(pl.lit(RefusalCode.CUT.value))
-        .otherwise(pl.lit(RefusalCode.SHAPE.value))
-    )
+        (pl.col("kind").is_null() & ~pl.col("passed"), shape, shown("type", "is none of PBS's")),
+    ]
 
 
 def _records(
@@ -196,22 +177,22 @@ def _records(
     """The records of lines that begin as they should: those of runs and queues, and the others."""
     speaks = good["type"].is_in(["Q", "S", "s", "E", "R"])
     numbers = good["number"].filter(speaks).to_numpy()
-    told = values(
-        raw, Lines(spans.starts[numbers], spans.ends[numbers]), messages[numbers], records.KEYS
+    items = values(
+        raw, Lines(spans.starts[numbers], spans.ends[numbers]), messages[numbers], list(KEYS)
     )
-    spoken = good.filter(speaks).hstack(told)
+    spoken = good.filter(speaks).hstack(items)
     mute = (spoken["type"] == "R") & spoken["start"].is_null()
     wordless = pl.concat([good.filter(~speaks), spoken.filter(mute).select(good.columns)])
     spoken = spoken.filter(~mute)
     undated = (spoken["type"] == "Q") & spoken["ctime"].is_null()
-    named = records.typed(
+    named = typed(
         spoken.with_columns(
             kind=pl.when(pl.col("type") == "R")
             .then(pl.lit(RecordKind.SIGHTING.value))
             .otherwise("kind"),
             ends=pl.col("type").is_in(["E", "R"]),
             rerun=pl.col("type") == "R",
-            **_heard(spoken["time"].set(~undated, None), zone).to_dict(),
+            **_heard(spoken["time"].set(~undated, None), zone),
         )
     )
     return [named, _events(wordless, zone)]
@@ -219,50 +200,30 @@ def _records(
 
 def _events(lines: pl.DataFrame, zone: str) -> pl.DataFrame:
     """What happened to jobs, of which their lines say no more than when."""
-    when = _heard(lines["time"], zone)
-    return (
-        lines.select("number", "kind", "id", "type", "time")
-        .hstack(when)
-        .with_columns(**records.identified(pl.col("id")))
-        .select(
-            "number",
-            "kind",
-            "job_number",
-            "array_task",
-            job_id="id",
-            state=pl.col("type").replace_strict(STATES, default=None, return_dtype=pl.String),
-            end_time="instant",
-            problem=pl.coalesce(
-                pl.when(pl.col("job_number").is_null()).then(
-                    pl.format("field id: '{}' is no job id", pl.col("id").str.slice(0, _SHOWN))
-                ),
-                pl.when(pl.col("instant").is_null()).then(
-                    pl.format(
-                        "field time: '{}' {}", pl.col("time"), pl.col("why").fill_null("is no time")
-                    )
-                ),
-            ),
-            code=pl.when(pl.col("job_number").is_null())
-            .then(pl.lit(RefusalCode.VALUE.value))
-            .otherwise(pl.lit(RefusalCode.TIME.value)),
-        )
+    why = pl.col("why").fill_null("is no time")
+    return lines.with_columns(**_heard(lines["time"], zone), **identified(pl.col("id"))).select(
+        *("number", "kind", "job_number", "array_task"),
+        job_id="id",
+        state=pl.col("type").replace_strict(STATES, default=None, return_dtype=pl.String),
+        end_time="instant",
+        **faulted(
+            (
+                (pl.col("job_number").is_null(), RefusalCode.VALUE, shown("id", "is no job id")),
+                (pl.col("instant").is_null(), RefusalCode.TIME, shown("time", why)),
+            )
+        ),
     )
 
 
-def _heard(texts: pl.Series, zone: str) -> pl.DataFrame:
+def _heard(texts: pl.Series, zone: str) -> dict[str, pl.Series]:
     """Heads' times: ``instant`` in epoch seconds, or ``why`` there is none."""
     if texts.null_count() == len(texts):
-        return pl.DataFrame(
-            {
-                "instant": pl.Series([None], dtype=pl.Int64).new_from_index(0, len(texts)),
-                "why": texts,
-            }
-        )
+        return {"instant": texts.cast(pl.Int64), "why": texts}
     iso = texts.str.replace(
         r"^([0-9]{2})/([0-9]{2})/([0-9]{4}) ([0-9:]{8})$", "${3}-${1}-${2}T${4}"
     )
     read = instants(iso, zone)
-    return pl.DataFrame({"instant": read.early, "why": read.problem})
+    return {"instant": read.early, "why": read.problem}
 
 
 DIALECT = Dialect(

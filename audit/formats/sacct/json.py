@@ -1,6 +1,6 @@
 """Slurm's `sacct --json` (21.08 to 25.05): documents, each with an array of jobs.
 
-A job of it is read as the columns that `sacct -P` would print (``json_records``) and then by the
+A job of it is read as the columns that `sacct -P` would print and then by the
 same rules as these (``records``), so both tell of the same attempts. Its steps are counted.
 
 A document is never held as a whole. All jobs of one begin alike, with ``{`` and the same first key,
@@ -9,29 +9,42 @@ So damage costs the job that it is in, and blocks may be cut before any job. A d
 its middle loses what is cut, and says so, but where the cut is directly behind a job: there blocks
 end, too.
 
+Numbers are plain until 22.05, objects from 23.02 on where they may be unset or infinite, or null,
+by the version and what was asked for (``--json=v0.0.42+complex``). In 21.08 ``time/start`` holds
+the time of eligibility, and in 22.05 ``reservation/name`` a number that says nothing.
+
 Sources: Slurm's plugins ``openapi/dbv0.0.36`` to ``.38`` and ``data_parser/v0.0.39`` to ``.43``.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
-import numpy as np
-import polars as pl
-
-from audit.formats.broken_json import as_bytes, damage
-from audit.formats.dialects import Dialect, Header, Parsed, Reading
-from audit.formats.escapes import holdable
-from audit.formats.lines import Block, Lines
-from audit.formats.sacct.json_records import COLUMNS, columns_of
+from audit.formats.dialects import Dialect, Header, Parsed, Reading, named_by_log
+from audit.formats.elements import Found, Row, Words, decode, holdable, starts_of
+from audit.formats.lines import Block
 from audit.formats.sacct.records import typed
-from audit.formats.shaping import shaped
 from audit.model import RefusalCode
 
+_UNSET: Final = frozenset((2**32 - 1, 2**32 - 2, 2**64 - 1, 2**64 - 2))
+"""What Slurm means by infinite and by no value, in 32 and 64 bits."""
+
+_FLAGS: Final = (
+    # in the order in which `sacct -P` would name one of them instead of the state
+    *("COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED"),
+    *("REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING"),
+)
+_LONGEST_MASK: Final = 1 << 20
+"""Digits of a bit mask of array tasks; Slurm's MaxArraySize is at most 4,000,001."""
+
+_FEW_TASKS: Final = 10
+"""Tasks at equal distances are written by their step where they span more than so many."""
 _JOBS: Final = re.compile(rb'"jobs"\s*:\s*\[')
 _DOCUMENT: Final = re.compile(rb'\s*\{\s*(?:"(?:jobs|meta|errors|warnings)"|$)')
 _FIRST: Final = re.compile(rb'\s*(\{\s*"[^"\\]*")')
@@ -44,7 +57,11 @@ _NOTHING: Final = "Nothing found"
 _BETWEEN: Final = re.compile(rb"[\s,]*")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-_decode: Final = json.JSONDecoder().raw_decode
+_WORDS: Final = Words(
+    before="the document ends before a job",
+    within="the document ends within this job",
+    other="is no job of a JSON document",
+)
 
 
 def recognises(head: bytes) -> bool:
@@ -64,9 +81,7 @@ def header(head: bytes, reading: Reading) -> Header:
     entries = {"begins": begins.decode("utf-8", errors="backslashreplace")}
     if release:
         entries["release"] = release[1].decode("utf-8", errors="backslashreplace")
-    declared = reading.columns is not None
-    problems = ("a JSON document names its fields: --columns is not used",) if declared else ()
-    return Header(zone=reading.zone, entries=entries, problems=problems)
+    return named_by_log("a JSON document names its fields", reading, entries)
 
 
 def needed(entries: Mapping[str, str]) -> dict[str, str]:
@@ -92,21 +107,7 @@ def parse(block: Block, header: Header) -> Parsed:
     """Takes in a stretch of a document or several; see the module's docstring."""
     walk = _Walk(block, header.entries["begins"].encode())
     walk.run()
-    schema = {"number": pl.Int64, "problem": pl.String, "code": pl.String}
-    found = pl.DataFrame(walk.refused, schema=schema, orient="row")
-    if walk.jobs:
-        numbers, *texts = zip(*walk.jobs, strict=True)
-        columns = {name: _holdable(text) for name, text in zip(COLUMNS, texts, strict=True)}
-        jobs = typed(
-            pl.DataFrame(
-                {"number": numbers, **columns},
-                schema={"number": pl.Int64, **dict.fromkeys(COLUMNS, pl.String)},
-            ),
-            "UTC",
-        )
-        found = pl.concat([jobs, found], how="diagonal")
-    spans = Lines(*np.array(walk.spans, dtype=np.int64).reshape(-1, 2).T)
-    return shaped(block, spans, found, steps=walk.steps)
+    return walk.found.parsed(typed(walk.found.texts(list(COLUMNS)), "UTC"), walk.steps)
 
 
 def _is_element(data: bytes, at: int) -> bool:
@@ -115,75 +116,32 @@ def _is_element(data: bytes, at: int) -> bool:
     return not before.endswith(b":")
 
 
-def _holdable(values: tuple[str | None, ...]) -> list[str | None]:
-    return [None if value is None else holdable(value) for value in values]
-
-
 class _Walk:
     """The way through a block: jobs and what lies between their arrays."""
 
     def __init__(self, block: Block, begins: bytes) -> None:
+        self.found = Found(block)
         self.data = block.data
-        self.spans: list[tuple[int, int]] = []
-        self.jobs: list[tuple[int | str | None, ...]] = []
-        self.refused: list[tuple[int, str, str]] = []
         self.steps = 0
-        self._begins = begins
         self._first = block.byte_offset == 0
-        self._starts: list[int] = []
-        at = -1
-        while (at := self.data.find(begins, at + 1)) >= 0:
-            if _is_element(self.data, at):
-                self._starts.append(at)
+        self._starts = [at for at in starts_of(self.data, begins) if _is_element(self.data, at)]
 
     def run(self) -> None:
         """Goes through the block once."""
         at = len(_BYTE_ORDER_MARK) if self.data.startswith(_BYTE_ORDER_MARK) else 0
         inside = not (self._first or _DOCUMENT.match(self.data))
         while at < len(self.data):
-            at = self._elements(at) if inside else self._outside(at)
+            if inside:
+                at = self.found.walk(at, self._starts, _BETWEEN, self._row, _WORDS)
+            else:
+                at = self._outside(at)
             inside = not inside
 
-    def _elements(self, at: int) -> int:
-        """Takes in jobs from ``at`` on; gives where their array is closed, or the block ends."""
-        data = self.data
-        while True:
-            before, at = at, _BETWEEN.match(data, at).end()  # type: ignore[union-attr]
-            if at >= len(data):
-                if b"," in data[before:at]:
-                    self._refuse(before, at, "the document ends before a job", RefusalCode.CUT)
-                return at
-            mark = data[at : at + 1]
-            if mark == b"]":
-                return at
-            limit = self._next(at)
-            if mark == b"{":
-                at = self._job(at, limit)
-            else:
-                self._refuse(at, limit, "is no job of a JSON document", RefusalCode.SHAPE)
-                at = limit
-
-    def _job(self, at: int, limit: int) -> int:
-        """Takes in what begins at ``at``; gives where it ends."""
-        text = self.data[at:limit].decode("utf-8", errors="surrogateescape")
-        try:
-            job, length = _decode(text)
-        except (ValueError, RecursionError) as error:
-            last, what = limit == len(self.data), "the document ends within this job"
-            self._refuse(at, limit, *damage(error, text, last=last, what=what))
-            return limit
-        rest = text[length:]
-        end = limit - (len(rest) if rest.isascii() else len(as_bytes(rest)))
-        try:
-            columns = columns_of(job)
-        except ValueError as error:
-            self._refuse(at, end, str(error), RefusalCode.VALUE)
-            return end
-        self.jobs.append((len(self.spans), *columns))
-        self.spans.append((at, end))
+    def _row(self, job: Any) -> Row:
+        row = tuple(None if text is None else holdable(text) for text in columns_of(job))
         steps = job.get("steps")
         self.steps += len(steps) if isinstance(steps, list) else 0
-        return end
+        return row
 
     def _outside(self, at: int) -> int:
         """Looks at what stands outside of an array of jobs; gives where the next one begins."""
@@ -192,18 +150,18 @@ class _Walk:
         text = self.data[at:stop].decode("utf-8", errors="surrogateescape")
         begun = '{"jobs": [' if text.startswith("]") else ""
         try:
-            document, length = _decode(begun + text + "]}" * (jobs is not None and not begun))
+            document, length = decode(begun + text + "]}" * (jobs is not None and not begun))
             self._errors(document, at, stop)
             rest = text[length - len(begun) :].strip() if begun else ""
             if rest:
-                document, _ = _decode(rest + "]}" * (jobs is not None))
+                document, _ = decode(rest + "]}" * (jobs is not None))
                 self._errors(document, at, stop)
         except (ValueError, RecursionError):
             if text.strip():
                 cut = stop == len(self.data)
                 what = "ends before it is closed" if cut else "cannot be read around its jobs"
                 code = RefusalCode.CUT if cut else RefusalCode.SHAPE
-                self._refuse(at, stop, f"the document {what}", code)
+                self.found.refuse(at, stop, f"the document {what}", code)
         return stop
 
     def _errors(self, document: Any, at: int, end: int) -> None:
@@ -215,18 +173,205 @@ class _Walk:
                 continue
             text = holdable(str(said or error)[:200])
             reason = f"sacct reports an error, jobs may be missing: {text}"
-            self._refuse(at, end, reason, RefusalCode.SHAPE)
+            self.found.refuse(at, end, reason, RefusalCode.SHAPE)
 
     def _next(self, at: int) -> int:
         """Where the next job begins behind ``at``, or the block ends."""
         number = bisect_right(self._starts, at)
         return self._starts[number] if number < len(self._starts) else len(self.data)
 
-    def _refuse(self, at: int, end: int, reason: str, code: RefusalCode) -> None:
-        kept = self.data[at:end].rstrip()
-        kept = kept[:-1] if kept.endswith(b",") else kept
-        self.refused.append((len(self.spans), reason, code.value))
-        self.spans.append((at, at + len(kept)))
+
+def _part(job: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object within a job; empty where there is none."""
+    part = job.get(name)
+    if part is None:
+        return {}
+    if not isinstance(part, dict):
+        raise ValueError(f"field {name}: {_shown(part)} is no object")
+    return part
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)[:40]
+    return text.encode("utf-8", errors="backslashreplace").decode()
+
+
+def _number(value: Any) -> str | None:
+    """A number as a text, whichever way it is written; what is none is kept, to be refused."""
+    if type(value) is int:
+        return None if value in _UNSET else str(value)
+    if value is None or (isinstance(value, str) and value in {"", "Infinity"}):
+        return None
+    if isinstance(value, dict):
+        known = value.get("set", True) and not value.get("infinite", False)
+        return _number(value.get("number")) if known else None
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return str(int(value)) if value.is_integer() else str(value)
+    return value if isinstance(value, str) else _shown(value)
+
+
+def _time(value: Any) -> str | None:
+    return None if value == 0 else (text if (text := _number(value)) != "0" else None)
+
+
+def _start(time: Mapping[str, Any]) -> str | None:
+    """When it started; from its end where eligibility stands in place of it (21.08)."""
+    start, end, elapsed = _time(time.get("start")), _time(time.get("end")), time.get("elapsed")
+    if start is None or start != _time(time.get("eligible")) or end is None or elapsed is None:
+        return start
+    try:
+        spent = int(_number(elapsed) or "") + int(_number(time.get("suspended")) or 0)
+        return str(int(end) - spent) if int(end) - int(start) > spent >= 0 else start
+    except ValueError:
+        return start
+
+
+def _name(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else _shown(value)
+
+
+def _reservation(value: Any) -> str | None:
+    return None if isinstance(value, int) else _name(value)
+
+
+def _state(value: Any) -> str | None:
+    if not isinstance(value, list):
+        return _name(value)
+    flags = [flag for flag in _FLAGS if flag in value]
+    return flags[0] if flags else _name(value[0] if value else None)
+
+
+def _duration(value: Any) -> str | None:
+    """Seconds as sacct prints a suspension."""
+    seconds = _number(value)
+    if seconds is None or not seconds.isdecimal() or len(seconds) > 12:
+        return seconds
+    minutes, second = divmod(int(seconds), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{second:02}"
+
+
+def _tres(items: Any) -> str | None:
+    """`cpu=4,mem=8192M,gres/gpu:a100=2`; None where there is nothing in it."""
+    if not items:
+        return None
+    if not isinstance(items, list):
+        return _shown(items)
+    texts = []
+    for item in items:
+        if not isinstance(item, dict):
+            return _shown(items)
+        count = _number(item.get("count"))
+        if count is None or count.startswith("-"):  # energy that is not known
+            continue
+        kind, name = item.get("type"), item.get("name")
+        unit = "M" if kind == "mem" and count.isdecimal() else ""
+        texts.append(f"{kind}/{name}={count}" if name else f"{kind}={count}{unit}")
+    return ",".join(texts) or None
+
+
+def _memory(required: Mapping[str, Any]) -> str | None:
+    """What was asked for; until 22.05 nothing says whether it is per CPU or per node."""
+    for name, suffix in (("memory_per_cpu", "Mc"), ("memory_per_node", "Mn")):
+        if (amount := _number(required.get(name))) is not None:
+            return f"{amount}{suffix}"
+    return None
+
+
+def _reason(state: Mapping[str, Any]) -> str | None:
+    return _name(state.get("reason", state.get("previous")))
+
+
+def _job_id(job: dict[str, Any]) -> str | None:
+    array, het = job.get("array"), job.get("het")
+    if isinstance(array, dict) and (number := _number(array.get("job_id"))) not in (None, "0"):
+        task = array.get("task")
+        if task and isinstance(task, str):
+            return f"{number}_[{_tasks(task, array)}]"
+        if (single := _number(array.get("task_id"))) is not None:
+            return f"{number}_{single}"
+    if isinstance(het, dict) and (number := _number(het.get("job_id"))) not in (None, "0"):
+        offset = _number(het.get("job_offset"))
+        return f"{number}+{offset}" if offset is not None else _number(job["job_id"])
+    return _number(job["job_id"])
+
+
+def _tasks(task: str, array: dict[str, Any]) -> str:
+    """The tasks of an array that wait, as sacct prints them: `0xc` is `2-3`."""
+    task = task.removeprefix("[").removesuffix("]")
+    if re.fullmatch(r"0x[0-9A-Fa-f]+", task) is None or len(task) > _LONGEST_MASK:
+        return task
+    bits = f"{int(task, 16):b}"[::-1]
+    runs = [(run.start(), run.end() - 1) for run in re.finditer("1+", bits)]
+    steps = {later - run for (run, _), (later, _) in pairwise(runs)}
+    alone = all(first == last for first, last in runs)
+    if alone and len(steps) == 1 and runs[-1][1] - runs[0][0] > _FEW_TASKS:
+        text = f"{runs[0][0]}-{runs[-1][1]}:{steps.pop()}"
+    else:
+        text = ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
+    try:
+        most = _number(array["limits"]["max"]["running"]["tasks"])
+    except (KeyError, TypeError):
+        most = None
+    return text if most in (None, "0") else f"{text}%{most}"
+
+
+_Places = tuple[tuple[str | None, str | None], ...]
+
+COLUMNS: Final[dict[str, tuple[Callable[[Any], str | None], _Places]]] = {
+    # sacct's column: converter, and where its value stands: object (None: the job), key (None: all)
+    "JobID": (_job_id, ((None, None),)),  # `array` (task: ranges or a bit mask), `het`, `job_id`
+    "Cluster": (_name, ((None, "cluster"), ("association", "cluster"))),
+    "User": (_name, ((None, "user"), ("association", "user"))),
+    "Account": (_name, ((None, "account"), ("association", "account"))),
+    "Group": (_name, ((None, "group"),)),
+    "Partition": (_name, ((None, "partition"),)),
+    "QOS": (_name, ((None, "qos"),)),
+    "State": (_state, (("state", "current"),)),  # a state, or a list of one and its flags
+    "Reason": (_reason, (("state", None),)),
+    "Priority": (_number, ((None, "priority"),)),
+    "Reservation": (_reservation, (("reservation", "name"),)),
+    "Submit": (_time, (("time", "submission"),)),  # of all times 0 and null are unknown
+    "Eligible": (_time, (("time", "eligible"),)),
+    "Start": (_start, (("time", None),)),
+    "End": (_time, (("time", "end"),)),
+    "ElapsedRaw": (_number, (("time", "elapsed"),)),
+    "Suspended": (_duration, (("time", "suspended"),)),
+    "TimelimitRaw": (_number, (("time", "limit"),)),  # minutes
+    "AllocTRES": (_tres, (("tres", "allocated"),)),  # memory in MiB
+    "ReqTRES": (_tres, (("tres", "requested"),)),
+    "AllocNodes": (_number, ((None, "allocation_nodes"),)),
+    "NodeList": (_name, ((None, "nodes"),)),
+    "ReqCPUS": (_number, (("required", "CPUs"),)),
+    "ReqMem": (_memory, (("required", None),)),
+}
+"""The columns that are read of a job; of several places the first that knows."""
+
+_PARTS: Final = ("time", "state", "association", "tres", "required", "reservation")
+
+
+def columns_of(job: Any) -> Row:
+    """The texts of ``COLUMNS``; None where nothing is known.
+
+    Raises:
+        ValueError: it is no job; the message names the field and shows its value.
+    """
+    if not isinstance(job, dict) or "job_id" not in job:
+        raise ValueError(f"field job_id is missing: {_shown(job)}")
+    parts: dict[str | None, dict[str, Any]] = {name: _part(job, name) for name in _PARTS}
+    parts[None] = job
+    row: list[str | None] = []
+    for convert, places in COLUMNS.values():
+        text = None
+        for part, key in places:
+            text = convert(parts[part] if key is None else parts[part].get(key))
+            if text is not None:
+                break
+        row.append(text)
+    return tuple(row)
 
 
 DIALECT: Final = Dialect(

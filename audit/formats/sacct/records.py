@@ -1,6 +1,6 @@
 """Columns of sacct's text → typed records, and what is wrong with those that are none.
 
-The rules are those of the module docstring of ``sacct``.
+The rules are those of the module docstring of ``text``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Final
 import polars as pl
 
 from audit.formats.instants import LATEST, UNKNOWN, Instants, instants
+from audit.formats.sacct.columns import BY_NAME
+from audit.formats.shaping import LARGEST, Fault, Texts, by_distinct, faulted
 from audit.formats.slurm import fields
 from audit.formats.slurm.fields import Kind
 from audit.model import WAITING, JobState, RecordKind, RefusalCode
@@ -37,9 +39,6 @@ _NO_NAMES: Final = {"reason": "Reason", "reservation": "Reservation"}
 _NO_NODE: Final = ("None assigned", "None", "(null)")
 """What NodeList says of a job that never had a node."""
 
-_SHOWN: Final = 40
-"""Characters of a value that a refusal shows."""
-
 
 def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Converts the columns of jobs.
@@ -53,31 +52,25 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
         ``number``, ``problem`` and ``code`` (null where there is none) and the columns of
         ``RECORDS`` but for line and offset.
     """
-    given = _Columns(texts)
+    given = _Columns(texts, "column")
     times = {name: instants(given.text(name), zone) for name in _TIMES if name in given}
-    elapsed = _elapsed(given)
-    suspended = given.value("Suspended", Kind.DURATION, _durations)
+    elapsed = _first(given.value("ElapsedRaw"), given.value("Elapsed"))
+    suspended = given.value("Suspended")
     chosen = _settled(times, elapsed, suspended, len(texts))
     amounts = _amounts(given)
-    walltime = pl.coalesce(
-        given.value("TimelimitRaw", Kind.MINUTES, _whole).alias("a") * 60,
-        given.value("Timelimit", Kind.DURATION, _durations).alias("b"),
-        eager=True,
-    )
-    priority = given.value("Priority", Kind.NUMBER, _float)
+    walltime = _first(given.value("TimelimitRaw") * 60, given.value("Timelimit"))
+    priority = given.value("Priority")
     id_name = "JobID" if "JobID" in given else "JobIDRaw"
     ids = given.text(id_name)
     given.check(id_name, ids.is_null() | fields.unreadable(ids, Kind.ID), "is no job id")
-    state = fields.by_distinct(given.text("State"), _read_state)
-    given.check("State", state["bad"].fill_null(value=False), "is no state")
+    given.listed("State")
     for name, read in times.items():
         given.check(name, read.problem.is_not_null(), read.problem, RefusalCode.TIME)
     frame = pl.DataFrame(
         {
             "number": texts["number"],
             "job_id": ids,
-            **{name: given.text(column) for name, column in _NAMES.items()},
-            **{name: given.text(column) for name, column in _NO_NAMES.items()},
+            **{name: given.text(column) for name, column in {**_NAMES, **_NO_NAMES}.items()},
             "state": given.text("State"),
             "priority": priority,
             **{f"{name.lower()}_time": chosen[name] for name in _TIMES},
@@ -85,79 +78,86 @@ def typed(texts: pl.DataFrame, zone: str) -> pl.DataFrame:
             "suspended_s": suspended,
             "walltime_s": walltime,
             **amounts,
-            "had_node": _had_node(given, amounts["AllocNodes"]),
-            "problem": given.problem(),
-            "code": given.code(),
+            "NodeList": given.text("NodeList"),
+            **given.faults(),
         }
     )
-    return _shaped(frame, has_submit="Submit" in given, tells_size="AllocTRES" in given)
+    return _records(frame, given)
 
 
-class _Columns:
-    """The columns that a log has, and what of them could not be read."""
+class _Columns(Texts):
+    """The columns that a log has, converted by what ``columns.COLUMNS`` says of them."""
 
-    def __init__(self, texts: pl.DataFrame) -> None:
-        self._texts = texts
-        self._problems: list[pl.Series] = []
-        self._codes: list[pl.Series] = []
-        self._nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(texts))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._texts.columns
-
-    def text(self, name: str) -> pl.Series:
-        """A column; nulls where the log does not have it."""
-        return self._texts[name] if name in self else self._nothing
-
-    def value(self, name: str, kind: Kind, convert: Callable[[pl.Series], pl.Series]) -> pl.Series:
-        """A converted column; what is readable neither as a value nor as unknown is noted."""
+    def value(self, name: str) -> pl.Series:
+        """A column of one value each; what is readable neither so nor as unknown is noted."""
+        kind = BY_NAME[name.lower()].kind
         text = self.text(name)
-        value = convert(text)
+        value = _CONVERTERS[kind](text)
         if value.null_count() > text.null_count():
             bad = text.is_not_null() & value.is_null() & ~text.is_in(_NOT_KNOWN)
             self.check(name, bad, f"is no {kind.value}")
-        largest = fields.LARGEST if kind is Kind.COUNT else LATEST
         if kind is not Kind.NUMBER:
+            largest = LARGEST if kind is Kind.COUNT else LATEST
             self.check(name, value > largest, f"is no {kind.value} that can be")
         return value
 
-    def check(
-        self,
-        name: str,
-        bad: pl.Series,
-        what: str | pl.Series,
-        code: RefusalCode = RefusalCode.VALUE,
-    ) -> None:
-        """Notes what is wrong with the rows that are ``bad``."""
-        if not bad.any():  # null counts as fine
-            return
-        reason = pl.lit(what) if isinstance(what, str) else what
-        value = self.text(name).fill_null("").str.slice(0, _SHOWN)
-        text = pl.select(pl.format("column {}: '{}' {}", pl.lit(name), pl.lit(value), reason))
-        bad = bad.fill_null(value=False)
-        self._problems.append(text.to_series().zip_with(bad, self._nothing))
-        kind = pl.Series([code.value]).new_from_index(0, len(bad))
-        self._codes.append(kind.zip_with(bad, self._nothing))
-
-    def problem(self) -> pl.Series:
-        """The first that is wrong with each row."""
-        return self._first(self._problems)
-
-    def code(self) -> pl.Series:
-        """Of which kind that is."""
-        return self._first(self._codes)
-
-    def _first(self, found: list[pl.Series]) -> pl.Series:
-        if not found:
-            return self._nothing
-        return pl.coalesce(*(each.alias(str(n)) for n, each in enumerate(found)), eager=True)
+    def listed(self, name: str) -> pl.DataFrame:
+        """A column of several amounts each; what is not readable, or too large, is noted."""
+        kind = BY_NAME[name.lower()].kind
+        read = by_distinct(self.text(name), _LISTED[kind])
+        self.check(name, read["bad"], f"is no {kind.value}")
+        for amount in ("cpus", "nodes", "gpus"):
+            if amount in read.columns:
+                self.check(name, read[amount] > LARGEST, "names more than can be")
+        return read.drop("bad")
 
 
-def _elapsed(given: _Columns) -> pl.Series:
-    raw = given.value("ElapsedRaw", Kind.SECONDS, _whole)
-    return pl.coalesce(
-        raw.alias("a"), given.value("Elapsed", Kind.DURATION, _durations).alias("b"), eager=True
+def _durations(text: pl.Series) -> pl.Series:
+    return by_distinct(text, _read_durations)["value"]
+
+
+def _read_durations(text: pl.Series) -> pl.DataFrame:
+    return text.to_frame("text").select(value=fields.durations(pl.col("text")))
+
+
+def _whole(text: pl.Series) -> pl.Series:
+    return text.cast(pl.Int64, strict=False)
+
+
+def _count(text: pl.Series) -> pl.Series:
+    plain = _whole(text)
+    if plain.null_count() == text.null_count():
+        return plain
+    return text.to_frame("t").select(value=fields.amounts(pl.col("t")))["value"]
+
+
+_CONVERTERS: Final[dict[Kind, Callable[[pl.Series], pl.Series]]] = {
+    Kind.DURATION: _durations,
+    Kind.MINUTES: _whole,
+    Kind.SECONDS: _whole,
+    Kind.COUNT: _count,
+    Kind.NUMBER: lambda text: text.cast(pl.Float64, strict=False),
+}
+
+
+def _reader(
+    kind: Kind, columns: Callable[[pl.Expr], dict[str, pl.Expr]]
+) -> Callable[[pl.Series], pl.DataFrame]:
+    return lambda text: text.to_frame("text").select(
+        **columns(pl.col("text")), bad=fields.unreadable(text, kind)
     )
+
+
+_LISTED: Final = {
+    Kind.TRES: _reader(Kind.TRES, fields.tres),
+    Kind.GRES: _reader(Kind.GRES, lambda text: {"gpus": fields.gres_gpus(text)}),
+    Kind.MEMORY: _reader(Kind.MEMORY, lambda text: {"memory": fields.memory(text)}),
+    Kind.STATE: _reader(Kind.STATE, lambda text: {}),
+}
+
+
+def _first(one: pl.Series, other: pl.Series) -> pl.Series:
+    return one.zip_with(one.is_not_null(), other)
 
 
 def _settled(
@@ -199,25 +199,21 @@ def _settled(
 
 def _amounts(given: _Columns) -> dict[str, pl.Series]:
     """CPUs, nodes, GPUs and memory: what was allocated, else what was asked for."""
-    got, asked = _tres(given, "AllocTRES"), _tres(given, "ReqTRES")
-    count = {
-        name: given.value(name, Kind.COUNT, _amount)
-        for name in ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocNodes", "NNodes", "ReqNodes")
-    }
-    gres = {name: _gres(given, name) for name in ("AllocGRES", "ReqGRES")}
-    memory = _memory(given)
+    got, asked = given.listed("AllocTRES"), given.listed("ReqTRES")
+    names = ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocNodes", "NNodes", "ReqNodes")
+    count = {name: given.value(name) for name in names}
+    gres = {name: given.listed(name)["gpus"] for name in ("AllocGRES", "ReqGRES")}
     frame = pl.DataFrame(
         {
-            **{f"got_{name}": series for name, series in got.items()},
-            **{f"asked_{name}": series for name, series in asked.items()},
+            **{f"got_{series.name}": series for series in got},
+            **{f"asked_{series.name}": series for series in asked},
             **count,
             **gres,
-            "bytes": memory["bytes"],
-            "per": memory["per"],
+            "memory": given.listed("ReqMem")["memory"],
             "alloc": given.text("AllocTRES"),
             "req": given.text("ReqTRES"),
         }
-    )
+    ).unnest("memory")
     nothing_given = pl.col("alloc").is_null()
     cpus = _first_positive("got_cpus", "AllocCPUS", "NCPUS", "asked_cpus", "ReqCPUS")
     nodes = _first_positive("got_nodes", "AllocNodes", "NNodes", "asked_nodes", "ReqNodes")
@@ -241,72 +237,12 @@ def _amounts(given: _Columns) -> dict[str, pl.Series]:
     ).to_dict()
 
 
-def _had_node(given: _Columns, count: pl.Series) -> pl.Series:
-    """Whether a job ever had a node; null where no column says.
-
-    What NodeList says comes first: newer versions count AllocNodes from AllocTRES, which older
-    ones filled with what was asked for. An empty list alone says nothing (logs are anonymised).
-    """
-    counted = (pl.col("count") > 0).fill_null(value=False)
-    return (
-        pl.select(
-            pl.lit(given.text("NodeList")).alias("list"),
-            pl.lit(count).alias("count"),
-        )
-        .select(
-            pl.when(pl.col("list").is_not_null())
-            .then(~pl.col("list").is_in(list(_NO_NODE)))
-            .when(pl.lit("AllocNodes" in given))
-            .then(counted)
-        )
-        .to_series()
-    )
-
-
 def _first_positive(*names: str) -> pl.Expr:
     """The first that is more than 0; 0 where the log says so and nothing else."""
     return pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in names), *names)
 
 
-def _read_tres(text: pl.Series) -> pl.DataFrame:
-    return text.to_frame("text").select(
-        **fields.tres(pl.col("text")), bad=fields.unreadable(text, Kind.TRES)
-    )
-
-
-def _tres(given: _Columns, name: str) -> dict[str, pl.Series]:
-    read = fields.by_distinct(given.text(name), _read_tres)
-    given.check(name, read["bad"].fill_null(value=False), f"is no {Kind.TRES.value}")
-    for amount in ("cpus", "nodes", "gpus"):
-        given.check(name, read[amount] > fields.LARGEST, "names more than can be")
-    return {amount: read[amount] for amount in ("cpus", "nodes", "gpus", "mem_bytes")}
-
-
-def _read_gres(text: pl.Series) -> pl.DataFrame:
-    return text.to_frame("text").select(
-        gpus=fields.gres_gpus(pl.col("text")), bad=fields.unreadable(text, Kind.GRES)
-    )
-
-
-def _gres(given: _Columns, name: str) -> pl.Series:
-    read = fields.by_distinct(given.text(name), _read_gres)
-    given.check(name, read["bad"].fill_null(value=False), f"is no {Kind.GRES.value}")
-    given.check(name, read["gpus"] > fields.LARGEST, "names more than can be")
-    return read["gpus"]
-
-
-def _read_memory(text: pl.Series) -> pl.DataFrame:
-    read = text.to_frame("text").select(read=fields.memory(pl.col("text")))
-    return read.unnest("read").with_columns(bad=fields.unreadable(text, Kind.MEMORY))
-
-
-def _memory(given: _Columns) -> pl.DataFrame:
-    read = fields.by_distinct(given.text("ReqMem"), _read_memory)
-    given.check("ReqMem", read["bad"].fill_null(value=False), f"is no {Kind.MEMORY.value}")
-    return read
-
-
-def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.DataFrame:
+def _records(frame: pl.DataFrame, given: _Columns) -> pl.DataFrame:
     """The columns of ``RECORDS``: what started, what ended, what is still there."""
     state = (
         pl.when(pl.col("state").str.starts_with("CANCELLED by "))
@@ -319,8 +255,16 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
     resized = (state == "RESIZING").fill_null(value=False) & (end > start)
     no_time = (start == end) & (pl.col("elapsed").fill_null(0) == 0)
     cancelled = (state == JobState.CANCELLED).fill_null(value=False)
-    unused = ~pl.coalesce("had_node", pl.col("allocated") | ~(cancelled | pl.lit(tells_size)))
-    never = waits | (no_time & unused & ~is_open).fill_null(value=False)
+    # NodeList first: newer versions count AllocNodes from AllocTRES, which older ones filled with
+    # what was asked for. An empty list alone says nothing (logs are anonymised).
+    had_node = (
+        pl.when(pl.col("NodeList").is_not_null())
+        .then(~pl.col("NodeList").is_in(list(_NO_NODE)))
+        .when(pl.lit("AllocNodes" in given))
+        .then((pl.col("AllocNodes") > 0).fill_null(value=False))
+        .otherwise(pl.col("allocated") | ~(cancelled | pl.lit("AllocTRES" in given)))
+    )
+    never = waits | (no_time & ~had_node & ~is_open).fill_null(value=False)
     frame = frame.with_columns(
         state=state,
         start_time=pl.when(~never).then(start),
@@ -328,77 +272,26 @@ def _shaped(frame: pl.DataFrame, *, has_submit: bool, tells_size: bool) -> pl.Da
     )
     occupancy = end - start
     lost = (occupancy - pl.col("elapsed")).clip(0)
-    faults = _faults(waits, has_submit=has_submit)
     return frame.select(
-        "number",
-        "job_id",
+        *("number", "job_id", "state", "priority", "submit_time", "eligible_time"),
+        *("start_time", "end_time", "walltime_s", "cpus", "nodes", "gpus", "mem_bytes"),
         *(pl.col(name).replace("(null)", None) for name in _NAMES),
         *(pl.col(name).replace(["None", "(null)"], None) for name in _NO_NAMES),
-        "state",
-        "priority",
-        "submit_time",
-        "eligible_time",
-        "start_time",
-        "end_time",
-        "walltime_s",
-        "cpus",
-        "nodes",
-        "gpus",
-        "mem_bytes",
         **fields.id_parts(pl.col("job_id")),
         kind=pl.lit(RecordKind.EXECUTION.value),
         occupancy_s=occupancy,
-        waited_s=pl.lit(None, pl.Int64),
         suspended_s=pl.when(start.is_not_null()).then(pl.coalesce("suspended_s", lost)),
-        problem=pl.coalesce("problem", *(pl.when(bad).then(why) for bad, _, why in faults)),
-        code=pl.coalesce("code", *(pl.when(bad).then(pl.lit(code)) for bad, code, _ in faults)),
+        **faulted(_faults(waits, "Submit" in given), "problem", "code"),
     )
 
 
-def _faults(waits: pl.Expr, *, has_submit: bool) -> tuple[tuple[pl.Expr, str, pl.Expr], ...]:
-    """What can be wrong with times that were all read: when, ``RefusalCode``, and why."""
+def _faults(waits: pl.Expr, has_submit: bool) -> list[Fault]:
+    """What can be wrong with times that were all read."""
     submit, start, end = (pl.col(f"{name}_time") for name in ("submit", "start", "end"))
-    return (
-        (
-            submit.is_null() & pl.lit(has_submit),
-            RefusalCode.VALUE.value,
-            pl.lit("column Submit: when it was submitted is unknown"),
-        ),
-        (
-            end < start,
-            RefusalCode.ORDER.value,
-            pl.format("ends {} s before it starts (columns Start, End)", start - end),
-        ),
-        (
-            start.is_null() & end.is_null() & ~waits & pl.lit(not has_submit),
-            RefusalCode.VALUE.value,
-            pl.lit("no time is known of it"),
-        ),
-    )
-
-
-def _read_state(text: pl.Series) -> pl.DataFrame:
-    return pl.DataFrame({"bad": fields.unreadable(text, Kind.STATE)})
-
-
-def _read_duration(text: pl.Series) -> pl.DataFrame:
-    return text.to_frame("text").select(value=fields.durations(pl.col("text")))
-
-
-def _durations(text: pl.Series) -> pl.Series:
-    return fields.by_distinct(text, _read_duration)["value"]
-
-
-def _whole(text: pl.Series) -> pl.Series:
-    return text.cast(pl.Int64, strict=False)
-
-
-def _float(text: pl.Series) -> pl.Series:
-    return text.cast(pl.Float64, strict=False)
-
-
-def _amount(text: pl.Series) -> pl.Series:
-    plain = text.cast(pl.Int64, strict=False)
-    if plain.null_count() == text.null_count():
-        return plain
-    return text.to_frame("t").select(value=fields.amounts(pl.col("t")))["value"]
+    early = pl.format("ends {} s before it starts (columns Start, End)", start - end)
+    order = (end < start, RefusalCode.ORDER, early)
+    if has_submit:
+        unknown = "column Submit: when it was submitted is unknown"
+        return [(submit.is_null(), RefusalCode.VALUE, unknown), order]
+    timeless = start.is_null() & end.is_null() & ~waits
+    return [order, (timeless, RefusalCode.VALUE, "no time is known of it")]

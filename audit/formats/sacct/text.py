@@ -31,17 +31,17 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from audit.errors import DialectError
 from audit.formats.dialects import HEAD_BYTES, Dialect, Header, Parsed, Reading
 from audit.formats.instants import is_zone
-from audit.formats.lines import Block, Bytes, Lines, Offsets, cut, refusals, select
+from audit.formats.lines import Block, Bytes, Lines, Mask, Offsets, as_text, cut, select
 from audit.formats.sacct import proposals
 from audit.formats.sacct.columns import BY_NAME, SKIPPED, Layout, declared, header_row
 from audit.formats.sacct.records import typed
-from audit.formats.sacct.splitting import Found, fits, split
+from audit.formats.sacct.splitting import fits, split
+from audit.formats.shaping import REFUSED, refused, shaped
 from audit.model import RECORDS, RefusalCode
 
 _STAND_INS: Final = (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))
@@ -116,21 +116,23 @@ def parse(block: Block, header: Header, also: Sequence[str] = ()) -> Parsed:
         also: names of sacct's columns whose texts are to stand beside ``RECORDS``, as they are.
     """
     view = _View(block, header, also)
-    layout, begin = _layout(header), 0
-    parts: list[Parsed] = []
+    stated_first = layout = _layout(header)
+    begin = 0
+    found: list[pl.DataFrame] = []
     for line, stated in view.header_rows():
         if line > begin:
-            parts.append(view.section(begin, line, layout))
-        if stated.names != layout.names:
-            layout = stated if stated.problem() is None else layout
+            found += view.section(begin, line, layout)
+        if stated.names != layout.names and stated.problem() is None:
+            layout = stated
         begin = line + 1
-    parts.append(view.section(begin, len(view.lines.starts), layout))
-    changed = layout != _layout(header)
-    return Parsed(
-        pl.concat([part.records for part in parts]),
-        pl.concat([part.refusals for part in parts]),
-        sum(part.steps for part in parts),
-        _stated(layout, header) if changed else None,
+    found += view.section(begin, len(view.filled), layout)
+    return shaped(
+        block,
+        view.origin,
+        found,
+        steps=view.steps,
+        header=None if layout == stated_first else _stated(layout, header),
+        schema=pl.Schema([*RECORDS.items(), *((name, pl.String()) for name in also)]),
     )
 
 
@@ -157,27 +159,20 @@ class _View:
     """A block made ready: UTF-8 throughout, its columns separated by one byte."""
 
     def __init__(self, block: Block, header: Header, also: Sequence[str] = ()) -> None:
-        self.block = block
         self.also = also
-        self.schema = pl.Schema([*RECORDS.items(), *((name, pl.String()) for name in also)])
+        self.steps = 0
+        self.at_top = block.byte_offset == 0
         self.zone = header.entries["zone"]
         self.separator = _layout(header).separator
-        text = block.data
-        try:
-            text.decode("utf-8")
-        except UnicodeDecodeError:
-            text = text.decode("utf-8", errors="backslashreplace").encode()
+        text = as_text(block.data)
         self.byte = self._single(text)
         if self.byte is not None and len(self.separator.encode()) > 1:
             text = text.replace(self.separator.encode(), bytes([self.byte]))
-        if b"\r" in text:
-            text = text.replace(b"\r\n", b"\n")
         self.text = text
         self.data: Bytes = np.frombuffer(text, dtype=np.uint8)
         self.lines: Lines = cut(self.data)
         same = text is block.data
-        origin = self.lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
-        self.origin = origin.starts + block.byte_offset
+        self.origin = self.lines if same else cut(np.frombuffer(block.data, dtype=np.uint8))
         self.fields = np.ones(len(self.lines.starts), dtype=np.int64)
         if self.byte is not None:
             marks = np.flatnonzero(self.data == self.byte)
@@ -211,44 +206,44 @@ class _View:
                 layouts[number] = stated
             at = int(self.lines.ends[number])
         first = int(np.argmax(self.filled)) if self.filled.any() else 0
-        if self.block.byte_offset == 0 and self.filled[:1].size and first not in layouts:
+        if self.at_top and self.filled[:1].size and first not in layouts:
             stated = header_row(self.line(first), self.separator)
             layouts |= {first: stated} if stated else {}
         return sorted(layouts.items())
 
-    def section(self, begin: int, end: int, layout: Layout) -> Parsed:
+    def section(self, begin: int, end: int, layout: Layout) -> list[pl.DataFrame]:
         """Takes in the lines from ``begin`` to before ``end``, which have one layout."""
         regular = [self._regular(begin, end, layout, width) for width in (0, *layout.short)]
         texts = pl.concat(regular)
-        good, bad, steps = _sorted_out(texts, layout, self.zone, self.also)
-        misfits = _faults(bad)
+        read = self._typed(texts, layout)
+        misfits = read.filter(pl.col("problem").is_not_null()).select(REFUSED.names())
         taken = np.zeros(len(self.filled), dtype=np.bool_)
         taken[texts["number"].to_numpy()] = True
-        taken[list(misfits)] = False
+        taken[misfits["number"].to_numpy()] = False
         odd = np.flatnonzero(self.filled[begin:end] & ~taken[begin:end]) + begin
-        reasons: dict[int, _Fault] = {}
-        if len(odd):
-            odd_texts, reasons = self._odd(odd, taken, begin, layout)
-            more, worse, more_steps = _sorted_out(odd_texts, layout, self.zone, self.also)
-            good, steps = pl.concat([good, more]), steps + more_steps
-            reasons |= _faults(worse)
-            reasons |= {n: misfits[n] for n in reasons if n in misfits}
-        numbers = np.array(sorted(reasons), dtype=np.int64)
-        codes, why = (
-            pl.Series([reasons[number][part] for number in numbers], dtype=pl.String)
-            for part in (0, 1)
+        if not len(odd):
+            return [read]
+        again, unread = self._odd(odd, taken, begin, layout)
+        more = self._typed(again, layout)
+        unread = pl.concat([unread, more.select(REFUSED.names())]).filter(
+            pl.col("problem").is_not_null()
         )
-        kept = good["number"].to_numpy()
-        records = good.with_columns(
-            line=pl.Series(kept + self.block.first_line),
-            byte_offset=pl.Series(self.origin[kept]),
-        )
-        if len(odd) or layout.short:
-            records = records.sort("line")
-        return Parsed(
-            records.match_to_schema(self.schema, extra_columns="ignore"),
-            refusals(self.block, numbers, why, codes),
-            steps,
+        # what is wrong with a line as it stands goes before what else it may be part of
+        unread = unread.update(misfits, on="number")
+        good = pl.concat([read, more]).filter(pl.col("problem").is_null())
+        return [good, unread]
+
+    def _typed(self, texts: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+        """Records, without steps: these are counted."""
+        ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
+        is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
+        if steps := int(is_step.sum()):
+            self.steps += steps
+            texts = texts.filter(~is_step)
+        records = typed(texts, self.zone)
+        nothing = pl.lit(None, pl.String)
+        return records.with_columns(
+            texts[name] if name in texts.columns else nothing.alias(name) for name in self.also
         )
 
     def _regular(self, begin: int, end: int, layout: Layout, width: int) -> pl.DataFrame:
@@ -256,7 +251,7 @@ class _View:
         wanted = width or len(layout.names)
         columns = {name: at for name, at in layout.position.items() if at < wanted}
         schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
-        chosen: npt.NDArray[np.bool_] = np.zeros(len(self.filled), dtype=np.bool_)
+        chosen: Mask = np.zeros(len(self.filled), dtype=np.bool_)
         chosen[begin:end] = self.fields[begin:end] == wanted + layout.trailing
         if self.byte is None or not chosen.any():
             return pl.DataFrame(schema=schema)
@@ -281,54 +276,26 @@ class _View:
         )
 
     def _odd(
-        self, odd: Offsets, taken: npt.NDArray[np.bool_], begin: int, layout: Layout
-    ) -> tuple[pl.DataFrame, dict[int, _Fault]]:
+        self, odd: Offsets, taken: Mask, begin: int, layout: Layout
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Texts of the records among odd lines, and why the others are refused."""
         rows: list[list[str | int]] = []
-        reasons: dict[int, _Fault] = {}
+        unread: list[tuple[int, str, RefusalCode]] = []
         order = np.cumsum(self.filled)  # blank lines do not part what belongs together
         for stretch in np.split(odd, np.flatnonzero(np.diff(order[odd]) > 1) + 1):
             before = np.flatnonzero(self.filled[begin : stretch[0]])
             after_record = bool(len(before)) and bool(taken[before[-1] + begin])
-            found: Found = split(
-                [self.line(int(number)) for number in stretch], layout, after_record=after_record
-            )
+            lines = [self.line(int(number)) for number in stretch]
+            found = split(lines, layout, after_record=after_record)
             for first, texts in found.records:
                 rows.append([int(stretch[first]), *(texts[at] for at in layout.position.values())])
-            reasons |= {
-                int(stretch[line]): (RefusalCode.SHAPE.value, why)
-                for line, why in found.refused.items()
-            }
+            unread += [
+                (int(stretch[line]), why, RefusalCode.SHAPE) for line, why in found.refused.items()
+            ]
         schema = {"number": pl.Int64, **dict.fromkeys(layout.position, pl.String)}
         frame = pl.DataFrame(rows, schema=schema, orient="row")
         empty = [pl.col(name).replace("", None) for name in layout.position]
-        return frame.with_columns(empty), reasons
-
-
-_Fault = tuple[str, str]
-"""A ``RefusalCode``, and why."""
-
-
-def _faults(bad: pl.DataFrame) -> dict[int, _Fault]:
-    return {number: (code, problem) for number, code, problem in bad.iter_rows()}
-
-
-def _sorted_out(
-    texts: pl.DataFrame, layout: Layout, zone: str, also: Sequence[str]
-) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """Records; number, code and problem of lines that are none; and how many are steps."""
-    ids = texts["JobID" if "JobID" in layout.position else "JobIDRaw"]
-    is_step = ids.str.contains(r"^[0-9][^.]*\.[0-9A-Za-z_+.-]+$").fill_null(value=False)
-    steps = int(is_step.sum())
-    jobs = texts.filter(~is_step) if steps else texts
-    records = typed(jobs, zone)
-    if also:
-        records = records.with_columns(
-            jobs[name] if name in jobs.columns else pl.lit(None, pl.String).alias(name)
-            for name in also
-        )
-    bad = records["problem"].is_not_null()
-    return records.filter(~bad), records.filter(bad).select("number", "code", "problem"), steps
+        return frame.with_columns(empty), refused(unread)
 
 
 def _head_lines(head: bytes) -> list[str]:

@@ -3,31 +3,28 @@
 Each function takes a polars column of texts and gives one of values, null where the text is null,
 says that it is unknown, or is not readable; whoever calls can tell these apart by ``FIT``.
 
-Sources: sacct's manual page ("Job Accounting Fields"), slurm.conf's AccountingStorageTRES, the
-pages on job arrays, heterogeneous jobs and federation.
+Sources: sacct's manual page ("Job Accounting Fields"), slurm.conf's ("AccountingStorageTRES",
+"TRESBillingWeights"), the pages on job arrays, heterogeneous jobs and federation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Iterable
 from enum import StrEnum
-from functools import cache
 from typing import Final
 
 import polars as pl
 
 from audit.formats.instants import TIME, UNKNOWN
+from audit.formats.shaping import MIB, by_distinct, clock
 
 UNITS: Final = "KMGTPEZ"
 """Slurm's suffixes: each 1,024 times the one before."""
 
-MIB: Final = 1 << 20
-
 OVERFLOW: Final = (1 << 63, 1 << 31)
 """Slurm marks memory that is per CPU by this bit of the number of MiB; some versions print it."""
-
-LARGEST: Final = 1 << 28
-"""No count of CPUs, nodes or GPUs is larger: products with seconds stay within int64."""
 
 _AMOUNT: Final = rf"[0-9]+(?:\.[0-9]+)?[{UNITS}]?"
 GPU_PLUGIN: Final = "7696487"
@@ -35,6 +32,13 @@ GPU_PLUGIN: Final = "7696487"
 
 
 _MEMORY: Final = pl.Struct({"bytes": pl.Int64, "per": pl.String})
+
+
+_TRES_AMOUNT: Final = re.compile(rf"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([{UNITS}{UNITS.lower()}]?)")
+_MOST_ITEMS: Final = 1_000
+
+ALWAYS: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
+"""What every cluster tracks, in Slurm's order; AccountingStorageTRES adds to it."""
 
 
 class Kind(StrEnum):
@@ -97,26 +101,6 @@ PIECE: Final[dict[Kind, str]] = {
 """What one piece of a list may look like where a comma separates the columns, too."""
 
 
-@cache
-def _of_no_text(convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
-    """The columns that ``convert`` makes: most of the columns that may be there are not."""
-    return convert(pl.Series(dtype=pl.String))
-
-
-def by_distinct(text: pl.Series, convert: Callable[[pl.Series], pl.DataFrame]) -> pl.DataFrame:
-    """``convert`` applied once to each distinct text: columns repeat the same few values."""
-    if text.null_count() == len(text):
-        return _of_no_text(convert).clear(len(text))
-    distinct = text.drop_nulls().unique()
-    values = convert(distinct).with_columns(text=distinct)
-    return (
-        text.alias("text")
-        .to_frame()
-        .join(values, on="text", how="left", maintain_order="left")
-        .drop("text")
-    )
-
-
 def unreadable(text: pl.Series, kind: Kind) -> pl.Series:
     """Which texts are not of ``kind`` at all (null and unknown ones are)."""
     return ~text.fill_null("").str.contains(rf"^(?:{FIT[kind]})$")
@@ -124,31 +108,8 @@ def unreadable(text: pl.Series, kind: Kind) -> pl.Series:
 
 def durations(text: pl.Expr) -> pl.Expr:
     """`[[D-]HH:]MM:SS[.fraction]` → s; fractions are dropped, limits without number are null."""
-    parts = text.str.extract_groups(
-        r"^(?:([0-9]{1,7})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9][0-9])(?:\.[0-9]+)?$"
-    )
-    factors = (86_400, 3_600, 60, 1)
-    whole = [parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5)]
-    return pl.sum_horizontal(
-        part.fill_null(0) * factor for part, factor in zip(whole[:2], factors[:2], strict=True)
-    ) + sum((part * factor for part, factor in zip(whole[2:], factors[2:], strict=True)), pl.lit(0))
-
-
-def duration_texts(seconds: pl.Expr) -> pl.Expr:
-    """s → `[D-]HH:MM:SS`, as sacct writes it."""
-
-    def two(value: pl.Expr) -> pl.Expr:
-        return value.cast(pl.String).str.zfill(2)
-
-    clock = pl.concat_str(
-        two(seconds % 86_400 // 3_600), two(seconds % 3_600 // 60), two(seconds % 60), separator=":"
-    )
-    days = seconds // 86_400
-    return (
-        pl.when(days > 0)
-        .then(pl.concat_str(days.cast(pl.String), pl.lit("-"), clock))
-        .otherwise(clock)
-    )
+    pattern = r"^(?:([0-9]{1,7})-)?(?:([0-9]{1,7}):)?([0-9]{1,7}):([0-9][0-9])(?:\.[0-9]+)?$"
+    return clock(text, pattern)
 
 
 def amounts(text: pl.Expr) -> pl.Expr:
@@ -227,24 +188,72 @@ def tres(text: pl.Expr) -> dict[str, pl.Expr]:
     }
 
 
+def tres_amounts(text: str) -> dict[str, float]:
+    """``mem=8G,cpu=4`` → ``{"mem": 8192.0, "cpu": 4.0}``; what cannot be read is left out.
+
+    Names are lower-cased. Amounts are in each resource's base unit: MiB of memory and of burst
+    buffers, else one. GPUs with and without their type are two resources here.
+    """
+    found: dict[str, float] = {}
+    for item in text.split(",", _MOST_ITEMS)[:_MOST_ITEMS]:
+        name, _, value = item.partition("=")
+        if match := _TRES_AMOUNT.fullmatch(value.strip()):
+            name = name.strip().lower()
+            base = _base(name)
+            power = UNITS.index(match[2].upper()) + 1 if match[2] else base
+            found[name] = float(match[1]) * 1024.0 ** (power - base)
+    return found
+
+
+def tres_weights(text: str) -> dict[str, float]:
+    """``CPU=1.0,Mem=0.25G`` (TRESBillingWeights) → weight per base unit of each resource.
+
+    A weight with a suffix is per that unit: ``Mem=0.25G`` is 0.25/1024 per MiB. A suffix below the
+    base unit does nothing.
+
+    Raises:
+        ValueError: an item is no ``name=number[suffix]``, or a number is not ≥ 0 and finite.
+    """
+    found: dict[str, float] = {}
+    for item in filter(None, map(str.strip, text.split(","))):
+        name, _, value = item.partition("=")
+        name = name.strip().lower()
+        match = _TRES_AMOUNT.fullmatch(value.strip())
+        if match is None or not name:
+            raise ValueError(f"{item!r} is no weight: write it like CPU=1.0 or Mem=0.25G")
+        weight = float(match[1])
+        if not math.isfinite(weight):
+            raise ValueError(f"{item!r}: the weight is too large")
+        if match[2]:
+            weight /= 1024.0 ** max(UNITS.index(match[2].upper()) + 1 - _base(name), 0)
+        found[name] = weight
+    return found
+
+
+def tres_columns(texts: pl.Series, names: Iterable[str]) -> dict[str, pl.Series]:
+    """The amount of each named resource in each text; 0 where the text does not name it."""
+    schema = dict.fromkeys(names, pl.Float64)
+
+    def columns(distinct: pl.Series) -> pl.DataFrame:
+        read = [tres_amounts(text) for text in distinct]
+        return pl.DataFrame(
+            {name: [of.get(name, 0.0) for of in read] for name in schema}, schema=schema
+        )
+
+    return by_distinct(texts, columns).fill_null(0.0).to_dict()
+
+
+def _base(name: str) -> int:
+    """The power of 1,024 in which amounts of a resource are counted."""
+    return 2 if name == "mem" or name.startswith("bb/") else 0
+
+
 def gres_gpus(text: pl.Expr) -> pl.Expr:
     """`gpu:a100:2(IDX:0,1),hbm:0` → 2; null where no GPU is named. Counted over all nodes."""
     bare = text.str.replace_all(r"\([^)]*\)", "")
     gpus = bare.str.extract_all(rf"(?:^|,)(?:gres[:/])?(?:gpu|{GPU_PLUGIN})(?:[:=][^,]*)?")
     count = pl.element().str.extract(r"[:=]([0-9]+)$").cast(pl.Int64, strict=False).fill_null(1)
     return pl.when(gpus.list.len() > 0).then(gpus.list.eval(count).list.sum())
-
-
-def tres_texts(cpus: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, mem_bytes: pl.Expr) -> pl.Expr:
-    """The inverse of ``tres``; memory in KiB, what is null left out."""
-    return pl.concat_str(
-        pl.concat_str(pl.lit("cpu="), cpus),
-        pl.concat_str(pl.lit("gres/gpu="), gpus),
-        pl.concat_str(pl.lit("mem="), mem_bytes // 1024, pl.lit("K")),
-        pl.concat_str(pl.lit("node="), nodes),
-        separator=",",
-        ignore_nulls=True,
-    )
 
 
 def id_parts(text: pl.Expr) -> dict[str, pl.Expr]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from audit.formats.slurm import tres
+from audit.formats.slurm.fields import tres_amounts
 from audit.formats.slurm.sacctmgr import ROOT, Association, Qos
 from audit.formats.slurm.scontrol import Partition
 from audit.formats.slurm.slurm_conf import seconds
@@ -97,7 +97,7 @@ def _of_associations(
             whom = members if any(each.limits.get(name) for each in members) else [row]
             for each in whom:
                 text = each.limits.get(name) or inherited
-                own = Scope(each.user, account, partition=each.partition)
+                own = _about(user=each.user, account=account, partition=each.partition)
                 for one in _ones(name, text, left_out):
                     yield _limit(name, one, own, _overriding(name, one, qos))
 
@@ -105,11 +105,16 @@ def _of_associations(
 def _scope(row: Association, accounts: Mapping[str, Association]) -> Scope:
     """Whom an association's ``Grp`` limits are about: of an account, also all below it."""
     if row.user is not None:
-        return Scope(row.user, row.account, partition=row.partition)
+        return _about(user=row.user, account=row.account, partition=row.partition)
     if row.account == ROOT:
         return Scope()
     below = tuple(sorted(name for name in accounts if row.account in _way(name, accounts)))
-    return Scope(account=below if len(below) > 1 else row.account)
+    return Scope(account=below or (row.account,))
+
+
+def _about(**names: str | None) -> Scope:
+    """A scope with one name of each kind; None: it does not matter."""
+    return Scope().but(**{kind: (name,) for kind, name in names.items() if name})
 
 
 def _way(account: str, accounts: Mapping[str, Association]) -> Iterator[str]:
@@ -143,7 +148,7 @@ def _overriding(name: str, one: _One, qos: Sequence[Qos]) -> tuple[str, ...]:
 
 def _of_qualities(qos: Sequence[Qos], left_out: set[str]) -> Iterator[Limit]:
     for quality in qos:
-        yield from _of_quality(quality, Scope(qos=quality.name), left_out)
+        yield from _of_quality(quality, _about(qos=quality.name), left_out)
 
 
 def _of_quality(quality: Qos, scope: Scope, left_out: set[str]) -> Iterator[Limit]:
@@ -159,10 +164,10 @@ def _of_partitions(
     by_name = {quality.name: quality for quality in qos}
     for partition in partitions:
         for one in _ones("maxwall", partition.max_time, left_out):
-            yield _limit("maxwall", one, Scope(partition=partition.name), ())
+            yield _limit("maxwall", one, _about(partition=partition.name), ())
         if partition.qos in by_name:
             yield from _of_quality(
-                by_name[partition.qos], Scope(partition=partition.name), left_out
+                by_name[partition.qos], _about(partition=partition.name), left_out
             )
 
 
@@ -173,7 +178,7 @@ def _ones(name: str, text: str, left_out: set[str]) -> Iterator[_One]:
         if time is not None and 0 < time < 1 << 40:
             yield _One(int(time), None)
     elif name.startswith(("maxtres", "grptres")):
-        for tracked, amount in tres.amounts(text).items():
+        for tracked, amount in tres_amounts(text).items():
             if tracked in _RESOURCES:
                 resource, unit = _RESOURCES[tracked]
                 yield _One(int(amount * unit), resource)
@@ -185,5 +190,12 @@ def _ones(name: str, text: str, left_out: set[str]) -> Iterator[_One]:
 
 def _limit(name: str, one: _One, scope: Scope, exempt: tuple[str, ...]) -> Limit:
     if name == "maxwall":
-        return Limit(0, scope=scope._replace(walltime_above_s=one.most), exempt_qos=exempt)
-    return Limit(one.most, one.resource, _PER[name], scope, exempt)
+        held = scope.but(walltime_above_s=one.most)
+        return Limit(most=0, exempt_qos=exempt, **held.conditions)
+    return Limit(
+        most=one.most,
+        resource=one.resource,
+        per=_PER[name],
+        exempt_qos=exempt,
+        **scope.conditions,
+    )

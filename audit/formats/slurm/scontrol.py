@@ -25,8 +25,8 @@ from typing import Final
 
 import polars as pl
 
-from audit.formats.slurm import tres as lists
-from audit.formats.slurm.fields import LARGEST, MIB, amounts, tres
+from audit.formats.shaping import LARGEST, MIB
+from audit.formats.slurm.fields import amounts, tres, tres_weights
 
 MOST_NAMES: Final = 1 << 20
 """So many names of nodes are written out, for all partitions of a text together."""
@@ -61,7 +61,7 @@ class Partition:
     total: Mapping[str, int]
     """What its nodes have together, by ``RESOURCES``; what is unknown is left out."""
     billing_weights: Mapping[str, float] = field(default_factory=dict)
-    """TRESBillingWeights, see ``formats.slurm.tres``; empty: jobs are billed their CPUs."""
+    """TRESBillingWeights, see ``formats.slurm.fields``; empty: jobs are billed their CPUs."""
     job_factor: int = 1
     """PriorityJobFactor."""
     tier: int = 1
@@ -263,7 +263,7 @@ def _billing_weights(
     name: str, values: Mapping[str, str], problems: list[str]
 ) -> Mapping[str, float]:
     try:
-        return lists.weights(values.get("TRESBillingWeights", ""))
+        return tres_weights(values.get("TRESBillingWeights", ""))
     except ValueError as error:
         problems.append(f"partition {name!r}: TRESBillingWeights: {error}: jobs are billed CPUs")
         return {}

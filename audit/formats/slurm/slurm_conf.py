@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from audit.formats.slurm import tres
+from audit.formats.slurm.fields import ALWAYS, tres_weights
 from audit.formats.slurm.sacctmgr import Fault
 
 DAY: Final = 86_400
@@ -46,7 +46,7 @@ class SlurmConf:
     """PriorityWeight…, by what follows that, in small letters; what is missing is 0."""
     tres_weights: Mapping[str, float] = field(default_factory=dict)
     """PriorityWeightTRES."""
-    tres: tuple[str, ...] = tres.ALWAYS
+    tres: tuple[str, ...] = ALWAYS
     """What is tracked (AccountingStorageTRES), in Slurm's order."""
     priority_type: str = "priority/basic"
     """PriorityType, in small letters; ``priority/multifactor`` since Slurm 23.11 by default."""
@@ -119,7 +119,7 @@ def read(text: str) -> SlurmConf:
     settings = _Settings(values, faults)
     flags = settings.words("priorityflags")
     extra = settings.words("accountingstoragetres")
-    named = tuple(dict.fromkeys((*tres.ALWAYS, *(name.lower() for name in extra))))
+    named = tuple(dict.fromkeys((*ALWAYS, *(name.lower() for name in extra))))
     parts = (word.partition("=") for word in settings.words("schedulerparameters"))
     weights = {name: settings.number(f"priorityweight{name}") for name in _WEIGHTS}
     return SlurmConf(
@@ -216,7 +216,7 @@ class _Settings:
             return {}
         line, text = self._said[key]
         try:
-            return tres.weights(text)
+            return tres_weights(text)
         except ValueError as error:
             self._faults.append(Fault(line, f"{key}: {error}"))
             return {}
@@ -250,7 +250,7 @@ def _partition(
 ) -> None:
     """Takes in one partition, or several of one line (``PartitionName=a,b``)."""
     try:
-        weights = tres.weights(values.get("tresbillingweights", ""))
+        weights = tres_weights(values.get("tresbillingweights", ""))
         factor = int(values.get("priorityjobfactor", "1"))
     except ValueError as error:
         faults.append(Fault(line, f"partition {name!r}: {error}"))

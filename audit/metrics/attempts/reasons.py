@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from audit.model import Limit, Scope
+from audit.rules import KINDS
 
 Bools = NDArray[np.bool_]
 
@@ -65,9 +66,9 @@ def covered(held: pl.DataFrame, limits: Iterable[Limit]) -> Bools:
     found = np.zeros(held.height, np.bool_)
     reason = pl.col("reason").str.replace_all(_WHOSE, "")
     for limit in limits:
-        named = _WALLTIME if limit.scope.walltime_above_s is not None else _NAMED[limit.resource]
+        named = _WALLTIME if limit.walltime_above_s is not None else _NAMED[limit.resource]
         speaks_of_it = held.select(reason.str.contains(named).fill_null(value=False)).to_series()
-        theirs = in_scope(held, limit.scope) & ~any_of(held["qos"], limit.exempt_qos)
+        theirs = in_scope(held, limit) & ~any_of(held["qos"], limit.exempt_qos)
         found |= speaks_of_it.to_numpy() & theirs
     limiting = pl.col("reason").str.contains(LIMITING) & ~pl.col("reason").str.contains(
         NOT_MODELLED
@@ -82,10 +83,10 @@ def in_scope(held: pl.DataFrame, scope: Scope) -> Bools:
     ``held``: columns user, account, qos, partition, walltime_s, occupancy (s), size.
     """
     inside = np.ones(held.height, np.bool_)
-    for name in ("user", "account", "qos", "partition"):
+    for name in KINDS:
         names = getattr(scope, name)
         if names is not None:
-            inside &= any_of(held[name], (names,) if isinstance(names, str) else names)
+            inside &= any_of(held[name], names)
     if scope.walltime_above_s is not None:
         walltime = held["walltime_s"].fill_null(held["occupancy"]).fill_null(0).to_numpy()
         inside &= walltime > scope.walltime_above_s

@@ -15,7 +15,7 @@ from audit.config import Config, Retention, places
 from audit.errors import StoreError
 from audit.files import folders
 from audit.nightly.history import History
-from audit.report.owner import who
+from audit.report.record.page import OWNER_PAGES
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -64,7 +64,7 @@ def remove_reports(con: Connection, config: Config, folder: Path, now: int) -> l
     return removed
 
 
-_FILES: Final = (*("report.html", "report.pdf", *who.FILES, "*.csv", ".*.draft"),)
+_FILES: Final = (*("report.html", "report.pdf", *OWNER_PAGES, "*.csv", ".*.draft"),)
 """What a report's folder may hold, as ``drawing`` and ``owners`` of ``pipeline`` write it."""
 
 

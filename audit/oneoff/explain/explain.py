@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,26 +18,25 @@ from audit.ingest.ingest import Progress
 from audit.model import Pool
 from audit.oneoff.explain import telling
 from audit.oneoff.explain.story import Story
-from audit.pipeline.opening import Asked, Log, open_log
+from audit.pipeline.opening import Log, Request, open_log
 from audit.pipeline.published import open_published
 from audit.progress import printable
 from audit.scenario.ownership import EQUAL_SHARES
 from audit.scenario.ownership import Fairshare as Ranked
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request(Asked):
-    """Which job is to be explained, and where it is looked for."""
+class Subject(NamedTuple):
+    """Which wait is to be explained."""
 
     job: str
     attempt: int | None = None
     """None: the only one, else the one that waited longest."""
-    database: Path
-    """A published one, where no logs are given."""
 
 
 def explain(
     request: Request,
+    subject: Subject,
+    database: Path,
     chosen: config.Config,
     progress: Progress = lambda what, done, of: None,
     inferred: Callable[[Fact], None] = lambda fact: None,
@@ -46,11 +45,9 @@ def explain(
     """Everything that is known of one wait.
 
     Args:
-        request: the job, and where it is.
-        chosen: the configuration in force.
-        progress: told how far it is.
-        inferred: told what was inferred of logs.
-        folder: that of the configuration, which files that it names are relative to.
+        request: logs, if any.
+        subject: the job.
+        database: a published one, where no logs are given.
 
     Raises:
         UsageError: there is no such job, or nobody knows when it arrived.
@@ -62,10 +59,9 @@ def explain(
             inferred(fact)
     else:
         progress("reading", 0, 1)
-        of = request.database
-        kept = places.archive(chosen, folder, of)
-        log = open_published(of, chosen, request.cluster, request.job, kept)
-    found = _found(log.described, request)
+        kept = places.archive(chosen, folder, database)
+        log = open_published(database, chosen, request.cluster, subject.job, kept)
+    found = _found(log.described, subject)
     pool = next(pool for pool in log.setting.pools if pool.name == found["pool"][0])
     described, ranked = _ranked(log, pool, folder)
     described = described.filter(pl.col("pool") == pool.name)
@@ -79,18 +75,18 @@ def explain(
     return told
 
 
-def _found(described: pl.DataFrame, request: Request) -> pl.DataFrame:
+def _found(described: pl.DataFrame, subject: Subject) -> pl.DataFrame:
     """The attempt that is meant, as a frame of one row."""
-    of_job = described.filter(pl.col("job_id") == request.job)
-    shown = printable(request.job)
+    of_job = described.filter(pl.col("job_id") == subject.job)
+    shown = printable(subject.job)
     if of_job.is_empty():
         raise UsageError(f"explain: there is no job {shown!r} among {described.height:,} attempts")
     attempts = of_job["attempt"].to_list()
-    if request.attempt is not None:
-        of_job = of_job.filter(pl.col("attempt") == request.attempt)
+    if subject.attempt is not None:
+        of_job = of_job.filter(pl.col("attempt") == subject.attempt)
         if of_job.is_empty():
             known = ", ".join(map(str, attempts))
-            raise UsageError(f"explain: job {shown!r} has no attempt {request.attempt}: {known}")
+            raise UsageError(f"explain: job {shown!r} has no attempt {subject.attempt}: {known}")
     arrived = of_job.filter(pl.col("arrival_time").is_not_null())
     if arrived.is_empty():
         raise UsageError(f"explain: the log does not say when job {shown!r} arrived")

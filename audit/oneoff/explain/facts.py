@@ -44,12 +44,9 @@ def scene(
     """What the attempt in row ``row`` came to.
 
     Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
         pool: that one.
-        now: when the log was taken, epoch s.
         zone: of the cluster.
         row: the attempt, whose arrival is known.
-        fairshare: how owners are ranked.
     """
     work, rows = workload_of_rows(described, pool, now, fairshare)
     found = np.flatnonzero(rows == row)

@@ -44,26 +44,19 @@ def as_json(story: Story) -> str:
 def as_html(story: Story) -> str:
     """One self-contained page."""
     chart = picture.chart(story)
-    script = render.text_of("point.js") if chart else ""
-    text = render.fill(
-        "report/explain.html",
-        {
-            "title": sentences.title(story),
-            "lead": sentences.lead(story),
-            "cluster": story.subject.cluster,
-            "sentences": sentences.sentences(story),
-            "picture": render.picture(chart) if chart else None,
-            "tables": [
-                {"caption": caption, "titles": titles, "rows": rows}
-                for caption, titles, rows in tables(story)
-            ],
-            "version": __version__,
-            "policy": render.policy(script),
-            "script": render.trusted(script),
-            "css": render.styles("screen"),
-        },
-    )
-    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+    values = {
+        "title": sentences.title(story),
+        "lead": sentences.lead(story),
+        "cluster": story.subject.cluster,
+        "sentences": sentences.sentences(story),
+        "picture": render.picture(chart) if chart else None,
+        "tables": [
+            {"caption": caption, "titles": titles, "rows": rows}
+            for caption, titles, rows in tables(story)
+        ],
+        "version": __version__,
+    }
+    return render.html("report/explain.html", values, ["point.js"] if chart else [])
 
 
 def tables(story: Story) -> list[tuple[str, tuple[str, ...], Rows]]:

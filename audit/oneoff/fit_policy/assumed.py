@@ -31,12 +31,8 @@ def assumed(
     chains, whole nodes, the capacity in force.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: as it is known, and what is assumed at first.
-        now: when the log was taken, epoch s.
-        seed: of the resamples of days.
         seconds: what the search may take of one processor, s; estimated, not measured.
-        resamples: how many.
     """
     draws = Draws(seed, resamples)
     since = outcome.affordable(described, pool, seconds)

@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from audit.errors import UsageError
 from audit.files import folders, replace
 from audit.metrics.draws import Draws
 from audit.model import Pool
-from audit.oneoff.fit_policy import kept, page, writing
+from audit.oneoff.fit_policy import page, writing
 from audit.oneoff.fit_policy.page import Found
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
 from audit.report.study.cells import Cell, studied
 from audit.scenario.fit import outcome
+from audit.scenario.fit.search import Gain, Tried
+from audit.scenario.fit.site import Element
 
 KEY: Final = "fit-policy"
 BUDGET_S: Final = 60.0
@@ -55,7 +58,7 @@ def plan(
         def finish(frames: Sequence[pl.DataFrame]) -> Made:
             found = []
             for pool, since, frame in zip(chosen, begins, frames, strict=True):
-                tried = kept.from_frame(frame)
+                tried = from_frame(frame)
                 told = outcome.outcome(log.described, pool, now, tried, draws, since)
                 found.append(Found(pool, told, each))
             if write is not None:
@@ -90,7 +93,7 @@ def _searched(
     described: pl.DataFrame, pool: Pool, now: int, seconds: float, draws: Draws, since: int | None
 ) -> pl.DataFrame:
     found = outcome.find(described, pool, now, seconds, draws, since)
-    return kept.as_frame(found.tried if found is not None else ())
+    return as_frame(found.tried if found is not None else ())
 
 
 def _rows(found: Found) -> list[tuple[object, ...]]:
@@ -111,3 +114,50 @@ def _rows(found: Found) -> list[tuple[object, ...]]:
             ("forward_correlation_waited", fidelity.waited, "1", fidelity.attempts),
         )
     ]
+
+
+# --- elements as text, so that what a search has found can be kept and read again ----------------
+
+
+TRIED: Final = pl.Schema(
+    {
+        "stage": pl.Int64,
+        "round": pl.Int64,
+        "element": pl.String,
+        "gain": pl.Float64,
+        "lower": pl.Float64,
+        "upper": pl.Float64,
+        "explains": pl.Float64,
+        "kept": pl.Boolean,
+    }
+)
+"""What was tried, in order; see ``search.Tried``."""
+
+_ELEMENT: Final = TypeAdapter(Element)
+
+
+def as_frame(tried: Sequence[Tried]) -> pl.DataFrame:
+    """What was tried, as rows of ``TRIED``."""
+    rows = [
+        (one.stage, one.round, as_text(one.element), *one.gain, one.explains, one.kept)
+        for one in tried
+    ]
+    return pl.DataFrame(rows, TRIED, orient="row")
+
+
+def from_frame(frame: pl.DataFrame) -> list[Tried]:
+    """The same back."""
+    return [
+        Tried(stage, turn, from_text(element), Gain(gain, lower, upper), explains, kept)
+        for stage, turn, element, gain, lower, upper, explains, kept in frame.iter_rows()
+    ]
+
+
+def as_text(element: Element) -> str:
+    """An element as JSON."""
+    return _ELEMENT.dump_json(element).decode()
+
+
+def from_text(text: str) -> Element:
+    """The same back."""
+    return _ELEMENT.validate_json(text)

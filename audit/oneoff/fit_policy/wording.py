@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from audit.model import Limit, Policy, Scope
+from audit.policies import SETTINGS
 from audit.report.text import wording
-from audit.scenario.fit.hours import DAY, WEEK
+from audit.rules import DAY, DAYS, KINDS, WEEK, runs
 from audit.scenario.fit.site import Element, Kind
-
-DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def says(element: Element, resource: str) -> str:
-    """What an element says of the site, as a sentence without its stop.
-
-    Args:
-        element: of the site.
-        resource: the counted one.
-    """
+    """What an element says of the site, as a sentence without its stop."""
     if element.window is not None:
-        who = scope(element.window.scope, resource)
+        who = scope(element.window, resource)
         by = f" ({clock(element.zone)})" if element.zone else ""
         return f"{wording.first_upper(who)} are not started {hours(element.window.hours)}{by}"
     if element.limit is not None:
@@ -50,13 +43,9 @@ def clock(zone: str) -> str:
 def policy(assumed: Policy) -> str:
     """A policy as a sentence without its stop."""
     bounds = [
-        f"{word} {value:,}"
-        for word, value in (
-            ("a depth of", assumed.depth),
-            ("a window, in s, of", assumed.window_s),
-            ("passes, in s, every", assumed.interval_s),
-        )
-        if value is not None
+        f"{setting.says} {value:,}"
+        for key, setting in SETTINGS.items()
+        if (value := getattr(assumed, key)) is not None
     ]
     more = f", with {' and '.join(bounds)}" if bounds else ""
     return f"Order {assumed.order.value}, backfilling {assumed.backfill.value}{more}"
@@ -70,15 +59,15 @@ def limit(assumed: Limit, resource: str) -> str:
         else f"{assumed.most:,} {wording.resources(assumed.resource)}"
     )
     whose = f" of each {assumed.per}" if assumed.per else ""
-    return f"No more than {amount}{whose} run at one time, of {scope(assumed.scope, resource)}"
+    return f"No more than {amount}{whose} run at one time, of {scope(assumed, resource)}"
 
 
 def scope(about: Scope, resource: str) -> str:
     """Which attempts a rule is about."""
     named = [
-        f"{word} {wording.name(value)}"
-        for word in ("user", "account", "qos", "partition")
-        if isinstance(value := getattr(about, word), str)
+        f"{kind} {', '.join(map(wording.name, names))}"
+        for kind in KINDS
+        if (names := getattr(about, kind)) is not None
     ]
     asking = []
     if about.size_above is not None:
@@ -113,13 +102,7 @@ def hours(closed: Sequence[int]) -> str:
 
 def _stretches(of_day: Sequence[int]) -> str:
     """The hours of a day, such as ``00–07, 19–24``."""
-    stretches: list[list[int]] = []
-    for hour in of_day:
-        if stretches and stretches[-1][1] == hour:
-            stretches[-1][1] = hour + 1
-        else:
-            stretches.append([hour, hour + 1])
-    return ", ".join(f"{begin:02}–{end:02}" for begin, end in stretches)
+    return ", ".join(f"{begin:02}–{end:02}" for begin, end in runs(of_day))
 
 
 def kind(of: Kind) -> str:

@@ -15,7 +15,7 @@ from audit.cluster.setting import latest_instant
 from audit.config import places
 from audit.errors import UsageError
 from audit.formats.sacct import text as sacct
-from audit.formats.slurm import tres
+from audit.formats.slurm.fields import tres_columns
 from audit.ingest.attempts import attempts_of
 from audit.ingest.ingest import Progress
 from audit.ingest.logs import Opened, open_logs, parsed_blocks
@@ -102,7 +102,7 @@ def _from_files(request: Request, chosen: config.Config, site: Site, progress: P
         )
         amounts = stored(attempts)
     else:
-        amounts = tres.columns(allocated, _wanted(site))
+        amounts = tres_columns(allocated, _wanted(site))
     known_to = latest_instant(attempts)
     return Jobs(attempts, amounts, known_to or 0, zone or "UTC", tuple(warnings))
 

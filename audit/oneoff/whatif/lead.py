@@ -11,7 +11,7 @@ import polars as pl
 
 from audit.metrics.attempts.fidelity import ENOUGH_CORRELATION
 from audit.metrics.outcomes import Outcome
-from audit.report.contents import Figure
+from audit.report.record.pool import Figure
 from audit.report.text import wording
 from audit.scenario.whatif import comparison
 

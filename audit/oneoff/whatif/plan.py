@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -15,7 +13,6 @@ from audit import config
 from audit.cluster import charges, fairshare, ranking
 from audit.cluster.fairshare import DAY_S, Fairshare
 from audit.errors import UsageError
-from audit.formats.slurm import slurm_conf
 from audit.metrics.draws import Draws
 from audit.metrics.fairshare.usage import Windows
 from audit.model import BY_USAGE, Order, Pool
@@ -23,127 +20,15 @@ from audit.oneoff.study import Made, Plan
 from audit.oneoff.whatif import page
 from audit.oneoff.whatif.page import Compared
 from audit.pipeline.opening import Log, pools
+from audit.policies import SETTINGS
 from audit.report.study.cells import Cell, studied
 from audit.report.text import wording
-from audit.scenario.advice.scenario import Scenario
 from audit.scenario.ownership import EQUAL_SHARES
+from audit.scenario.scenario import Amount, Bound, Change, Scenario, changed
 from audit.scenario.whatif import comparison
-from audit.scenario.whatif.bounds import Bound
-from audit.scenario.whatif.change import Amount, Change, changed
-from audit.scenario.whatif.replay import Played, played, replay_error
+from audit.scenario.whatif.comparison import Played, played, replay_error
 
 KEY: Final = "whatif"
-
-_LARGEST: Final = 1 << 53
-
-
-def shares(text: str | None) -> Mapping[str, float]:
-    """What ``--targets NAME=SHARE,…`` says.
-
-    Raises:
-        UsageError: it is not of that form, or a share is below 0.
-    """
-    by_name: dict[str, float] = {}
-    for name, value in _pairs(text, "--targets", "NAME=SHARE"):
-        by_name[name] = _number(value, f"--targets {name}={value}: a share")
-    return by_name
-
-
-def weights(texts: Sequence[str]) -> Mapping[str, float]:
-    """What each ``--weight FACTOR=N`` says.
-
-    Raises:
-        UsageError: it is not of that form, or a weight is below 0.
-    """
-    by_name: dict[str, float] = {}
-    for text in texts:
-        for name, value in _pairs(text, "--weight", "FACTOR=N"):
-            by_name[name.lower()] = _number(value, f"--weight {name}={value}: a weight")
-    return by_name
-
-
-def walltime_limits(texts: Sequence[str]) -> Mapping[str, int]:
-    """What each ``--max-walltime PARTITION=D-HH:MM:SS`` says; a time as Slurm writes it.
-
-    Raises:
-        UsageError: it is not of that form, or no time at all.
-    """
-    by_name: dict[str, int] = {}
-    for text in texts:
-        for name, value in _pairs(text, "--max-walltime", "PARTITION=D-HH:MM:SS"):
-            limit = slurm_conf.seconds(value)
-            if limit is None or not 1 <= limit <= _LARGEST:
-                raise UsageError(
-                    f"--max-walltime {name}={value}: no time; write minutes, HH:MM:SS or D-HH:MM:SS"
-                )
-            by_name[name] = int(limit)
-    return by_name
-
-
-def _pairs(text: str | None, flag: str, form: str) -> list[tuple[str, str]]:
-    if text is None:
-        return []
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    names = [name.strip() for name, _, _ in pairs]
-    if not all(names):
-        raise UsageError(f"{flag} {text}: write {form}, with commas between several")
-    if len(set(names)) < len(names):
-        raise UsageError(f"{flag} {text}: a name stands there twice")
-    return [(name, value.strip()) for name, (_, _, value) in zip(names, pairs, strict=True)]
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (number >= 0 and math.isfinite(number)):
-        raise UsageError(f"{what} is a number from 0 on")
-    return number
-
-
-def amount(text: str | None, flag: str) -> Amount | None:
-    """What ``--capacity N``, ``+N`` or ``-N`` says.
-
-    Raises:
-        UsageError: it is not a whole number.
-    """
-    if text is None:
-        return None
-    relative = text[:1] in ("+", "-")
-    return Amount(_whole(text, f"{flag} {text}", least=None if relative else 1), relative)
-
-
-def _whole(text: str, option: str, least: int | None) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise UsageError(f"{option}: not a whole number") from None
-    if (least is not None and value < least) or abs(value) > _LARGEST:
-        raise UsageError(f"{option}: a whole number from {least or -_LARGEST} to {_LARGEST}")
-    return value
-
-
-def walltimes(text: str | None) -> Fraction | None:
-    """What ``--walltimes exact`` or a factor says.
-
-    Raises:
-        UsageError: it is neither, or below 1.
-    """
-    if text is None:
-        return None
-    if text == "exact":
-        return Fraction(1)
-    try:
-        factor = Fraction(text).limit_denominator(1_000_000)
-    except (ValueError, ZeroDivisionError):
-        factor = Fraction(0)
-    if not 1 <= factor <= 1_000:
-        raise UsageError(
-            f"--walltimes {text}: 'exact', or how many times the run time may be asked for, from "
-            "1 to 1000"
-        )
-    return factor
 
 
 class _Pair(NamedTuple):
@@ -159,10 +44,7 @@ def plan(
     """What to do with a log.
 
     Args:
-        change: what is changed.
         only: the pool that it concerns; None: every one.
-        chosen: the configuration in force.
-        folder: that of the configuration, which files that it names are relative to.
     """
     if change == Change():
         raise UsageError("whatif: say what to change, such as --order sjf or --capacity +10")
@@ -196,6 +78,7 @@ def plan(
             )
 
         asked = change._replace(
+            policy=dict(change.policy),
             targets=dict(change.targets),
             weights=dict(change.weights),
             walltime_limits=dict(change.walltime_limits),
@@ -218,7 +101,7 @@ def _pair(log: Log, pool: Pool, change: Change, configured: Fairshare) -> _Pair:
     described = log.described
     by_usage = {*BY_USAGE} & {
         pool.policy.order,
-        change.order or pool.policy.order,
+        change.policy.get("order"),
         pool.fair_order,
     }
     ranked = EQUAL_SHARES
@@ -313,23 +196,26 @@ def describe(change: Change, pool: Pool) -> str:
         ),
     ]
     parts = (
-        change.order and f"order {change.order.value}",
-        change.backfill and f"backfilling {change.backfill.value}",
-        change.depth is not None and f"depth {change.depth}",
-        change.window_s is not None and f"window {wording.duration(change.window_s)}",
+        *(_setting(key, value) for key, value in change.policy.items()),
         targets and f"targets {', '.join(targets)}",
         weights and f"weights {', '.join(weights)}",
         change.half_life_s is not None and f"half-life {wording.duration(change.half_life_s)}",
         change.walltimes is not None and _walltimes(float(change.walltimes)),
         change.capacity and _amount(change.capacity, kind),
         change.nodes and _amount(change.nodes, "nodes"),
-        change.interval_s is not None and f"passes every {wording.duration(change.interval_s)}",
-        change.reservations is not None and f"places kept for {change.reservations}",
         change.lift and f"without limits: {', '.join(change.lift)}",
         *(f"{whom} limited to {limit}" for whom, limit in limits),
         change.without and f"without {', '.join(map(wording.name, change.without))}",
     )
     return ", ".join(part for part in parts if part)
+
+
+def _setting(key: str, value: Any) -> str:
+    if key not in SETTINGS:
+        return f"{'backfilling' if key == 'backfill' else key} {value}"
+    setting = SETTINGS[key]
+    shown = wording.duration(value) if setting.unit == "duration" else value
+    return setting.change.format(shown)
 
 
 def _whom(bound: Bound) -> str:

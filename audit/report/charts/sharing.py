@@ -1,6 +1,10 @@
-"""Pictures of sharing: who went short, by width, and how unequal usage and waiting are."""
+"""Charts of sharing: shortfalls, how unequal usage and waiting are, and who had which part of all.
 
-from collections.abc import Sequence
+Every series has a shape beside its colour.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
 from audit.metrics.attempts import concentration
 from audit.report.charts import series
@@ -8,12 +12,19 @@ from audit.report.charts.marks import dots, lines, scales
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
 from audit.report.charts.marks.lines import Line, Panel, Target
-from audit.report.charts.style import EARLIER, LATER, MUTED, Chart
-from audit.report.contents import PoolPart
+from audit.report.charts.series import value
+from audit.report.charts.style import EARLIER, INK, LATER, MUTED, SERIES, SHAPES, Chart
+from audit.report.record.pool import PoolPart
+from audit.report.record.usage import DecayedUsage, Occupied, OccupiedLine, PenaltyChoice, UsageLine
 from audit.report.text import wording
 
-_LEAST_USERS = 5
+_LEAST_USERS: Final = 5
 """A distribution over fewer says nothing."""
+_NAME: Final = 24
+_ROWS: Final = 12
+_Line = TypeVar("_Line", UsageLine, OccupiedLine)
+_MEAN: Final = Series("mean of the period, lowest to highest day", EARLIER)
+_TARGET: Final = Series("target", INK, "bar")
 
 
 def shortfall(pool: PoolPart) -> Chart | None:
@@ -21,56 +32,42 @@ def shortfall(pool: PoolPart) -> Chart | None:
     found = series.classes(pool, "re_unfairness_share")
     if not found:
         return None
-    rows = [
-        Row(
-            label,
-            (
-                Dot(
-                    0,
-                    series.value(figure),
-                    figure.lower,
-                    figure.upper,
-                    f"{series.jobs(label, pool)}: short of {wording.percent(figure.value)} of what "
-                    f"they consumed{series.within(figure)}{series.resting_on(figure)}",
-                    series.few(figure),
-                ),
-            ),
-            wording.percent(figure.value),
+    rows = []
+    for label, figure in found:
+        percent = wording.percent(figure.value)
+        tip = (
+            f"{series.jobs(label, pool)}: short of {percent} of what they consumed"
+            f"{series.within(figure)}{series.resting_on(figure)}"
         )
-        for label, figure in found
-    ]
+        dot = Dot(0, value(figure), figure.lower, figure.upper, tip, series.few(figure))
+        rows.append(Row(label, (dot,), percent))
     ends = [end for _, of in found for end in (of.value, of.upper) if end is not None]
-    title_ = "Short of an equal share, of what was consumed"
+    axis_title = "Short of an equal share, of what was consumed"
     if min(ends) > 0 and max(ends) > 10 * sorted(ends)[len(ends) // 2]:
         lowest = [end for _, of in found if (end := of.lower) is not None and end > 0]
         axis = scales.by_factors(
             [max(min([*ends, *lowest]), min(ends) / 10), max(ends)],
             scales.percent,
-            title=f"{title_} (logarithmic)",
+            title=f"{axis_title} (logarithmic)",
         )
     else:
-        axis = scales.shares(ends, title=title_)
-    body, height = dots.drawn(rows, dots.Looks((Series("", LATER),), axis))
-    sound = series.sound(found)
-    most = max(sound, key=lambda pair: series.value(pair[1]))
-    least = min(sound, key=lambda pair: series.value(pair[1]))
+        axis = scales.shares(ends, title=axis_title)
+    (most, largest), (least, smallest) = series.extremes(found)
     title = (
-        f"Jobs of {series.jobs(most[0], pool)} went short of {_part(series.value(most[1]))} "
+        f"Jobs of {series.jobs(most, pool)} went short of {series.part(value(largest))} "
         "of what they used"
     )
-    if most[0] != least[0]:
-        title += f", those of {series.jobs(least[0], pool)} of {_part(series.value(least[1]))}"
-    said = "; ".join(f"{row.label} {row.says}" for row in rows)
-    alt = f"Dots with 95 % intervals. Shortfall by {wording.resource(pool.resource)}s: {said}."
-    note = (
-        f"What those who got less than an equal share went without, by "
-        f"{wording.resource(pool.resource)}s asked for; lines are 95 % intervals."
+    if most != least:
+        title += f", those of {series.jobs(least, pool)} of {series.part(value(smallest))}"
+    unit = wording.resource(pool.resource)
+    return Chart(
+        "shortfall",
+        title,
+        f"Dots with 95 % intervals. Shortfall by {unit}s: {series.read(rows)}.",
+        *dots.drawn(rows, dots.Looks((Series("", LATER),), axis)),
+        f"What those who got less than an equal share went without, by {unit}s asked for; lines "
+        "are 95 % intervals.",
     )
-    return Chart("shortfall", title, alt, body, height, note)
-
-
-def _part(share: float) -> str:
-    return f"{wording.number(100 * share, 2)} %"
 
 
 def lorenz(pool: PoolPart) -> Chart | None:
@@ -86,34 +83,181 @@ def lorenz(pool: PoolPart) -> Chart | None:
         _curve(f"usage (Gini {ginis[0]:.2f})", usage, EARLIER),
         _curve(f"waiting (Gini {ginis[1]:.2f})", waiting, LATER, "6 3"),
     ]
-    targets = [_target(tenth / 10, usage, waiting) for tenth in range(1, 11)]
+
+    targets = []
+    for upto in (tenth / 10 for tenth in range(1, 11)):
+        below = [
+            series.part(1 - concentration.held_by_top(of, 1 - upto)) for of in (usage, waiting)
+        ]
+        tip = (
+            f"{100 * upto:.0f} % of the users, those with the least: {below[0]} of all usage, "
+            f"{below[1]} of all waiting"
+        )
+        targets.append(Target(upto - 0.1, upto, tip))
     x = scales.shares([1.0], title="Users, from those with the least")
     panel = Panel(x, scales.shares([1.0]), drawn, targets=targets)
-    body, height = lines.drawn([panel], height=210)
-    top = [concentration.held_by_top(values, 0.1) for values in (usage, waiting)]
-    title = (
-        f"A tenth of the users used {_part(top[0])} of all and did {_part(top[1])} of the waiting"
-    )
-    alt = (
+    top = [series.part(concentration.held_by_top(of, 0.1)) for of in (usage, waiting)]
+    title = f"A tenth of the users used {top[0]} of all and did {top[1]} of the waiting"
+    return Chart(
+        "lorenz",
+        title,
         f"Lorenz curves over {len(rows)} users. Gini index of usage {ginis[0]:.2f}, of waiting "
-        f"{ginis[1]:.2f}. {title}."
+        f"{ginis[1]:.2f}. {title}.",
+        *lines.drawn([panel], height=210),
+        "Part of all that the users up to there have; dashed: all have the same.",
     )
-    note = "Part of all that the users up to there have; dashed: all have the same."
-    return Chart("lorenz", title, alt, body, height, note)
 
 
 def _curve(name: str, values: Sequence[float], colour: str, dash: str = "") -> Line:
     """A Lorenz curve, with no more points than pixels."""
     points = concentration.lorenz(values)
     every = max(len(points) // 200, 1)
-    kept = [*points[:-1:every], points[-1]]
-    return Line(name, kept, colour, dash)
+    return Line(name, [*points[:-1:every], points[-1]], colour, dash)
 
 
-def _target(upto: float, usage: Sequence[float], waiting: Sequence[float]) -> Target:
-    below = [1 - concentration.held_by_top(values, 1 - upto) for values in (usage, waiting)]
-    tip = (
-        f"{100 * upto:.0f} % of the users, those with the least: {_part(below[0])} of all usage, "
-        f"{_part(below[1])} of all waiting"
+def usage(of: DecayedUsage) -> Chart | None:
+    """Parts of all usage of those who used most, with their targets."""
+    drawn = of.series
+    if drawn is None or not drawn.days:
+        return None
+    pairs = _named(drawn.kind, drawn.lines)
+    rows, said = [], []
+    for label, line in pairs:
+        mean, least, most = map(wording.percent, (_mean(line), min(line.values), max(line.values)))
+        tip = f"{label}: {mean} in the mean, {least} to {most}"
+        made = [Dot(0, _mean(line), min(line.values), max(line.values), tip)]
+        read = f"{label} {mean}"
+        if line.share is not None:
+            target = wording.percent(line.share)
+            made.append(Dot(1, line.share, tip=f"{label}: target {target}"))
+            read += f" against a target of {target}"
+        rows.append(Row(label, tuple(made), mean))
+        said.append(read)
+    aimed = any(line.share is not None for line in drawn.lines)
+    ends = [max(line.values) for line in drawn.lines] + [line.share or 0.0 for line in drawn.lines]
+    axis = scales.shares(ends, title="Part of all usage")
+    weekly = "weekly mean" if drawn.weekly else "day"
+    return Chart(
+        "usage",
+        _usage_title(drawn.kind, pairs),
+        f"Dots. Part of all decayed usage by {drawn.kind}, {drawn.days[0]} to {drawn.days[-1]}; "
+        f"mean over the period: {'; '.join(said)}.",
+        *dots.drawn(rows, dots.Looks((_MEAN, _TARGET) if aimed else (_MEAN,), axis)),
+        f"Dots: mean of the period; lines: lowest to highest {weekly}.",
     )
-    return Target(upto - 0.1, upto, tip)
+
+
+def _mean(line: UsageLine) -> float:
+    return sum(line.values) / len(line.values)
+
+
+def _usage_title(kind: str, pairs: Sequence[tuple[str, UsageLine]]) -> str:
+    """Who is furthest from the target, or who used most."""
+    aimed = [pair for pair in pairs if pair[1].share is not None]
+    if aimed:
+        label, line = max(aimed, key=lambda pair: abs(_mean(pair[1]) - (pair[1].share or 0.0)))
+        return (
+            f"{wording.first_upper(kind)} {label} had {wording.percent(_mean(line))} of all usage; "
+            f"promised were {wording.percent(line.share)}"
+        )
+    single = [pair for pair in pairs if not pair[1].others] or list(pairs)
+    label, line = max(single, key=lambda pair: _mean(pair[1]))
+    return f"{wording.first_upper(kind)} {label} used most: {wording.percent(_mean(line))} of all"
+
+
+def _named(kind: str, of: Sequence[_Line]) -> list[tuple[str, _Line]]:
+    """Lines with their labels; no two are the same, or they would be taken for one."""
+    labels = wording.told_apart(
+        f"{wording.plural(line.others, f'other {kind}')} together"
+        if line.others
+        else wording.name(line.name, _NAME)
+        for line in of
+    )
+    return list(zip(labels, of, strict=True))
+
+
+def occupied(of: Occupied | None) -> Chart | None:
+    """Parts of each resource in the whole period."""
+    if of is None:
+        return None
+    pairs = _named(of.kind, of.lines)
+    resources = [wording.resources(name) for name in of.resources]
+    shown = {label: line.parts for label, line in pairs}
+    targets = {label: line.share for label, line in pairs if line.share is not None}
+    said = "; ".join(
+        f"{label} "
+        + ", ".join(
+            f"{wording.percent(part)} of the {name}"
+            for name, part in zip(resources, line.parts, strict=True)
+        )
+        for label, line in pairs
+    )
+    note = f"Part of each resource that {of.kind}s occupied"
+    title = note
+    if single := [pair for pair in pairs if not pair[1].others]:
+        # Who has most more of one resource than of another stands out in no single table.
+        label, line = max(single, key=lambda pair: max(pair[1].parts) - min(pair[1].parts))
+        most, least = (line.parts.index(pick(line.parts)) for pick in (max, min))
+        if most != least:
+            held = [
+                f"{wording.percent(line.parts[at])} of the {resources[at]}" for at in (most, least)
+            ]
+            title = f"{wording.first_upper(of.kind)} {label} held {' and '.join(held)}"
+    return Chart(
+        "occupied",
+        title,
+        f"Dot plot. Part of each resource by {of.kind} over the period: {said}.",
+        *_dots(
+            shown, [*map(wording.first_upper, resources)], "Part of all that was occupied", targets
+        ),
+        f"{note} in the period.",
+    )
+
+
+def penalties(of: PenaltyChoice | None) -> Chart | None:
+    """Parts of all usage by penalty, of those who move most."""
+    if of is None or not (moving := of.moving).rows:
+        return None
+    rows = moving.rows[:_ROWS]
+    labels = wording.told_apart(wording.name(row.name, _NAME) for row in rows)
+    shown = {label: row.parts for label, row in zip(labels, rows, strict=True)}
+    said = [
+        f"{label} {wording.percent(row.parts[0])} by {of.penalties[0]}, "
+        f"{wording.percent(row.parts[row.furthest])} by {of.penalties[row.furthest]}"
+        for label, row in zip(labels, rows, strict=True)
+    ]
+    return Chart(
+        "penalties",
+        f"The choice of a penalty changes most for {moving.kind} {said[0]}",
+        f"Dot plot. {'; '.join(said)}.",
+        *_dots(shown, list(of.penalties), "Part of all usage", {}),
+        f"Part of all usage by penalty, of the {moving.kind}s for whom it changes most.",
+    )
+
+
+def _dots(
+    shown: Mapping[str, Sequence[float]],
+    titles: Sequence[str],
+    axis_title: str,
+    targets: Mapping[str, float],
+) -> tuple[str, int]:
+    """A row of dots for each label, one of each title; a bar for its target."""
+    kinds = [
+        Series(title, SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)])
+        for number, title in enumerate(titles)
+    ]
+    rows = []
+    for label, parts in shown.items():
+        made = [
+            Dot(number, part, tip=f"{label}, {title}: {wording.percent(part)}")
+            for number, (title, part) in enumerate(zip(titles, parts, strict=True))
+        ]
+        if label in targets:
+            tip = f"{label}: target {wording.percent(targets[label])}"
+            made.append(Dot(len(kinds), targets[label], tip=tip))
+        rows.append(Row(label, tuple(made)))
+    values = [part for parts in shown.values() for part in parts] + list(targets.values())
+    axis = scales.shares(values, title=axis_title)
+    return dots.drawn(
+        rows, dots.Looks([*kinds, *([_TARGET] if targets else [])], axis, joined=True)
+    )

@@ -85,13 +85,8 @@ class Chart:
     """A picture that answers one question."""
 
     key: str
-    title: str
-    """What it answers, in words and figures."""
-    alt: str
-    """What it shows, for those who cannot see it."""
-    body: str
-    """Its marks as SVG elements; every text in it is escaped."""
-    height: int
-    """In px, ``WIDTH`` being its width."""
-    note: str = ""
-    """What is drawn, and in which unit."""
+    title: str  # what it answers, in words and figures
+    alt: str  # what it shows, for those who cannot see it
+    body: str  # its marks as SVG elements; every text in it is escaped
+    height: int  # in px, ``WIDTH`` being its width
+    note: str = ""  # what is drawn, and in which unit

@@ -1,6 +1,7 @@
-"""Pictures of waits: why, how long by width and by hour, and who waits longer than others."""
+"""Charts of waits: why, how long by width and hour, and beside fair start times and others."""
 
-from typing import Final
+from collections.abc import Container, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from audit.report.charts import series
 from audit.report.charts.marks import bars, cells, dots, scales
@@ -8,8 +9,10 @@ from audit.report.charts.marks.bars import Divided, Part
 from audit.report.charts.marks.cells import Cell
 from audit.report.charts.marks.dots import Dot, Row
 from audit.report.charts.marks.frame import Series
+from audit.report.charts.series import value
 from audit.report.charts.style import DOWN, EARLIER, INK, LATER, MUTED, OWN, ROOM, SHARED, Chart
-from audit.report.contents import Breakdown, Entities, Figure, PoolPart
+from audit.report.record.owner import OwnerPart
+from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart
 from audit.report.text import wording
 
 REASONS: Final = {
@@ -21,76 +24,82 @@ REASONS: Final = {
     "down": Series("pool too small", DOWN, "block"),
 }
 """The parts of a wait (SPEC §10), in the order in which they are stacked."""
-_TOLD: Final = ("room", "later")
-"""Parts whose share stands within them where it is wide enough: those that competition is not."""
+_WRITTEN: Final = ("room", "later")
+"""Parts of a pool's waits whose share is written in them: those that competition is not."""
 _WRITTEN_FROM: Final = 0.08
+"""Narrower parts have no room for a text."""
+
+
+class _Waits(NamedTuple):
+    label: str
+    name: str  # in tips and for those who cannot see the chart
+    shares: Mapping[str, Figure]  # by key of REASONS
+    mean: float | None  # s
 
 
 def why(pool: PoolPart) -> Chart | None:
     """What stood in the way of those who waited, by width class."""
-    known = [label for label, figure in series.classes(pool, "wait_room_share")]
-    rows = [(label, part) for label in known if (part := series.part_of(pool, label)) is not None]
-    rows = [(label, part) for label, part in rows if _shares(part)]
+    labels = [label for label, _ in series.classes(pool, "wait_room_share")]
+    rows = [
+        _Waits(label, series.jobs(label, pool), shares, part.figure("wait_mean").value)
+        for part in pool.widths
+        if (label := wording.width(part.label)) in labels
+        and (shares := {key: part.figure(f"wait_{key}_share") for key in REASONS})
+        and sum(map(value, shares.values())) > 0
+    ]
     if not rows:
         return None
-    present = [
-        name for name in REASONS if name != "down" or any(_shares(part)[name] for _, part in rows)
-    ]
-    divided = [_divided(label, part, present, pool) for label, part in rows]
-    title = _why(pool)
-    body, height = bars.divided(divided, [REASONS[name] for name in present], "mean wait")
-    said = "; ".join(
-        f"{series.jobs(label, pool)}: "
-        + ", ".join(
-            f"{wording.percent(_shares(part)[name])} {REASONS[name].name}" for name in present
-        )
-        for label, part in rows
-    )
+    present = [key for key in REASONS if key != "down" or _any(rows, key)]
+    room, later = pool.figure("wait_room_share").value, series.classes(pool, "wait_later_share")
+    told = [] if room is None else [f"{_rounded(room)} of all waiting passed with room"]
+    if later and value((worst := series.extremes(later)[0])[1]) >= 0.01:
+        share = _rounded(value(worst[1]))
+        told.append(f"for {series.jobs(worst[0], pool)}, {share} behind later arrivals")
+    title = wording.first_upper("; ".join(told)) or "Why they waited"
     unit = wording.resource(pool.resource)
     note = f"Share of waiting; {unit}s asked for at the left, mean wait at the right."
-    return Chart("why", title, f"Bars divided by why attempts waited. {said}.", body, height, note)
+    return _stacked(title, rows, present, _WRITTEN, note)
 
 
-def _shares(part: Breakdown) -> dict[str, float]:
-    """Of each reason; nothing where nobody waited."""
-    shares = {name: series.value(part.figure(f"wait_{name}_share")) for name in REASONS}
-    return shares if sum(shares.values()) > 0 else {}
+def owner_why(of: OwnerPart, name: str) -> Chart | None:
+    """Why one user or account waited, beside everybody; None where no wait was taken apart."""
+    if not of.parts:
+        return None
+    shares = {part.key: Figure("", part.share) for part in of.parts}
+    everybody = {part.key: Figure("", part.of_all) for part in of.parts}
+    label = wording.name(name, 20)
+    rows = [_Waits(label, label, shares, of.wait_mean.value)]
+    if of.everybody is not None and any(map(value, everybody.values())):
+        rows.append(_Waits("everybody", "everybody", everybody, of.everybody.wait_mean))
+    present = [key for key in REASONS if _any(rows, key)]
+    most = max(of.parts, key=lambda part: part.share)
+    title = f"Most of the waiting, {wording.rough_percent(most.share)}: {REASONS[most.key].name}"
+    return _stacked(title, rows, present, REASONS, "Share of waiting; mean wait at the right.")
 
 
-def _divided(label: str, part: Breakdown, present: list[str], pool: PoolPart) -> Divided:
-    shares = _shares(part)
-    told = []
-    for number, name in enumerate(present):
-        figure = part.figure(f"wait_{name}_share")
-        said = wording.percent(shares[name])
-        told.append(
-            Part(
-                number,
-                shares[name],
-                f"{series.jobs(label, pool)}, {REASONS[name].name}: {said}{series.within(figure)}",
-                f"{100 * shares[name]:.0f} %"
-                if name in _TOLD and shares[name] >= _WRITTEN_FROM
-                else "",
-            )
-        )
-    mean = part.figure("wait_mean").value
-    return Divided(label, tuple(told), "" if mean is None else series.brief(mean))
+def _any(rows: Sequence[_Waits], key: str) -> bool:
+    return any(value(row.shares[key]) for row in rows)
 
 
-def _why(pool: PoolPart) -> str:
-    """How much of all waiting was not competition, and which width later arrivals held up most."""
-    room = pool.figure("wait_room_share").value
-    later = series.sound(series.classes(pool, "wait_later_share"))
-    worst, figure = max(later, key=lambda pair: series.value(pair[1]), default=("", Figure("")))
-    said = []
-    if room is not None:
-        said.append(f"{_rounded(room)} of all waiting passed with room")
-    if series.value(figure) >= 0.01:
-        said.append(
-            f"for {series.jobs(worst, pool)}, {_rounded(series.value(figure))} behind later "
-            "arrivals"
-        )
-    return wording.first_upper("; ".join(said)) or "Why they waited"
+def _stacked(
+    title: str, rows: Sequence[_Waits], present: list[str], written: Container[str], note: str
+) -> Chart:
+    divided, said = [], []
+    for row in rows:
+        parts, named = [], []
+        for number, key in enumerate(present):
+            figure = row.shares[key]
+            share, percent = value(figure), wording.percent(value(figure))
+            inside = f"{100 * share:.0f} %" if key in written and share >= _WRITTEN_FROM else ""
+            tip = f"{row.name}, {REASONS[key].name}: {percent}{series.within(figure)}"
+            parts.append(Part(number, share, tip, inside))
+            named.append(f"{percent} {REASONS[key].name}")
+        mean = "" if row.mean is None else series.brief(row.mean)
+        divided.append(Divided(row.label, tuple(parts), mean))
+        said.append(f"{row.name}: {', '.join(named)}")
+    alt = f"Bars divided by why attempts waited. {'; '.join(said)}."
+    drawn = bars.divided(divided, [REASONS[key] for key in present], "mean wait")
+    return Chart("why", title, alt, *drawn, note)
 
 
 def _rounded(share: float) -> str:
@@ -107,104 +116,159 @@ _WAITS: Final = {
 
 def waits(pool: PoolPart) -> Chart | None:
     """Median, mean and 90th percentile of the wait by width class."""
+    parts = {wording.width(part.label): part for part in pool.widths}
     means = series.classes(pool, "wait_mean")
     rows, lengths = [], []
     for label, mean in means:
-        part = series.part_of(pool, label)
-        figures = [part.figure(metric) for metric in _WAITS] if part else []
         marks = []
-        for number, (figure, of) in enumerate(zip(figures, _WAITS.values(), strict=True)):
-            if figure.value is not None:
-                lengths.append(figure.value)
-                tip = (
-                    f"{series.jobs(label, pool)}, {of.name}: {wording.duration(figure.value)}"
-                    f"{series.resting_on(mean)}"
-                )
-                marks.append(Dot(number, figure.value, tip=tip, faint=series.few(mean)))
-        rows.append(Row(label, tuple(marks), series.brief(series.value(mean))))
+        for number, (metric, of) in enumerate(_WAITS.items()):
+            length = parts[label].figure(metric).value
+            if length is not None:
+                lengths.append(length)
+                tip = f"{series.jobs(label, pool)}, {of.name}: {wording.duration(length)}"
+                tip += series.resting_on(mean)
+                marks.append(Dot(number, length, tip=tip, faint=series.few(mean)))
+        rows.append(Row(label, tuple(marks), series.brief(value(mean))))
     if not rows:
         return None
     axis = scales.durations(lengths, title="Wait (logarithmic)", least=10)
-    body, height = dots.drawn(rows, dots.Looks(tuple(_WAITS.values()), axis, joined=True))
-    sound = series.sound(means)
-    most = max(sound, key=lambda pair: series.value(pair[1]))
-    least = min(sound, key=lambda pair: series.value(pair[1]))
-    title = f"Jobs of {series.jobs(most[0], pool)} wait {series.brief(series.value(most[1]))}"
-    if most[0] != least[0]:
-        title += f", of {series.jobs(least[0], pool)} {series.brief(series.value(least[1]))}"
-    title += " in the mean"
-    said = "; ".join(f"{row.label} {row.says}" for row in rows)
-    alt = f"Dots. Mean wait by {wording.resource(pool.resource)}s asked for: {said}."
-    note = f"Waits by {wording.resource(pool.resource)}s asked for; the mean at the right."
-    return Chart("waits", title, alt, body, height, note)
+    (most, longest), (least, shortest) = series.extremes(means)
+    title = f"Jobs of {series.jobs(most, pool)} wait {series.brief(value(longest))}"
+    if most != least:
+        title += f", of {series.jobs(least, pool)} {series.brief(value(shortest))}"
+    unit = wording.resource(pool.resource)
+    return Chart(
+        "waits",
+        f"{title} in the mean",
+        f"Dots. Mean wait by {unit}s asked for: {series.read(rows)}.",
+        *dots.drawn(rows, dots.Looks(tuple(_WAITS.values()), axis, joined=True)),
+        f"Waits by {unit}s asked for; the mean at the right.",
+    )
+
+
+_MISSES: Final = {
+    "strict": Series("strict", LATER, "circle"),
+    "relaxed": Series("relaxed", EARLIER, "square", hollow=True),
+}
+
+
+def miss(pool: PoolPart) -> Chart | None:
+    """Mean miss of the fair start time by width class, as in [S] figures 7 to 14."""
+    found = {
+        kind: {
+            "all": pool.figure(f"miss_{kind}_mean"),
+            **dict(series.classes(pool, f"miss_{kind}_mean")),
+        }
+        for kind in _MISSES
+    }
+    known = [of for by_width in found.values() for of in by_width.values() if of.value is not None]
+    if not any(of.value for of in known):
+        return None
+    unit, size = wording.time_unit(max(of.upper or value(of) for of in known))
+
+    def dot(number: int, kind: str, label: str) -> Dot:
+        figure = found[kind][label]
+        of = "all attempts" if label == "all" else series.jobs(label, pool)
+        tip = f"{of}, {kind}: {wording.duration(figure.value)}{series.within(figure)}"
+        lower, upper = (end if end is None else end / size for end in (figure.lower, figure.upper))
+        tip += series.resting_on(figure)
+        return Dot(number, value(figure) / size, lower, upper, tip, series.few(figure))
+
+    rows = [
+        Row(
+            label,
+            tuple(
+                dot(number, kind, label)
+                for number, (kind, of) in enumerate(found.items())
+                if label in of and of[label].value is not None
+            ),
+        )
+        for label in dict.fromkeys(label for by_width in found.values() for label in by_width)
+    ]
+    ends = [(of.upper if of.upper is not None else value(of)) / size for of in known]
+    axis = scales.linear(ends, scales.plain, title=f"Mean miss, {unit}")
+    title = "Nobody started later than fair"
+    if strict := series.classes(pool, "miss_strict_mean"):
+        (label, most), _ = series.extremes(strict)
+        title = (
+            f"Jobs of {series.jobs(label, pool)} started latest, "
+            f"{series.brief(value(most))} after their fair start times"
+        )
+    said = "; ".join(
+        f"{kind}: "
+        + ", ".join(f"{label} {wording.duration(of.value)}" for label, of in by_width.items())
+        for kind, by_width in found.items()
+    )
+    return Chart(
+        "miss",
+        title,
+        f"Dots with 95 % intervals. Mean miss of the fair start time, strict and relaxed. {said}.",
+        *dots.drawn(rows, dots.Looks(tuple(_MISSES.values()), axis)),
+        f"By {wording.resource(pool.resource)}s asked for; lines are 95 % intervals. Strict: had "
+        "nobody arrived later; relaxed: nobody may slip past either.",
+    )
 
 
 def peers(pool: PoolPart) -> Chart | None:
-    """Who waits how many times as long as others with jobs alike, beyond chance."""
+    """Who waits how many times as long as others with similar jobs (significant)."""
     shown = [(of, part) for of in (pool.users, pool.accounts) for part in of.longer + of.floods]
     # A user and an account of one name and one ratio are the same jobs.
     found = list({_same(part): (of, part) for of, part in reversed(shown)}.values())[::-1][:12]
-    found = [(of, part) for of, part in found if series.value(part.figure("peer_ratio")) > 0]
+    found = [(of, part) for of, part in found if value(part.figure("peer_ratio")) > 0]
     if not found:
         return None
-    found.sort(
-        key=lambda pair: (
-            pair[1] not in pair[0].longer,
-            -series.value(pair[1].figure("peer_ratio")),
-        )
-    )
-    flood = Series("only in floods of its own", MUTED, hollow=True)
-    kinds = (Series("beyond chance", LATER), flood)
-    rows = [_peer_row(of, part, 0 if part in of.longer else 1) for of, part in found]
-    ends = [
-        end
-        for _, part in found
-        for end in _ends(part.figure("peer_ratio"))
-        if end is not None and end > 0
+    found.sort(key=lambda pair: (pair[1] not in pair[0].longer, -value(_ratio(pair[1]))))
+    kinds = [
+        Series("beyond chance", LATER),
+        Series("only in floods of its own", MUTED, hollow=True),
     ]
-    axis = scales.by_factors([1.0, *ends], _times, title="Times as long as their peers wait")
-    used = [kinds[0]] if all(part in of.longer for of, part in found) else list(kinds)
-    looks = dots.Looks(used, axis, 1.0, ("shorter", "longer than peers"))
-    body, height = dots.drawn(rows, looks)
+    rows = [_peer_row(of, part, 0 if part in of.longer else 1) for of, part in found]
+    ratios = [_ratio(part) for _, part in found]
+    ends = [end for of in ratios for end in (of.value, of.lower, of.upper) if (end or 0) > 0]
+    axis = scales.by_factors(
+        [1.0, *filter(None, ends)], _times, title="Times as long as their peers wait"
+    )
+    used = kinds[:1] if all(part in of.longer for of, part in found) else kinds
     of, part = found[0]
-    ratio = series.value(part.figure("peer_ratio"))
     who = f"{of.kind} {wording.name(part.label, 30)}"
-    times = f"waits {wording.number(ratio, 2)} times as long as others with jobs alike"
+    times = f"waits {wording.number(value(ratios[0]), 2)} times as long as others with jobs alike"
     title = (
         f"{wording.first_upper(who)} {times}"
         if part in of.longer
         else f"Only in floods of their own do some wait longer: {who} {times}"
     )
-    said = "; ".join(f"{row.label} {row.says}" for row in rows)
-    alt = f"Dots with 95 % intervals. How many times as long as their peers: {said}."
-    note = "Wait over that of other users' jobs as wide and as long, at about that time."
-    return Chart("peers", title, alt, body, height, note)
+    return Chart(
+        "peers",
+        title,
+        f"Dots with 95 % intervals. How many times as long as their peers: {series.read(rows)}.",
+        *dots.drawn(rows, dots.Looks(used, axis, 1.0, ("shorter", "longer than peers"))),
+        "Wait over that of other users' jobs as wide and as long, at about that time.",
+    )
+
+
+def _ratio(part: Breakdown) -> Figure:
+    return part.figure("peer_ratio")
 
 
 def _same(part: Breakdown) -> tuple[object, ...]:
-    ratio, excess = part.figure("peer_ratio"), part.figure("excess_wait")
-    return ratio.value, ratio.attempts, excess.value
+    return _ratio(part).value, _ratio(part).attempts, part.figure("excess_wait").value
 
 
-def _times(value: float) -> str:
-    return f"{value:g} ×"
-
-
-def _ends(figure: Figure) -> tuple[float | None, ...]:
-    return figure.value, figure.lower, figure.upper
+def _times(ratio: float) -> str:
+    return f"{ratio:g} ×"
 
 
 def _peer_row(of: Entities, part: Breakdown, kind: int) -> Row:
-    figure = part.figure("peer_ratio")
-    name = wording.name(part.label, 24)
+    figure = _ratio(part)
+    name = f"{of.kind} {wording.name(part.label, 24)}"
     tip = (
-        f"{of.kind} {name}: {wording.number(series.value(figure), 3)} times as long"
+        f"{name}: {wording.number(value(figure), 3)} times as long"
         f"{series.within(figure)}; beyond peers in all "
         f"{wording.duration(part.figure('excess_wait').value)}{series.resting_on(figure)}"
     )
     lower = None if figure.lower is None else max(figure.lower, 1e-3)
-    dot = Dot(kind, series.value(figure), lower, figure.upper, tip)
-    return Row(f"{of.kind} {name}", (dot,), _times(float(f"{series.value(figure):.2g}")))
+    dot = Dot(kind, value(figure), lower, figure.upper, tip)
+    return Row(name, (dot,), _times(float(f"{value(figure):.2g}")))
 
 
 def week(pool: PoolPart) -> Chart | None:
@@ -219,28 +283,29 @@ def week(pool: PoolPart) -> Chart | None:
     # A mean over a handful of arrivals would set the scale for all others.
     sound = {hour: figure for hour, figure in known.items() if not series.few(figure)}
     scaled = sound if len(sound) >= len(known) / 2 else known
-    longest = max(series.value(figure) for figure in scaled.values())
+    longest = max(map(value, scaled.values()))
     drawn = []
     for hour, figure in sorted(known.items()):
-        day, at = divmod(hour, 24)
-        strength = series.value(figure) / longest if longest else 0.0
+        strength = value(figure) / longest if longest else 0.0
         tip = (
-            f"{series.WEEKDAYS[day]} {at}–{at + 1} h: mean wait "
-            f"{wording.duration(figure.value)}{series.resting_on(figure)}"
+            f"{_hour(hour)}: mean wait {wording.duration(figure.value)}{series.resting_on(figure)}"
         )
-        drawn.append(Cell(0, day, at, strength if hour in scaled else None, tip))
-    labels = tuple(str(hour) if hour % 3 == 0 else "" for hour in range(24))
+        drawn.append(Cell(0, *divmod(hour, 24), strength if hour in scaled else None, tip))
     looks = cells.Map(
         series.WEEKDAYS,
-        labels,
+        tuple(str(hour) if hour % 3 == 0 else "" for hour in range(24)),
         ("0", series.brief(longest)),
         "mean wait",
         "few arrivals" if len(scaled) < len(known) else "",
         "Hour of arrival, local time",
     )
-    body, height = cells.drawn(drawn, looks)
-    worst = max(scaled, key=lambda hour: series.value(scaled[hour]))
-    when = f"{series.WEEKDAYS[worst // 24]} {worst % 24}–{worst % 24 + 1} h"
-    title = f"Who arrives on {when} waits longest: {series.brief(longest)} in the mean"
+    worst = max(scaled, key=lambda hour: value(scaled[hour]))
+    title = f"Who arrives on {_hour(worst)} waits longest: {series.brief(longest)} in the mean"
     alt = f"Heat map. Mean wait by weekday and hour of arrival, local time. {title}."
-    return Chart("week", title, alt, body, height, "Mean wait by hour of arrival in the week.")
+    note = "Mean wait by hour of arrival in the week."
+    return Chart("week", title, alt, *cells.drawn(drawn, looks), note)
+
+
+def _hour(of_week: int) -> str:
+    day, hour = divmod(of_week, 24)
+    return f"{series.WEEKDAYS[day]} {hour}–{hour + 1} h"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from audit.report.contents import Figure
+from audit.report.record.pool import Figure
 
 WORDS: Final = 25
 """A finding says what it has to say in so many words."""

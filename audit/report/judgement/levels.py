@@ -4,8 +4,8 @@ from enum import StrEnum
 from statistics import NormalDist
 from typing import Final
 
-from audit.report.bounds import Bound
-from audit.report.contents import Figure
+from audit.report.record.page import Bound
+from audit.report.record.pool import Figure
 
 _CONFIDENCE: Final = 0.95
 _NORMAL: Final = NormalDist()

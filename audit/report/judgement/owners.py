@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from audit.report.contents import Breakdown, Contents, Entities, Entity, PoolPart
 from audit.report.judgement.finding import Cause, Finding
 from audit.report.judgement.place import Place
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Breakdown, Entities, Entity, PoolPart
 from audit.report.text import wording
 
 _PARTS: Final = {

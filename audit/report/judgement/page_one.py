@@ -5,14 +5,14 @@ Of the pool in which most was consumed; the others have a line each.
 
 from dataclasses import dataclass
 
-from audit.report.contents import Assumed, Contents, PoolPart
 from audit.report.judgement import owners, pool, usage, waits
 from audit.report.judgement.finding import Finding, ranked
 from audit.report.judgement.levels import Level
 from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question, questions
 from audit.report.judgement.verdict import Verdict, undated, verdict
-from audit.report.owner.who import Who
+from audit.report.record.page import Assumed, Contents, Who
+from audit.report.record.pool import PoolPart
 from audit.report.text import belief, wording
 from audit.report.text.standing import State, lacks, standing
 

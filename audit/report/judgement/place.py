@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from audit.report.contents import SMALL_SAMPLE, Breakdown, Figure, PoolPart
 from audit.report.judgement.levels import corrected
+from audit.report.record.pool import SMALL_SAMPLE, Breakdown, Figure, PoolPart
 from audit.report.text import wording
 
 _ALL: Final = "all"

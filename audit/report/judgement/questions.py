@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from audit.report.bounds import Bounds
-from audit.report.contents import Breakdown, Entities, Figure, PoolPart
 from audit.report.judgement.levels import Level, level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
 from audit.report.judgement.waits import OVERTAKEN, ROOM
+from audit.report.record.page import Bounds
+from audit.report.record.pool import Breakdown, Entities, Figure, PoolPart, Trend
 from audit.report.text import belief, wording
-from audit.report.trend import Trend
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from audit.report.contents import Contents, Figure
 from audit.report.judgement.finding import Cause, Finding
 from audit.report.judgement.place import quoted
+from audit.report.record.page import Contents
+from audit.report.record.pool import Figure
+from audit.report.record.usage import DecayedUsage, UsageRow
 from audit.report.text import wording
-from audit.report.usage_contents import DecayedUsage, UsageRow
 
 
 def of_usage(contents: Contents) -> Iterator[Finding]:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.report.contents import SMALL_SAMPLE, PoolPart
 from audit.report.judgement.levels import Level
 from audit.report.judgement.owners import compared
 from audit.report.judgement.place import Place
 from audit.report.judgement.questions import Question
 from audit.report.judgement.waits import OVERTAKEN, ROOM
+from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.text import wording
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -10,16 +11,25 @@ import polars as pl
 from audit.metrics.attempts.peers.waits import WALLTIMES, walltime_class
 from audit.metrics.course import SUMS
 from audit.metrics.disclosure import PARTS
+from audit.metrics.uncertainty import NONE, Resamples, interval
 from audit.model import Period, Standing
-from audit.report.owner.contents import Everybody
-from audit.report.owner.who import Who
+from audit.report.reading import records
+from audit.report.record.owner import Everybody, LongWait
+from audit.report.record.page import Who
+from audit.report.record.pool import Figure
 
-_CELL = ("block", "width", "walltime")
+LEAST_DAYS: Final = 10
+"""No interval on fewer days (SPEC §10, *Peers*)."""
+SEED: Final = 0
+"""Of the bootstrap: the same attempts give the same intervals."""
+_LONGEST: Final = 5
+"""Most waits that are listed."""
+_CELL: Final = ("block", "width", "walltime")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the page of one user or account says of a pool is made of this, and of nothing else."""
+    """All that the page of one user or account is made of in a pool."""
 
     who: Who
     period: Period
@@ -152,3 +162,70 @@ def _inside(period: Period) -> pl.Expr:
 def _since(period: Period) -> pl.Expr:
     """Whether a block was over after the period had begun."""
     return pl.lit(True) if period.whole_log else pl.col("to_time") > period.from_time
+
+
+def compare(scene: Scene, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure, bool]:
+    """Compare the attempts of the period with everybody's similar ones.
+
+    Args:
+        scene: the attempts of the pool, and what is published.
+        zone: the cluster's; its days are drawn again.
+        resamples: of the bootstrap.
+
+    Returns:
+        Σ wait / Σ mean wait of everybody's attempts of the class in the block; Σ (wait − that mean)
+        in s; and whether the ratio is significantly above 1 only because of attempts that came
+        while others were active.
+    """
+    known = scene.subjects.filter(pl.col("similar_wait_s").is_not_null())
+    ratio, excess = _figures(known, zone, resamples)
+    gone = pl.col("end_time").fill_null(np.iinfo(np.int64).max).cum_max().shift(1)
+    alone = scene.attempts.filter((gone <= pl.col("arrival_time")).fill_null(True))
+    key = ["job_id", "attempt"]
+    of_alone, _ = _figures(
+        known.join(alone, on=key, how="semi", maintain_order="left"), zone, resamples
+    )
+    return ratio, excess, (ratio.lower or 0) > 1 and not (of_alone.lower or 0) > 1
+
+
+def _figures(compared: pl.DataFrame, zone: ZoneInfo, resamples: int) -> tuple[Figure, Figure]:
+    days = (
+        compared.group_by(local_day(pl.col("arrival_time"), zone).alias("day"))
+        .agg(pl.col("wait_s", "similar_wait_s").sum().cast(pl.Float64))
+        .sort("day")
+    )
+    wait, similar = days["wait_s"].to_numpy(), days["similar_wait_s"].to_numpy()
+    expected = float(similar.sum())
+    within = of_excess = NONE
+    if len(days) >= LEAST_DAYS:
+        drawn = Resamples(len(days), SEED, resamples)
+        waits, similars = drawn.sums(np.arange(len(days)), wait, similar)
+        waited = similars > 0
+        within = interval(waits[waited] / similars[waited])
+        of_excess = interval(waits - similars)
+    number, excess = compared.height, float(wait.sum()) - expected
+    return (
+        Figure("peer_ratio", wait.sum() / expected if expected else None, *within, "", number),
+        Figure("excess_wait", excess if number else None, *of_excess, "s", number),
+    )
+
+
+def longest(scene: Scene) -> tuple[LongWait, ...]:
+    """Return the longest waits that ended in the period, longest first."""
+    waited = scene.subjects.filter(pl.col("wait_s") > 0).sort(
+        "wait_s", "arrival_time", "job_id", "attempt", descending=[True, False, False, False]
+    )
+    rows = waited.head(_LONGEST).rename({"arrival_time": "arrival", "start_time": "start"})
+    if scene.who.kind != "user":
+        rows = rows.with_columns(job_id=None)
+    spans = rows.select("arrival", "start").iter_rows()
+    held = [_held(scene.attempts, *span) for span in spans]
+    return records(LongWait, rows.with_columns(held=pl.Series(held, dtype=pl.Float64)))
+
+
+def _held(attempts: pl.DataFrame, begin: int, end: int) -> float:
+    """How much of the pool's resource running attempts held in a span, mean."""
+    until = pl.col("end_time").fill_null(end).clip(upper_bound=end)
+    since = pl.col("start_time").clip(lower_bound=begin)
+    held = pl.col("size").fill_null(0) * (until - since).clip(lower_bound=0)
+    return float(attempts.select(held.sum()).item()) / (end - begin)

@@ -1,9 +1,9 @@
 """The pages of users and accounts as records, read from the database and nothing else."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -13,21 +13,18 @@ from audit.metrics.course import course
 from audit.metrics.disclosure import PARTS
 from audit.model import OBSERVED, Period
 from audit.periods import zone
-from audit.report.contents import Contents, Figure, PoolPart, Span
-from audit.report.judgement.page_one import records
-from audit.report.owner.attempts import Scene
-from audit.report.owner.contents import Ground, OwnerContents, OwnerPart, Target, WaitPart
-from audit.report.owner.longest import longest
-from audit.report.owner.similar import LEAST_DAYS, compare
+from audit.report.judgement.page_one import records as records_known
+from audit.report.owner.attempts import LEAST_DAYS, SEED, Scene, compare, longest
 from audit.report.owner.ways import ways
-from audit.report.owner.who import Who
+from audit.report.reading import records
 from audit.report.reading.trending import Stretches, stretches, trend_of
-from audit.report.trend import Estimate, Trend, TrendPoint
+from audit.report.record.owner import Ground, OwnerContents, OwnerPart, Target, WaitPart
+from audit.report.record.page import Contents, Span, Who
+from audit.report.record.pool import Entity, Figure, PoolPart, Trend
 from audit.store import queries
 from audit.store.attempts import first_arrival
 from audit.store.database import Connection
 
-_SEED: Final = 0
 _ORDER: Final = ("pool", "arrival_time", "job_id", "attempt")
 _ALL: Final = 1 << 31
 """More rows than there are users and accounts."""
@@ -52,15 +49,28 @@ def build(con: Connection, contents: Contents, owners: Sequence[Who]) -> tuple[O
     made = []
     for who in owners:
         own = attempts.filter((pl.col(who.kind) == who.name).fill_null(False))
+        of = contents
         if span.whole_log:
             of = replace(contents, span=_span_of(own, span))
             over = stretches(con, of.cluster, _period(of.span), span.zone)
-        else:
-            of = contents
         waits = queries.run(
             con, "published_waits", cluster=of.cluster, until=span.to_time, **who._asdict()
         )
-        made.append(_owner(of, over, who, _Known(own, published, waits, targets)))
+        parts = _parts(of, over, who, own, published, waits)
+        made.append(
+            OwnerContents(
+                who,
+                of.cluster,
+                of.span,
+                tuple(sorted(parts, key=lambda part: -part.waited_s)),
+                () if targets is None or of.brief else _promised(targets, who),
+                of.provenance,
+                replace(of.options, pages=()),
+                _digest(own, published, waits),
+                records_known(of, counted=False),
+                of.brief,
+            )
+        )
     return tuple(made)
 
 
@@ -118,49 +128,9 @@ def _targets(con: Connection, contents: Contents) -> pl.DataFrame | None:
     return promised.sort("method", "parent", "partition")
 
 
-class _Known(NamedTuple):
-    """What a page is made of."""
-
-    attempts: pl.DataFrame
-    published: pl.DataFrame
-    waits: pl.DataFrame
-    """Published with the same blocks, of the user or account."""
-    targets: pl.DataFrame | None
-
-
-def _owner(contents: Contents, over: Stretches, who: Who, known: _Known) -> OwnerContents:
-    targets = known.targets
-    promised = (
-        ()
-        if targets is None or contents.brief
-        else targets.filter(pl.col("entity_kind") == who.kind, pl.col("entity") == who.name)
-        .select("method", "parent", "partition", "share")
-        .iter_rows()
-    )
-    parts = []
-    for pool in () if contents.brief else contents.pools:
-        in_pool = pl.col("pool") == pool.name
-        scene = Scene(
-            who,
-            _period(contents.span),
-            known.attempts.filter(in_pool),
-            known.published.filter(in_pool),
-            known.waits.filter(in_pool),
-        )
-        made = _part(contents, pool, scene, over)
-        parts += [made] if made is not None else []
-    return OwnerContents(
-        who,
-        contents.cluster,
-        contents.span,
-        tuple(sorted(parts, key=lambda part: -part.waited_s)),
-        tuple(Target(*row) for row in promised),
-        contents.provenance,
-        replace(contents.options, pages=()),
-        _digest(known.attempts, known.published, known.waits),
-        records(contents, counted=False),
-        contents.brief,
-    )
+def _promised(targets: pl.DataFrame, who: Who) -> tuple[Target, ...]:
+    own = (pl.col("entity_kind") == who.kind) & (pl.col("entity") == who.name)
+    return records(Target, targets.filter(own))
 
 
 def _digest(*frames: pl.DataFrame) -> str:
@@ -169,34 +139,50 @@ def _digest(*frames: pl.DataFrame) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _part(contents: Contents, pool: PoolPart, scene: Scene, over: Stretches) -> OwnerPart | None:
-    """What is said of one pool; None where the user or account had nothing in it."""
-    kind = pool.users if scene.who.kind == "user" else pool.accounts
-    row = next((row for row in kind.rows if row.name == scene.who.name), None)
-    if row is None or not (row.attempts or row.never_started):
-        return None
+def _parts(
+    contents: Contents, over: Stretches, who: Who, *frames: pl.DataFrame
+) -> Iterator[OwnerPart]:
+    """What is said of each pool in which the user or account had anything.
+
+    ``frames`` are those of ``Scene``, of all pools.
+    """
+    for pool in () if contents.brief else contents.pools:
+        kind = pool.users if who.kind == "user" else pool.accounts
+        row = next((row for row in kind.rows if row.name == who.name), None)
+        if row is not None and (row.attempts or row.never_started):
+            in_pool = (frame.filter(pl.col("pool") == pool.name) for frame in frames)
+            scene = Scene(who, _period(contents.span), *in_pool)
+            yield _part(contents, pool, row, scene, over)
+
+
+def _part(
+    contents: Contents, pool: PoolPart, row: Entity, scene: Scene, over: Stretches
+) -> OwnerPart:
     in_zone = zone(contents.span.zone)
     resamples = contents.settings.resamples
     sums = scene.sums([scene.period], in_zone)
-    mean = course(sums, 1, _SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
+    mean = course(sums, 1, SEED, resamples, ("wait_mean",)).figures[0]["wait_mean"]
     within = mean.within if sums.height >= LEAST_DAYS else (None, None)
+    ratio, excess, burst = compare(scene, in_zone, resamples)
     found, tried = ways(scene)
     return OwnerPart(
-        Ground(pool.name, pool.resource),
-        Figure("wait_mean", mean.value, *within, "s", row.attempts),
-        row.attempts,
-        row.jobs,
-        row.never_started,
-        row.gave_up_wait_s,
-        row.tuwt_s,
-        scene.everybody,
-        *compare(scene, in_zone, resamples),
-        _used_share(scene),
-        _wait_parts(scene),
-        _trend(scene, over, in_zone, resamples) if row.attempts else None,
-        longest(scene),
-        found,
-        tried,
+        pool=Ground(pool.name, pool.resource),
+        wait_mean=Figure("wait_mean", mean.value, *within, "s", row.attempts),
+        attempts=row.attempts,
+        jobs=row.jobs,
+        never_started=row.never_started,
+        gave_up_wait_s=row.gave_up_wait_s,
+        waited_s=row.tuwt_s,
+        everybody=scene.everybody,
+        ratio=ratio,
+        excess=excess,
+        burst=burst,
+        used_share=_used_share(scene),
+        parts=_wait_parts(scene),
+        trend=_trend(scene, over, in_zone, resamples) if row.attempts else None,
+        longest=longest(scene),
+        ways=found,
+        tried=tried,
     )
 
 
@@ -220,22 +206,19 @@ def _wait_parts(scene: Scene) -> tuple[WaitPart, ...]:
 
 
 def _trend(scene: Scene, over: Stretches, in_zone: ZoneInfo, resamples: int) -> Trend:
-    """How the waits of the user or account went over time."""
+    """How the waits of the user or account went over time; too few days have no interval."""
     sums = scene.sums(over.points, in_zone)
-    halves = scene.sums(over.halves, in_zone) if over.halves else None
-    if halves is not None and not all(_sound(halves, len(over.halves))):
-        halves = None
+    halves = scene.sums(over.halves, in_zone) if over.halves else sums.clear()
+    if not all(_sound(halves, len(over.halves))):
+        halves = halves.clear()
     made = trend_of(over, sums, halves, resamples)
     points = (
-        point if sound else _bare(point)
+        point
+        if sound
+        else replace(point, wait_mean=replace(point.wait_mean, lower=None, upper=None))
         for point, sound in zip(made.points, _sound(sums, len(over.points)), strict=True)
     )
     return replace(made, points=tuple(points))
-
-
-def _bare(point: TrendPoint) -> TrendPoint:
-    """A stretch of too few days: its figure without an interval."""
-    return replace(point, wait_mean=Estimate(point.wait_mean.value))
 
 
 def _sound(sums: pl.DataFrame, stretches_: int) -> list[bool]:

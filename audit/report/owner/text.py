@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from audit.report.contents import Figure
 from audit.report.judgement.levels import Level
 from audit.report.judgement.questions import Difference, changed
-from audit.report.owner.contents import LongWait, OwnerContents, OwnerPart, Way
-from audit.report.owner.similar import LEAST_DAYS
-from audit.report.owner.who import Who
+from audit.report.owner.attempts import LEAST_DAYS
+from audit.report.record.owner import LongWait, OwnerContents, OwnerPart, Way
+from audit.report.record.page import Who
+from audit.report.record.pool import Figure
 from audit.report.text import wording
 
 PARTS: Final = {
@@ -71,7 +71,12 @@ def verdict(of: OwnerPart, who: Who) -> str:
     return f"{name} did not wait significantly longer than similar jobs."
 
 
-def one_wait(of: OwnerPart) -> str:
+def notes(of: OwnerPart) -> tuple[str, ...]:
+    """Return what to know beside the three figures."""
+    return tuple(note for note in (_one_wait(of), _both_true(of)) if note)
+
+
+def _one_wait(of: OwnerPart) -> str:
     """Whether one wait makes much of all: then no figure speaks of the others."""
     longest = of.longest[0].wait_s if of.longest else 0
     if of.attempts < _FEW or longest < _MUCH * of.waited_s:
@@ -188,7 +193,7 @@ def part_of_wait(key: str, who: Who) -> str:
     return PARTS[key].format(kind=who.kind)
 
 
-def both_true(of: OwnerPart) -> str:
+def _both_true(of: OwnerPart) -> str:
     """Return how two measures that seem to disagree are both true; nothing if they agree."""
     mean = of.wait_mean.lower
     if of.everybody is None or of.ratio.lower is None or of.longer or mean is None:

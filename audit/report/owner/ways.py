@@ -11,9 +11,9 @@ from typing import Final
 import polars as pl
 
 from audit.metrics.attempts.peers.waits import WALLTIMES, WALLTIMES_S
-from audit.report.contents import Figure
 from audit.report.owner.attempts import Scene
-from audit.report.owner.contents import Way
+from audit.report.record.owner import Way
+from audit.report.record.pool import Figure
 
 _BLOCKS: Final = 26
 """The latest blocks that are compared: half a year where each is a week."""

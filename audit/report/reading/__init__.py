@@ -1,0 +1,25 @@
+"""What a report says, read from the database: rows of queries as records."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import polars as pl
+
+Record = TypeVar("Record")
+
+
+def records(kind: type[Record], rows: pl.DataFrame, /, **constant: object) -> tuple[Record, ...]:
+    """Return one ``kind`` for each row, its fields filled from the columns of the same names.
+
+    Args:
+        kind: a dataclass or a NamedTuple.
+        rows: columns that ``kind`` has no field for are left out.
+        constant: fields that are the same in every record.
+    """
+    names = [name for name in kind.__annotations__ if name in rows.columns]
+    return tuple(kind(**row, **constant) for row in rows.select(names).iter_rows(named=True))
+
+
+def by_value(rows: pl.DataFrame, column: str, values: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows of each of ``values``, without that column."""
+    return {value: rows.filter(pl.col(column) == value).drop(column) for value in values}

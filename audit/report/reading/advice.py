@@ -3,29 +3,26 @@
 ``cluster.advice`` tried them, each against a replay of today's policy on the same log.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from audit.metrics.attempts.fidelity import fits
 from audit.model import Period
-from audit.report.advice_contents import MOST, Advice, Advised, Change, Loser
+from audit.report.reading import records
+from audit.report.record.pool import Advice, Advised, Figure, Loser
 from audit.store import queries
 from audit.store.database import Connection
 
+MOST: Final = 3
+"""Most changes that are advised."""
 GROWTH: Final = 0.1
 GROWTH_S: Final = 60
-"""From such a growth of its mean wait on, a class is told of though it may be chance."""
+"""Growth of its mean wait from which a class is listed although that may be chance."""
 
 
 def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised:
-    """What is advised of a pool in a period; ``Advised()`` where nothing was tried.
-
-    Args:
-        con: a store or a published snapshot.
-        cluster, pool: their names in the database.
-        period: one whose figures were computed.
-    """
+    """Return what is advised of a pool in a period; ``Advised()`` where nothing was tried."""
     of = {"cluster": cluster, "period": period.name}
     rows = queries.run(con, "report_advice", **of, pool=pool)
     if rows.is_empty():
@@ -35,17 +32,19 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
     fidelity = queries.run(con, "report_fidelity", **of).filter(pl.col("pool") == pool)
     fit = dict(fidelity.select("metric", "value").iter_rows())
     each = [group for _, group in rows.group_by("change", maintain_order=True)]
-    titles = {
-        tried: tuple(
-            group["title"][0] for group in each if (group["outcome"][0] != "not_tried") is tried
+    tried, not_tried = (
+        tuple(
+            of_one["title"][0]
+            for of_one in each
+            if (of_one["outcome"][0] == "not_tried") is left_out
         )
-        for tried in (True, False)
-    }
+        for left_out in (False, True)
+    )
     advised = [group for group in each if group["place"][0] is not None]
     return Advised(
         tuple(_advice(group, resource) for group in advised[:MOST]),
-        titles[True],
-        titles[False],
+        tried,
+        not_tried,
         fit.get("agreement"),
         fit.get("wait_correlation"),
         fits(fit.get("agreement"), fit.get("forward_correlation")),
@@ -53,7 +52,6 @@ def advices(con: Connection, cluster: str, period: Period, pool: str) -> Advised
 
 
 def _advice(rows: pl.DataFrame, resource: str) -> Advice:
-    row = rows.row(0, named=True)
     loses = pl.col("part_outcome") == "loses"
     grows = pl.col("difference_s") >= pl.max_horizontal(GROWTH_S, GROWTH * pl.col("part_today_s"))
     losing = rows.filter(loses | ((pl.col("part_outcome") == "unclear") & grows)).sort(
@@ -62,29 +60,30 @@ def _advice(rows: pl.DataFrame, resource: str) -> Advice:
         descending=True,
         maintain_order=True,
     )
-    return Advice(
-        change=row["change"],
-        title=row["title"],
+    row = rows.row(0, named=True)
+    (advice,) = records(
+        Advice,
+        rows.head(1),
         resource=resource,
         width=row["dimension_value"],
-        today_s=row["today_s"],
-        gain=Change(row["gain_s"], row["gain_lower_s"], row["gain_upper_s"]),
-        saved_s=row["saved_s"],
+        gain=_change(row, "gain_s", "gain_lower_s", "gain_upper_s"),
         losers=tuple(
             Loser(
                 part["part_dimension"],
                 part["part"],
-                Change(part["difference_s"], part["lower_s"], part["upper_s"]),
+                _change(part, "difference_s", "lower_s", "upper_s"),
                 part["part_attempts"],
                 part["part_outcome"] == "loses",
             )
             for part in losing.iter_rows(named=True)
         ),
-        users=row["users"],
-        gaining_users=row["gaining_users"],
-        losing_users=row["losing_users"],
         sql=_evidence(row),
     )
+    return advice
+
+
+def _change(row: dict[str, Any], value: str, lower: str, upper: str) -> Figure:
+    return Figure("wait_change", row[value], row[lower], row[upper], "s")
 
 
 def _evidence(row: dict[str, str]) -> str:

@@ -7,15 +7,15 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from audit.metrics.course import Course, Measured, course
+from audit.metrics.measures import unit_of
 from audit.model import Period
 from audit.periods import covering, kind_of, zone
-from audit.report.contents import SMALL_SAMPLE
-from audit.report.trend import Change, Estimate, Trend, TrendPoint
+from audit.report.record.pool import SMALL_SAMPLE, Change, Figure, Trend, TrendPoint
 from audit.store import attempts, queries
 from audit.store.database import Connection
 
 POINTS = 24
-"""A trend has at most so many points."""
+"""Most points of a trend."""
 _SEED = 0
 """Of the bootstrap: the same users give the same intervals, whatever else is drawn."""
 _DAY_S = 86_400
@@ -26,7 +26,7 @@ _UNITS = {
     "quarter": 93 * _DAY_S,
     "year": 367 * _DAY_S,
 }
-"""What a stretch may be, and longer than which none is, s."""
+"""The longest that each unit lasts, s."""
 
 
 def trends(
@@ -37,12 +37,12 @@ def trends(
     zone_name: str,
     resamples: int,
 ) -> dict[str, Trend]:
-    """The trend of each pool in which anything ended.
+    """Return the trend of each pool in which anything ended.
 
-    Of one of the periods that a site reports (a month, say) it goes over up to 24 of them, the last
-    being this, and changes are against the one before. Of any other it goes over days, weeks,
-    months, quarters or years inside it, whichever are the shortest that make no more than 24, and
-    changes are of its later half against its earlier.
+    The trend of a period that a site reports (a month, say) has up to 24 such periods, this one
+    last; changes are against the one before. The trend of any other period has the days, weeks,
+    months, quarters or years inside it, whichever are the shortest that make at most 24; changes
+    are of its later half against its earlier.
 
     Args:
         con: a store or a published snapshot.
@@ -54,41 +54,36 @@ def trends(
     """
     over = stretches(con, cluster, period, zone_name)
     sums = attempts.course_sums(con, cluster, schedule, over.points)
-    halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else None
-
-    def of(pool: str, frame: pl.DataFrame | None) -> pl.DataFrame | None:
-        return None if frame is None else frame.filter(pl.col("pool") == pool)
-
+    halves = _of_halves(con, cluster, schedule, over, sums) if over.halves else sums.clear()
     longer = _longer_before(con, cluster, schedule, over)
-    return {
-        pool: replace(
-            trend_of(over, sums.filter(pl.col("pool") == pool), of(pool, halves), resamples),
-            longer_before=longer.get(pool, {}),
-        )
-        for pool in sums["pool"].unique(maintain_order=True)
-    }
+    made = {}
+    for pool in sums["pool"].unique(maintain_order=True):
+        of_pool, of_halves = (of.filter(pl.col("pool") == pool) for of in (sums, halves))
+        trend = trend_of(over, of_pool, of_halves, resamples)
+        made[pool] = replace(trend, longer_before=longer.get(pool, {}))
+    return made
 
 
 class Stretches(NamedTuple):
-    """The stretches of time that a trend goes over."""
+    """The stretches of time of a trend."""
 
     unit: str
     points: list[Period]
-    halves: list[Period]
-    """The two that changes are between; empty where there is nothing to compare with."""
+    halves: list[Period]  # those that changes are between; empty: there is nothing to compare with
     before: str
     settings_changed: bool
 
 
 def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> Stretches:
-    """Over which stretches of time a trend up to ``period`` goes; args as for ``trends``."""
+    """Return the stretches of time of a trend up to ``period``; arguments as of ``trends``."""
     unit = kind_of(period.name)
     if unit is not None:
         over = _until(con, cluster, period)
-        halves = over[-2:] if over[-2:-1] and over[-2].to_time == period.from_time else []
-        before = f"{halves[0].name}" if halves else ""
-        changed = bool(halves) and _settings_differ(con, cluster, halves)
-        return Stretches(unit, over, halves, before, changed)
+        if len(over) < 2 or over[-2].to_time != period.from_time:
+            return Stretches(unit, over, [], "", False)
+        halves = over[-2:]
+        changed = _settings_differ(con, cluster, halves)
+        return Stretches(unit, over, halves, halves[0].name, changed)
     unit, over = _inside(period, zone(zone_name))
     middle = (period.from_time + period.to_time + 1) // 2
     halves = [
@@ -98,34 +93,20 @@ def stretches(con: Connection, cluster: str, period: Period, zone_name: str) -> 
     return Stretches(unit, over, halves, "the earlier half of the log", False)
 
 
-def trend_of(
-    over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame | None, resamples: int
-) -> Trend:
-    """The trend that sums make.
-
-    Args:
-        over: the stretches of time.
-        sums: columns of ``course.SUMS`` over ``over.points``.
-        of_halves: the same over ``over.halves``; None: there are none.
-        resamples: of the bootstrap.
-    """
-    halves = None
-    if of_halves is not None and of_halves.height:
-        halves = course(of_halves, len(over.halves), _SEED, resamples)
-    return Trend(
-        over.unit,
-        _points(over.points, course(sums, len(over.points), _SEED, resamples)),
-        _changes(halves),
-        over.before,
-        settings_changed=over.settings_changed,
-    )
+def trend_of(over: Stretches, sums: pl.DataFrame, of_halves: pl.DataFrame, resamples: int) -> Trend:
+    """Return the trend of sums (``course.SUMS``) over ``over.points``, and over ``over.halves``."""
+    points = _points(over.points, course(sums, len(over.points), _SEED, resamples))
+    changes: tuple[Change, ...] = ()
+    if of_halves.height:
+        changes = _changes(course(of_halves, len(over.halves), _SEED, resamples))
+    return Trend(over.unit, points, changes, over.before, over.settings_changed)
 
 
 def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
     lasts_s = _length(period)
     for unit, at_most_s in _UNITS.items():
         if lasts_s > (POINTS + 1) * at_most_s and unit != "year":
-            continue  # of too many nobody needs the names
+            continue  # too many to enumerate
         found = covering(unit, period.from_time, period.to_time, in_zone)
         if len(found) <= POINTS:
             break
@@ -134,7 +115,7 @@ def _inside(period: Period, in_zone: ZoneInfo) -> tuple[str, list[Period]]:
 
 
 def _inside_s(stretch: Period, period: Period) -> int:
-    """How much of a stretch lies inside the period: a few hours of a month would say nothing."""
+    """How much of a stretch lies inside the period."""
     return min(stretch.to_time, period.to_time) - max(stretch.from_time, period.from_time)
 
 
@@ -197,22 +178,22 @@ def _points(over: list[Period], made: Course) -> tuple[TrendPoint, ...]:
             stretch.from_time,
             stretch.to_time,
             attempts,
-            **{name: _estimate(measured) for name, measured in figures.items()},
+            **{name: _figure(name, measured) for name, measured in figures.items()},
         )
         for stretch, figures, attempts in zip(over, made.figures, made.attempts, strict=True)
     )
 
 
-def _changes(made: Course | None) -> tuple[Change, ...]:
-    if made is None or min(made.attempts[-2:]) < SMALL_SAMPLE:
+def _changes(made: Course) -> tuple[Change, ...]:
+    if min(made.attempts[-2:]) < SMALL_SAMPLE:
         return ()
     before = made.figures[-2]
     return tuple(
-        Change(name, value, _estimate(difference))
+        Change(name, value, _figure(name, difference))
         for name, difference in made.differences.items()
         if (value := before[name].value) is not None
     )
 
 
-def _estimate(measured: Measured) -> Estimate:
-    return Estimate(measured.value, *measured.within)
+def _figure(name: str, measured: Measured) -> Figure:
+    return Figure(name, measured.value, *measured.within, unit_of(name))

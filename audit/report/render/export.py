@@ -2,16 +2,16 @@
 
 import csv
 import io
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
-from audit.report.contents import Contents, Entities, PoolPart
+from audit.report.record.page import Contents
+from audit.report.record.pool import Entities, PoolPart
 from audit.report.text import wording
 from audit.spreadsheets import cell
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A file inside the report."""
 
     name: str
@@ -39,36 +39,29 @@ def files(contents: Contents) -> dict[str, tuple[File, ...]]:
 
 
 def table(pool: PoolPart, of: Entities, *, own: bool = False) -> str:
-    """All users, or accounts, of a pool as CSV (RFC 4180), with numbers in full precision.
+    """Return all users, or accounts, of a pool as CSV, with numbers in full precision.
 
-    Args:
-        pool: the pool.
-        of: its users or accounts.
-        own: whether to leave out columns that rest on the attempts of anybody else.
+    ``own`` leaves out columns that rest on the attempts of anybody else.
     """
-    unit = wording.resource(pool.resource).lower()
-    names = {"tusa": f"tusa_{unit}_s"}
     fields = [name for name in _FIELDS if not (own and name in _OTHERS)]
-    missed = () if own else _MISSED
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(
+    unit = wording.resource(pool.resource).lower()
+    names = [f"tusa_{unit}_s" if name == "tusa" else name for name in fields]
+    rows = [
         [
-            of.kind,
-            *(names.get(name, name) for name in fields),
-            *(("fst_attempts", *missed) if missed else ()),
+            cell(row.name),
+            *(getattr(row, name) for name in fields),
+            *([row.missed.attempts if row.missed else 0] if not own else []),
+            *(getattr(row.missed, name, None) for name in (() if own else _MISSED)),
         ]
-    )
-    for row in of.rows:
-        of_fair = (row.missed.attempts if row.missed else 0,) if missed else ()
-        writer.writerow(
-            [
-                cell(row.name),
-                *(getattr(row, name) for name in fields),
-                *of_fair,
-                *(getattr(row.missed, name) if row.missed else None for name in missed),
-            ]
-        )
+        for row in of.rows
+    ]
+    return as_csv([[of.kind, *names, *([] if own else ["fst_attempts", *_MISSED])], *rows])
+
+
+def as_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as CSV (RFC 4180)."""
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
     return out.getvalue()
 
 
@@ -87,12 +80,9 @@ _MISSED: Final = (
 
 
 def fidelity(pool: PoolPart) -> str:
-    """What must stand beside every figure of fair start times, as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["order", "backfill", "metric", "value", "unit"])
-    told = pool.fair_start.fidelity
-    policy = (cell(told.order), cell(told.backfill)) if told else (None, None)
-    for figure in (*(told.figures if told else ()), pool.figure("over_capacity_time")):
-        writer.writerow([*policy, cell(figure.metric), figure.value, figure.unit])
-    return out.getvalue()
+    """Return what must stand beside every figure of fair start times, as CSV."""
+    of = pool.fair_start.fidelity
+    policy = (cell(of.order), cell(of.backfill)) if of else (None, None)
+    figures = (*(of.figures if of else ()), pool.figure("over_capacity_time"))
+    rows = [[*policy, cell(figure.metric), figure.value, figure.unit] for figure in figures]
+    return as_csv([["order", "backfill", "metric", "value", "unit"], *rows])

@@ -4,20 +4,19 @@ Not a signature: it tells which report this claims to be, and comparing bytes te
 """
 
 import base64
-import binascii
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
+
+from pydantic import TypeAdapter
 
 from audit.errors import ReportError
 from audit.model import Period
-from audit.report.bounds import Bound, Bounds
-from audit.report.contents import Contents, Options
-from audit.report.owner.contents import OwnerContents
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents
+from audit.report.record.page import Contents, Options, Who
 
 _MARK: Final = "fairaudit-report:"
 _FOUND: Final = re.compile(_MARK.encode() + rb"([A-Za-z0-9_=-]{1,200000})")
@@ -34,12 +33,9 @@ class Claim:
     run_id: str
     version: str
     options: Options
-    owner: Who | None = None
-    """Of whom it is a page; None: of all."""
-    linked: bool = False
-    """Whether such a page leads to the report beside it."""
-    seen: str = ""
-    """A digest of what such a page is made of."""
+    owner: Who | None = None  # whose page it is; None: the report
+    linked: bool = False  # whether such a page leads to the report beside it
+    seen: str = ""  # a digest of what such a page is made of
 
 
 def written(contents: Contents) -> str:
@@ -48,12 +44,7 @@ def written(contents: Contents) -> str:
 
 
 def of_page(contents: OwnerContents, *, linked: bool) -> str:
-    """The identity of the page of a user or account as one word.
-
-    Args:
-        contents: what it says.
-        linked: whether it leads to the report beside it.
-    """
+    """Return the identity of the page of a user or account as one word; see ``Claim``."""
     return _word(contents, {"owner": contents.who, "linked": linked, "seen": contents.seen})
 
 
@@ -86,37 +77,11 @@ def read(report: bytes) -> Claim:
 
 def _claim(word: bytes) -> Claim:
     try:
-        said = json.loads(base64.urlsafe_b64decode(word))
-        name, from_time, to_time = said["period"]
-        return Claim(
-            str(said["cluster"]),
-            Period(str(name), int(from_time), int(to_time)),
-            str(said["run_id"]),
-            str(said["version"]),
-            _options(said["options"]),
-            _who(said["owner"]) if "owner" in said else None,
-            bool(said.get("linked")),
-            str(said.get("seen", "")),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
+        return TypeAdapter(Claim).validate_python(json.loads(base64.urlsafe_b64decode(word)))
+    except ValueError as error:
         raise ReportError(f"what it says of itself cannot be read: it was edited ({error})") from (
             error
         )
-
-
-def _options(said: Mapping[str, Any]) -> Options:
-    bounds = {
-        name: Bound(float(bound["warn"]), float(bound["fail"]))
-        for name, bound in said["bounds"].items()
-    }
-    pages = tuple(map(_who, said["pages"]))
-    numbers = {name: int(value) for name, value in said.items() if name not in ("bounds", "pages")}
-    return Options(**numbers, bounds=Bounds(**bounds), pages=pages)
-
-
-def _who(said: Any) -> Who:
-    kind, name = said
-    return Who(str(kind), str(name))
 
 
 def _parts(report: bytes) -> Iterator[bytes]:

@@ -1,12 +1,11 @@
 """The page of one user or account: one self-contained HTML file, as the report's is, or a PDF."""
 
-from datetime import UTC, datetime
 from typing import Final
 
-from audit.report.charts import owner as why_chart
-from audit.report.charts.trend import trend
-from audit.report.owner import text as said
-from audit.report.owner.contents import OwnerContents, OwnerPart
+from audit.report.charts.over_time import trend
+from audit.report.charts.waiting import owner_why
+from audit.report.owner import text
+from audit.report.record.owner import OwnerContents, OwnerPart
 from audit.report.render import identity, page, sandbox
 from audit.report.render.page import Medium
 from audit.report.render.sandbox import Limits
@@ -17,21 +16,12 @@ REPORT: Final = "report.html"
 
 
 def render_html(contents: OwnerContents, *, linked: bool = False) -> str:
-    """The page of one user or account.
-
-    Args:
-        contents: what it says.
-        linked: whether it leads to the report, which lies beside it.
-    """
+    """Return the page of one user or account; ``linked`` to the report, which lies beside it."""
     return _page(contents, "screen", linked=linked)
 
 
 def render_pdf(contents: OwnerContents, limits: Limits = sandbox.DEFAULT) -> bytes:
-    """The same as a tagged A4 PDF, which leads nowhere.
-
-    Args:
-        contents: what it says.
-        limits: what laying it out may take.
+    """Return the same as a tagged A4 PDF without links.
 
     Raises:
         ReportError: as ``page.render_pdf``.
@@ -40,50 +30,37 @@ def render_pdf(contents: OwnerContents, limits: Limits = sandbox.DEFAULT) -> byt
 
 
 def _page(contents: OwnerContents, medium: Medium, *, linked: bool = False) -> str:
-    screen = medium == "screen"
-    script = page.text_of("point.js") if screen else ""
-    span = contents.span
-    end = span.to_time if span.whole_log else span.to_time - 1
-    text = page.fill(
-        "report/owner.html",
-        {
-            "medium": medium,
-            "screen": screen,
-            "small_sample": 0,
-            "policy": page.policy(script),
-            "script": page.trusted(script),
-            "css": page.styles(medium),
-            "identity": identity.of_page(contents, linked=linked),
-            "report": REPORT if linked else None,
-            "title": f"Waits of {said.owner(contents.who)} on {wording.name(contents.cluster)}",
-            "contents": contents,
-            "nothing": said.nothing(contents),
-            "from_day": wording.day(span.from_time, span.zone),
-            "to_day": wording.day(end, span.zone),
-            "parts": [_part(part, contents) for part in contents.parts],
-            "version": contents.provenance.version,
-            "dated": datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        },
-    )
-    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+    from_day, to_day, dated = page.dates(contents.span)
+    values = {
+        "identity": identity.of_page(contents, linked=linked),
+        "report": REPORT if linked else None,
+        "title": f"Waits of {text.owner(contents.who)} on {wording.name(contents.cluster)}",
+        "contents": contents,
+        "nothing": text.nothing(contents),
+        "from_day": from_day,
+        "to_day": to_day,
+        "parts": [_part(part, contents) for part in contents.parts],
+        "version": contents.provenance.version,
+        "dated": dated,
+    }
+    return page.html("report/owner.html", values, ["point.js"], medium)
 
 
 def _part(of: OwnerPart, contents: OwnerContents) -> dict[str, object]:
-    """One pool in words and pictures."""
+    """One pool in words and charts."""
     who = contents.who
-    charts = (why_chart.why(of, who.name), trend(of.trend))
     return {
         "of": of,
-        "verdict": said.verdict(of, who),
-        "answers": said.answers(of, who),
-        "notes": [note for note in (said.one_wait(of), said.both_true(of)) if note],
-        "charts": page.pictures(chart for chart in charts if chart is not None),
-        "waits": [(part, said.part_of_wait(part.key, who)) for part in of.parts if part.share],
-        "used": said.used(of),
-        "ways": [said.way(way, of) for way in of.ways],
-        "no_way": said.no_way(of),
+        "verdict": text.verdict(of, who),
+        "answers": text.answers(of, who),
+        "notes": text.notes(of),
+        "charts": page.pictures([owner_why(of, who.name), trend(of.trend)]),
+        "waits": [(part, text.part_of_wait(part.key, who)) for part in of.parts if part.share],
+        "used": text.used(of),
+        "ways": [text.way(way, of) for way in of.ways],
+        "no_way": text.no_way(of),
         "longest": [
-            (said.long_title(wait, of, contents.span.zone), said.explained(wait, who, of))
+            (text.long_title(wait, of, contents.span.zone), text.explained(wait, who, of))
             for wait in of.longest
         ],
     }

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Final, Literal
 from audit import resources
 from audit.files import caches
 from audit.model import COUNTED
-from audit.report.charts import drawing, style
-from audit.report.charts import parts as parts_chart
-from audit.report.charts import pool as charts
+from audit.report.charts import drawing, over_time, sharing, style, waiting
 from audit.report.charts.style import WIDTH, Chart
-from audit.report.charts.usage import usage
-from audit.report.contents import SMALL_SAMPLE, Contents
 from audit.report.judgement import levels
-from audit.report.judgement.page_one import PageOne, of_pool, page_one
+from audit.report.judgement.page_one import of_pool, page_one
+from audit.report.record.page import Contents, Span
+from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.render import export, identity, sandbox
+from audit.report.render.export import File
 from audit.report.render.sandbox import Limits
 from audit.report.text import advice, belief, elsewhere, overtaken, tables, wording
 from audit.report.text.notices import notices
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 Medium = Literal["screen", "paper"]
 
 PAPER_ROWS: Final = 5
-"""At most so many rows of a table go on paper: WeasyPrint's memory grows with them."""
+"""Most rows of a table on paper: WeasyPrint's memory grows with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,38 +68,46 @@ class Drawn:
     parts: Mapping[str, Picture]
 
 
-def prepare(limits: Limits) -> None:
-    """Begins in the background what a PDF would have to wait for.
-
-    A command that will write one calls this when it starts: while logs are read and figures
-    computed, what lays out is made ready in the process that will.
-
-    Args:
-        limits: of the PDF.
-    """
-    sandbox.prepare(limits)
+def charts_of(pool: PoolPart) -> dict[str, Chart]:
+    """Return the charts of one pool by key, without those that have nothing to draw."""
+    made = (
+        waiting.why(pool),
+        over_time.trend(pool.trend),
+        waiting.peers(pool),
+        waiting.waits(pool),
+        waiting.week(pool),
+        waiting.miss(pool),
+        sharing.shortfall(pool),
+        sharing.lorenz(pool),
+        over_time.machine(pool),
+        over_time.walltime(pool),
+    )
+    return {chart.key: chart for chart in made if chart is not None}
 
 
 def draw(contents: Contents) -> Drawn:
-    """Draws the charts of every pool that has something to show, and those of usage."""
-    usages = () if contents.empty else contents.usages
+    """Draw the charts of every pool that has something to show, and those of usage."""
+    empty = contents.empty
     return Drawn(
         tuple(
-            pictures(charts.of_pool(pool).values() if pool.attempts else ())
-            for pool in contents.pools
+            pictures(charts_of(pool).values() if pool.attempts else ()) for pool in contents.pools
         ),
-        tuple(pictures([chart] if chart else ()) for chart in map(usage, usages)),
-        pictures(() if contents.empty else parts_chart.of_contents(contents).values()),
+        tuple(pictures([sharing.usage(usage)]) for usage in (() if empty else contents.usages)),
+        pictures(
+            []
+            if empty
+            else [sharing.occupied(contents.occupied), sharing.penalties(contents.choice)]
+        ),
     )
 
 
-def pictures(made: Iterable[Chart]) -> dict[str, Picture]:
-    """Charts as the templates place them, by key."""
-    return {chart.key: picture(chart) for chart in made}
+def pictures(charts: Iterable[Chart | None]) -> dict[str, Picture]:
+    """Return charts as the templates place them, by key; None is left out."""
+    return {chart.key: picture(chart) for chart in charts if chart is not None}
 
 
 def picture(chart: Chart) -> Picture:
-    """A chart as the templates place it."""
+    """Return a chart as the templates place it."""
     return Picture(
         chart.key,
         chart.title,
@@ -114,7 +121,7 @@ def picture(chart: Chart) -> Picture:
 
 
 def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
-    """The report as one self-contained HTML page.
+    """Return the report as one self-contained HTML page.
 
     Args:
         contents: what it says.
@@ -126,12 +133,12 @@ def render_html(contents: Contents, drawn: Drawn | None = None) -> str:
 def render_pdf(
     contents: Contents, drawn: Drawn | None = None, limits: Limits = sandbox.DEFAULT
 ) -> bytes:
-    """The report as a tagged A4 PDF, the full tables of users and accounts attached.
+    """Return the report as a tagged A4 PDF, the full tables of users and accounts attached.
 
     Args:
         contents: what it says.
         drawn: its charts, where :func:`draw` has been called already.
-        limits: what laying it out may take; it happens in a process of its own.
+        limits: of laying it out, which happens in a process of its own.
 
     Raises:
         ReportError: it takes more, its process died, or the libraries that lay out text are not
@@ -147,7 +154,7 @@ def render_pdf(
 
 
 def try_out() -> int:
-    """Lays out a page of one word, to see that fonts and libraries are there; gives its size.
+    """Lay out a page of one word, to see that fonts and libraries are there; return its size.
 
     Raises:
         ReportError: as :func:`render_pdf`.
@@ -158,91 +165,107 @@ def try_out() -> int:
 
 def _page(contents: Contents, drawn: Drawn, medium: Medium) -> str:
     screen = medium == "screen"
-    span = contents.span
     rows = contents.options.rows if screen else min(contents.options.rows, PAPER_ROWS)
-    script = text_of("point.js") + text_of("reading.js") if screen else ""
     one = page_one(contents)
-    end = span.to_time if span.whole_log else span.to_time - 1
-    text = (
-        _environment()
-        .get_template(f"report/{'page' if screen else 'paper'}.html")
-        .render(
-            medium=medium,
-            title=(
-                f"Fairness of {wording.name(contents.cluster)}, "
-                f"{wording.day(span.from_time, span.zone)} to {wording.day(end, span.zone)}"
-            ),
-            dated=datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            identity=identity.written(contents),
-            contents=contents,
-            one=one,
-            others=_others(contents, one),
-            notices=notices(contents),
-            standing=standing(contents),
-            charts=drawn.pools,
-            usage_charts=drawn.usages,
-            parts_charts=drawn.parts,
-            downloads={
-                pool: [
-                    {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
-                    for file in files
-                ]
-                for pool, files in export.files(contents).items()
-            },
-            pages={who: who.file for who in contents.options.pages} if screen else {},
-            policy=policy(script),
-            script=trusted(script),
-            css=styles(medium),
-            key_figures=tables.KEY_FIGURES,
-            nuwt_measures=tables.NUWT_MEASURES,
-            population=tables.POPULATION,
-            fair_start_figures=tables.FAIR_START,
-            counted=COUNTED,
-            small_sample=SMALL_SAMPLE,
-            rows_shown=rows,
-            resource_rows=rows if screen else min(rows, 5),
-            refusals_shown=200 if screen else 20,
-            inputs_shown=400,
-        )
+    from_day, to_day, dated = dates(contents.span)
+    return html(
+        f"report/{'page' if screen else 'paper'}.html",
+        {
+            "title": f"Fairness of {wording.name(contents.cluster)}, {from_day} to {to_day}",
+            "dated": dated,
+            "identity": identity.written(contents),
+            "contents": contents,
+            "one": one,
+            "others": [  # what is said of the pools that page one is not about
+                of_pool(contents, pool)
+                for pool in contents.pools
+                if one and pool.attempts and pool is not one.place.pool
+            ],
+            "notices": notices(contents),
+            "standing": standing(contents),
+            "charts": drawn.pools,
+            "usage_charts": drawn.usages,
+            "parts_charts": drawn.parts,
+            "downloads": {pool: downloads(of) for pool, of in export.files(contents).items()},
+            "pages": {who: who.file for who in contents.options.pages} if screen else {},
+            "key_figures": tables.KEY_FIGURES,
+            "nuwt_measures": tables.NUWT_MEASURES,
+            "population": tables.POPULATION,
+            "fair_start_figures": tables.FAIR_START,
+            "counted": COUNTED,
+            "small_sample": SMALL_SAMPLE,
+            "rows_shown": rows,
+            "resource_rows": rows if screen else min(rows, 5),
+            "refusals_shown": 200 if screen else 20,
+            "inputs_shown": 400,
+        },
+        ["point.js", "reading.js"],
+        medium,
     )
-    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
 
 
-def _others(contents: Contents, one: PageOne | None) -> list[PageOne]:
-    """What is said of the pools that page one is not about."""
-    pools = [pool for pool in contents.pools if pool.attempts]
-    return [of_pool(contents, pool) for pool in pools if one and pool is not one.place.pool]
+def dates(span: Span) -> tuple[str, str, str]:
+    """Return the first and the last day of a period as printed, and when its page is dated."""
+    end = span.to_time if span.whole_log else span.to_time - 1
+    dated = datetime.fromtimestamp(span.to_time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return wording.day(span.from_time, span.zone), wording.day(end, span.zone), dated
+
+
+def downloads(files: Iterable[File]) -> list[dict[str, str]]:
+    """Return files as templates offer them."""
+    return [
+        {"name": file.name, "what": file.what, "uri": data_uri("text/csv", file.text)}
+        for file in files
+    ]
+
+
+def html(
+    template: str,
+    values: Mapping[str, object],
+    scripts: Iterable[str] = (),
+    medium: Medium = "screen",
+) -> str:
+    """Return a page as one self-contained file under a security policy, every text in it escaped.
+
+    Args:
+        template: its name in ``templates``.
+        values: of the template, beside the style sheet, the script and the policy.
+        scripts: files of ``templates/report`` that run on the screen.
+        medium: what it is for.
+    """
+    screen = medium == "screen"
+    script = "".join(map(_text_of, scripts)) if screen else ""
+    sheets = ("common.css", "page_one.css", f"{medium}.css")
+    shared = {
+        "medium": medium,
+        "screen": screen,
+        "small_sample": 0,  # tables of reports mark smaller samples
+        "policy": _policy(script),
+        "script": trusted(script),
+        "css": trusted(style.css() + "".join(map(_text_of, sheets))),
+    }
+    return f"{_without_blank_lines(fill(template, {**shared, **values}))}\n"
 
 
 def fill(template: str, values: Mapping[str, object]) -> str:
-    """A template of ``templates`` with these values, every text in it escaped."""
+    """Return a template of ``templates`` with these values, every text in it escaped."""
     return _environment().get_template(template).render(values)
 
 
-def styles(medium: Medium) -> "Markup":
-    """The style sheet of a page: colours, what all pages share, what is of the medium."""
-    sheets = ("common.css", "page_one.css", f"{medium}.css")
-    return trusted(style.css() + "".join(map(text_of, sheets)))
-
-
 def trusted(text: str) -> "Markup":
-    """Text that templates take as it is: our own scripts, styles and pictures."""
+    """Return text that templates take as it is: our own scripts, styles and charts."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704
 
 
-def policy(*scripts: str) -> str:
-    """A content security policy under which these scripts run and nothing is ever fetched.
+def _policy(script: str) -> str:
+    """A content security policy under which a script runs and nothing is ever fetched.
 
     Styles may be inline, as that of the page is.
     """
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in scripts
-        if script
-    )
-    allowed = hashes or "'none'"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -254,10 +277,14 @@ def data_uri(kind: str, text: str) -> str:
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
-def text_of(name: str) -> str:
+def _text_of(name: str) -> str:
     """A style sheet or script of ``templates/report``."""
     text = resources.path(f"templates/report/{name}").read_text(encoding="utf-8")
-    return "\n".join(line for line in text.split("\n") if line.strip())  # as in the page
+    return _without_blank_lines(text)
+
+
+def _without_blank_lines(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 def _shown(value: object) -> str:
@@ -269,6 +296,19 @@ def _shown(value: object) -> str:
 
     shown = visible(str(value))
     return trusted(shown) if isinstance(value, Markup) else shown
+
+
+_FILTERS: Final = {
+    wording: "name plural count number percent duration instant day resource resources hours value "
+    "bare interval width points decay penalty first_upper rough rough_interval rough_percent",
+    tables: "worst best hidden gave_up lost gained unlisted status stuck_because owners contrary",
+    belief: "fit_table good_fit verdict policy fair_order tolerance",
+    overtaken: "most_overtaken",
+    advice: "doubt nothing sentences",
+    elsewhere: "counted_elsewhere",
+    levels: "meaning",
+}
+"""Functions that templates use as filters, by module."""
 
 
 @cache
@@ -283,40 +323,8 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for module, names in (
-        (
-            wording,
-            (
-                *("name", "plural", "count", "number", "percent", "duration", "instant", "day"),
-                *("resource", "resources", "hours", "value", "bare", "interval", "width"),
-                *(
-                    "points",
-                    "decay",
-                    "penalty",
-                    "first_upper",
-                    "rough",
-                    "rough_interval",
-                    "rough_percent",
-                ),
-            ),
-        ),
-        (
-            tables,
-            (
-                *("worst", "best", "hidden", "gave_up"),
-                *("lost", "gained", "unlisted", "status", "stuck_because", "owners", "contrary"),
-            ),
-        ),
-        (
-            belief,
-            ("fit_table", "good_fit", "verdict", "policy", "fair_order", "tolerance"),
-        ),
-        (overtaken, ("most_overtaken",)),
-        (advice, ("doubt", "nothing", "sentences")),
-        (elsewhere, ("counted_elsewhere",)),
-        (levels, ("meaning",)),
-    ):
-        environment.filters.update({name: getattr(module, name) for name in names})
+    for module, names in _FILTERS.items():
+        environment.filters.update({name: getattr(module, name) for name in names.split()})
     environment.bytecode_cache = _compiled(environment)
     return environment
 

@@ -30,12 +30,7 @@ def several(names: Sequence[str], kind: str = "line") -> list[Series]:
 
 
 def ends(values: Mapping[str, float], say: Callable[[float], str]) -> str:
-    """What a chart answers: who has the least of a figure, and who the most.
-
-    Args:
-        values: of each, by name; at least one.
-        say: a value in words.
-    """
+    """Return who has the least and who the most of ``values``, by name; ``say`` words a value."""
     least, most = (pick(values, key=lambda name: values[name]) for pick in (min, max))
     if values[least] == values[most]:
         return f"all alike, {say(values[most])}"
@@ -46,23 +41,18 @@ class Layout(NamedTuple):
     """How a heat map is laid out."""
 
     panels: Sequence[str]
-    rows: Sequence[str]
-    """Of each panel, from the top."""
+    rows: Sequence[str]  # of each panel, from the top
     x_title: str
-    columns: int = 2
-    """Panels side by side."""
-    x_values: Sequence[int] | None = None
-    """Which of the x are labelled; None: those for which there is room."""
+    columns: int = 2  # panels side by side
+    x_values: Sequence[int] | None = None  # those that are labelled; None: where there is room
 
 
 class Colours(NamedTuple):
     """What the colours of a heat map say."""
 
     legend: str
-    most: float | None = None
-    """Colours reach no further; None: to the greatest value."""
-    logarithmic: bool = False
-    """From 1 on."""
+    most: float | None = None  # colours reach no further; None: to the greatest value
+    logarithmic: bool = False  # from 1 on
 
 
 def heat_map(

@@ -9,8 +9,6 @@ A table is declared by its columns, each of which says what it shows of a row, a
 ``table``. Sections are made as for one pool; ``by_pool`` puts those of several behind each other.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +18,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from audit import __version__
 from audit.metrics.verdicts import Estimate, Verdict
 from audit.report.charts.style import Chart
+from audit.report.render import export
 from audit.report.render import page as render
 from audit.report.render.export import File
 from audit.report.text import wording
@@ -63,8 +62,7 @@ Columns: TypeAlias = tuple[Column[Row], ...]
 class Table:
     """A table; the first column names its rows. A cell of None is unknown, or does not apply."""
 
-    key: str
-    """Name of its file, without the study's and without ``.csv``; unique in the study."""
+    key: str  # name of its file, without the study's and ``.csv``; unique in the study
     caption: str
     columns: Columns[Any]
     rows: tuple[tuple[Cell, ...], ...]
@@ -86,11 +84,9 @@ def table(
 
 
 def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) -> Columns[Row]:
-    """Three columns with a figure and its interval; empty where there is none.
+    """Return three columns with a row's figure and its interval; empty where there is none.
 
-    Args:
-        estimate: the figure of a row.
-        columns: how those of value, lower and upper end are called; none: by these names.
+    ``columns`` name value, lower and upper end; none: by these names.
     """
     columns = columns or (Column("Value", "value"), Column("From", "lower"), Column("To", "upper"))
 
@@ -107,10 +103,10 @@ def interval(estimate: Callable[[Row], Estimate | None], *columns: Column[Row]) 
 def verdict_table(
     verdicts: Iterable[tuple[str, Verdict]], told_apart_by: tuple[str, str] | None = None
 ) -> Table:
-    """What a log says to a paper's conclusions.
+    """Return what a log says to a paper's conclusions.
 
     Args:
-        verdicts: each with what tells it from those on the same conclusion.
+        verdicts: each with what distinguishes it from those on the same conclusion.
         told_apart_by: title and name of the column that shows that; None: there is none.
     """
     columns: list[Column[tuple[str, Verdict]]] = [
@@ -133,13 +129,10 @@ class Section:
 
 
 def by_pool(pools: Sequence[tuple[str, Sequence[Section]]]) -> tuple[Section, ...]:
-    """The sections of all pools, as they are where there is but one.
+    """Return the sections of all pools, given by name; of a single pool unchanged.
 
     Of several, a section's title begins with the pool's name, and the keys of its tables and charts
     with the pool's number.
-
-    Args:
-        pools: names, and the sections of each.
     """
     if len(pools) == 1:
         return tuple(pools[0][1])
@@ -166,14 +159,11 @@ def _numbered(part: str | Table | Chart, prefix: str) -> str | Table | Chart:
 class Study:
     """All that the page of a study says."""
 
-    key: str
-    """Name of its files; letters, digits and hyphens."""
+    key: str  # name of its files; letters, digits and hyphens
     title: str
-    lead: str
-    """What the study found, in one or two sentences."""
+    lead: str  # what the study found, in one or two sentences
     sections: tuple[Section, ...]
-    settings: tuple[tuple[str, str], ...] = ()
-    """What it was made with, by name: enough to make it again."""
+    settings: tuple[tuple[str, str], ...] = ()  # by name: enough to make it again
     sources: tuple[str, ...] = ()
 
 
@@ -205,12 +195,8 @@ def file_name(study: Study, table: Table) -> str:
 
 def as_csv(table: Table) -> str:
     """A table with all of its rows; no cell of it is run by a spreadsheet."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([cell(column.name) for column in table.columns])
-    for row in table.rows:
-        writer.writerow([_in_file(value) for value in row])
-    return out.getvalue()
+    titles = [cell(column.name) for column in table.columns]
+    return export.as_csv([titles, *([_in_file(value) for value in row] for row in table.rows)])
 
 
 def _in_file(value: Cell) -> str:
@@ -222,33 +208,17 @@ def _in_file(value: Cell) -> str:
 def render_html(study: Study) -> str:
     """The study as one self-contained HTML page."""
     pictures = render.pictures(_parts(study, Chart))
-    script = render.text_of("point.js") if pictures else ""
-    text = render.fill(
-        "report/study.html",
-        {
-            "medium": "screen",
-            "small_sample": 0,  # of the macros that are shared with reports
-            "study": study,
-            "version": __version__,
-            "sections": [
-                {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
-                for section in study.sections
-            ],
-            "charts": pictures,
-            "files": [
-                {
-                    "name": file.name,
-                    "what": file.what,
-                    "uri": render.data_uri("text/csv", file.text),
-                }
-                for file in files(study)
-            ],
-            "policy": render.policy(script),
-            "script": render.trusted(script),
-            "css": render.styles("screen"),
-        },
-    )
-    return "\n".join(line for line in text.split("\n") if line.strip()) + "\n"
+    values = {
+        "study": study,
+        "version": __version__,
+        "sections": [
+            {"title": section.title, "parts": [_part(study, part) for part in section.parts]}
+            for section in study.sections
+        ],
+        "charts": pictures,
+        "files": render.downloads(files(study)),
+    }
+    return render.html("report/study.html", values, ["point.js"] if pictures else [])
 
 
 Part = TypeVar("Part", Table, Chart)

@@ -6,8 +6,7 @@ worded as one.
 
 from typing import Final
 
-from audit.report.advice_contents import Advice, Advised, Change, Loser
-from audit.report.contents import Figure
+from audit.report.record.pool import Advice, Advised, Figure, Loser
 from audit.report.text import wording
 
 _TITLE: Final = 160
@@ -81,10 +80,9 @@ def jobs(advice: Advice, width: str) -> str:
     return f"{label}-{kind} jobs"
 
 
-def rounded(change: Change) -> tuple[str, str]:
+def rounded(change: Figure) -> tuple[str, str]:
     """A length of time to two digits, and its interval in the same unit: ``13 h``, ``4–16 h``.
 
     The interval is empty where there is none.
     """
-    figure = Figure("wait_change", change.value, change.lower, change.upper, "s")
-    return wording.rough(figure), wording.rough_interval(figure)
+    return wording.rough(change), wording.rough_interval(change)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from audit.metrics.attempts.fidelity import ENOUGH_AGREEMENT, ENOUGH_CORRELATION, fits
-from audit.report.contents import FairStart, Fidelity, Figure, PoolPart
+from audit.report.record.pool import FairStart, Fidelity, Figure, PoolPart
 from audit.report.text import wording
 
 _ORDERS: Final = {

@@ -21,7 +21,7 @@ from audit.metrics.attempts.resource_equality import overall, resource_equality
 from audit.metrics.fairshare.penalty import Hardware, of_fractions, relative_penalty
 from audit.metrics.fairshare.usage import Windows, usage
 from audit.model import ATTEMPTS, Period, Pool, RecordKind, Resource
-from audit.report.contents import Definition, Example
+from audit.report.record.page import Definition, Example
 from audit.report.text import wording
 
 _DEFAULT: Final = Metrics()

@@ -3,13 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
+from audit.report.record.usage import Charge, DecayedUsage, UsageOf
 from audit.report.text import wording
-from audit.report.usage_contents import (
-    Charge,
-    DecayedUsage,
-    UsageOf,
-)
 
 _DAY_S: Final = 86_400
 _MANY: Final = 0.1

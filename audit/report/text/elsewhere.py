@@ -7,7 +7,7 @@ XDMoD's statistic *Wait Hours: Per Job*, waiting from submission over jobs that 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from audit.report.contents import PoolPart
+from audit.report.record.pool import PoolPart
 from audit.report.text import wording
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.model import COUNTED, FstStatus
-from audit.report.contents import SMALL_SAMPLE, Contents, PoolPart
-from audit.report.read_contents import Coverage
+from audit.report.record.page import Contents, Coverage
+from audit.report.record.pool import SMALL_SAMPLE, PoolPart
 from audit.report.text import belief, tables, wording
 from audit.report.text.belief import Fit
 from audit.report.text.doubts import doubts

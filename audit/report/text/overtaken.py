@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from audit.report.contents import Overtaken, PoolPart
+from audit.report.record.pool import Overtaken, PoolPart
 from audit.report.text import belief, wording
 
 _PARTS: Final = (

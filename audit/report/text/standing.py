@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
 from audit.report.text import wording
 from audit.report.text.notices import notices
 

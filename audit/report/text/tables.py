@@ -8,7 +8,7 @@ from typing import Final
 
 from audit.metrics.measures import SUMMARY, Table
 from audit.model import FstStatus
-from audit.report.contents import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
+from audit.report.record.pool import SMALL_SAMPLE, Entities, Entity, PoolPart, StuckAttempt
 from audit.report.text import wording
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from audit.metrics import measures
 from audit.metrics.measures import Shown
-from audit.report.contents import Figure
+from audit.report.record.pool import Figure
 
 UNKNOWN: Final = "–"
 NOT_NAMED: Final = "(not named in the log)"

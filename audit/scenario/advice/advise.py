@@ -4,8 +4,8 @@ A replay of today's policy is what changes are compared with, never the observed
 begin with what ran and waited when the period began, and see its arrivals. How far that is from
 what was observed is the model's fidelity (SPEC §5, §10), and stands beside.
 
-What is tried is bounded by a budget of CPU seconds, as estimated beforehand (``budget.cost``): the
-same log gives the same advice on every machine. What there was no budget for is named.
+What is tried is bounded by a budget of CPU seconds, as estimated beforehand (``scenario.budget``):
+the same log gives the same advice on every machine. What there was no budget for is named.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,10 +22,10 @@ from audit.model import BY_USAGE, Period, Pool
 from audit.scenario.advice import judging
 from audit.scenario.advice.candidates import Candidate, candidates
 from audit.scenario.advice.judging import Compared, Difference, Judgement, Swayed, Verdict
-from audit.scenario.advice.scenario import Scenario
-from audit.scenario.budget.cost import depths, replay_cost
-from audit.scenario.fidelity import replayed_starts
+from audit.scenario.budget import depths, replay_cost
+from audit.scenario.engine import replayed_starts
 from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.scenario import Scenario
 from audit.scenario.workload import NEVER, Ints, workload, workload_of_rows
 
 Floats = NDArray[np.float64]
@@ -103,10 +103,7 @@ def advise(
             usage is charged by one).
         pool: as it is, with its policy, limits and windows.
         period: what is replayed; its attempts are those that ended in it.
-        now: when the log was taken, epoch s.
         budget_s: CPU seconds, as estimated; 0: nothing is tried.
-        seed: of the resamples, ≥ 0.
-        fairshare: how owners are ranked; see ``scenario.workload``.
 
     Returns:
         No rows where there are too few users or days, where hardly anybody waited, or where the
@@ -143,13 +140,7 @@ def _of_interest(described: pl.DataFrame, pool: Pool, period: Period) -> pl.Data
 def affordable(
     today: Scenario, found: Sequence[Candidate], period: Period, now: int, budget_s: float
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """What a budget allows to try, in order, beside a replay of today; and the others.
-
-    Args:
-        today: as it is.
-        found: what might be tried.
-        period, now, budget_s: as ``advise``.
-    """
+    """What a budget allows to try, in order, beside a replay of today; and the others."""
     work, _ = workload(today.attempts, today.pool, now, today.fairshare)
     inside = work.arrival >= (work.arrival.min(initial=0) if period.whole_log else period.from_time)
     depth = depths(work)[inside]

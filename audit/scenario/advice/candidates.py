@@ -23,9 +23,9 @@ import polars as pl
 
 from audit.metrics.attempts.population import ended
 from audit.metrics.fairshare import trees
-from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, LIMITED, Backfill, Limit, Order, Scope
-from audit.scenario.advice import titles
-from audit.scenario.advice.scenario import Scenario, asking_for
+from audit.model import FLOOD_ATTEMPTS, FLOOD_WORK, Backfill, Limit, Order, Resource, Scope, Window
+from audit.rules import KINDS, WEEK
+from audit.scenario.scenario import Scenario, asking_for
 
 DEPTHS: Final = (2, 4, 8)
 """Reservations that are tried."""
@@ -69,11 +69,9 @@ def _candidate(family: str, title: str, after: Scenario, **change: object) -> Ca
 
 def _reservations(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    had = {Backfill.easy: 1, Backfill.none: 0, Backfill.no_guarantee: 0}.get(policy.backfill)
-    if policy.backfill is Backfill.conservative_replan:
-        had = policy.reservations
+    had = policy.reservations or policy.backfill.traits.reservations
     if had is None:  # for all that wait
-        depths = [depth for depth in (1, 4) if policy.backfill is not Backfill.conservative]
+        depths = [] if policy.backfill.traits.keeps_plans else [1, 4]
     else:
         depths = [depth for depth in (1, *DEPTHS) if depth > had and (had or depth in (1, 4))]
     for depth in depths:
@@ -83,7 +81,7 @@ def _reservations(today: Scenario) -> Iterator[Candidate]:
             reservations=None if easy else depth,
         )
         pool = today.pool._replace(policy=after)
-        title = titles.reservations(depth, had)
+        title = reservations(depth, had)
         yield _candidate("reservations", title, today._replace(pool=pool), reservations=depth)
 
 
@@ -91,7 +89,7 @@ def _lifted(today: Scenario) -> Iterator[Candidate]:
     limits = today.pool.limits
     for k, limit in enumerate(limits[:EACH]):
         pool = today.pool._replace(limits=limits[:k] + limits[k + 1 :])
-        title = titles.lifted(limit, today.pool.resource)
+        title = lifted(limit, today.pool.resource)
         yield _candidate("limits", title, today._replace(pool=pool), lift_limit=k + 1)
 
 
@@ -99,14 +97,14 @@ def _opened(today: Scenario) -> Iterator[Candidate]:
     windows = today.pool.windows
     for k, window in enumerate(windows[:EACH]):
         pool = today.pool._replace(windows=windows[:k] + windows[k + 1 :])
-        title = titles.opened(window, today.pool.resource)
+        title = opened(window, today.pool.resource)
         yield _candidate("windows", title, today._replace(pool=pool), open_window=k + 1)
 
 
 def _walltimes(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    planned = policy.backfill not in (Backfill.none, Backfill.no_guarantee)
-    if not planned and policy.order not in (Order.sjf, Order.lxf):
+    planned = policy.backfill.traits.reservations != 0
+    if not planned and not policy.order.traits.by_estimates:
         return  # nothing goes by walltimes
     unused = (pl.col("walltime_s") - pl.col("occupancy_s")) * pl.col("size")
     asked = ended(today.attempts).filter(unused > 0)
@@ -120,11 +118,11 @@ def _walltimes(today: Scenario) -> Iterator[Candidate]:
     if not worst:
         return
     after = today._replace(attempts=asking_for(today.attempts, TWICE, worst))
-    title = titles.asking(len(worst))
+    title = asking(len(worst))
     yield _candidate("walltimes", title, after, users=list(worst), walltimes=2)
     if asked["user"].n_unique() > len(worst):
         after = today._replace(attempts=asking_for(today.attempts, TWICE))
-        yield _candidate("walltimes", titles.asking(None), after, walltimes=2)
+        yield _candidate("walltimes", asking(None), after, walltimes=2)
 
 
 def _per_user(today: Scenario) -> Iterator[Candidate]:
@@ -132,12 +130,12 @@ def _per_user(today: Scenario) -> Iterator[Candidate]:
     half, quarter = pool.capacity // 2, pool.capacity // 4
     if (flooding := _flooding(today)) and quarter:
         most = quarter
-        flood = Limit(most, pool.resource, None, Scope(user=flooding, size_up_to=most))
-        title = titles.spread(flooding, most, pool.resource)
+        flood = Limit(most=most, resource=pool.resource.value, user=(flooding,), size_up_to=most)
+        title = spread(flooding, most, pool.resource)
         yield _candidate("per_user", title, _limited(today, flood), limit=most, user=flooding)
     for most in filter(None, dict.fromkeys((half, quarter))):
-        each = Limit(most, pool.resource, "user", Scope(size_up_to=most))
-        title = titles.per_user(most, pool.resource)
+        each = Limit(most=most, resource=pool.resource.value, per="user", size_up_to=most)
+        title = per_user(most, pool.resource)
         yield _candidate("per_user", title, _limited(today, each), limit=most, per="user")
 
 
@@ -179,17 +177,113 @@ def _targets(today: Scenario) -> Iterator[Candidate]:
         tree = trees.flat(names, dict(zip(names, shares, strict=True)), kind="account")
         fairshare = today.fairshare._replace(kind="account", tree=tree)
         after = today._replace(fairshare=fairshare)
-        yield _candidate("targets", titles.targets(by), after, targets=by)
+        yield _candidate("targets", targets(by), after, targets=by)
 
 
 def _passes(today: Scenario) -> Iterator[Candidate]:
     policy = today.pool.policy
-    if policy.backfill in LIMITED and policy.depth is not None:
+    if policy.depth is not None:
         pool = today.pool._replace(policy=policy._replace(depth=4 * policy.depth))
-        title = titles.depth(4 * policy.depth, policy.depth)
+        title = depth(4 * policy.depth, policy.depth)
         yield _candidate("passes", title, today._replace(pool=pool), depth=4 * policy.depth)
     if policy.interval_s is not None and policy.interval_s >= RARE_S:
-        often = policy.interval_s // 4
-        pool = today.pool._replace(policy=policy._replace(interval_s=often))
-        title = titles.often(often, policy.interval_s)
-        yield _candidate("passes", title, today._replace(pool=pool), interval_s=often)
+        shorter = policy.interval_s // 4
+        pool = today.pool._replace(policy=policy._replace(interval_s=shorter))
+        title = often(shorter, policy.interval_s)
+        yield _candidate("passes", title, today._replace(pool=pool), interval_s=shorter)
+
+
+# --- what changes are called: an imperative, in plain words, without its stop --------------------
+
+
+_NUMBERS: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_WHAT: Final = {"cpus": "CPU", "nodes": "node", "gpus": "GPU"}
+_GIB: Final = 1 << 30
+HOUR_S: Final = 3_600
+
+
+def reservations(depth: int, had: int | None) -> str:
+    """Places kept for the first so many; ``had`` None: for all."""
+    before = "all that wait" if had is None else _number(had)
+    first = "the first" if depth == 1 else f"the first {_number(depth)}"
+    return f"Reserve for {first} in the queue instead of {before}"
+
+
+def lifted(limit: Limit, resource: Resource) -> str:
+    """A limit that is no more."""
+    whom = {None: "in all", "job": "per job"}.get(limit.per) or f"per {limit.per}"
+    return f"Lift the limit of {amount(limit.most, limit.resource)} {whom}{_of(limit, resource)}"
+
+
+def opened(window: Window, resource: Resource) -> str:
+    """A window that is always open."""
+    hours = f"any hour of the week, not only at {WEEK - len(window.hours)} of {WEEK}"
+    return f"Start jobs{_of(window, resource, jobs='')} at {hours}"
+
+
+def asking(users: int | None) -> str:
+    """Walltimes no longer than twice the run time; of so many users, None: of all."""
+    asked = "ask for at most twice the time that their jobs take"
+    if users is None:
+        return f"Have everybody {asked}"
+    who = "the user who overasks" if users == 1 else f"the {_number(users)} users who overask"
+    return f"Have {who} most {asked}"
+
+
+def spread(user: str, most: int, resource: Resource) -> str:
+    """A limit for the user of a flood."""
+    whom = f"user {user}, who brought the largest flood,"
+    return f"Let {whom} have no more than {amount(most, resource)} at a time"
+
+
+def per_user(most: int, resource: Resource) -> str:
+    """A limit for each user."""
+    return f"Let no user have more than {amount(most, resource)} at a time"
+
+
+def targets(by: str) -> str:
+    """Other targets of accounts."""
+    what = "the same target" if by == "equal" else "what it used as its target"
+    return f"Give each account {what}"
+
+
+def depth(looked_at: int, had: int) -> str:
+    """More of the queue in a pass."""
+    return f"Let backfilling look at {looked_at:,} jobs instead of {had:,}"
+
+
+def often(interval_s: int, had: int) -> str:
+    """More passes."""
+    return f"Let the scheduler look at the queue every {interval_s} s instead of {had} s"
+
+
+def amount(most: int, resource: str | None) -> str:
+    """So much, such as ``32 CPUs``, ``1 job``."""
+    if resource == "mem_bytes":
+        return f"{most / _GIB:,.3g} GiB of memory"
+    word = "job" if resource is None else _WHAT[resource]
+    return f"{most:,} {word}{'' if most == 1 else 's'}"
+
+
+def _of(scope: Scope, resource: Resource, jobs: str = "for jobs") -> str:
+    """Whom a limit or a window is about; nothing where it is everybody."""
+    named = []
+    for kind in KINDS:
+        names = getattr(scope, kind)
+        if names is not None:
+            named.append(f"{kind} {', '.join(names)}")
+    asking_for = []
+    if scope.size_above is not None:
+        asking_for.append(f"more than {amount(scope.size_above, resource)}")
+    if scope.size_up_to is not None:
+        asking_for.append(f"up to {amount(scope.size_up_to, resource)}")
+    if scope.walltime_above_s is not None:
+        asking_for.append(f"more than {scope.walltime_above_s / HOUR_S:,.3g} h")
+    parts = [f"of {' and '.join(named)}"] if named else []
+    if asking_for:
+        parts.append(f"asking for {' and '.join(asking_for)}")
+    return "".join(f" {part}" for part in (jobs, *parts) if part) if parts else ""
+
+
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else "ten" if number == 10 else str(number)

@@ -146,7 +146,6 @@ def judge(compared: Compared, differences: Floats, seed: int) -> tuple[Verdict, 
     Args:
         compared: the attempts, ``enough`` of them.
         differences: [k, n], the wait after each change less today's, s.
-        seed: of the resamples, ≥ 0.
     """
     worst = worst_off(compared)
     everybody = np.ones(len(compared.wait), np.bool_)

@@ -6,21 +6,22 @@ attempt. So what is proposed explains what that does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
+import polars as pl
 
 from audit.model import Backfill, Order, Policy, Scope
+from audit.policies import takers
 from audit.scenario.fit import chains, days, hours, judging, levels
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Floats, Observed, Spans, Trials, trials_of
-from audit.scenario.fit.scopes import scopes
 from audit.scenario.fit.site import Element, Evidence, Kind, Site
 from audit.scenario.fit.splits import best_split
 from audit.scenario.workload import Bools, Ints
-from audit.words import LIMITED
 
 BEST: Final = 3
 """So many windows, and limits, of the greatest gain, and so many that explain most."""
@@ -41,9 +42,6 @@ def propose(
     """Elements that explain what the site, as it is assumed, does not; those of most weight first.
 
     Args:
-        observed: the attempts.
-        site: what is assumed of the site.
-        decided: what it would have done.
         unexplained: [n], the seconds that this leaves unexplained.
         chosen: [n], whose trials may be looked at.
     """
@@ -68,13 +66,10 @@ def propose(
 def policies(observed: Observed, site: Site) -> list[Element]:
     """Other orders, and other backfillings."""
     policy = site.pool.policy
-    orders = [Order.fcfs, Order.sjf, Order.lxf]
-    if not np.isnan(observed.work.priority).all():
-        orders.append(Order.recorded)
-    fills = [Backfill.none, Backfill.no_guarantee, Backfill.easy, Backfill.conservative_replan]
+    known = {None} if np.isnan(observed.work.priority).all() else {None, "priority"}
     changed = [
-        *(policy.changed(order=order) for order in orders),
-        *(policy.changed(backfill=fill) for fill in fills),
+        *(policy.changed(order=order) for order in Order if order.traits.needs in known),
+        *(policy.changed(backfill=fill) for fill in Backfill if not fill.traits.keeps_plans),
     ]
     return [Element(Kind.policy, policy=other) for other in changed if other != policy]
 
@@ -172,7 +167,7 @@ def _intervals(observed: Observed, site: Site, trials: Trials) -> list[Element]:
 def _depths(observed: Observed, site: Site, trials: Trials) -> list[Element]:
     """That passes look at no more than so many, or plan no further than so long."""
     policy = site.pool.policy
-    if policy.backfill not in LIMITED:
+    if policy.backfill not in takers("depth"):
         return []
     waited = trials.of(observed.wait[trials.job] > 0)
     waited = waited.of(np.arange(len(waited.job)) % max(len(waited.job) // POSITIONS, 1) == 0)
@@ -214,3 +209,68 @@ def _evidence(trials: Trials, above: Bools) -> Evidence:
 
 def _policy(policy: Policy, evidence: Evidence) -> Element:
     return Element(Kind.policy, evidence, policy=policy)
+
+
+# --- which attempts a rule may be about: partitions, sizes, walltimes, and their overlaps --------
+
+
+WORTH: Final = 0.02
+"""Of all that is unexplained; scopes with less are passed over."""
+BOUNDS: Final = 12
+"""So many of the values most often asked for may be a bound."""
+ROUND_S: Final = tuple(hours * 3_600 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
+"""Bounds of walltimes that sites like to set."""
+
+
+def scopes(observed: Observed, idle: Floats | Ints, most: int) -> list[tuple[Scope, Bools]]:
+    """The scopes that hold ``WORTH`` of what is unexplained, the wider ones first.
+
+    Args:
+        idle: what is unexplained of each attempt, ≥ 0.
+
+    Returns:
+        Each with its members; no two have the same ones among those with something unexplained.
+    """
+    total = idle.sum()
+    found: list[tuple[Scope, Bools]] = []
+    seen: set[bytes] = set()
+    for scope in _candidates(observed.frame, idle):
+        held = observed.within(scope)
+        if total <= 0 or idle[held].sum() < WORTH * total:
+            continue
+        mark = np.packbits(held).tobytes()
+        if mark not in seen:
+            seen.add(mark)
+            found.append((scope, held))
+        if len(found) == most:
+            break
+    return found
+
+
+def _candidates(frame: pl.DataFrame, idle: Floats | Ints) -> Iterator[Scope]:
+    """All scopes, from wide to narrow."""
+    classes = [Scope()]
+    for name in ("partition", "qos"):
+        shares = frame.select(name).with_columns(idle=pl.Series(idle.astype(np.float64)))
+        by_name = shares.drop_nulls(name).group_by(name).agg(pl.col("idle").sum()).sort(name)
+        if by_name.height > 1:
+            worth = by_name.filter(pl.col("idle") >= WORTH * float(idle.sum()))
+            classes += [Scope().but(**{name: (value,)}) for value in worth[name]]
+    yield from classes
+    late = frame.filter(pl.Series(idle > 0))
+    sizes, asked = bounds(late["size"]), late["walltime_s"]
+    most = asked.max() or 0
+    walltimes = sorted({*bounds(asked), *(one for one in ROUND_S if one < most)})  # type: ignore[operator]
+    for scope, size in product(classes, sizes):
+        yield scope.but(size_above=size)
+        yield scope.but(size_up_to=size)
+    for scope, walltime in product(classes, walltimes):
+        yield scope.but(walltime_above_s=walltime)
+
+
+def bounds(asked: pl.Series) -> list[int]:
+    """Values that many ask for, ascending, but for the greatest: none asks for more."""
+    counted = asked.drop_nulls().value_counts().sort("count", asked.name, descending=[True, False])
+    values = sorted(counted[asked.name].head(BOUNDS + 1).to_list())
+    most = asked.max()
+    return [value for value in values if value != most]

@@ -50,7 +50,6 @@ def links(observed: Observed, ready: Ints) -> tuple[Bools, Bools]:
     """Who could have started before the previous attempt of its user ended, and who then waited.
 
     Args:
-        observed: the attempts.
         ready: when each could have started, [n]; NEVER: not before it did.
 
     Returns:
@@ -65,13 +64,7 @@ def links(observed: Observed, ready: Ints) -> tuple[Bools, Bools]:
 
 
 def chains(observed: Observed, ready: Ints, among: Bools) -> list[Chain]:
-    """The users whose attempts wait for each other; most explained first.
-
-    Args:
-        observed: the attempts.
-        ready: see ``links``.
-        among: [n], whom to look at.
-    """
+    """The users whose attempts wait for each other; most explained first."""
     could, linked = links(observed, ready)
     could, linked = could & among, linked & among
     user = numbered(observed, "user")
@@ -101,7 +94,6 @@ def held_until(observed: Observed, users: Bools) -> tuple[Ints, Bools]:
     """When each attempt of these users is let go: at its arrival, or when the previous one ends.
 
     Args:
-        observed: the attempts.
         users: [n], whether the attempt is of such a user.
 
     Returns:

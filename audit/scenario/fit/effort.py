@@ -80,9 +80,7 @@ def latest(described: pl.DataFrame, searched: float, seconds: float) -> int | No
     """From when on the attempts of a log are looked at, so that a budget affords their search.
 
     Args:
-        described: columns of ``model.DESCRIBED``, of one pool.
         searched: the part of the time, the first one, that is searched.
-        seconds: the budget, CPU s.
 
     Returns:
         Epoch s, a whole number of days before the last arrival and at least ``LEAST_DAYS``; None:

@@ -17,12 +17,11 @@ import numpy as np
 import polars as pl
 
 from audit.model import Scope, Window
+from audit.rules import DAY, WEEK
 from audit.scenario.fit.observed import Floats, Trials
 from audit.scenario.fit.splits import LEAST_GAIN, Split, gain
 from audit.scenario.workload import Bools, Ints
 
-WEEK: Final = 168
-DAY: Final = 24
 HOUR_S: Final = 3600
 DAYS: Final = ((0, 1, 2, 3, 4, 5, 6), (0, 1, 2, 3, 4), (5, 6))
 """Days on which a stretch of hours may be closed, Monday first."""
@@ -43,10 +42,6 @@ def clocks(zone: str, first: int, last: int) -> list[str]:
     """Clocks that a site's rules may go by: its zone, and the same without summer time.
 
     The times of some logs were written by a clock that knows no summer time.
-
-    Args:
-        zone: the cluster's.
-        first, last: what the log spans, epoch s.
     """
     known = ZoneInfo(zone)
     months = range(first, last + 1, 30 * DAY * HOUR_S)
@@ -81,8 +76,8 @@ def windows(trials: Trials, scopes: Sequence[tuple[Scope, Bools]], zone: str) ->
         hours, best = closed
         inside = concerned & np.isin(hour, hours)
         explained = int(trials.idle[inside].sum())
-        found.append(Found(Window(hours, scope), best, explained))
-    return sorted(found, key=lambda one: (-one.explained, str(one.window)))
+        found.append(Found(Window(hours=hours, **scope.conditions), best, explained))
+    return sorted(found, key=lambda one: (-one.explained, repr(one.window)))
 
 
 def closed_hours(hour: Ints, served: Bools) -> tuple[tuple[int, ...], Split] | None:
@@ -90,7 +85,6 @@ def closed_hours(hour: Ints, served: Bools) -> tuple[tuple[int, ...], Split] | N
 
     Args:
         hour: [m], of the week, of each trial.
-        served: [m].
 
     Returns:
         Them, ascending, and what the trials say; None where nothing is gained.

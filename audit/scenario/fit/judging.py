@@ -24,6 +24,8 @@ import numpy as np
 import polars as pl
 
 from audit.metrics.attempts.miss import TOLERANCE_S
+from audit.metrics.draws import Draws
+from audit.metrics.ranks import spearman
 from audit.model import Limit, Policy, Pool
 from audit.scenario.decisions import decisions
 from audit.scenario.fit import chains, days
@@ -31,6 +33,7 @@ from audit.scenario.fit.hours import HOUR_S, hour_of_week
 from audit.scenario.fit.levels import group_of, level
 from audit.scenario.fit.observed import Floats, Observed, Spans, Trials
 from audit.scenario.fit.site import Site
+from audit.scenario.forward import forward_starts
 from audit.scenario.workload import (
     NEVER,
     Bools,
@@ -199,7 +202,7 @@ def _closed_seconds(observed: Observed, pool: Pool, spans: Spans) -> Floats:
     first = observed.first // HOUR_S
     hours = np.arange(first, int(observed.spans.until.max(initial=0)) // HOUR_S + 2)
     of_week = observed.once("hours", pool.zone, lambda: hour_of_week(hours * HOUR_S, pool.zone))
-    inside = [observed.within(window.scope) for window in pool.windows]
+    inside = [observed.within(window) for window in pool.windows]
     of_span = _alike(inside)[spans.job]
     seconds = np.zeros(len(spans.job))
     for number in range(int(of_span.max(initial=-1)) + 1):
@@ -232,7 +235,7 @@ def _alike(inside: Sequence[Bools]) -> Ints:
 
 def _at_limit(observed: Observed, limit: Limit, spans: Spans) -> Bools:
     """In which spans a start would break a limit."""
-    held = observed.within(limit.scope)
+    held = observed.within(limit)
     group = group_of(observed, limit.per)
     work = observed.work
     amount = np.ones_like(observed.size) if limit.resource is None else observed.size
@@ -260,11 +263,7 @@ def standing(
     """How well a site is known over the attempts ``chosen``.
 
     Args:
-        observed: the attempts.
-        decided: what the site as it is assumed would have done.
         left: what it leaves unexplained, [n], s.
-        chosen: [n].
-        loss: [n].
     """
     chosen = chosen & observed.judged
     waits = observed.wait
@@ -284,3 +283,55 @@ def standing(
         float(loss[told_of].mean()) if told_of.any() else None,
         int(chosen.sum()),
     )
+
+
+# --- forward fidelity: whether attempts that would wait longer than others did (SPEC §10) --------
+
+
+class Fidelity(NamedTuple):
+    """How forward starts agree with the observed ones; None where nothing can be ranked."""
+
+    over_all: float | None
+    waited: float | None
+    """Over those that waited longer than the tolerance."""
+    attempts: int
+
+
+def fidelity(observed: Observed, site: Site, chosen: Bools, number: int, draws: Draws) -> Fidelity:
+    """That of a site as it is assumed.
+
+    Args:
+        chosen: [n], from whom to draw.
+        number: so many are drawn, without replacement.
+        draws: whose seed is taken.
+    """
+    whose = np.flatnonzero(chosen)
+    if len(whose) > number:
+        drawn = np.random.Generator(np.random.PCG64(draws.seed))
+        whose = np.sort(drawn.choice(whose, number, replace=False))
+    modelled = forward_waits(observed, site, whose)
+    known = modelled != NEVER
+    modelled, waits = modelled[known], observed.wait[whose[known]]
+    waited = waits > TOLERANCE_S
+    return Fidelity(
+        _correlation(modelled, waits), _correlation(modelled[waited], waits[waited]), len(waits)
+    )
+
+
+def forward_waits(observed: Observed, site: Site, subjects: Ints) -> Ints:
+    """How long each of ``subjects`` would wait, simulated from its snapshot, s; NEVER: for ever."""
+    work, place, _ = assumed(observed, site)
+    where = np.zeros(len(place), np.int64)
+    where[place] = np.arange(len(place))
+    asked = where[subjects]
+    start = forward_starts(work, site.pool.policy, np.sort(asked)).start[asked]
+    waits: Ints = np.where(start == NEVER, NEVER, start - observed.work.arrival[subjects])
+    return waits
+
+
+def _correlation(modelled: Ints, waits: Ints) -> float | None:
+    if len(waits) < 3:
+        return None
+    columns = (amounts.astype(np.float64)[:, None] for amounts in (modelled, waits))
+    found = float(spearman(*columns)[0])
+    return None if np.isnan(found) else found

@@ -71,7 +71,7 @@ def limits(
         if group.per is None or getattr(scope, group.per) is None
         for one in _of_scope(observed, concerned, stride, scope, held, group)
     ]
-    return sorted(found, key=lambda one: (-one.explained, str(one.limit)))
+    return sorted(found, key=lambda one: (-one.explained, repr(one.limit)))
 
 
 def _groups(observed: Observed) -> Iterator[Group]:
@@ -144,7 +144,11 @@ def _of_scope(
         if split is None or (resource is not None and split.bound >= most):
             continue
         explained = int(concerned.idle[levels > split.bound].sum())
-        yield Found(Limit(split.bound, resource, group.per, scope), split, explained)
+        yield Found(
+            Limit(most=split.bound, resource=resource, per=group.per, **scope.conditions),
+            split,
+            explained,
+        )
 
 
 def level(work: Workload, group: Group, held: Bools, amount: Ints, trials: Trials) -> Ints:
@@ -158,11 +162,8 @@ def levels_of(
     """What the group of each trial's attempt would hold with it started, [m], for each amount.
 
     Args:
-        work: the attempts.
-        group: whose holdings are summed.
         held: [n], whose amounts count.
         amounts: [n] each, what each holds.
-        trials: of attempts that have a group.
     """
     where = group.place(trials.job, trials.at)
     counted = held[group.by_start], held[group.by_end]

@@ -89,7 +89,7 @@ class Observed:
     def within(self, scope: Scope) -> Bools:
         """Which attempts are in a scope, [n]."""
         inside = np.ones(len(self.rows), np.bool_)
-        for name, value in scope._asdict().items():
+        for name, value in scope.conditions.items():
             if value is not None:
                 one = Scope(**{name: value})
                 inside &= self.once("scope", one, partial(in_scope, self.frame, one))
@@ -133,9 +133,7 @@ def observe(described: pl.DataFrame, pool: Pool, now: int, since: int | None = N
     """What the attempts of ``pool`` show.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: what it had, by what is known of it; its policy does not matter.
-        now: when the log was taken, epoch s.
         since: who arrived before is there while it runs and waits, but is not judged, epoch s;
             None: all are looked at. The first of all is there, too: passes at an interval are at
             multiples since its arrival.
@@ -193,7 +191,6 @@ def trials_of(work: Workload, chosen: Bools, ready: Ints) -> Trials:
     """The trials of those ``chosen``, of a model that would have started them when ``ready``.
 
     Args:
-        work: the attempts.
         chosen: [n], of those that started.
         ready: [n], NEVER: it would not have by its start.
     """

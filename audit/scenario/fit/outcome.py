@@ -14,8 +14,7 @@ import polars as pl
 from audit.metrics.draws import Draws
 from audit.model import Pool
 from audit.scenario.fit import candidates, effort, judging, levels, search
-from audit.scenario.fit.forwards import Fidelity, fidelity
-from audit.scenario.fit.judging import Standing
+from audit.scenario.fit.judging import Fidelity, Standing, fidelity
 from audit.scenario.fit.observed import Floats, Observed, Trials, observe
 from audit.scenario.fit.search import Gain, Judged, Parts, Searched, Tried
 from audit.scenario.fit.site import RULES, Element, Site, applied
@@ -86,13 +85,8 @@ def find(
     """What was tried to find out how a site decides; see ``search.search``.
 
     Args:
-        described: columns of ``model.DESCRIBED``; those of other pools are passed over.
         pool: what is known of it, and the policy that is assumed at first.
-        now: when the log was taken, epoch s.
-        seconds: what it may take.
-        draws: how days are resampled.
         since: from when on attempts are looked at; see ``affordable``.
-        progress: told how many have been judged.
 
     Returns:
         None where the log tells too little (``effort.too_short``).

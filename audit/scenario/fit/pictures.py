@@ -8,8 +8,9 @@ import numpy as np
 
 from audit.metrics.attempts.miss import TOLERANCE_S
 from audit.model import Limit
+from audit.rules import DAY, WEEK
 from audit.scenario.fit import levels
-from audit.scenario.fit.hours import DAY, HOUR_S, WEEK, hour_of_week
+from audit.scenario.fit.hours import HOUR_S, hour_of_week
 from audit.scenario.fit.judging import Decided
 from audit.scenario.fit.observed import Observed, trials_of
 from audit.scenario.fit.outcome import Outcome
@@ -118,7 +119,7 @@ def by_part_of_week(found: Outcome) -> tuple[Part, ...]:
 def at_limit(found: Outcome, limit: Limit) -> Levels:
     """Trials of the whole log by level, as the site was assumed at first."""
     observed = found.observed
-    held = observed.within(limit.scope)
+    held = observed.within(limit)
     group = levels.group_of(observed, limit.per)
     amount = np.ones_like(observed.size) if limit.resource is None else observed.size
     chosen = observed.judged & held & (group.of != levels.NO_GROUP)

@@ -22,8 +22,7 @@ import numpy as np
 from audit.metrics.draws import Draws
 from audit.scenario.fit import candidates, judging
 from audit.scenario.fit.effort import Budget
-from audit.scenario.fit.forwards import fidelity
-from audit.scenario.fit.judging import Decided, Instants
+from audit.scenario.fit.judging import Decided, Instants, fidelity
 from audit.scenario.fit.observed import Floats, Observed
 from audit.scenario.fit.site import FORBIDS, Element, Kind, Site, applied, widened
 from audit.scenario.workload import NEVER, Bools
@@ -177,11 +176,7 @@ def search(
 
     Args:
         observed: of the first 60 % of the log alone; what comes later is not looked at.
-        parts: of the whole log.
-        site: what is assumed at first.
         seconds: what it may take, of one processor; see ``effort``.
-        draws: how days are resampled.
-        progress: told how many have been judged.
     """
     rounds = _Rounds(observed, Budget(observed, seconds), draws, progress)
     present = judge(observed, site)

@@ -6,9 +6,9 @@ Elements are what can be found out about a site. Each changes one thing.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from audit.model import Limit, Policy, Pool, Scope, Window
+from audit.model import Limit, Policy, Pool, Window
 from audit.scenario.fit.days import Ceiling
 
 
@@ -90,23 +90,18 @@ def applied(site: Site, element: Element) -> Site:
 
 def _with(windows: tuple[Window, ...], added: Window) -> tuple[Window, ...]:
     """The windows with one more; hours of the same scope stand in one."""
-    same = [one for one in windows if one.scope == added.scope]
+    same = [one for one in windows if one.conditions == added.conditions]
     hours = sorted({*added.hours, *(hour for one in same for hour in one.hours)})
-    others = [one for one in windows if one.scope != added.scope]
-    return (*others, Window(tuple(hours), added.scope))
+    return (*(one for one in windows if one not in same), added.but(hours=tuple(hours)))
 
 
 def widened(element: Element) -> list[Element]:
     """The same rule on wider scopes, the widest first."""
-    rule = element.window or element.limit
+    kind = "limit" if element.window is None else "window"
+    rule: Any = getattr(element, kind)
     if rule is None:
         return []
-    given = [name for name, value in rule.scope._asdict().items() if value is not None]
-    scopes = [Scope()] if len(given) > 1 else []
-    scopes += [rule.scope._replace(**{name: None}) for name in given]
-    return [
-        element._replace(window=element.window._replace(scope=scope))
-        if element.window is not None
-        else element._replace(limit=rule._replace(scope=scope))  # type: ignore[arg-type]
-        for scope in scopes
-    ]
+    given = [name for name, value in rule.conditions.items() if value is not None]
+    dropped = [given] if len(given) > 1 else []
+    dropped += [[name] for name in given]
+    return [element._replace(**{kind: rule.but(**dict.fromkeys(names))}) for names in dropped]

@@ -60,8 +60,6 @@ def best_split(amount: Ints, served: Bools, weight: Ints | None = None) -> Split
     """The bound on ``amount`` above which trials are served least.
 
     Args:
-        amount: [m], of each trial.
-        served: [m].
         weight: [m], for how many trials each stands; None: for one.
 
     Returns:

@@ -316,12 +316,7 @@ CONCLUSIONS: Final = (
 
 
 def decide(grid: Grid, ranked: Sequence[Correlation]) -> tuple[Decided, ...]:
-    """All seven claims.
-
-    Args:
-        grid: what was simulated.
-        ranked: its ``compute.correlations``.
-    """
+    """Decide all seven claims; ``ranked`` are the grid's ``compute.correlations``."""
     return tuple(
         subsets_alike(ranked) if conclusion is SUBSETS_ALIKE else decided(conclusion, grid)
         for conclusion in CONCLUSIONS

@@ -176,14 +176,7 @@ def grid(
     frames: Mapping[str, pl.DataFrame],
     draws: Draws,
 ) -> Grid:
-    """Puts what ``measure`` gave together.
-
-    Args:
-        part: what was simulated.
-        loads: at which loads.
-        frames: by the cells' keys, those of all ``points(loads)``.
-        draws: the resamples, of users.
-    """
+    """Put together what ``measure`` gave for ``points(loads)``; ``frames`` are by cells' keys."""
     units = number_users(part.described)["unit"].to_numpy()
     return Grid(
         part,
@@ -225,32 +218,19 @@ def figures(grid: Grid) -> pl.DataFrame:
     return studied(rows)
 
 
-class Combination(NamedTuple):
-    """What one point of the grid came to."""
-
-    point: Point
-    means: Mapping[tuple[str, str | None], Estimate]
-    """Of a metric, in ``UNITS``, by metric and width class; None: over all attempts."""
-
-    def mean(self, metric: str, width_class: str | None = None) -> Estimate:
-        """Of a metric, over all attempts or over a width class."""
-        return self.means[metric, width_class]
+Means = Mapping[tuple[str, str | None], Estimate]
+"""Means of one point's attempts, in ``UNITS``, by metric and width class; None: of all attempts."""
 
 
-def combinations(grid: Grid, figures: pl.DataFrame) -> dict[Point, Combination]:
-    """What each point came to, in the order of the grid.
-
-    Args:
-        grid: what was simulated.
-        figures: its ``figures``.
-    """
+def means(figures: pl.DataFrame) -> dict[str, dict[tuple[str, str | None], Estimate]]:
+    """Return ``figures`` by the names of their points."""
     names = {figure: metric for metric, figure in METRICS.items()}
-    means: dict[str, dict[tuple[str, str | None], Estimate]] = {}
+    by_point: dict[str, dict[tuple[str, str | None], Estimate]] = {}
     for setting, name, label, *estimate in figures.select(
         "setting", "metric", "dimension_value", "value", "lower", "upper"
     ).iter_rows():
-        means.setdefault(setting, {})[names[name], label] = Estimate(*estimate)
-    return {point: Combination(point, means[point.name]) for point in grid.values}
+        by_point.setdefault(setting, {})[names[name], label] = Estimate(*estimate)
+    return by_point
 
 
 def classes(part: Part, top: int = width.TOP) -> pl.DataFrame:

@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from audit.metrics.verdicts import Holds, every, tally
+from audit.metrics.verdicts import Estimate, Holds, every, tally
 from audit.model import Order
 from audit.report.charts.style import Chart
 from audit.report.study.page import Column, Columns, Kind, Section, Study, Table, interval, table
 from audit.report.text import wording
-from audit.studies.grid import claims
-from audit.studies.grid.charts import Axes, Bar, bars, title_of
+from audit.studies.grid import claims, compute
+from audit.studies.grid.charts import HOUR_S, Bar, bars
 from audit.studies.grid.claims import Comparison, Decided
 from audit.studies.grid.compute import (
     BACKFILLS,
@@ -25,12 +25,10 @@ from audit.studies.grid.compute import (
     SUBSETS,
     UNFAIRNESS,
     WAIT,
-    Combination,
     Correlation,
     Grid,
+    Means,
     Point,
-    classes,
-    combinations,
     load_name,
 )
 
@@ -41,11 +39,9 @@ SOURCE: Final = (
 MEDIUM_AND_HIGH: Final = (Fraction("0.80"), Fraction("0.95"))
 """The loads that [S] draws."""
 
-_HOUR_S: Final = 3_600
-
 
 class Results(NamedTuple):
-    """All that the page tells of."""
+    """What the page shows of one pool of one log."""
 
     log: str
     """Name of the cluster."""
@@ -59,13 +55,20 @@ class Results(NamedTuple):
 
     @property
     def resource(self) -> str:
-        """What the pool counts."""
+        """Name of the resource that the pool counts."""
         return self.grid.part.pool.resource.value
 
 
 def study(results: Results) -> Study:
     """The page of one pool of one log."""
-    by_point = combinations(results.grid, results.figures)
+    means = compute.means(results.figures)
+    by_point = {point: means[point.name] for point in results.grid.values}
+    drawn = (
+        ("Fair start times, strict", _STRICT, STRICT, 7),
+        ("Fair start times, relaxed", _RELAXED, RELAXED, 11),
+        ("Resource equality", _RE, RE, 15),
+        ("Resource equality of jobs", _RAQFM, RAQFM, None),
+    )
     return Study(
         key="grid",
         title=f"Policies and their unfairness: {results.log}",
@@ -75,13 +78,9 @@ def study(results: Results) -> Study:
                 "What [S] concludes, and what this log says", (_DECIDED, _verdicts(results.decided))
             ),
             Section("The part", (*_about(results), _widths(results))),
-            Section("Fair start times, strict", (_STRICT, *_charts(results, by_point, STRICT, 7))),
-            Section(
-                "Fair start times, relaxed", (_RELAXED, *_charts(results, by_point, RELAXED, 11))
-            ),
-            Section("Resource equality", (_RE, *_charts(results, by_point, RE, 15))),
-            Section(
-                "Resource equality of jobs", (_RAQFM, *_charts(results, by_point, RAQFM, None))
+            *(
+                Section(title, (text, *_charts(results, by_point, metric, number)))
+                for title, text, metric, number in drawn
             ),
             Section(
                 "All combinations",
@@ -225,7 +224,7 @@ def _widths(results: Results) -> Table:
         Column("Attempts", "attempts", "count"),
         Column("Share of what is occupied", "area", "percent"),
     )
-    rows = classes(results.grid.part, results.top_width).iter_rows(named=True)
+    rows = compute.classes(results.grid.part, results.top_width).iter_rows(named=True)
     return table("widths", "Attempts by width ([S] Table 1)", columns, rows)
 
 
@@ -262,77 +261,62 @@ _SHORT: Final[Mapping[str, str]] = {
 
 
 def _charts(
-    results: Results, by_point: Mapping[Point, Combination], metric: str, number: int | None
+    results: Results, by_point: Mapping[Point, Means], metric: str, number: int | None
 ) -> tuple[Chart, Chart]:
     """The unfairness of each policy, and under FCFS by width class; at two loads."""
     panels = {f"Load {load_name(load)}": load for load in _drawn(results.grid.loads)}
-    loads = " and ".join(panel.lower() for panel in panels)
-    orders = [order.value for order in ORDERS]
-    fills = [fill.value for fill in BACKFILLS]
-    labels = classes(results.grid.part, results.top_width)["width_class"].to_list()
+    widths = compute.classes(results.grid.part, results.top_width)["width_class"].to_list()
     overall = [
-        _bar(by_point[Point(load, order, fill)], metric, None, (panel, fill.value, order.value))
+        Bar(panel, fill.value, order.value, _hours(by_point[Point(load, order, fill)], metric))
         for panel, load in panels.items()
         for fill in BACKFILLS
         for order in ORDERS
     ]
     by_width = [
-        _bar(
-            by_point[Point(load, Order.fcfs, fill)],
-            metric,
-            label,
-            (panel, wording.width(label), fill.value),
+        Bar(
+            panel,
+            wording.width(width),
+            fill.value,
+            _hours(by_point[Point(load, Order.fcfs, fill)], metric, width),
         )
         for panel, load in panels.items()
-        for label in labels
+        for width in widths
         for fill in BACKFILLS
     ]
-    title, y = _TITLES[metric], _axis(metric, results.resource)
-    figures = "" if number is None else f", as [S] figs. {number} and {number + 1}"
-    widths = "" if number is None else f", as [S] figs. {number + 2} and {number + 3}"
+    unit = _axis(metric, results.resource)
     resource = wording.first_upper(wording.resources(results.resource))
+    figures = "" if number is None else f", as [S] figs. {number} and {number + 1}"
+    of_widths = "" if number is None else f", as [S] figs. {number + 2} and {number + 3}"
     return (
         bars(
             f"{metric}_overall",
-            title_of(_SHORT[metric], overall, y),
-            f"{title} by policy{figures}",
-            f"Grouped bar chart. {title} by backfilling and queue order at "
-            f"{loads}. {_most(overall, y)} The table of all combinations holds every "
-            "value.",
+            (_SHORT[metric], f"{_TITLES[metric]} by policy{figures}"),
+            f"{_TITLES[metric]} by backfilling and queue order",
+            "The table of all combinations holds every value.",
             overall,
-            Axes("Backfilling", y, fills, orders, list(panels)),
+            ("Backfilling", unit),
         ),
         bars(
             f"{metric}_widths",
-            title_of(_SHORT[metric], by_width, y),
-            f"{title} under FCFS by width{widths}",
-            f"Grouped bar chart. {title} under FCFS by width class and backfilling at "
-            f"{loads}. {_most(by_width, y)} A file of this study holds every value.",
+            (_SHORT[metric], f"{_TITLES[metric]} under FCFS by width{of_widths}"),
+            f"{_TITLES[metric]} under FCFS by width class and backfilling",
+            "A file of this study holds every value.",
             by_width,
-            Axes(resource, y, [wording.width(label) for label in labels], fills, list(panels)),
+            (resource, unit),
         ),
     )
 
 
-def _bar(
-    combination: Combination, metric: str, width_class: str | None, place: tuple[str, str, str]
-) -> Bar:
-    """A bar in hours, or resource-hours; ``place`` is its panel, group and series."""
-    value, lower, upper = combination.mean(metric, width_class)
-    ends = (None if end is None else end / _HOUR_S for end in (lower, upper))
-    return Bar(*place, value / _HOUR_S, *ends)
+def _hours(means: Means, metric: str, width_class: str | None = None) -> Estimate:
+    """A mean in hours, or in resource-hours."""
+    ends = means[metric, width_class]
+    return Estimate(*(None if end is None else end / HOUR_S for end in ends))  # type: ignore[arg-type]
 
 
 def _axis(metric: str, resource: str) -> str:
     """What the axis of a metric says."""
     in_resource = f"{wording.resource(resource)}-hours per attempt"
     return in_resource if metric in (RE, RAQFM) else "Hours"
-
-
-def _most(shown: Sequence[Bar], unit: str) -> str:
-    top = max(shown, key=lambda bar: bar.value)
-    amount = wording.number(top.value)
-    return f"The most is {amount} ({unit.lower()}): {top.group}, {top.series}, {top.panel.lower()}."
 
 
 def _drawn(loads: Sequence[Fraction]) -> list[Fraction]:
@@ -351,23 +335,34 @@ _COMBINATIONS: Final = (
 )
 
 
-def _mean(title: str, name: str, kind: Kind, metric: str) -> Column[Combination]:
-    return Column(title, name, kind, lambda row: row.mean(metric).value)
+_PointMeans = tuple[Point, Means]
 
 
-def _combinations(results: Results, by_point: Mapping[Point, Combination]) -> Table:
+def _mean(title: str, name: str, kind: Kind, metric: str) -> Column[_PointMeans]:
+    return Column(title, name, kind, lambda row: row[1][metric, None].value)
+
+
+_LOAD: Final[Column[_PointMeans]] = Column(
+    "Load", "load", "text", lambda row: load_name(row[0].load)
+)
+_BACKFILL: Final[Column[_PointMeans]] = Column(
+    "Backfilling", "backfill", "text", lambda row: row[0].backfill.value
+)
+
+
+def _combinations(results: Results, by_point: Mapping[Point, Means]) -> Table:
     unit = f"{wording.resource(results.resource)}·s"
-    columns: Columns[Combination] = (
-        Column("Load", "load", "text", lambda row: load_name(row.point.load)),
-        Column("Order", "order", "text", lambda row: row.point.order.value),
-        Column("Backfilling", "backfill", "text", lambda row: row.point.backfill.value),
+    columns: Columns[_PointMeans] = (
+        _LOAD,
+        Column("Order", "order", "text", lambda row: row[0].order.value),
+        _BACKFILL,
         _mean("Miss, strict", "miss_strict_s", "duration", STRICT),
         _mean("Miss, relaxed", "miss_relaxed_s", "duration", RELAXED),
         _mean(f"Resource equality, {unit}", "re_unfairness", "count", RE),
         _mean(f"RAQFM, {unit}", "raqfm_unfairness", "count", RAQFM),
         _mean("Wait", "wait_s", "duration", WAIT),
     )
-    rows = [combination for point, combination in by_point.items() if not point.exact]
+    rows = [(point, means) for point, means in by_point.items() if not point.exact]
     caption = "Mean unfairness and wait of an attempt under each combination"
     return table("combinations", caption, columns, rows, shown=len(rows))
 
@@ -396,39 +391,24 @@ _EXACT: Final = (
 )
 
 
-class _Estimates(NamedTuple):
-    """A policy with the log's own estimates, and with exact ones."""
+def _exact(loads: Sequence[Fraction], by_point: Mapping[Point, Means]) -> Table:
+    def means(title: str, name: str, metric: str) -> Columns[_PointMeans]:
+        def exact(row: _PointMeans) -> float:
+            return by_point[row[0]._replace(exact=True)][metric, None].value
 
-    own: Combination
-    exact: Combination
+        own = _mean(f"{title}, own", f"{name}_own", "duration", metric)
+        return own, Column(f"{title}, exact", f"{name}_exact", "duration", exact)
 
-
-def _own_and_exact(title: str, name: str, metric: str) -> Columns[_Estimates]:
-    return (
-        Column(f"{title}, own", f"{name}_own", "duration", lambda row: row.own.mean(metric).value),
-        Column(
-            f"{title}, exact", f"{name}_exact", "duration", lambda row: row.exact.mean(metric).value
-        ),
+    columns = (
+        _LOAD,
+        _BACKFILL,
+        *means("Strict miss", "miss_strict_s", STRICT),
+        *means("Relaxed miss", "miss_relaxed_s", RELAXED),
+        *means("Wait", "wait_s", WAIT),
     )
-
-
-_ESTIMATES: Final[Columns[_Estimates]] = (
-    Column("Load", "load", "text", lambda row: load_name(row.own.point.load)),
-    Column("Backfilling", "backfill", "text", lambda row: row.own.point.backfill.value),
-    *_own_and_exact("Strict miss", "miss_strict_s", STRICT),
-    *_own_and_exact("Relaxed miss", "miss_relaxed_s", RELAXED),
-    *_own_and_exact("Wait", "wait_s", WAIT),
-)
-
-
-def _exact(loads: Sequence[Fraction], by_point: Mapping[Point, Combination]) -> Table:
-    rows = [
-        _Estimates(*(by_point[Point(load, Order.fcfs, fill, exact)] for exact in (False, True)))
-        for load in loads
-        for fill in RESERVING
-    ]
+    own = [Point(load, Order.fcfs, fill) for load in loads for fill in RESERVING]
     caption = "FCFS with the log's own estimates, and with exact ones"
-    return table("exact_estimates", caption, _ESTIMATES, rows)
+    return table("exact_estimates", caption, columns, [(point, by_point[point]) for point in own])
 
 
 # --- subsets -------------------------------------------------------------------------------------

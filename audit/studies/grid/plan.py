@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import polars as pl
@@ -21,17 +20,6 @@ from audit.studies.grid.compute import LOADS, Correlation
 from audit.studies.parts import ATTEMPTS, Part
 
 KEY = "grid"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the study was asked for beyond its log."""
-
-    pool: str | None = None
-    """None: the one in which most attempts started."""
-    attempts: int = ATTEMPTS
-    loads: tuple[Fraction, ...] = LOADS
-    top_width: int = TOP
 
 
 def loads(text: str) -> tuple[Fraction, ...]:
@@ -54,29 +42,34 @@ def loads(text: str) -> tuple[Fraction, ...]:
     return tuple(sorted(shares))
 
 
-def plan(log: Log, draws: Draws, options: Options) -> Plan:
-    """The grid over a part of one pool of a log."""
-    pool = largest_pool(log, options.pool)
-    part = parts.part(log.described, pool, options.attempts, options.top_width)
-    part.offered_load  # noqa: B018 - refuses a part without load before the long work
-    cells = compute.cells(part, options.loads)
+def plan(
+    only: str | None = None,
+    attempts: int = ATTEMPTS,
+    loads: tuple[Fraction, ...] = LOADS,
+    top_width: int = TOP,
+) -> Callable[[Log, Draws], Plan]:
+    """Return what to do with a part of the pool ``only``, or of that in which most started."""
 
-    def finish(frames: Sequence[pl.DataFrame]) -> Made:
-        named = {cell.key: frame for cell, frame in zip(cells, frames, strict=True)}
-        return _made(log.setting.cluster, part, named, draws, options)
+    def of(log: Log, draws: Draws) -> Plan:
+        pool = largest_pool(log, only)
+        part = parts.part(log.described, pool, attempts, top_width)
+        part.offered_load  # noqa: B018 - refuses a part without load before the long work
+        cells = compute.cells(part, loads)
 
-    settings = json.dumps([pool.name, options.attempts, [str(load) for load in options.loads]])
-    return Plan(settings, cells, finish)
+        def finish(frames: Sequence[pl.DataFrame]) -> Made:
+            named = {cell.key: frame for cell, frame in zip(cells, frames, strict=True)}
+            grid = compute.grid(part, loads, named, draws)
+            figures, ranked = compute.figures(grid), compute.correlations(grid)
+            decided = claims.decide(grid, ranked)
+            results = page.Results(
+                log.setting.cluster, grid, figures, ranked, decided, draws.seed, top_width
+            )
+            return Made(page.study(results), pl.concat([figures, _ranked(part, ranked)]))
 
+        settings = json.dumps([pool.name, attempts, [str(load) for load in loads]])
+        return Plan(settings, cells, finish)
 
-def _made(
-    log: str, part: Part, frames: dict[str, pl.DataFrame], draws: Draws, options: Options
-) -> Made:
-    grid = compute.grid(part, options.loads, frames, draws)
-    figures, ranked = compute.figures(grid), compute.correlations(grid)
-    decided = claims.decide(grid, ranked)
-    results = page.Results(log, grid, figures, ranked, decided, draws.seed, options.top_width)
-    return Made(page.study(results), pl.concat([figures, _ranked(part, ranked)]))
+    return of
 
 
 def _ranked(part: Part, ranked: Sequence[Correlation]) -> pl.DataFrame:

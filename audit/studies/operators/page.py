@@ -32,25 +32,17 @@ _FORMULAS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def study(
-    setting: Setting | None = None, progress: Progress = lambda what, done, of: None
-) -> Study:
-    """The study of all operators; it needs no log.
-
-    Args:
-        setting: of the job sizes; [R]'s own if left out.
-        progress: told how far it is.
-    """
-    chosen = setting or Setting()
+def study(setting: Setting, on_progress: Progress = lambda what, done, of: None) -> Study:
+    """The study of all operators; it needs no log. ``setting`` is that of the job sizes."""
     judged = rules.conformance()
     alike = rules.equivalence()
-    sizes = job_size.job_sizes(chosen, progress)
-    needed = job_size.bits_needed(sizes, chosen.job_hours)
+    sizes = job_size.job_sizes(setting, on_progress)
+    needed = job_size.bits_needed(sizes, setting.job_hours)
     beside = job_size.beside_printed(needed)
     return Study(
         key="operators",
         title="Priority operators",
-        lead=_lead(judged, beside, chosen),
+        lead=_lead(judged, beside, setting),
         sections=(
             Section("The operators", (_OPERATORS, _formulas())),
             Section(
@@ -58,18 +50,18 @@ def study(
                 (_RULES, _conformance(judged), _broken(judged), _boundaries()),
             ),
             Section("Who comes first", (_ORDER, _equivalence(alike), _unlike(alike))),
-            *resolution_page.sections(chosen, sizes, beside, needed),
+            *resolution_page.sections(setting, sizes, beside, needed),
             Section("Errata", _ERRATA),
         ),
         settings=(
-            ("Bits", f"{min(chosen.bits)} to {max(chosen.bits)}"),
-            ("Targets", ", ".join(f"{target:g}" for target in chosen.targets)),
+            ("Bits", f"{min(setting.bits)} to {max(setting.bits)}"),
+            ("Targets", ", ".join(f"{target:g}" for target in setting.targets)),
             *(
                 (f"Priorities {AREA_NAMES[area]}", f"{_signed(low)} to {_signed(high)}")
-                for area, (low, high) in chosen.areas.items()
+                for area, (low, high) in setting.areas.items()
             ),
-            ("Used in the window", f"{wording.count(chosen.used_hours)} resource-hours"),
-            ("Job", f"{wording.count(chosen.job_hours)} resource-hours"),
+            ("Used in the window", f"{wording.count(setting.used_hours)} resource-hours"),
+            ("Job", f"{wording.count(setting.job_hours)} resource-hours"),
             ("n of the exponential operators", "2"),
             ("k of combined", "0.5"),
         ),
@@ -140,10 +132,7 @@ def _conformance(judged: Iterable[Judged]) -> Table:
     return Table(
         "conformance",
         "Which rules each operator keeps",
-        (
-            Column("Rule", "rule", "text"),
-            *(Column(name, name, "yes_no") for name in OPERATORS),
-        ),
+        (Column("Rule", "rule", "text"), *(Column(name, name, "yes_no") for name in OPERATORS)),
         tuple((text, *(kept[name, rule] for name in OPERATORS)) for rule, text in RULES.items()),
         note="Nothing can keep (4) and (13) both: at state 0 (4) asks for 1, whatever the target.",
     )

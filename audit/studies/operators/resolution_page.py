@@ -1,20 +1,22 @@
 """How finely priority operators tell users apart: sections of their study ([R] §5)."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import polars as pl
 
 from audit.metrics.fairshare.operators import OPERATORS
-from audit.report.charts.style import Chart
+from audit.report.charts.marks import frame, scales
+from audit.report.charts.marks.frame import Box
+from audit.report.charts.marks.svg import Canvas
+from audit.report.charts.style import EARLIER, LATER, Chart
 from audit.report.study.charts import Colours, Layout, Values, heat_map
 from audit.report.study.page import Column, Section, Table, table
 from audit.report.text import wording
-from audit.studies.operators.charts import profiles
 from audit.studies.operators.compute import job_size, resolution, rules
-from audit.studies.operators.compute.job_size import Ordered
-from audit.studies.operators.compute.resolution import AREAS, TARGETS, Setting
+from audit.studies.operators.compute.resolution import AREAS, TARGETS, Profile, Setting
 
 BITS: Final = 3
 """At which densities are drawn: few enough to see, as in [R]."""
@@ -46,18 +48,16 @@ _BITS: Final[Column[Any]] = Column("Bits", "bits", "count")
 _VERSION: Final[Column[Any]] = Column("Version", "version", "text", _version)
 _FIGURES: Final = {"balance": 14, "under": 15, "over": 16}
 
+_ABREAST: Final = 4
+_HEIGHT: Final = 110
+_PART: Final = scales.Axis(0, 1, ((0, "0"), (1, "1")))
+_PRIORITY: Final = scales.Axis(-1, 1, ((-1, "−1"), (0, "0"), (1, "1")))
+
 
 def sections(
     setting: Setting, sizes: pl.DataFrame, beside: pl.DataFrame, needed: pl.DataFrame
 ) -> tuple[Section, ...]:
-    """What the study says of stored priorities.
-
-    Args:
-        setting: what it was made with.
-        sizes: ``compute.job_size.job_sizes``.
-        beside: ``beside_printed``.
-        needed: ``bits_needed``.
-    """
+    """What the study says of stored priorities, of ``job_sizes`` and what follows from them."""
     return (
         Section("Priorities stored as digits", (_DIGITS, _effective(), _fallen_together())),
         Section("Input density", (_INPUT, _input_chart(), _input_table(), _input_areas(setting))),
@@ -83,13 +83,11 @@ def sections(
                 *_differences(beside, setting),
                 _by_target(job_size.bits_by_target(needed, sizes), setting),
                 _ORDERS,
-                _orders(job_size.orders(sizes)),
+                _orders(sizes),
             ),
         ),
     )
 
-
-# --- digits --------------------------------------------------------------------------------------
 
 _DIGITS: Final = (
     "A user's priorities along the path from the root of the share tree are a vector, and vectors "
@@ -132,8 +130,6 @@ def _fallen_together() -> Table:
     )
 
 
-# --- densities -----------------------------------------------------------------------------------
-
 _INPUT: Final = (
     "The part of all pairs of target and state that share a number, by the area of its surface in "
     "the unit square (in closed form, not sampled). The more pairs share it, the less can be told "
@@ -143,30 +139,33 @@ _INPUT: Final = (
 
 def _input_chart() -> Chart:
     densities = resolution.input_densities(BITS)
-    return heat_map(
+    return _density_map(
         "input_density",
         f"Input density at {BITS} bits, as [R] fig. 8",
         f"Heat maps. {_extremes(densities, _version)} The table below holds every value.",
-        _densities(densities, _version, _operator),
+        densities,
+        _version,
         Layout(list(_VERSIONS.values()), OPERATORS, "Number (from −1 to 1)"),
         Colours("Part of all pairs of target and state"),
     )
 
 
-def _operator(row: dict[str, Any]) -> str:
-    return str(row["operator"])
-
-
-def _densities(
+def _density_map(
+    key: str,
+    title: str,
+    alt: str,
     densities: pl.DataFrame,
     panel: Callable[[dict[str, Any]], str],
-    y: Callable[[dict[str, Any]], str],
-) -> list[Values]:
-    """Densities as cells of a heat map over digits; ``panel`` and ``y`` say where a row goes."""
-    return [
-        _cell(panel(row), row["digit"], y(row), row["density"])
+    layout: Layout,
+    colours: Colours,
+    row_of: Callable[[dict[str, Any]], str] = itemgetter("operator"),
+) -> Chart:
+    """Densities as a heat map over digits; ``panel`` and ``row_of`` say where a density goes."""
+    cells = [
+        _cell(panel(row), row["digit"], row_of(row), row["density"])
         for row in densities.iter_rows(named=True)
     ]
+    return heat_map(key, title, alt, cells, layout, colours)
 
 
 def _extremes(densities: pl.DataFrame, panel: Callable[[dict[str, Any]], str]) -> str:
@@ -191,10 +190,9 @@ def _cell(panel: str, x: object, y: object, value: float | None) -> Values:
 
 
 def _input_table() -> Table:
-    densities = resolution.input_densities(BITS)
-    by_digit = densities.pivot("digit", index=["operator", "as_published"], values="density")
-    order = {name: number for number, name in enumerate(OPERATORS)}
-    rows = sorted(by_digit.iter_rows(), key=lambda row: (order[row[0]], not row[1]))
+    densities = resolution.input_densities(BITS).rows_by_key(
+        ["operator", "as_published"], include_key=False, named=True
+    )
     return Table(
         "input-density",
         f"Input density at {BITS} bits",
@@ -203,7 +201,10 @@ def _input_table() -> Table:
             _VERSION,
             *(Column(str(digit), f"number_{digit}") for digit in range(1 << BITS)),
         ),
-        tuple((name, _VERSIONS[as_published], *values) for name, as_published, *values in rows),
+        tuple(
+            (name, version, *(row["density"] for row in densities[name, as_published]))
+            for name, (as_published, version) in itertools.product(OPERATORS, _VERSIONS.items())
+        ),
         note="Corrected, the last number is that of priority 1 alone, which no area has.",
     )
 
@@ -228,34 +229,58 @@ _LOCAL: Final = (
 
 
 def _profile(target: float) -> Chart:
+    """F over the state, a panel for each operator; bars are local densities."""
     profile = resolution.profile(BITS, target)
+    canvas = Canvas()
+    top = end = 2.0
+    edges = frame.panels(len(OPERATORS), _ABREAST, 22, 12)
+    for number, (operator, (start, stop)) in enumerate(zip(OPERATORS, edges, strict=True)):
+        if number and number % _ABREAST == 0:
+            top = end + 8
+        begin = frame.panel_title(canvas, operator, start, stop, top)
+        box = Box(start, begin, stop - 4, begin + _HEIGHT)
+        _panel(canvas, profile, operator, target, box)
+        end = frame.across(canvas, _PART, box)
     at_balance = "; ".join(
         f"{name} {wording.number(density)}" for name, density in profile.at_balance.iter_rows()
     )
-    return profiles(
+    return Chart(
         f"profile_{round(target * 10)}",
         f"Profiles at target {target:g}, {BITS} bits, as [R] fig. {10 if target < 0.3 else 11}",
         f"Curves of priority over state with bars of local density. Local density around balance, "
         f"at target {target:g}: {at_balance}.",
-        profile,
-        OPERATORS,
-        target,
+        canvas.body,
+        round(end),
+        "Curves: priority over the state; bars: length of states of one priority; dashed: target.",
     )
+
+
+def _panel(canvas: Canvas, profile: Profile, operator: str, target: float, box: Box) -> None:
+    frame.upwards(canvas, _PRIORITY, box)
+    x, y = _PART.between(box.left, box.right), _PRIORITY.between(box.bottom, box.top)
+    of = profile.bars.filter(pl.col("operator") == operator)
+    for density, low, high in of.select("density", "priority", "next").iter_rows():
+        above, below = sorted((y(low), y(high)))
+        tip = f"{operator}, priority {low:.2f}: length of states {density:.3f}"
+        canvas.rect(box.left, above, x(density) - box.left, below - above, LATER, opacity=0.35)
+        canvas.area_to_point_at(box.left, above, box.right - box.left, below - above, tip)
+    curve = profile.curves.filter(pl.col("operator") == operator).sort("state")
+    points = curve.select("state", "priority").iter_rows()
+    canvas.polyline([(x(state), y(priority)) for state, priority in points], EARLIER)
+    frame.reference(canvas, x(target), box)
 
 
 def _local_chart() -> Chart:
     cases = list(itertools.product(DRAWN, _VERSIONS))
     densities = resolution.local_densities(BITS, cases)
-    return heat_map(
+    panels = [_case({"target": target, "as_published": version}) for target, version in cases]
+    return _density_map(
         "local_density",
         f"Local density at {BITS} bits (grey: no state has it), as [R] figs. 12 and 13",
         f"Heat maps. {_extremes(densities, _case)} The file of local densities holds every value.",
-        _densities(densities, _case, _operator),
-        Layout(
-            [_case({"target": target, "as_published": version}) for target, version in cases],
-            OPERATORS,
-            "Number (from −1 to 1)",
-        ),
+        densities,
+        _case,
+        Layout(panels, OPERATORS, "Number (from −1 to 1)"),
         Colours("Length of states that share the number"),
     )
 
@@ -267,15 +292,16 @@ def _case(row: dict[str, Any]) -> str:
 def _targets_chart() -> Chart:
     targets = [*TARGETS, 1.0]
     densities = resolution.local_densities(BITS, [(target, False) for target in targets])
-    extremes = _extremes(densities, _version)
-    return heat_map(
+    return _density_map(
         "targets",
         f"Local density of each target at {BITS} bits, as [R] fig. 9",
-        f"Heat maps, one for each operator, targets from 0 to 1. {extremes} "
-        "The file of local densities holds every value.",
-        _densities(densities, _operator, lambda row: f"{row['target']:g}"),
+        "Heat maps, one for each operator, targets from 0 to 1. "
+        f"{_extremes(densities, _version)} The file of local densities holds every value.",
+        densities,
+        itemgetter("operator"),
         Layout(OPERATORS, [f"{target:g}" for target in reversed(targets)], "Number", columns=4),
         Colours("Length of states that share the number; rows are targets"),
+        lambda row: f"{row['target']:g}",
     )
 
 
@@ -297,9 +323,6 @@ def _local_table(setting: Setting) -> Table:
         resolution.local_densities(BITS, cases).iter_rows(named=True),
         shown=0,
     )
-
-
-# --- job size ------------------------------------------------------------------------------------
 
 
 def _job_text(setting: Setting) -> str:
@@ -367,9 +390,6 @@ def _jobs(sizes: pl.DataFrame) -> Table:
     )
 
 
-# --- bits ----------------------------------------------------------------------------------------
-
-
 def _bits_text(setting: Setting) -> str:
     return (
         "The least bits from which on a job of "
@@ -380,24 +400,16 @@ def _bits_text(setting: Setting) -> str:
 
 
 def _beside(beside: pl.DataFrame, setting: Setting) -> Table:
-    return table(
-        "bits",
-        "Bits needed, beside [R] fig. 17",
-        (
-            _OPERATOR,
-            _AREA_NAMED,
-            Column("Printed", "printed", "text", lambda row: str(row["printed"])),
-            Column(
-                "As published",
-                "as_published",
-                "text",
-                lambda row: _bits(row["as_published"], setting),
-            ),
-            Column("Corrected", "corrected", "text", lambda row: _bits(row["corrected"], setting)),
-            Column("As published, against printed", "difference", "text", _difference),
-        ),
-        beside.iter_rows(named=True),
+    def bits(title: str, name: str) -> Column[dict[str, Any]]:
+        return Column(title, name, "text", lambda row: _bits(row[name], setting))
+
+    columns = (
+        *(_OPERATOR, _AREA_NAMED, bits("Printed", "printed")),
+        *(bits("As published", "as_published"), bits("Corrected", "corrected")),
+        Column("As published, against printed", "difference", "text", _difference),
     )
+    rows = beside.iter_rows(named=True)
+    return table("bits", "Bits needed, beside [R] fig. 17", columns, rows)
 
 
 def _bits(bits: int | None, setting: Setting) -> str:
@@ -468,18 +480,13 @@ _ORDERS: Final = (
 )
 
 
-def _orders(orders: Sequence[Ordered]) -> Table:
+def _orders(sizes: pl.DataFrame) -> Table:
     return Table(
         "orders",
         "Operators from the smallest job to the largest",
         (_AREA, Column("Version", "version", "text"), Column("Order", "order", "text")),
         tuple(
-            (AREA_NAMES[order.area], version, ", ".join(names))
-            for order in orders
-            for version, names in (
-                ("printed", order.printed),
-                ("as published", order.as_published),
-                ("corrected", order.corrected),
-            )
+            (AREA_NAMES[area], version, ", ".join(names))
+            for (area, version), names in job_size.orders(sizes).items()
         ),
     )

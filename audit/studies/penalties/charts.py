@@ -5,7 +5,8 @@ eye, so no part of it hides another.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -13,7 +14,6 @@ import polars as pl
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.svg import Canvas
 from audit.report.charts.style import INK, MAIN, MUTED, PAPER, RULE, Chart
-from audit.studies.penalties.compute import Point, squares
 
 _HEIGHT: Final = 230
 _LEFT, _RIGHT, _LOW, _HIGH = -0.72, 0.92, -0.16, 1.64
@@ -34,37 +34,45 @@ _WORDS: Final = (
 """What stands beside the axes, and where."""
 
 
-class Panel(NamedTuple):
-    """A surface with its label."""
-
-    label: str
-    surface: pl.DataFrame
-    """As ``compute.surface`` gives it."""
+Point = tuple[float, float, float]
+"""Part of the processors, part of the memory, penalty."""
 
 
-def surfaces(key: str, title: str, panels: Sequence[Panel], *, marked: bool = False) -> Chart:
-    """Surfaces side by side.
+def surfaces(
+    key: str, title: str, panels: Mapping[str, pl.DataFrame], *, marked: bool = False
+) -> Chart:
+    """Draw surfaces (``compute.surface``), by label, side by side.
 
-    Args:
-        key: of the chart.
-        title: of the chart.
-        panels: each is a surface; their labels differ.
-        marked: draw in black where a penalty must be 0 and 1, and the symmetric line.
+    ``marked``: draw in black where a penalty must be 0 and 1, and the symmetric line.
     """
     alt = f"Surfaces over the parts of processors and memory. {title}. " + " ".join(
-        _in_words(panel) for panel in panels
+        _in_words(*panel) for panel in panels.items()
     )
     canvas = Canvas()
     top = end = 2.0
-    for number, (panel, (start, stop)) in enumerate(
-        zip(panels, frame.panels(len(panels), 2, 0), strict=True)
+    places = frame.panels(len(panels), 2, 0)
+    for number, ((label, surface), (start, stop)) in enumerate(
+        zip(panels.items(), places, strict=True)
     ):
         if number and number % 2 == 0:
             top = end + 10
-        begin = frame.panel_title(canvas, panel.label, start, stop, top)
+        begin = frame.panel_title(canvas, label, start, stop, top)
         end = begin + _HEIGHT
-        _draw(canvas, panel, _Eye(start, stop, begin, end), marked)
+        _draw(canvas, surface, _Eye(start, stop, begin, end), marked)
     return Chart(key, title, alt, canvas.body, round(end), "The stronger the colour, the higher.")
+
+
+def squares(surface: pl.DataFrame) -> Iterator[tuple[Point, Point, Point, Point]]:
+    """Yield the corners of the squares of a surface, those first where most is held.
+
+    The surface has ``cpus`` and ``mem_bytes``, from 0 to 1 on a square grid, the latter quicker,
+    and ``penalty``.
+    """
+    points: list[Point] = surface.select("cpus", "mem_bytes", "penalty").rows()
+    side = math.isqrt(len(points))
+    for row, column in product(range(side - 2, -1, -1), repeat=2):
+        at = row * side + column
+        yield points[at], points[at + 1], points[at + side + 1], points[at + side]
 
 
 class _Eye(NamedTuple):
@@ -83,16 +91,16 @@ class _Eye(NamedTuple):
         )
 
 
-def _draw(canvas: Canvas, panel: Panel, eye: _Eye, marked: bool) -> None:
+def _draw(canvas: Canvas, surface: pl.DataFrame, eye: _Eye, marked: bool) -> None:
     def line(corners: Sequence[Point], colour: str, width: float) -> None:
         canvas.polyline([eye.place(corner) for corner in corners], colour, width)
 
     line([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 0)], RULE, 1)
     for floor in ((1, 0), (0, 1)):
         line([(*floor, 0), (*floor, 1)], RULE, 1)
-    for square in squares(panel.surface):  # the furthest first
-        corners = [eye.place(corner) for corner in square.corners]
-        cpus, memory, penalty = square.middle
+    for square in squares(surface):  # the furthest first
+        corners = [eye.place(corner) for corner in square]
+        cpus, memory, penalty = (sum(axis) / 4 for axis in zip(*square, strict=True))
         tip = f"{cpus:.0%} of the CPUs, {memory:.0%} of the memory: penalty {penalty:.3f}"
         canvas.polygon(corners, PAPER)  # what is behind it is not seen
         strength = round(0.08 + 0.87 * min(max(penalty, 0.0), 1.0), 2)
@@ -112,9 +120,9 @@ def _seen(cpus: float, memory: float, penalty: float) -> tuple[float, float]:
     return round(u, 3), round(away * math.sin(_ABOVE) + penalty * math.cos(_ABOVE), 3)
 
 
-def _in_words(panel: Panel) -> str:
+def _in_words(label: str, surface: pl.DataFrame) -> str:
     """The heights of the corners and of the middle, in words."""
-    points = panel.surface.select("cpus", "mem_bytes", "penalty").rows()
+    points = surface.select("cpus", "mem_bytes", "penalty").rows()
     heights = {(cpus, memory): penalty for cpus, memory, penalty in points}
     named = (
         ("all processors and no memory", (1.0, 0.0)),
@@ -123,4 +131,4 @@ def _in_words(panel: Panel) -> str:
         ("all of both", (1.0, 1.0)),
     )
     listed = ", ".join(f"{heights[at]:.2f} for {words}" for words, at in named if at in heights)
-    return f"{panel.label}: {listed}."
+    return f"{label}: {listed}."

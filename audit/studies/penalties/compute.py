@@ -7,8 +7,6 @@ out; no log is needed.
 Source: [M] D. Klusáček, H. Rudová, M. Jaroš, Multi Resource Fairness: Problems and Challenges.
 """
 
-import math
-from itertools import product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -107,48 +105,8 @@ def surface(penalty: str, weights: tuple[float, float] = (1.0, 1.0)) -> pl.DataF
     """
     part = np.arange(STEPS + 1) / STEPS
     cpus, memory = (axis.ravel() for axis in np.meshgrid(part, part, indexing="ij"))
-    return pl.DataFrame(
-        {
-            "cpus": cpus,
-            "mem_bytes": memory,
-            "penalty": _of(penalty, cpus, memory, weights),
-        }
-    )
-
-
-Point = tuple[float, float, float]
-"""Part of the processors, part of the memory, penalty."""
-
-
-class Square(NamedTuple):
-    """Four neighbouring points of a surface."""
-
-    row: int
-    """Of the grid, by processors, from 0."""
-    column: int
-    """By memory."""
-    corners: tuple[Point, Point, Point, Point]
-    """Around it."""
-    middle: Point
-
-
-def squares(surface: pl.DataFrame) -> list[Square]:
-    """The squares of a surface, those first where most is held.
-
-    Args:
-        surface: cpus and mem_bytes, from 0 to 1 on a square grid, the latter quicker; penalty.
-    """
-    points: list[Point] = surface.select("cpus", "mem_bytes", "penalty").rows()
-    side = math.isqrt(len(points))
-    last_first = range(side - 2, -1, -1)
-    return [_square(points, side, row, column) for row, column in product(last_first, last_first)]
-
-
-def _square(points: list[Point], side: int, row: int, column: int) -> Square:
-    at = row * side + column
-    corners = (points[at], points[at + 1], points[at + side + 1], points[at + side])
-    cpus, memory, penalty = (sum(axis) / 4 for axis in zip(*corners, strict=True))
-    return Square(row, column, corners, (cpus, memory, penalty))
+    heights = _of(penalty, cpus, memory, weights)
+    return pl.DataFrame({"cpus": cpus, "mem_bytes": memory, "penalty": heights})
 
 
 class Figure(NamedTuple):
@@ -178,26 +136,23 @@ class Problem(NamedTuple):
     dear: float
     """Fraction of the dearer resource."""
     cheap: float
-    charged: float
     asked: str
     """What rule 3 asks for instead."""
 
+    @property
+    def charged(self) -> float:
+        """The penalty there."""
+        return float(_of(self.penalty, self.dear, self.cheap, self.weights))
 
-def problems() -> tuple[Problem, ...]:
-    """Problems A and B of formulas (4) and (5), with [M]'s numbers."""
-    below, one = "below 1: half is left", "1: nothing of the cheap one is left"
-    cases: tuple[tuple[str, str, tuple[float, float], float, float, str], ...] = (
-        ("A", "max_capped", (2.0, 1.0), 0.5, 0.0, below),
-        ("A", "max_scaled", (2.0, 1.0), 0.5, 0.0, below),
-        ("B", "max_capped", (1.0, 0.1), 0.5, 1.0, one),
-        ("B", "max_scaled", (2.0, 1.0), 0.1, 1.0, one),
-    )
-    return tuple(
-        Problem(
-            name, penalty, weights, dear, cheap, float(_of(penalty, dear, cheap, weights)), asked
-        )
-        for name, penalty, weights, dear, cheap, asked in cases
-    )
+
+_BELOW, _ONE = "below 1: half is left", "1: nothing of the cheap one is left"
+PROBLEMS: Final = (
+    Problem("A", "max_capped", (2.0, 1.0), 0.5, 0.0, _BELOW),
+    Problem("A", "max_scaled", (2.0, 1.0), 0.5, 0.0, _BELOW),
+    Problem("B", "max_capped", (1.0, 0.1), 0.5, 1.0, _ONE),
+    Problem("B", "max_scaled", (2.0, 1.0), 0.1, 1.0, _ONE),
+)
+"""Problems A and B of formulas (4) and (5), with [M]'s numbers."""
 
 
 def splitting() -> pl.DataFrame:
@@ -259,20 +214,15 @@ def fortnight() -> pl.DataFrame:
 
 
 def charged(compared: pl.DataFrame) -> pl.DataFrame:
-    """Whose usage it is.
-
-    Args:
-        compared: what ``fortnight`` gives.
+    """Whose usage ``fortnight`` says it is.
 
     Returns:
         penalty; memory and processors, the users' parts of all usage; moved: the part of all usage
         that is charged to others than by the first penalty. All 0 to 1.
     """
     parts = compared.pivot("entity", index="penalty", values="usage_fraction")
-    apart = moved(compared)
-    return parts.select("penalty", "memory", "processors").with_columns(
-        moved=pl.col("penalty").replace_strict(apart, return_dtype=pl.Float64)
-    )
+    apart = pl.col("penalty").replace_strict(moved(compared), return_dtype=pl.Float64)
+    return parts.select("penalty", "memory", "processors", moved=apart)
 
 
 def exempting() -> pl.DataFrame:

@@ -5,9 +5,9 @@ from typing import Final
 
 from audit.metrics.fairshare.penalty_rules import RULES, Witness
 from audit.report.charts.style import Chart
-from audit.report.study.page import Cell, Column, Columns, Section, Study, Table, table
+from audit.report.study.page import Column, Columns, Section, Study, Table, table
 from audit.studies.penalties import compute as penalties
-from audit.studies.penalties.charts import Panel, surfaces
+from audit.studies.penalties.charts import surfaces
 from audit.studies.penalties.compute import Figure, Judged, Problem
 
 SOURCE: Final = (
@@ -87,33 +87,29 @@ def _asked() -> Table:
 
 
 def _rules(judged: Iterable[Judged]) -> Table:
+    def kept(rule: int) -> Column[Judged]:
+        return Column(
+            f"Rule {rule}", f"rule_{rule}", "yes_no", lambda one: one.verdicts[rule - 1].kept
+        )
+
+    columns: Columns[Judged] = (
+        Column("Penalty", "penalty", "text", lambda one: one.row.label),
+        Column(
+            "In [M]", "formula", "text", lambda one: f"({one.row.formula})" * bool(one.row.formula)
+        ),
+        Column("Weights", "weights", "text", lambda one: _listed(one.row.weights)),
+        *map(kept, RULES),
+        Column("Symmetric line", "symmetric_line", "yes_no", lambda one: one.line.linear),
+        Column("In Table 1", "in_table_1", "yes_no", lambda one: one.row.in_table_1),
+    )
     return table(
         "rules",
         "Which rules each penalty keeps",
-        _JUDGED,
+        columns,
         judged,
         note="Rules 1 to 4 with these weights of CPUs, memory (and GPUs); rule 5 with many. Pe is "
         "judged as a part of all processors, billing as a part of what the whole pool is billed.",
     )
-
-
-def _kept(rule: int) -> Column[Judged]:
-    """Whether a rule is kept."""
-    return Column(f"Rule {rule}", f"rule_{rule}", "yes_no", lambda one: one.verdicts[rule - 1].kept)
-
-
-def _formula(one: Judged) -> str:
-    return "" if one.row.formula is None else f"({one.row.formula})"
-
-
-_JUDGED: Final[Columns[Judged]] = (
-    Column("Penalty", "penalty", "text", lambda one: one.row.label),
-    Column("In [M]", "formula", "text", _formula),
-    Column("Weights", "weights", "text", lambda one: _listed(one.row.weights)),
-    *(_kept(rule) for rule in RULES),
-    Column("Symmetric line", "symmetric_line", "yes_no", lambda one: one.line.linear),
-    Column("In Table 1", "in_table_1", "yes_no", lambda one: one.row.in_table_1),
-)
 
 
 def _listed(weights: Iterable[float]) -> str:
@@ -140,7 +136,7 @@ _BROKEN: Final = (
 
 
 def _witnesses(judged: Iterable[Judged]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
+    rows = [
         (row.label, str(verdict.rule), witness.says, *_where(witness))
         for row, verdicts, _ in judged
         for verdict in verdicts
@@ -185,11 +181,10 @@ def _chart(figure: Figure) -> Chart:
         return f"{penalty}, weights {weights[0]:g} and {weights[1]:g}" if weighted else penalty
 
     marked = " (black: where it must be 0 and 1, and the symmetric line)" if figure.marked else ""
-    panels = [Panel(label(*form), penalties.surface(*form)) for form in figure.panels]
-    names = " and ".join(panel.label for panel in panels)
+    panels = {label(*form): penalties.surface(*form) for form in figure.panels}
     return surfaces(
         f"figure_{figure.number}",
-        f"As [M] fig. {figure.number}: {names}{marked}",
+        f"As [M] fig. {figure.number}: {' and '.join(panels)}{marked}",
         panels,
         marked=figure.marked,
     )
@@ -201,24 +196,22 @@ _MAXIMA: Final = (
 )
 
 
-_PROBLEMS: Final[Columns[Problem]] = (
-    Column("Problem", "problem", "text", lambda one: one.name),
-    Column("Penalty", "penalty", "text"),
-    Column("Weight, dear", "weight_dear", value=lambda one: one.weights[0]),
-    Column("Weight, cheap", "weight_cheap", value=lambda one: one.weights[1]),
-    Column("Dear held", "dear", "percent"),
-    Column("Cheap held", "cheap", "percent"),
-    Column("Charged", "charged"),
-    Column("Rule 3 asks for", "asked", "text"),
-)
-
-
 def _problems() -> Table:
+    columns: Columns[Problem] = (
+        Column("Problem", "problem", "text", lambda one: one.name),
+        Column("Penalty", "penalty", "text"),
+        Column("Weight, dear", "weight_dear", value=lambda one: one.weights[0]),
+        Column("Weight, cheap", "weight_cheap", value=lambda one: one.weights[1]),
+        Column("Dear held", "dear", "percent"),
+        Column("Cheap held", "cheap", "percent"),
+        Column("Charged", "charged"),
+        Column("Rule 3 asks for", "asked", "text"),
+    )
     return table(
         "problems",
         "Problems A and B, with [M]'s numbers",
-        _PROBLEMS,
-        penalties.problems(),
+        columns,
+        penalties.PROBLEMS,
         note="max_scaled knows no problem A: its first row is as it should be.",
     )
 

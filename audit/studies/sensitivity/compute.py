@@ -15,7 +15,7 @@ is here: wide jobs count for what they hold). Runs 1 and 2 give the group of the
 10 points more, at the others' expense in equal parts, as [B] Tables 8 and 9; run 3 is the shares.
 
 A setting's figures are kept as sums by user and by day, so that intervals of any comparison of
-settings can be drawn from them (``sensitivity.answers``).
+settings can be drawn from them (``sensitivity.claims``).
 
 Source: [B] H. Bui et al., Fairshare Scheduling – A Case Study, §4 and §5, Tables 4 to 10.
 """
@@ -181,13 +181,10 @@ class Groups(NamedTuple):
 
 
 def grouped(described: pl.DataFrame, by: By | None = None, most: int = GROUPS) -> Groups:
-    """Puts the attempts of one pool into groups.
+    """Put the attempts of one pool into at most ``most`` groups; the smallest by area become one.
 
-    Args:
-        described: columns of ``model.DESCRIBED``; all attempts of one pool.
-        by: what makes a group; None: the account, or the width class where there is but one
-            account or more than ``FEW``.
-        most: so many groups at the most, ≥ 2; the smallest by area are put together.
+    Without ``by``, groups are accounts, or width classes where there is but one account or more
+    than ``FEW``.
 
     Raises:
         UsageError: there are not two groups.
@@ -262,14 +259,9 @@ group's attempts that arrived on a day, counted from the first arrival, s; ``use
 def cells(
     groups: Groups, pool: Pool, now: int, backfill: Backfill, points: Iterable[Point]
 ) -> list[Cell]:
-    """One cell for each setting; its frame has the columns ``SUMS``.
+    """Return one cell for each different setting; its frame has the columns ``SUMS``.
 
-    Args:
-        groups: the attempts of ``pool``.
-        pool: its capacity; its own policy does not matter.
-        now: when the log was taken, epoch s.
-        backfill: who may start before others.
-        points: the settings; each makes one cell, however often it comes.
+    The groups are of the attempts of ``pool``, whose own policy does not matter.
     """
     shares = targets(groups.areas, RUNS[-1])
     work, keys = workload(groups.attempts, pool, now, _fairshare(groups, BASES[0], shares))

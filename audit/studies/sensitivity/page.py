@@ -8,8 +8,10 @@ from typing import Any, Final, NamedTuple
 from audit.metrics.draws import Draws
 from audit.metrics.verdicts import Estimate, Holds, Verdict, tally
 from audit.model import Backfill, Pool
+from audit.report.charts.marks import lines, scales
+from audit.report.charts.marks.lines import Line, Panel, Target
 from audit.report.charts.style import Chart
-from audit.report.study.charts import Colours, Layout, Values, heat_map
+from audit.report.study.charts import Colours, Layout, Values, heat_map, several
 from audit.report.study.page import (
     Column,
     Columns,
@@ -22,8 +24,7 @@ from audit.report.study.page import (
     verdict_table,
 )
 from audit.report.text import wording
-from audit.studies.sensitivity import charts
-from audit.studies.sensitivity.answers import Answers, Sums, changes
+from audit.studies.sensitivity.claims import Answers, Sums, changes
 from audit.studies.sensitivity.compute import (
     BASES,
     RUNS,
@@ -64,14 +65,7 @@ class Results(NamedTuple):
 
 
 def study(log: str, pools: Sequence[Results], backfills: Sequence[Backfill], draws: Draws) -> Study:
-    """The study of a log.
-
-    Args:
-        log: the cluster's name.
-        pools: its pools.
-        backfills: who might start before others, in each pool.
-        draws: how resamples were drawn.
-    """
+    """The study of the cluster ``log``; ``backfills`` are those of its pools."""
     return Study(
         key="sensitivity",
         title=f"How far fairshare's settings matter on {wording.name(log)}",
@@ -200,18 +194,29 @@ _ONE: Final = (
 )
 
 
+class _Moved(NamedTuple):
+    """By what part a group's mean response lies above that at the fixed values."""
+
+    setting: str
+    group: str
+    value: float
+    """Of the setting."""
+    apart: float
+
+
 def _lines(results: Results, base: Base) -> Chart:
+    """Lines of the groups, a panel for each setting; panels share their vertical axis."""
     labels = wording.told_apart(results.short_labels)
     swept = _without_arrivals(base)
-    rows: list[Values] = []
+    moved = [
+        _Moved(sweep.title, label, value, round(beside - 1, 4))
+        for sweep in swept
+        for group, label in enumerate(labels)
+        for value, point in zip(sweep.values, sweep.points, strict=True)
+        if (beside := results.answers.beside(point, base.point, group)) is not None
+    ]
     in_words = []
     for sweep in swept:
-        for group, label in enumerate(labels):
-            for value, point in zip(sweep.values, sweep.points, strict=True):
-                beside = results.answers.beside(point, base.point, group)
-                if beside is not None:
-                    apart = round(beside - 1, 4)
-                    rows.append({"of": sweep.title, "group": label, "x": value, "y": apart})
         first, last = (
             wording.duration(results.answers.sums[point].mean_response(0))
             for point in (sweep.points[0], sweep.points[-1])
@@ -220,26 +225,58 @@ def _lines(results: Results, base: Base) -> Chart:
             f"{sweep.title} {sweep.values[0]:g} to {sweep.values[-1]:g}: {labels[0]} "
             f"{first} to {last}"
         )
+    y = scales.linear([one.apart for one in moved], scales.percent)
+    panels = [
+        _panel([one for one in moved if one.setting == sweep.title], sweep.title, y, labels)
+        for sweep in swept
+    ]
+    body, height = lines.drawn(panels, height=130, abreast=2)
     shows = f"Mean response of each group, from that at {base.name}'s fixed values"
-    return charts.lines(
-        f"one_{base.name.lower().replace(' ', '_')}",
-        _furthest(rows),
-        shows,
+    return Chart(
+        f"one_{_slug(base).replace('-', '_')}",
+        _furthest(moved),
         f"Line charts, one for each setting. {shows}. {'; '.join(in_words)}.",
-        rows,
-        [sweep.title for sweep in swept],
-        labels,
+        body,
+        height,
+        f"{shows}.",
     )
 
 
-def _furthest(rows: Sequence[Values]) -> str:
+def _panel(moved: Sequence[_Moved], setting: str, y: scales.Axis, groups: Sequence[str]) -> Panel:
+    values = sorted({one.value for one in moved})
+    place = {value: float(number) for number, value in enumerate(values)}
+    ticks = tuple((at, f"{value:g}") for value, at in place.items())
+    x = scales.Axis(-0.3, max(len(values) - 0.7, 0.3), ticks)
+    drawn = [
+        Line(
+            of.name,
+            [(place[one.value], one.apart) for one in moved if one.group == of.name],
+            of.colour,
+            of.dash,
+            dotted=True,
+        )
+        for of in several(groups)
+    ]
+    targets = [
+        Target(
+            at - 0.5,
+            at + 0.5,
+            f"{setting} {value:g}: "
+            + ", ".join(f"{one.group} {one.apart:+.1%}" for one in moved if one.value == value),
+        )
+        for value, at in place.items()
+    ]
+    return Panel(x, y, drawn, setting, targets, level=0.0)
+
+
+def _furthest(moved: Sequence[_Moved]) -> str:
     """Which setting moves a group's mean response furthest."""
-    if not rows:
+    if not moved:
         return "No group has responses to compare"
-    row = max(rows, key=lambda row: abs(row["y"]))
-    side = "more" if row["y"] > 0 else "less"
-    moved = wording.rough_percent(abs(row["y"]))
-    return f"{row['of']} moves most: {row['group']} {moved} {side} at {row['x']:g}"
+    most = max(moved, key=lambda one: abs(one.apart))
+    side = "more" if most.apart > 0 else "less"
+    by = wording.rough_percent(abs(most.apart))
+    return f"{most.setting} moves most: {most.group} {by} {side} at {most.value:g}"
 
 
 class _Run(NamedTuple):
@@ -286,25 +323,17 @@ def _responses(results: Results, base: Base, swept: Sequence[Sweep], key: str) -
     )
 
 
-class _Changed(NamedTuple):
-    """What varying a setting does to a group."""
-
-    group: str
-    sweep: Sweep
-    change: Estimate
-
+_Changed = tuple[str, Sweep, Estimate]
+"""A group, and what varying a setting does to it."""
 
 _CHANGED: Final[Columns[_Changed]] = (
-    Column("Group", "group", "text"),
-    Column("Setting", "setting", "text", lambda row: row.sweep.key),
+    Column("Group", "group", "text", lambda row: row[0]),
+    Column("Setting", "setting", "text", lambda row: row[1].key),
     Column(
-        "Values",
-        "values",
-        "text",
-        lambda row: f"{row.sweep.values[0]:g} to {row.sweep.values[-1]:g}",
+        "Values", "values", "text", lambda row: f"{row[1].values[0]:g} to {row[1].values[-1]:g}"
     ),
     *interval(
-        lambda row: row.change,
+        lambda row: row[2],
         Column("Change", "change_s", "duration"),
         Column("From", "lower_s", "duration"),
         Column("To", "upper_s", "duration"),
@@ -313,17 +342,16 @@ _CHANGED: Final[Columns[_Changed]] = (
 
 
 def _changes(results: Results, base: Base) -> Table:
+    rows = [
+        (label, sweep, change.estimate())
+        for sweep in sweeps(base)
+        for label, change in zip(results.labels, changes(results.answers, sweep).each, strict=True)
+    ]
     return table(
         f"changes-{_slug(base)}",
         "How far each setting changes each group's mean response",
         _CHANGED,
-        [
-            _Changed(label, sweep, change.estimate())
-            for sweep in sweeps(base)
-            for label, change in zip(
-                results.labels, changes(results.answers, sweep).each, strict=True
-            )
-        ],
+        rows,
         note="The rise of the line through all runs, with its 95 % interval.",
     )
 
@@ -338,24 +366,23 @@ _TWO: Final = (
 
 def _heat(results: Results, plane: Plane) -> Chart:
     fixed = BASES[0].point
-    names = (results.short_labels[0], "all others")
-    groups: tuple[Sequence[int], ...] = ((0,), results.answers.others)
+    answers = results.answers
+    groups = {results.short_labels[0]: (0,), "all others": tuple(answers.others)}
     [rows] = (sweep.values for sweep in sweeps(BASES[0]) if sweep.key == plane.other)
+    means: dict[str, list[float]] = {name: [] for name in groups}
     cells: list[Values] = []
-    means: dict[str, list[float]] = {name: [] for name in names}
     for row, line in zip(rows, plane.points, strict=True):
         for column, point in enumerate(line, start=1):
-            for name, chosen in zip(names, groups, strict=True):
-                mean = results.answers.sums[point].mean_response(*chosen) or 0.0
-                beside = results.answers.beside(point, fixed, *chosen) or 0.0
+            for name, of in groups.items():
+                mean = answers.sums[point].mean_response(*of) or 0.0
                 means[name].append(mean)
                 cells.append(
                     {
                         "of": name,
                         "x": column,
                         "y": f"{row:g}",
-                        "value": beside,
                         "known": True,
+                        "value": answers.beside(point, fixed, *of) or 0.0,
                         "says": wording.duration(mean),
                     }
                 )
@@ -366,14 +393,13 @@ def _heat(results: Results, plane: Plane) -> Chart:
         f"{name} {wording.duration(min(of_name))} to {wording.duration(max(of_name))}"
         for name, of_name in means.items()
     )
-    beyond = f"Above the least, {wording.percent(least)} of that at the fixed values"
     return heat_map(
         plane.key.replace("-", "_"),
         f"Mean response: {in_words}",
         f"Heat maps. {shows}. {in_words}.",
         cells,
-        Layout(names, [f"{row:g}" for row in rows], "Interval, days"),
-        Colours(f"{shows}; {beyond[:1].lower()}{beyond[1:]}"),
+        Layout(list(groups), [f"{row:g}" for row in rows], "Interval, days"),
+        Colours(f"{shows}; above the least, {wording.percent(least)} of that at the fixed values"),
     )
 
 

@@ -11,7 +11,7 @@ from audit.model import Backfill, Pool
 from audit.oneoff.study import Made, Plan
 from audit.pipeline import opening
 from audit.pipeline.opening import Log
-from audit.studies.sensitivity import answers, claims, compute, page
+from audit.studies.sensitivity import claims, compute, page
 from audit.studies.sensitivity.compute import BASES, By, Groups
 
 KEY = "sensitivity"
@@ -20,13 +20,10 @@ KEY = "sensitivity"
 def plan(
     only: str | None, by: By | None, most: int, backfill: Backfill | None
 ) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        by: what makes a group; None: account or width class, see ``compute.grouped``.
-        most: so many groups at the most, ≥ 2.
-        backfill: who may start before others; None: as the pool is configured.
+    ``only`` names the pool that it concerns; None: every one. For ``by`` and ``most`` see
+    ``compute.grouped``. Without ``backfill``, that of the pool's configuration.
     """
 
     def of(log: Log, draws: Draws) -> Plan:
@@ -46,7 +43,7 @@ def plan(
             ]
             return Made(
                 page.study(log.setting.cluster, results, backfills, draws),
-                pl.concat(answers.rows(one.pool.name, one.answers) for one in results),
+                pl.concat(claims.rows(one.pool.name, one.answers) for one in results),
             )
 
         return Plan(f"{only} {by} {most} {backfills}", cells, finish)
@@ -62,7 +59,7 @@ def _results(
     pool: Pool, groups: Groups, frames: Sequence[pl.DataFrame], draws: Draws
 ) -> page.Results:
     """Puts together what the cells of one pool came to, and decides [B]'s conclusions."""
-    came_to = answers.answers(groups.labels, compute.points(), frames, draws)
+    came_to = claims.answers(groups.labels, compute.points(), frames, draws)
     verdicts = [
         verdict
         for base in BASES

@@ -213,13 +213,7 @@ def difference(compared: Compared, one: str, other: str, measure: Measure) -> Es
 def deviation_difference(
     units: Ints, one: Floats | Ints, other: Floats | Ints, resamples: Resamples
 ) -> Estimate:
-    """Population deviation of ``one`` − that of ``other``, over the same units.
-
-    Args:
-        units: distinct, one for each value.
-        one, other: the values, of u ≥ 1 units.
-        resamples: of the units.
-    """
+    """Population deviation of ``one`` − that of ``other``, over the same u ≥ 1 distinct units."""
     apart = float(np.std(one) - np.std(other))
     if len(units) < 2:
         return Estimate(apart, None, None)

@@ -91,25 +91,18 @@ def exact(described: pl.DataFrame) -> pl.DataFrame:
 def cells(described: pl.DataFrame, pool: Pool, now: int, search: Search) -> list[Cell]:
     """The cells of one pool: ``RUNS`` with exact estimates, then with the log's own.
 
-    Args:
-        described: columns of ``model.DESCRIBED``; all attempts of ``pool``.
-        pool: its capacity; its own policy does not matter.
-        now: when the log was taken, epoch s.
-        search: how TS searches; its seed is that of the first run, each further one has the next.
+    ``described`` is all attempts of ``pool``, whose own policy does not matter. The seed of
+    ``search`` is that of TS's first run; each further run has the next.
     """
+    searches = [search._replace(seed=search.seed + number) for number in range(SEEDS)]
     return [
         Cell(
             f"{pool.name}: {name}, {ESTIMATES[estimates]}" + f", seed {number + 1}" * (number > 0),
-            partial(_schedule, described, pool, now, estimates, name, nth(search, number)),
+            partial(_schedule, described, pool, now, estimates, name, searches[number]),
         )
         for estimates in ESTIMATES
         for name, number in RUNS
     ]
-
-
-def nth(search: Search, number: int) -> Search:
-    """The search of TS's run of this number, from 0 on."""
-    return search._replace(seed=search.seed + number)
 
 
 def _schedule(
@@ -177,13 +170,7 @@ class Compared(NamedTuple):
 def compared(
     pool: Pool, estimates: Estimates, frames: Sequence[pl.DataFrame], draws: Draws
 ) -> Compared:
-    """Puts the schedules of all policies beside each other.
-
-    Args:
-        pool: whose.
-        estimates: what they were planned with.
-        frames: of the cells, in the order of ``RUNS``.
-        draws: the resamples, of users.
+    """Puts the schedules of all policies, of the cells in the order of ``RUNS``, side by side.
 
     Raises:
         UsageError: no attempt is in all of them.
@@ -199,12 +186,12 @@ def compared(
     number = dict(numbered.select("user", "unit").unique().iter_rows())
     users = tuple(first["entity"].to_list())
     outcomes = [_outcome(_of(frame, common)) for frame in frames]
-    by_policy = {name: outcome for (name, _), outcome in zip(RUNS, outcomes, strict=True)}
-    seeds = tuple(outcome for (name, _), outcome in zip(RUNS, outcomes, strict=True) if name == TS)
+    named = [(name, outcome) for (name, _), outcome in zip(RUNS, outcomes, strict=True)]
+    seeds = tuple(outcome for name, outcome in named if name == TS)
     return Compared(
         pool,
         estimates,
-        by_policy | {TS: typical(seeds)},
+        dict(named) | {TS: typical(seeds)},
         seeds,
         max(frame.height for frame in frames) - common.height,
         units,
@@ -254,13 +241,12 @@ def figures(compared: Compared, policy: str) -> list[Figure]:
     """The figures of one policy; those of NUWT are left out where no user counts."""
     outcome, resamples = compared.outcomes[policy], compared.resamples
     over_attempts = [
-        Figure("wait_mean", verdicts.mean(compared.units, outcome.wait, resamples), "s"),
-        Figure("response_mean", verdicts.mean(compared.units, outcome.response, resamples), "s"),
-        Figure(
-            "bounded_slowdown_mean",
-            verdicts.mean(compared.units, outcome.slowdown, resamples),
-            "1",
-        ),
+        Figure(metric, verdicts.mean(compared.units, values, resamples), unit)
+        for metric, values, unit in (
+            ("wait_mean", outcome.wait, "s"),
+            ("response_mean", outcome.response, "s"),
+            ("bounded_slowdown_mean", outcome.slowdown, "1"),
+        )
     ]
     spread = outcome.dispersion
     if spread.uwt is None or spread.deviation is None or spread.f is None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from audit.metrics.draws import Draws
 from audit.metrics.verdicts import Holds, Verdict, tally
 from audit.model import Policy
-from audit.report.charts.style import Chart
-from audit.report.study.charts import Values
+from audit.report.charts import series
+from audit.report.charts.marks import dots, lines, scales
+from audit.report.charts.marks.dots import Dot, Row
+from audit.report.charts.marks.frame import Series
+from audit.report.charts.marks.lines import Line, Panel
+from audit.report.charts.style import EARLIER, LATER, Chart
+from audit.report.study.charts import ends, several
 from audit.report.study.page import (
     Column,
     Columns,
@@ -23,7 +29,7 @@ from audit.report.study.page import (
 )
 from audit.report.text import wording
 from audit.scenario.tabu import Search
-from audit.studies.users import charts, claims
+from audit.studies.users import claims
 from audit.studies.users.compute import (
     ESTIMATES,
     POLICIES,
@@ -32,7 +38,6 @@ from audit.studies.users.compute import (
     TS,
     Compared,
     Figure,
-    Outcome,
     figures,
 )
 
@@ -42,6 +47,9 @@ SOURCE: Final = (
 
 _FAR: Final = 3
 """A policy this many times above all others is left out of charts, as [K] leaves out FCFS."""
+
+_STEPS: Final = 500
+"""A distribution is drawn with at most so many steps: one for each pixel."""
 
 _OVER_ATTEMPTS: Final[Columns[Mapping[str, Any]]] = (
     Column("Mean wait", "wait_mean", "duration"),
@@ -61,14 +69,7 @@ _TITLES: Final = {column.name: column.title for column in (*_OVER_ATTEMPTS, *_OV
 
 
 def study(log: str, pools: Sequence[Compared], search: Search, draws: Draws) -> Study:
-    """The study of a log.
-
-    Args:
-        log: the cluster's name.
-        pools: each pool with each kind of estimates.
-        search: that of TS.
-        draws: how resamples were drawn.
-    """
+    """The study of the cluster ``log``: each pool with each kind of estimates."""
     decided = [(compared, claims.decide(compared)) for compared in pools]
     names = list(dict.fromkeys(compared.pool.name for compared in pools))
     by_name = [
@@ -187,57 +188,127 @@ def _text(compared: Compared) -> str:
 
 
 def _charts(compared: Compared) -> list[Chart]:
-    performance = _performance(compared)
-    curves = {
-        name: list(zip(one.cdf["nuwt"].to_list(), one.cdf["share"].to_list(), strict=True))
-        for name, one in compared.outcomes.items()
-        if one.cdf.height
-    }
-    if not curves:
+    estimates = ESTIMATES[compared.estimates]
+    performance = _performance(
+        compared, f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
+    )
+    if not any(outcome.cdf.height for outcome in compared.outcomes.values()):
         return [performance]
-    shows = f"NUWT over users with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
     return [
         performance,
-        charts.cumulative(f"nuwt_{compared.estimates}", shows, curves),
-        _spread(compared),
+        _cumulative(compared, f"NUWT over users with {estimates}, as [K] fig. 2"),
+        _spread(compared, f"Mean and deviation of NUWT with {estimates}, as [K] fig. 2"),
     ]
 
 
-def _performance(compared: Compared) -> Chart:
+def _performance(compared: Compared, shows: str) -> Chart:
+    """Mean wait and response, and the bounded slowdown beside them."""
     means = {name: outcome.means for name, outcome in compared.outcomes.items()}
     near, note = _without_far({name: mean.response_mean for name, mean in means.items()})
-    rows: list[Values] = []
-    for name in near:
-        wait, response, slowdown = means[name]
-        rows.append(
-            {
-                "of": name,
-                "wait": round(wait / 3_600, 4),
-                "response": round(response / 3_600, 4),
-                "slowdown": round(slowdown, 4),
-                "says": wording.number(slowdown),
-                "wait_says": wording.duration(wait),
-                "response_says": wording.duration(response),
-            }
+    hours = {name: [round(means[name][k] / 3_600, 4) for k in (0, 1)] for name in near}
+    waits, responses = ({name: wording.duration(means[name][k]) for name in near} for k in (0, 1))
+    slowdowns = {name: wording.number(means[name].bounded_slowdown_mean) for name in near}
+    rows = [
+        Row(
+            name,
+            (
+                Dot(0, hours[name][0], tip=f"{name}: mean wait {waits[name]}"),
+                Dot(1, hours[name][1], tip=f"{name}: mean response {responses[name]}"),
+            ),
+            slowdowns[name],
         )
-    estimates = ESTIMATES[compared.estimates]
-    shows = f"Wait, response and bounded slowdown with {estimates}, as [K] fig. 1"
-    return charts.performance(f"performance_{compared.estimates}", shows, rows, note)
+        for name in near
+    ]
+    kinds = (Series("mean wait", EARLIER, "circle"), Series("mean response", LATER, "square"))
+    axis = scales.linear(list(chain.from_iterable(hours.values())), scales.plain, title="Hours")
+    body, height = dots.drawn(rows, dots.Looks(kinds, axis, joined=True))
+    least_and_most = ends(
+        {name: wait for name, (wait, _) in hours.items()},
+        lambda hours: wording.rough_duration(hours * 3_600),
+    )
+    title = f"Mean wait: {least_and_most}"
+    listed = "; ".join(f"{name} waits {waits[name]}, slowdown {slowdowns[name]}" for name in near)
+    return Chart(
+        f"performance_{compared.estimates}",
+        title,
+        f"Dots. {title}. {shows}. {listed}. {note}".strip(),
+        body,
+        height,
+        f"{shows}. At the right: mean bounded slowdown. {note}".strip(),
+    )
 
 
-def _spread(compared: Compared) -> Chart:
+def _cumulative(compared: Compared, shows: str) -> Chart:
+    """The distribution of NUWT over users under each policy, cut at ``series.NUWT_CUT``."""
+    end = float(series.NUWT_CUT)
+    curves = {
+        name: list(one.cdf.select("nuwt", "share").iter_rows())
+        for name, one in compared.outcomes.items()
+        if one.cdf.height
+    }
+    drawn = [
+        Line(of.name, _thinned(points, end), of.colour, of.dash, step=True, width=1.8)
+        for of, points in zip(several(list(curves)), curves.values(), strict=True)
+    ]
+    at_most_1 = {
+        name: max((share for nuwt, share in points if nuwt <= 1), default=0.0)
+        for name, points in curves.items()
+    }
+    x = scales.linear([end], scales.plain, title=f"NUWT, cut at {series.NUWT_CUT}")
+    y = scales.shares([1.0], title="Share of users with at most this NUWT")
+    body, height = lines.drawn([Panel(x, y, drawn)], height=190)
+    title = f"Users with a NUWT of at most 1: {ends(at_most_1, wording.rough_percent)}"
+    each = ", ".join(f"{name} {wording.percent(below)}" for name, below in at_most_1.items())
+    alt = f"Line chart. {shows}. Users with a NUWT of at most 1: {each}."
+    return Chart(f"nuwt_{compared.estimates}", title, alt, body, height, f"{shows}.")
+
+
+def _thinned(points: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    """From 0 to ``end``; of the steps within a pixel the last is what is seen."""
+    kept = {int(nuwt / end * _STEPS): (nuwt, share) for nuwt, share in points if nuwt <= end}
+    steps = list(kept.values())
+    return [(0.0, 0.0), *steps, (end, steps[-1][1] if steps else 0.0)]
+
+
+def _spread(compared: Compared, shows: str) -> Chart:
+    """UWT and the deviation of NUWT under each policy."""
     spreads = {
         name: {"mean": one.dispersion.uwt or 0.0, "deviation": one.dispersion.deviation or 0.0}
         for name, one in compared.outcomes.items()
     }
     near, note = _without_far({name: spread["deviation"] for name, spread in spreads.items()})
-    rows: list[Values] = [
-        {"of": name, "what": what, "value": round(figure, 6)}
-        for name in near
-        for what, figure in spreads[name].items()
+    figures = {name: {what: round(of, 6) for what, of in spreads[name].items()} for name in near}
+    rows = [
+        Row(
+            name,
+            tuple(
+                Dot(place, value, tip=f"{name}: {what} {wording.number(value)}")
+                for place, (what, value) in enumerate(of.items())
+            ),
+        )
+        for name, of in figures.items()
     ]
-    shows = f"Mean and deviation of NUWT with {ESTIMATES[compared.estimates]}, as [K] fig. 2"
-    return charts.spread(f"spread_{compared.estimates}", shows, rows, note)
+    values = [value for of in figures.values() for value in of.values()]
+    looks = dots.Looks(
+        several(["mean", "deviation"], "dot"),
+        scales.linear(values, scales.plain, title="NUWT"),
+        joined=True,
+    )
+    body, height = dots.drawn(rows, looks)
+    listed = "; ".join(
+        f"{name} {what} {wording.number(value)}"
+        for name, of in figures.items()
+        for what, value in of.items()
+    )
+    means = {name: of["mean"] for name, of in figures.items()}
+    return Chart(
+        f"spread_{compared.estimates}",
+        f"Mean NUWT: {ends(means, wording.number)}",
+        f"Dots. {shows}: {listed}. {note}".strip(),
+        body,
+        height,
+        f"{shows}. {note}".strip(),
+    )
 
 
 def _without_far(values: dict[str, float]) -> tuple[list[str], str]:
@@ -267,27 +338,21 @@ def _figures(compared: Compared) -> list[Table]:
         for name in compared.outcomes
     ]
     policy: Column[Mapping[str, Any]] = Column("Policy", "policy", "text")
-    estimates = ESTIMATES[compared.estimates]
+    key, estimates = compared.estimates, ESTIMATES[compared.estimates]
     return [
+        table(f"{key}-{of}", f"{what}, with {estimates}", (policy, *columns), rows)
+        for of, what, columns in (
+            ("performance", "Means over attempts", _OVER_ATTEMPTS),
+            ("nuwt", "NUWT over users", _OVER_USERS),
+        )
+    ] + [
         table(
-            f"{compared.estimates}-performance",
-            f"Means over attempts, with {estimates}",
-            (policy, *_OVER_ATTEMPTS),
-            rows,
-        ),
-        table(
-            f"{compared.estimates}-nuwt",
-            f"NUWT over users, with {estimates}",
-            (policy, *_OVER_USERS),
-            rows,
-        ),
-        table(
-            f"{compared.estimates}-intervals",
+            f"{key}-intervals",
             f"All figures with their 95 % intervals, with {estimates}",
             _FIGURE,
             known,
             shown=0,
-        ),
+        )
     ]
 
 
@@ -306,20 +371,18 @@ _SEED: Final[Columns[Mapping[str, Any]]] = (
 )
 
 
-def _seed(number: int, outcome: Outcome) -> Mapping[str, Any]:
-    spread = outcome.dispersion
-    return {
-        "seed": str(number),
-        **outcome.means._asdict(),
-        "uwt": spread.uwt,
-        "nuwt_deviation": spread.deviation,
-        "nuwt_median": spread.median,
-    }
-
-
 def _seeds(compared: Compared) -> Table:
+    rows = [
+        {
+            "seed": str(number),
+            **outcome.means._asdict(),
+            "uwt": outcome.dispersion.uwt,
+            "nuwt_deviation": outcome.dispersion.deviation,
+            "nuwt_median": outcome.dispersion.median,
+        }
+        for number, outcome in enumerate(compared.seeds, start=1)
+    ]
     caption = f"{TS} with each seed, and {ESTIMATES[compared.estimates]}"
-    rows = [_seed(number, outcome) for number, outcome in enumerate(compared.seeds, start=1)]
     return table(f"{compared.estimates}-seeds", caption, _SEED, rows)
 
 

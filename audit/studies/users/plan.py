@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Lock, Thread
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from audit.errors import UsageError
 from audit.metrics.draws import Draws
 from audit.oneoff.study import Made, Plan
 from audit.pipeline.opening import Log, pools
@@ -13,17 +20,15 @@ from audit.report.study.cells import Cell
 from audit.scenario.tabu import Search
 from audit.studies.users import compute, page
 from audit.studies.users.compute import ESTIMATES, RUNS
-from audit.studies.users.stopwatch import Stopwatch
 
 KEY = "users"
 
 
 def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log.
+    """Return what to do with a log.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        search_s: wall-clock bound of a tabu search, s; None: none.
+    ``only`` names the pool that it concerns; None: every one. ``search_s`` bounds the wall-clock
+    time of each tabu search, s.
     """
     bound = None if search_s is None else Stopwatch(search_s)
 
@@ -48,3 +53,50 @@ def plan(only: str | None = None, search_s: float | None = None) -> Callable[[Lo
         return Plan(f"{only} {search}", cells, finish)
 
     return of
+
+
+@dataclass(frozen=True)
+class Stopwatch:
+    """Sets a flag so many seconds after it was started last, for searches, which have no clock.
+
+    Raises:
+        UsageError: ``seconds`` is below 0, or no number.
+    """
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:
+            raise UsageError(f"a search of {self.seconds} s: give at least 0")
+
+    def __str__(self) -> str:
+        return f"{self.seconds:g} s"
+
+    @contextmanager
+    def __call__(self, flag: NDArray[np.int64]) -> Iterator[Callable[[], None]]:
+        """Watch while the block runs; it is given what starts the watch and resets the flag.
+
+        The first element of ``flag`` becomes 1 when the time is over. One thread looks at the clock
+        ten times in as many seconds; one for each start would take longer than a search.
+        """
+        until, lock, ended = float("inf"), Lock(), Event()
+
+        def start() -> None:
+            nonlocal until
+            with lock:
+                until = time.monotonic() + self.seconds
+                flag[0] = self.seconds == 0  # nothing is left to chance
+
+        def watch() -> None:
+            while not ended.wait(min(max(self.seconds / 10, 0.001), 1.0)):
+                with lock:
+                    if time.monotonic() >= until:
+                        flag[0] = 1
+
+        watching = Thread(target=watch, name="fairaudit-stopwatch", daemon=True)
+        watching.start()
+        try:
+            yield start
+        finally:
+            ended.set()
+            watching.join()

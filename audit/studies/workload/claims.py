@@ -14,9 +14,9 @@ distribution", two parts are decided, over the classes with enough arrivals to b
 from typing import Final
 
 from audit.metrics.verdicts import Asked, Claim, Comparison, Estimate, Holds, Verdict, within
-from audit.studies.workload.compute import fitted
-from audit.workloads.hyper_exponential import FEW
-from audit.workloads.model import Model
+from audit.studies.workload.compute.hyper_exponential import FEW
+from audit.studies.workload.compute.likeness import fitted
+from audit.studies.workload.compute.model import Model
 
 MARGIN: Final = 0.1
 """Distributions that are nowhere further apart than this match."""
@@ -35,12 +35,7 @@ NEARLY_ALL: Final = Asked("95 % at least", _nearly_all)
 
 
 def decide(model: Model, apart: Estimate | None) -> tuple[Verdict, ...]:
-    """Whether [B]'s conclusion about arrivals holds; see the module's docstring.
-
-    Args:
-        model: of the workload.
-        apart: what ``compute.distance`` gave for it.
-    """
+    """Whether [B]'s conclusion about arrivals holds; ``apart`` is ``compute.likeness.distance``."""
     classes = fitted(model)
     arrivals = sum(one.attempts for one in classes)
     refusing = [one for one in classes if 2 * one.gaps.gain > _REFUSED]

@@ -1,19 +1,15 @@
 """The page of the study of workloads (``workloads.model``)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo
 
-import numpy as np
 import polars as pl
 
 from audit.metrics.draws import Draws
 from audit.metrics.verdicts import Verdict
 from audit.model import Pool
 from audit.report.charts.style import Chart
-from audit.report.study.charts import Values
 from audit.report.study.page import (
-    Cell,
     Column,
     Columns,
     Section,
@@ -26,31 +22,23 @@ from audit.report.study.page import (
 )
 from audit.report.text import wording
 from audit.studies.workload import charts
-from audit.studies.workload.charts import PART_NAMES
-from audit.studies.workload.compute import (
+from audit.studies.workload.compute import classes
+from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.likeness import (
     DRAWN_LOGS,
     Likeness,
     Summary,
-    fitted,
-    gap_distributions,
     summaries,
-    week,
 )
-from audit.workloads import classes, synthetic
-from audit.workloads.hyper_exponential import Fit
-from audit.workloads.model import Class, Model, place, population
-from audit.workloads.weekly_clock import PARTS
+from audit.studies.workload.compute.model import Class, Model, population
 
 SOURCE: Final = "[B] H. Bui et al., Fairshare Scheduling – A Case Study."
 
-_DRAWN: Final = 6
-"""So many classes have their gaps drawn."""
 _TITLES: Final = {
     "size": "Classes by size",
     "group": "Classes by group",
     "clusters": "Classes by k-means",
 }
-_NOUNS: Final = {"size": "size", "group": "group", "clusters": "cluster"}
 _PARTS: Final = {"peak": "peak", "off_peak": "off-peak", "weekend": "weekend"}
 
 
@@ -72,13 +60,7 @@ class Studied(NamedTuple):
 
 
 def study(log: str, pools: Sequence[Studied], draws: Draws) -> Study:
-    """The study of a log.
-
-    Args:
-        log: the cluster's name.
-        pools: its pools; one at least.
-        draws: how resamples were drawn; their seed is that of the log that is drawn.
-    """
+    """The study of the cluster ``log``; the seed of ``draws`` is that of the log that is drawn."""
     sections = by_pool(
         [
             (studied.pool.name, _sections(studied, pool_prefix(number, len(pools)), draws.seed))
@@ -143,10 +125,17 @@ def _sections(studied: Studied, prefix: str, seed: int) -> list[Section]:
             Section(_TITLES[one.model.by], _technique(studied, one.model, prefix))
             for one in studied.models
         ),
-        Section("Gaps between arrivals", (_GAPS, _curves(studied, model), *_fits(studied))),
+        Section(
+            "Gaps between arrivals",
+            (_GAPS, charts.gaps(studied.described, studied.pool, model), *_fits(studied)),
+        ),
         Section(
             "Drawn logs beside the log",
-            (_LIKENESS, _likeness(studied), _week(studied, model, seed)),
+            (
+                _LIKENESS,
+                _likeness(studied),
+                charts.week(population(studied.described, studied.pool), model, seed),
+            ),
         ),
     ]
 
@@ -165,19 +154,14 @@ def _technique(studied: Studied, model: Model, prefix: str) -> tuple[str | Table
     }[model.by]
     return (
         f"{how} The model is the file {file_name(model, prefix)}.",
-        _bars(model),
+        charts.by_class(model),
         _summary(model),
         _classes(model),
     )
 
 
 def file_name(model: Model, prefix: str = "") -> str:
-    """The name of a model's file.
-
-    Args:
-        model: of a pool.
-        prefix: number of the pool and a hyphen, where there are several.
-    """
+    """The name of a model's file; ``prefix`` is that of its pool, where there are several."""
     return f"workload-{prefix}{model.by}.toml"
 
 
@@ -195,37 +179,6 @@ def _grouping(studied: Studied) -> str:
     )
 
 
-def _labels(model: Model) -> dict[str, str]:
-    """How each class is called on the page, in order."""
-    labels = list(dict.fromkeys(one.label for one in model.classes))
-    shown = (wording.width(label) if model.by == "size" else label for label in labels)
-    names = wording.told_apart(wording.name(one, 24) for one in shown)
-    return dict(zip(labels, names, strict=True))
-
-
-def _bars(model: Model) -> Chart:
-    labels = _labels(model)
-    rows: list[Values] = [
-        {
-            "of": labels[one.label],
-            "part": PART_NAMES[one.part],
-            "place": PARTS.index(one.part),
-            "attempts": one.attempts,
-        }
-        for one in model.classes
-    ]
-    most = max(summaries(model), key=lambda summary: summary.attempts)
-    peak = sum(one.attempts for one in model.classes if one.part == "peak") / model.attempts
-    number = f"{wording.count(len(labels))} class{'es' * (len(labels) != 1)}"
-    alt = (
-        f"Stacked bar chart. Attempts of {number} by {model.by}, "
-        f"divided by part of the week. Most: {labels[most.label]} with "
-        f"{wording.count(most.attempts)}. {wording.percent(peak)} of all arrive in peak hours."
-    )
-    title = f"Attempts by {_NOUNS[model.by]} and part of the week"
-    return charts.by_class(f"classes_{model.by}", title, alt, rows, list(labels.values()))
-
-
 _ASKED: Final[Columns[Any]] = (
     Column("Mean size", "mean_size"),
     Column("Mean runtime", "mean_occupancy_s", "duration"),
@@ -234,7 +187,7 @@ _ASKED: Final[Columns[Any]] = (
 
 
 def _summary(model: Model) -> Table:
-    labels = _labels(model)
+    labels = charts.labels_of(model)
     columns: Columns[Summary] = (
         Column("Class", "class", "text", lambda summary: labels[summary.label]),
         Column("Attempts", "attempts", "count"),
@@ -243,7 +196,7 @@ def _summary(model: Model) -> Table:
     )
     return table(
         model.by,
-        f"The classes by {_NOUNS[model.by]}",
+        f"The classes by {charts.NOUNS[model.by]}",
         columns,
         summaries(model),
         note="As [B] tables 2 and 3. Runtime is from start to end; use is size × runtime.",
@@ -251,7 +204,7 @@ def _summary(model: Model) -> Table:
 
 
 def _classes(model: Model) -> Table:
-    labels = _labels(model)
+    labels = charts.labels_of(model)
     columns: Columns[Class] = (
         Column("Class", "class", "text", lambda one: labels[one.label]),
         Column("Part", "part", "text", lambda one: _PARTS[one.part]),
@@ -263,7 +216,7 @@ def _classes(model: Model) -> Table:
     )
     return table(
         f"{model.by}-parts",
-        f"The classes by {_NOUNS[model.by]}, in each part of the week",
+        f"The classes by {charts.NOUNS[model.by]}, in each part of the week",
         columns,
         model.classes,
         note="Arrivals per hour of that part of the week. The last: Spearman's rank correlation.",
@@ -274,11 +227,12 @@ def _classes(model: Model) -> Table:
 
 
 class _Fitted(NamedTuple):
-    """A row of the table of fits."""
+    """What was fitted to a class."""
 
     label: str
     by: str
-    what: str
+    of: str
+    """``gaps`` or ``runtimes``."""
     values: int
     fit: Fit
 
@@ -297,7 +251,7 @@ _GAPS_OF: Final[Columns[_Fitted]] = (_CLASS, Column("Gaps", "values", "count"), 
 _ALL_FITS: Final[Columns[_Fitted]] = (
     _CLASS,
     Column("By", "by", "text"),
-    Column("Of", "of", "text", lambda row: row.what),
+    Column("Of", "of", "text"),
     Column("Values", "values", "count"),
     *_FIT,
     Column("Log-likelihood gain", "gain", value=lambda row: row.fit.gain),
@@ -312,7 +266,7 @@ def _fits(studied: Studied) -> tuple[Table, Table]:
             "gaps",
             "Gaps between arrivals of the classes by size",
             _GAPS_OF,
-            [row for row in rows if (row.by, row.what) == ("size", "gaps")],
+            [row for row in rows if (row.by, row.of) == ("size", "gaps")],
             note=(
                 "p is the share of the short phase; both means are the same where it is an "
                 "exponential distribution. Without a p-value: too few values, not fitted."
@@ -323,43 +277,11 @@ def _fits(studied: Studied) -> tuple[Table, Table]:
 
 
 def _fitted(model: Model) -> Iterator[_Fitted]:
-    labels = _labels(model)
+    labels = charts.labels_of(model)
     for one in model.classes:
         label = f"{labels[one.label]}, {_PARTS[one.part]}"
         for what, fit in (("gaps", one.gaps), ("runtimes", one.occupancies)):
             yield _Fitted(label, model.by, what, one.attempts, fit)
-
-
-def _curves(studied: Studied, model: Model) -> Chart:
-    labels = _labels(model)
-    most = sorted(fitted(model), key=lambda one: -one.attempts)[:_DRAWN]
-    panels = {f"{labels[one.label]}, {PART_NAMES[one.part]}": one for one in most}
-    placed = place(studied.described, studied.pool, ZoneInfo(model.zone), model.by, 0)
-    rows: list[Values] = []
-    for panel, one in panels.items():
-        seconds, shares = gap_distributions(placed, one)
-        rows += [
-            {"of": panel, "curve": curve, "seconds": float(x), "share": round(float(y), 4)}
-            for curve, values in shares.items()
-            for x, y in zip(seconds, values, strict=True)
-        ]
-    worst = max(most, key=lambda one: one.gaps.distance, default=None)
-    furthest = (
-        f"The greatest distance from the fit is {worst.gaps.distance:.2f}, of {labels[worst.label]}"
-        f" in {PART_NAMES[worst.part]}."
-        if worst
-        else "No class has enough arrivals."
-    )
-    alt = (
-        f"Line charts, one for each of the {len(most)} classes by size with most arrivals: the "
-        f"share of gaps up to a length, of the log and of two fitted distributions. {furthest}"
-    )
-    title = (
-        f"No drawn class is further than {worst.gaps.distance:.2f} from its fit"
-        if worst
-        else "No class has enough arrivals"
-    )
-    return charts.gaps("gaps", title, alt, rows, list(panels))
 
 
 # --- likeness ------------------------------------------------------------------------------------
@@ -380,61 +302,33 @@ _TRAITS: Final = {
 
 def _likeness(studied: Studied) -> Table:
     log = studied.models[0].likeness.of_log
-    columns: list[Column[str]] = [
+
+    def drawn(by: str, likeness: Likeness, title: str, name: str) -> Column[str]:
+        return Column(
+            title, f"{by}_{name}", value=lambda trait: getattr(likeness.span(trait), name)
+        )
+
+    columns: Columns[str] = (
         Column("Figure", "trait", "text", lambda trait: _TRAITS[trait]),
         Column("Log", "log", value=lambda trait: getattr(log, trait)),
-    ]
-    for one in studied.models:
-        columns += _drawn(one)
+        *(
+            drawn(one.model.by, one.likeness, title, name)
+            for one in studied.models
+            for title, name in (
+                (f"By {one.model.by}: mean", "mean"),
+                ("least", "least"),
+                ("greatest", "greatest"),
+            )
+        ),
+    )
     return table(
         "likeness",
         f"The log, and {DRAWN_LOGS} logs drawn from each model",
-        tuple(columns),
+        columns,
         _TRAITS,
         note="Waits are those of fcfs with EASY backfilling, for the log as for what was drawn.",
     )
 
-
-def _drawn(modelled: Modelled) -> Columns[str]:
-    """What a trait is in the logs that were drawn from a model."""
-    by = modelled.model.by
-
-    def part(place: int) -> Callable[[str], Cell]:
-        return lambda trait: modelled.likeness.span(trait)[place]
-
-    titles = (f"By {by}: mean", "least", "greatest")
-    names = ("mean", "least", "greatest")
-    return tuple(
-        Column(title, f"{by}_{name}", value=part(place))
-        for place, (title, name) in enumerate(zip(titles, names, strict=True))
-    )
-
-
-def _week(studied: Studied, model: Model, seed: int) -> Chart:
-    log = week(population(studied.described, studied.pool)["arrival_time"], model)
-    drawn = week(synthetic.draw(model, seed)["arrival_time"], model)
-    rows: list[Values] = [
-        {"of": name, "hour": hour, "arrivals": round(float(value), 4)}
-        for name, values in (("log", log), ("drawn", drawn))
-        for hour, value in enumerate(values)
-    ]
-    top = int(np.argmax(log))
-    title = (
-        f"Most arrive on {_DAY_NAMES[top // 24]} at {top % 24} h: {log[top]:.1f} per hour, drawn "
-        f"{drawn[top]:.1f}"
-    )
-    alt = (
-        "Line chart. Arrivals in each hour of the week, of the log and of one drawn from the model "
-        f"by size. The log's greatest is {log[top]:.1f} per hour, "
-        f"{wording.plural(top % 24, 'hour')} into {_DAY_NAMES[top // 24]}; the drawn log has steps "
-        "where peak hours begin and end."
-    )
-    return charts.week("week", title, alt, rows)
-
-
-_DAY_NAMES: Final = (
-    *("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-)
 
 # --- texts ---------------------------------------------------------------------------------------
 

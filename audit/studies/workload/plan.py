@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,13 +19,13 @@ from audit.pipeline import opening
 from audit.pipeline.opening import Log
 from audit.report.study.cells import Cell
 from audit.report.study.page import pool_prefix
-from audit.studies.workload import compute, page
+from audit.studies.workload import page
 from audit.studies.workload.claims import decide
-from audit.studies.workload.compute import Likeness, Traits
+from audit.studies.workload.compute import likeness, model_files, synthetic
+from audit.studies.workload.compute.classes import TECHNIQUES
+from audit.studies.workload.compute.likeness import Likeness, Traits
+from audit.studies.workload.compute.model import model_of, place, population
 from audit.studies.workload.page import Modelled, Studied
-from audit.workloads import model_files, synthetic
-from audit.workloads.classes import TECHNIQUES
-from audit.workloads.model import model_of, place, population
 
 KEY: Final = "workload"
 SUFFIXES: Final = (".swf", ".psv", ".txt")
@@ -43,64 +42,54 @@ _FRAME: Final = pl.Schema(
 what was drawn."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What synthetic log is wanted; see ``workloads.synthetic.log``."""
-
-    model: Path
-    out: Path
-    seed: int = 0
-    jobs: int | None = None
-    intensity: float = 1.0
-    machine: float = 1.0
-
-
-def make_log(wanted: Wanted) -> str:
-    """Writes a synthetic log, whole or not at all.
-
-    Returns:
-        What was made, in words.
+def make_log(
+    model_file: Path,
+    out: Path,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    intensity: float = 1.0,
+    machine: float = 1.0,
+) -> str:
+    """Write a synthetic log (``synthetic.log``), whole or not at all; return what was made.
 
     Raises:
         UsageError: the model cannot be read, the log not written, or an argument is out of range.
     """
-    suffix = wanted.out.suffix.lower()
+    suffix = out.suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(
-            f"{wanted.out}: name a file that ends in .swf, or in .psv or .txt for sacct's text"
+            f"{out}: name a file that ends in .swf, or in .psv or .txt for sacct's text"
         )
-    if wanted.out.is_dir() or not wanted.out.parent.is_dir():
-        raise UsageError(f"{wanted.out}: name a file in a folder that exists")
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"{out}: name a file in a folder that exists")
     try:
-        text = wanted.model.read_text(encoding="utf-8")
+        text = model_file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{wanted.model}: cannot be read: {error}") from error
-    if wanted.out.exists() and wanted.out.samefile(wanted.model):
-        raise UsageError(f"{wanted.out}: is the model itself; name another file")
-    model = model_files.from_toml(text, wanted.model.name)
-    log = synthetic.log(model, wanted.seed, wanted.jobs, wanted.intensity, wanted.machine)
+        raise UsageError(f"{model_file}: cannot be read: {error}") from error
+    if out.exists() and out.samefile(model_file):
+        raise UsageError(f"{out}: is the model itself; name another file")
+    model = model_files.from_toml(text, model_file.name)
+    log = synthetic.log(model, seed, jobs, intensity, machine)
     if log.is_empty():
-        raise UsageError(f"{wanted.model.name}: nothing arrives in so short a time; ask for --jobs")
+        raise UsageError(f"{model_file.name}: nothing arrives in so short a time; ask for --jobs")
     if suffix == ".swf":
-        content = synthetic.to_swf(log, model, wanted.seed, wanted.machine)
+        content = synthetic.to_swf(log, model, seed, machine)
     else:
         content = synthetic.to_sacct(log)
     try:
-        replace.write(wanted.out, content)
+        replace.write(out, content)
     except OSError as error:
-        raise UsageError(
-            f"{wanted.out}: cannot be written: {error.strerror or error} (OUT)"
-        ) from error
-    capacity = synthetic.capacity(model, wanted.machine)
-    return f"{wanted.out}: {log.height:,} jobs on {capacity:,} {model.resource}"
+        raise UsageError(f"{out}: cannot be written: {error.strerror or error} (OUT)") from error
+    capacity = synthetic.capacity(model, machine)
+    return f"{out}: {log.height:,} jobs on {capacity:,} {model.resource}"
 
 
 def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log, Draws], Plan]:
-    """What to do with a log; the models are files of their own.
+    """Return what to do with a log; the models are files of their own.
 
-    Args:
-        only: the pool that it concerns; None: every one.
-        clusters: how many k-means makes, ≥ 1; None chooses.
+    ``only`` names the pool that it concerns; None: every one. ``clusters`` is how many k-means
+    makes, ≥ 1; None chooses.
     """
 
     def of(log: Log, draws: Draws) -> Plan:
@@ -127,7 +116,7 @@ def plan(only: str | None = None, clusters: int | None = None) -> Callable[[Log,
                 for one in of.models
             }
             rows = [
-                compute.rows(of.pool.name, one.model, one.likeness)
+                likeness.rows(of.pool.name, one.model, one.likeness)
                 for of in studied
                 for one in of.models
             ]
@@ -146,8 +135,11 @@ def _computed(log: Log, pool: Pool, by: str, draws: Draws, clusters: int | None)
     """A model, as columns of ``_FRAME``."""
     placed = place(log.described, pool, log.setting.zone, by, draws.seed, clusters)
     model = model_of(placed, pool, log.setting.cluster, draws.seed)
-    apart = compute.distance(placed, model, draws) or (None, None, None)
-    traits = [compute.of_log(log.described, pool, model), *compute.drawn(model, draws.seed)]
+    apart = likeness.distance(placed, model, draws) or (None, None, None)
+    traits = [
+        likeness.traits(population(log.described, pool), model),
+        *likeness.drawn(model, draws.seed),
+    ]
     head = (model_files.to_toml(model), *apart)
     return pl.DataFrame(
         [((None,) * len(head) if number else head) + of for number, of in enumerate(traits)],

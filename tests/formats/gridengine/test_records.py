@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from audit.formats.gridengine.records import COLUMNS, FEWEST, Request, realigned, request
 from tests.formats.gridengine.test_accounting import line, parse
 
 T = 1795234360
@@ -92,3 +93,95 @@ def test_rows_in_any_order_say_the_same() -> None:
     assert one.records.drop(drop).sort("job_id").equals(two.records.drop(drop).sort("job_id"))
     assert one.records["byte_offset"].is_sorted()
     assert one.records.schema["state"] == pl.String
+
+
+def place(name: str) -> int:
+    return COLUMNS[name].place
+
+
+def test_a_line_without_such_texts_stays_as_it_is() -> None:
+    assert realigned(line()[:-1]) == line()[:-1].split(":")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("category", "-l h_rt=24:00:00 -pe smp 4"),
+        ("category", "-l h_rt=1:0:0"),
+        ("category", "-l h_rt=0:10,gpu=1"),
+        ("account", "a:b"),
+    ],
+)
+def test_columns_are_found_behind_it(column: str, value: str) -> None:
+    moved = realigned(line(**{column: value})[:-1])
+    assert moved is not None
+    assert moved[place(column)] == value
+    plain = line()[:-1].split(":")
+    plain[place(column)] = value
+    assert moved == plain
+
+
+def test_a_name_is_put_together_again() -> None:
+    moved = realigned(line(name="a:b")[:-1])
+    assert moved is not None
+    assert moved[3:6] == ["ana", "a:b", "4"]
+
+
+def test_a_name_with_colons_costs_nothing() -> None:
+    parsed = parse(line(name="a:b: c"), line(category="-l h_rt=1:00:00,gpu=2", slots="smp:2"))
+    assert parsed.refusals.is_empty()
+    found = parsed.records.select("job_id", "user", "walltime_s", "gpus", "cpus", "end_time")
+    assert found.rows() == [
+        ("4", "ana", None, 0, 1, 1795234365),
+        ("4", "ana", 3600, 2, 2, 1795234365),
+    ]
+
+
+def test_behind_the_columns_that_count_anything_may_stand() -> None:
+    univa = line()[:-1] + ":NONE:NONE:1:2:host:/a:b:qsub -N a:b c:4.5:7:NONE:8\n"
+    assert realigned(univa[:-1]) == line()[:-1].split(":")
+    assert parse(univa).refusals.is_empty()
+
+
+@pytest.mark.parametrize("fields", [{"name": "a:5"}, {"account": "7:x"}, {"account": "a:5:6"}])
+def test_where_it_can_be_read_in_two_ways_it_is_refused(fields: dict[str, str]) -> None:
+    text = line(**fields)
+    assert realigned(text[:-1]) is None
+    (reason,) = parse(text).refusals["reason"]
+    assert reason.startswith("column ")
+
+
+def test_a_very_long_line_is_not_searched() -> None:
+    assert realigned(":".join(["1"] * 3_000)) is None
+    assert realigned(":".join(["1"] * (FEWEST - 1))) is None
+
+
+@pytest.mark.parametrize(
+    ("category", "expected"),
+    [
+        ("NONE", (None, None, 0)),
+        ("-l h_rt=36000 -pe mype 1", (36_000, None, 0)),
+        ("-u ana,staff -q long -l h_rt=1:02:03,gpu=2", (3_723, None, 2)),
+        ("-l h_rt=:10:", (None, None, 0)),
+        ("-l h_rt=:10:0", (600, None, 0)),
+        ("-l s_rt=100,h_rt=200", (200, None, 0)),
+        ("-l s_rt=100", (100, None, 0)),
+        ("-l h_rt=INFINITY,h_vmem=INFINITY", (None, None, 0)),
+        ("-l h_rt=0", (None, None, 0)),
+        ("-l mem_free=1.000T,s_vmem=1.024t", (None, 1 << 40, 0)),
+        ("-l s_vmem=1.024t", (None, 1_024 * 10**9, 0)),
+        ("-l h_vmem=2k,mem_free=9G", (None, 2_000, 0)),
+        ("-l m_mem_free=.5G,h_vmem=9G", (None, 1 << 29, 0)),
+        ("-l h_vmem=100", (None, 100, 0)),
+        ("-l h_vmem=99999999T", (None, None, 0)),
+        ("-l gpus=1.000000", (None, None, 1)),
+        ("-l gpu=99999999", (None, None, 0)),
+        ("-soft -l h_rt=5,gpu=3", (None, None, 0)),
+        ("-l a=1 -l h_rt=7", (7, None, 0)),
+        ("-l hostname=a-l h_rt=5", (None, None, 0)),
+        ("-l =,,h_rt", (None, None, 0)),
+        (f"-l h_rt={'9' * 5_000}", (None, None, 0)),
+    ],
+)
+def test_requests(category: str, expected: tuple[int | None, int | None, int]) -> None:
+    assert request(category) == Request(*expected)

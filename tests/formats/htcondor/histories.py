@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from audit.formats import dialects
 from audit.formats.dialects import PLAIN, Parsed
 from audit.formats.htcondor import records
-from audit.formats.htcondor.writing import Form, printed, write
 from audit.formats.lines import Block
+from bench.logs.writers.htcondor import Form, printed, write
 from tests.formats.contract import EPOCH, Case
 
 CARRIES = (

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from audit.formats import dialects
-from audit.formats.htcondor import ads
-from audit.formats.htcondor.writing import write
+from audit.formats.htcondor import json as module
+from bench.logs.writers.htcondor import write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, case_frame
 from tests.formats.htcondor.histories import AD, Remembered, case, in_blocks, parse
@@ -28,7 +28,7 @@ LINES = case(NAME, "jsonl", rb"\}\n", returned)
 def test_contract(
     check: contract.Check, form: contract.Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ads, "typed", Remembered())
+    monkeypatch.setattr(module, "typed", Remembered())
     check(form)
 
 

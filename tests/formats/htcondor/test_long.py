@@ -1,12 +1,12 @@
 """HTCondor's histories line by line: banners and empty lines, epochs, damage, our own capture."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from audit.formats.htcondor import long as module
-from audit.formats.htcondor.writing import write
+from bench.logs.writers.htcondor import Form, write
 from tests.formats import contract
 from tests.formats.contract import EPOCH, PLAIN_JOB, case_frame
 from tests.formats.htcondor.histories import Remembered, case, in_blocks, long, parse
@@ -132,3 +132,29 @@ def test_nothing_but_empty_lines() -> None:
     for data in (b"", b"\n", b"\r\n\n***\n"):
         parsed = parse(data)
         assert contract.accounted(parsed) == 0
+
+
+DIALECTS = {"json": "htcondor-json", "jsonl": "htcondor-json", "xml": "htcondor-xml"}
+ROWS = [
+    PLAIN_JOB,
+    {**PLAIN_JOB, "state": "FAILED"},
+    {**PLAIN_JOB, "state": "CANCELLED"},
+    {**PLAIN_JOB, "state": "CANCELLED", "start_time": None, "suspended_s": None},
+    {**PLAIN_JOB, "state": "RUNNING", "end_time": None},
+    {**PLAIN_JOB, "state": "PENDING", "start_time": None, "end_time": None, "suspended_s": None},
+]
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_every_form_holds_every_standing(form: Form) -> None:
+    frame = case_frame(LONG, ROWS)
+    parsed = parse(write(frame, form), dialect=DIALECTS.get(form, "htcondor"))
+    assert parsed.refusals.is_empty()
+    columns = list(LONG.carries)
+    assert parsed.records.select(columns).to_dicts() == frame.select(columns).to_dicts()
+    assert contract.is_sane(parsed)
+
+
+def test_an_id_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"'3_0' is no id of HTCondor's: write it like ap#7.0"):
+        write(case_frame(LONG, [{**PLAIN_JOB, "job_id": "3_0"}]))

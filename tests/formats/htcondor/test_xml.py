@@ -2,9 +2,9 @@
 
 import pytest
 
-from audit.formats.htcondor import ads
-from audit.formats.htcondor.writing import write
+from audit.formats.htcondor import xml as module
 from audit.model import RefusalCode
+from bench.logs.writers.htcondor import write
 from tests.formats import contract
 from tests.formats.contract import PLAIN_JOB, case_frame
 from tests.formats.htcondor.histories import Remembered, case, in_blocks, parse
@@ -24,7 +24,7 @@ XML = case(NAME, "xml", rb"</c>\n", returned)
 
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 def test_contract(check: contract.Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ads, "typed", Remembered())
+    monkeypatch.setattr(module, "typed", Remembered())
     check(XML)
 
 

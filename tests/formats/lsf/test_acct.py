@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from audit.formats.dialects import PLAIN, Parsed, Reading
 from audit.formats.lines import Block
 from audit.formats.lsf import acct
-from audit.formats.lsf.acct import DIALECT
-from audit.formats.lsf.writing import write
+from audit.formats.lsf.acct import DIALECT, allocation, group_of, requested
 from audit.model import RefusalCode
+from bench.logs.writers.lsf import quoted, write
 from tests.formats import contract
+from tests.formats.contract import PLAIN_JOB, case_frame
 
 T = 1_643_910_000
 
@@ -85,6 +86,12 @@ def test_contract(check: contract.Check) -> None:
 def parse(*lines: str) -> Parsed:
     data = "".join(lines).encode()
     return acct.parse(Block(data, 0, 1), acct.header(data, PLAIN))
+
+
+def only(text: str) -> dict[str, object]:
+    parsed = parse(text)
+    assert parsed.refusals["reason"].to_list() == []
+    return parsed.records.row(0, named=True)
 
 
 def test_the_sample_by_hand() -> None:
@@ -270,3 +277,149 @@ def test_nothing_at_all_and_a_single_byte() -> None:
     assert contract.accounted(DIALECT.parse(Block(b"", 0, 1), CASE.header)) == 0
     cut = DIALECT.parse(Block(b'"', 0, 1), CASE.header)
     assert cut.refusals["code"].to_list() == [RefusalCode.CUT]
+
+
+@pytest.mark.parametrize(
+    ("status", "exit_info", "started", "state"),
+    [
+        (64, 0, True, "COMPLETED"),
+        (192, 0, True, "COMPLETED"),  # and its post-execution command was done
+        (32, 0, True, "FAILED"),
+        (32, 1, True, "PREEMPTED"),
+        (32, 5, True, "TIMEOUT"),
+        (32, 14, True, "CANCELLED"),
+        (32, 11, True, "REQUEUED"),
+        (32, 16, True, "OUT_OF_MEMORY"),
+        (32, 99, True, "FAILED"),
+        (32, 0, False, "CANCELLED"),
+    ],
+)
+def test_states(status: int, exit_info: int, *, started: bool, state: str) -> None:
+    times = (T + 60, T, 0, T + 10 if started else 0)
+    found = only(finish(status=status, exit_info=exit_info, times=times))
+    assert found["state"] == state
+    assert (found["start_time"], found["end_time"]) == (T + 10 if started else None, T + 60)
+
+
+@pytest.mark.parametrize(
+    ("begin", "tail", "eligible"),
+    [
+        (0, "", None),
+        (T + 5, "", T + 5),
+        (T - 5, "", None),
+        (0, LATE, T + 4),
+        (T + 5, LATE, T + 5),
+        (T + 3, LATE, T + 4),
+        (0, LATE.replace('"h2" 4 0 0', f'"h2" 4 0 {T + 9}'), T + 9),
+        (0, LATE.replace('"h2" 4', '"h2" -1'), None),
+    ],
+)
+def test_from_when_on_it_waited(begin: int, tail: str, eligible: int | None) -> None:
+    assert only(finish(times=(T + 60, T, begin, T + 10), tail=tail))["eligible_time"] == eligible
+
+
+@pytest.mark.parametrize(("ran", "suspended"), [(0, None), (45, 5), (50, 0), (99, 0), (-1, None)])
+def test_suspended_time(ran: int, suspended: int | None) -> None:
+    assert only(finish(tail=LATE.replace('"" 45', f'"" {ran}')))["suspended_s"] == suspended
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 1 << 40])
+def test_no_run_limit(limit: int) -> None:
+    assert only(finish(tail=LATE.replace(" 3600 ", f" {limit} ")))["walltime_s"] is None
+
+
+def test_tasks_of_arrays_and_reservations() -> None:
+    found = only(finish(7, idx=3, reservation="ana#0"))
+    assert (found["job_id"], found["job_number"], found["array_task"]) == ("7[3]", 7, 3)
+    assert found["reservation"] == "ana#0"
+
+
+def test_what_never_started_has_the_size_that_was_asked_for() -> None:
+    found = only(
+        finish(status=32, hosts="0 0", times=(T + 60, T, 0, 0)).replace(" 2 1 ", " 2 9 ", 1)
+    )
+    assert (found["cpus"], found["nodes"], found["start_time"]) == (9, None, None)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        (b"", (0, 0)),
+        (b'"h1"', (1, 1)),
+        (b'"2*h1" "h1" "h2@far"', (4, 2)),
+        (b'"x*y"', (1, 1)),
+        (b'"99999999999*h"', (1, 1)),
+        (b'"999999999*h"', (1 << 28, 1)),
+    ],
+)
+def test_allocations(hosts: bytes, expected: tuple[int, int]) -> None:
+    assert allocation(hosts) == expected
+
+
+@pytest.mark.parametrize(
+    ("charged", "group"),
+    [
+        ("/eng/chip/ana", "eng/chip"),
+        ("/ana", None),
+        ("ana", None),
+        ("/eng/bob", "eng/bob"),
+        (None, None),
+    ],
+)
+def test_groups(charged: str | None, group: str | None) -> None:
+    assert group_of(charged, "ana") == group
+
+
+MB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("text", "memory", "gpus"),
+    [
+        ("", None, 0),
+        ("select[type == any] order[r15s:pg] ", None, 0),
+        ("rusage[mem=100.00]", 200 * MB, 0),
+        ("rusage[mem=100,swp=5] span[hosts=1]", 200 * MB, 0),
+        ("rusage[mem=1GB/job]", 1 << 30, 0),
+        ("rusage[mem=2K/task:ngpus_physical=1.00]", 8 * 2_048, 2),
+        ("rusage[ngpus_physical=1:mem=1:ngpus=9]", 2 * MB, 2),
+        ("rusage[ngpus_excl_p=3/job]", None, 3),
+        ("rusage[ngpus=1/TASK]", None, 8),
+        ("rusage[mem=500:lic=1 || mem=400:lic2=1]", 1_000 * MB, 0),
+        ("rusage[mem=x:ngpus=]", None, 0),
+        ("rusage[mem=99999999T]", None, 0),
+        ("rusage[mem=1:duration=10] rusage[ngpus=1]", 2 * MB, 2),
+        ("2*{rusage[mem=5]}+{rusage[mem=1]}", None, None),
+        ("myrusage[mem=5]", None, 0),
+    ],
+)
+def test_requirements(text: str, memory: int | None, gpus: int | None) -> None:
+    assert requested(text, nodes=2, slots=8) == (memory, gpus)
+
+
+def test_hosts_in_short_say_the_same() -> None:
+    frame = case_frame(CASE, [{**PLAIN_JOB, "cpus": 7, "nodes": 3, "suspended_s": 40}])
+    long, short = write(frame), write(frame, short=True)
+    assert b' 7 "host1" "host1" "host1" "host2" "host2" "host3" "host3" ' in long
+    assert b' 3 "3*host1" "2*host2" "2*host3" ' in short
+    one, two = CASE.read(long).records, CASE.read(short).records
+    assert one.equals(two)
+    assert one.select("cpus", "nodes", "suspended_s").row(0) == (7, 3, 40)
+
+
+def test_what_never_started() -> None:
+    never = {"start_time": None, "state": "CANCELLED", "eligible_time": None, "gpus": None}
+    frame = case_frame(CASE, [{**PLAIN_JOB, **never, "mem_bytes": None, "group": None}])
+    (row,) = CASE.read(write(frame)).records.to_dicts()
+    assert (row["start_time"], row["state"], row["eligible_time"]) == (None, "CANCELLED", None)
+    assert (row["mem_bytes"], row["group"], row["cpus"], row["nodes"]) == (None, None, 8, None)
+
+
+def test_ids_of_others_are_told_by_their_numbers() -> None:
+    frame = case_frame(CASE, [{**PLAIN_JOB, "job_id": "7_3", "job_number": 7, "array_task": 3}])
+    assert CASE.read(write(frame)).records["job_id"].to_list() == ["7[3]"]
+
+
+def test_quotes_are_doubled() -> None:
+    assert quoted('a"b') == '"a""b"'
+    assert quoted(None) == '""'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from audit.formats.dialects import PLAIN, Header, Reading
 from audit.formats.lines import Block
 from audit.formats.pbs import reader
-from audit.formats.pbs.writing import text, write
+from bench.logs.writers.pbs import text, write
 from tests.formats import contract
 
 LOG = (
@@ -141,6 +141,11 @@ def test_states(message: str, state: str | None) -> None:
         ("resources_assigned.ncpus=48 exec_vnode=(n1:ncpus=4)", {"cpus": 48}),
         ("exec_host=n1/0*4 exec_gpus=n1-gpu/0+n1-gpu/1", {"gpus": 2, "cpus": 4}),
         ("Resource_List.walltime=unlimited", {"walltime_s": None}),
+        ("Resource_List.walltime=144:00:00", {"walltime_s": 518_400}),
+        ("Resource_List.walltime=02:43", {"walltime_s": 163}),
+        ("Resource_List.walltime=163", {"walltime_s": 163}),
+        ("Resource_List.walltime=1:02:03:04", {"walltime_s": 93_784}),
+        ("Resource_List.walltime=00:16:40.250", {"walltime_s": 1_000}),
         ("Resource_List.ncpus=many", {"cpus": None, "gpus": None}),
         ("user=ben", {"user": "ben"}),
         ("Resource_Lost.walltime=5 Resource_List.walltime=9", {"walltime_s": 9}),
@@ -183,9 +188,12 @@ def test_ids(job: str, number: int, task: int | None) -> None:
         (HEAD.format("E", "7") + BASE + "end=199", "ends 1 s before it starts"),
         (HEAD.format("E", "7") + BASE + "end=soon", "field end: 'soon' is no time in s"),
         (HEAD.format("E", "7") + BASE + "end=1700000000000", "field end: '1700000000000' is too"),
-        (
-            HEAD.format("E", "7") + BASE + "end=300 Resource_List.walltime=4h",
-            "field Resource_List.walltime: '4h' is no length of time",
+        *(
+            (
+                HEAD.format("E", "7") + BASE + f"end=300 Resource_List.walltime={text}",
+                f"field Resource_List.walltime: '{text}' is no length of time",
+            )
+            for text in ("4h", "36:", "1:2:3:4:5", "-42:-21")
         ),
         ("13/14/2023 22:13:20;D;7.srv;", "field time: '13/14/2023 22:13:20' is no time"),
         ("11/31/2023 22:13:20;Q;7.srv;queue=b", "field time: '11/31/2023 22:13:20' is no time"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.formats.slurm import fields
-from audit.formats.slurm.fields import Kind
+from audit.formats.slurm.fields import Kind, tres_amounts, tres_columns, tres_weights
 
 
 def read(convert: pl.Expr, text: str | None) -> object:
@@ -31,13 +31,6 @@ def slow_duration(text: str) -> int | None:
 )
 def test_durations(text: str) -> None:
     assert read(fields.durations(pl.col("t")), text) == slow_duration(text)
-
-
-@given(st.integers(0, 10**9))
-def test_durations_written_and_read_again(seconds: int) -> None:
-    text = pl.select(fields.duration_texts(pl.lit(seconds))).item()
-    assert slow_duration(text) == seconds
-    assert re.fullmatch(fields.FIT[Kind.DURATION], text)
 
 
 def slow_memory(text: str) -> tuple[int | None, str] | None:
@@ -162,3 +155,52 @@ def test_ids(text: str, parts: tuple[int | None, ...]) -> None:
 @pytest.mark.parametrize(("text", "value"), [("4", 4), ("0.00K", 0), ("1.50K", 1536), ("x", None)])
 def test_counts(text: str, value: int | None) -> None:
     assert read(fields.amounts(pl.col("t")), text) == value
+
+
+def test_amounts() -> None:
+    listed = "billing=56,cpu=16,gres/gpu:a100=4,gres/gpu=4,mem=62.50G,node=1,gres/shard=2K"
+    assert tres_amounts(listed) == {
+        "billing": 56.0, "cpu": 16.0, "gres/gpu:a100": 4.0, "gres/gpu": 4.0, "mem": 64_000.0,
+        "node": 1.0, "gres/shard": 2048.0,
+    }  # fmt: skip
+    assert tres_amounts("mem=1536M,mem=512K") == {"mem": 0.5}
+    assert tres_amounts("") == {}
+    assert tres_amounts("cpu=many,=3,node") == {"": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("CPU=1.0,Mem=0.25G,GRES/gpu=8.0", {"cpu": 1.0, "mem": 0.25 / 1024, "gres/gpu": 8.0}),
+        ("mem=.25", {"mem": 0.25}),
+        ("Mem=1T", {"mem": 1 / 1024**2}),
+        ("Mem=2M", {"mem": 2.0}),
+        ("Mem=2K", {"mem": 2.0}),  # below the base unit: does nothing
+        ("CPU=1K", {"cpu": 1 / 1024}),
+        ("bb/x=1G", {"bb/x": 1 / 1024}),
+        ("", {}),
+        (" CPU = 2 , ", {"cpu": 2.0}),
+    ],
+)
+def test_weights(text: str, found: dict[str, float]) -> None:
+    assert tres_weights(text) == found
+
+
+@pytest.mark.parametrize("text", ["CPU", "CPU=", "CPU=x", "=3", "CPU=-1", "Mem=1Q", "CPU=nan"])
+def test_weights_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="no weight"):
+        tres_weights(text)
+
+
+def test_8_gib_as_the_manual_page_bills_them() -> None:
+    """slurm.conf: "mem=.25" on 8 GB is billed 2048 units, "mem=.25G" 2."""
+    (allocated,) = tres_amounts("mem=8G").values()
+    assert allocated * tres_weights("mem=.25")["mem"] == 2048
+    assert allocated * tres_weights("mem=.25G")["mem"] == 2
+
+
+@given(st.lists(st.one_of(st.none(), st.sampled_from(["cpu=1", "cpu=2,mem=1G", "", "odd"]))))
+def test_columns_are_amounts_row_by_row(texts: list[str | None]) -> None:
+    found = tres_columns(pl.Series(texts, dtype=pl.String), ["cpu", "mem"])
+    for name, series in found.items():
+        assert series.to_list() == [tres_amounts(text or "").get(name, 0.0) for text in texts]

@@ -31,15 +31,15 @@ def limits(assoc: str = "", qos: str = "", partitions: str = "") -> list[Limit]:
 def test_associations() -> None:
     below = ("physics", "theory")
     assert limits(ASSOC) == [
-        Limit(10, None, None, Scope(account="theory")),
-        Limit(64, "cpus", None, Scope(account=below)),
-        Limit(1 << 30, "mem_bytes", None, Scope(account=below)),
-        Limit(4, None, "user", Scope(account="physics")),
+        Limit(most=10, account=("theory",)),
+        Limit(most=64, resource="cpus", account=below),
+        Limit(most=1 << 30, resource="mem_bytes", account=below),
+        Limit(most=4, per="user", account=("physics",)),
         # who has one of its own does not inherit it, so each user is named
-        Limit(4, None, "user", Scope("ann", "theory")),
-        Limit(9, None, "user", Scope("bob", "theory")),
-        Limit(2, "nodes", "job", Scope(account="theory")),
-        Limit(0, scope=Scope(account="theory", walltime_above_s=86_400)),
+        Limit(most=4, per="user", user=("ann",), account=("theory",)),
+        Limit(most=9, per="user", user=("bob",), account=("theory",)),
+        Limit(most=2, resource="nodes", per="job", account=("theory",)),
+        Limit(most=0, account=("theory",), walltime_above_s=86400),
     ]
 
 
@@ -57,13 +57,13 @@ User - 'bob':Fairshare=1:MaxJobs=9
 
 
 def test_qualities() -> None:
-    of = Scope(qos="high")
+    of = Scope(qos=("high",))
     assert limits(qos=QOS) == [
-        Limit(8, "cpus", None, of),
-        Limit(2, None, "user", of),
-        Limit(1, "gpus", "job", of),
-        Limit(4, "cpus", "user", of),
-        Limit(0, scope=of._replace(walltime_above_s=600)),
+        Limit(most=8, resource="cpus", **of.conditions),
+        Limit(most=2, per="user", **of.conditions),
+        Limit(most=1, resource="gpus", per="job", **of.conditions),
+        Limit(most=4, resource="cpus", per="user", **of.conditions),
+        Limit(most=0, **of.but(walltime_above_s=600).conditions),
     ]
     assert told((), sacctmgr.qualities(QOS).rows, ()).left_out == ("maxtrespu of license/x",)
 
@@ -79,11 +79,11 @@ def test_a_limit_of_a_qos_goes_before_that_of_an_association() -> None:
 
 def test_partitions() -> None:
     assert limits(partitions=PARTITIONS) == [
-        Limit(0, scope=Scope(partition="short", walltime_above_s=7_200))
+        Limit(most=0, partition=("short",), walltime_above_s=7200)
     ]
-    own = [limit for limit in limits(qos=QOS, partitions=PARTITIONS) if limit.scope.partition]
+    own = [limit for limit in limits(qos=QOS, partitions=PARTITIONS) if limit.partition]
     assert len(own) == 1 + 5
-    assert own[1] == Limit(8, "cpus", None, Scope(partition="long"))
+    assert own[1] == Limit(most=8, resource="cpus", partition=("long",))
 
 
 def test_nothing_is_limited_where_nothing_is_set() -> None:

@@ -201,7 +201,10 @@ def test_who_was_held_by_a_limit_that_the_pool_has_waits() -> None:
     # B (2) waits 0-6, held by a limit; A has 3 of 4 until 4. Nobody else was before it.
     records = (ended(0, 0, 4, 3), ended(0, 6, 8, 2, "bob", reason="AssocMaxJobsLimit"))
     assert parts(*records)[1] == [None] * 6
-    for limit, is_covered in ((Limit(1, per="user"), True), (Limit(2, "cpus"), False)):
+    for limit, is_covered in (
+        (Limit(most=1, per="user"), True),
+        (Limit(most=2, resource="cpus"), False),
+    ):
         pool = POOL._replace(limits=(limit,))
         assert parts(*records, pool=pool)[1] == ([2, 0, 0, 4, 0, 0] if is_covered else [None] * 6)
 

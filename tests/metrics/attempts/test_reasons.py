@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 
 from audit.metrics.attempts.reasons import covered, held_up
-from audit.model import Limit, Scope
+from audit.model import Limit
 
-JOBS = Limit(4, per="user")
-CPUS = Limit(64, "cpus", "user")
-WALLTIME = Limit(0, scope=Scope(walltime_above_s=3_600))
+JOBS = Limit(most=4, per="user")
+CPUS = Limit(most=64, resource="cpus", per="user")
+WALLTIME = Limit(most=0, walltime_above_s=3600)
 
 
 def one(reason: str | None) -> pl.DataFrame:
@@ -33,7 +33,13 @@ def one(reason: str | None) -> pl.DataFrame:
     ],
 )
 def test_a_limit_covers_what_it_is_on_and_nothing_else(reason: str, limit: Limit) -> None:
-    for other in (JOBS, CPUS, WALLTIME, Limit(9, "nodes"), Limit(9, "gpus")):
+    for other in (
+        JOBS,
+        CPUS,
+        WALLTIME,
+        Limit(most=9, resource="nodes"),
+        Limit(most=9, resource="gpus"),
+    ):
         assert covered(one(reason), [other]).tolist() == [other == limit]
         assert held_up(one(reason), [other]).tolist() == [other != limit]
 
@@ -48,15 +54,17 @@ def test_a_limit_covers_what_it_is_on_and_nothing_else(reason: str, limit: Limit
     ],
 )
 def test_what_no_limit_of_the_model_is_about_is_blocked(reason: str) -> None:
-    assert held_up(one(reason), [JOBS, CPUS, WALLTIME, Limit(9, "nodes")]).tolist() == [True]
+    assert held_up(
+        one(reason), [JOBS, CPUS, WALLTIME, Limit(most=9, resource="nodes")]
+    ).tolist() == [True]
 
 
 def test_it_must_be_ones_own() -> None:
     held = one("QOSMaxJobsPerUserLimit")
-    assert covered(held, [JOBS._replace(scope=Scope(user=("ann", "bob")))]).all()
-    assert not covered(held, [JOBS._replace(scope=Scope(user="bob"))]).any()
-    assert not covered(held, [JOBS._replace(exempt_qos=("normal",))]).any()
-    assert not covered(held, [WALLTIME._replace(scope=Scope(walltime_above_s=7_200))]).any()
+    assert covered(held, [JOBS.but(user=("ann", "bob"))]).all()
+    assert not covered(held, [JOBS.but(user=("bob",))]).any()
+    assert not covered(held, [JOBS.but(exempt_qos=("normal",))]).any()
+    assert not covered(held, [WALLTIME.but(walltime_above_s=7200)]).any()
 
 
 @pytest.mark.parametrize("reason", ["Priority", "Resources", "None", "ReqNodeNotAvail", None])

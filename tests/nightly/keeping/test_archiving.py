@@ -26,11 +26,11 @@ from audit.nightly.stages import STAGES, Work
 from audit.oneoff import audit
 from audit.oneoff.explain import explain
 from audit.oneoff.explain.story import Story
+from audit.pipeline.opening import Request
 from audit.pipeline.published import open_published
 from audit.report.build import build
-from audit.report.contents import Contents
 from audit.report.owner import build as owner
-from audit.report.owner.who import Who
+from audit.report.record.page import Contents, Who
 from audit.store import archive, database, queries
 from audit.store.database import Connection
 from tests.nightly.months import CAPACITY, write_months
@@ -363,9 +363,12 @@ def test_pools_must_be_known_without_all_attempts(
 def test_a_single_audit_leaves_such_a_database_alone(nights: Path, logs: list[Path]) -> None:
     published = nights / "fairaudit.duckdb"
     before = published.read_bytes()
-    request = audit.Request(logs=[logs[0]], out=nights / "out", database=published, pdf=False)
+    request = (
+        Request(logs=[logs[0]]),
+        audit.Options(out=nights / "out", database=published, pdf=False),
+    )
     with pytest.raises(UsageError, match="a part of it lies in an archive"):
-        audit.audit(request, site(nights))
+        audit.audit(*request, site(nights))
     assert published.read_bytes() == before
 
 
@@ -382,8 +385,8 @@ def test_a_job_of_an_archived_month_is_explained(nights: Path) -> None:
 
 
 def _explained(folder: Path, settings: config.Config, job: str) -> Story:
-    request = explain.Request(logs=(), job=job, database=folder / "fairaudit.duckdb")
-    return explain.explain(request, settings, folder=folder)
+    subject, database = explain.Subject(job), folder / "fairaudit.duckdb"
+    return explain.explain(Request(logs=()), subject, database, settings, folder=folder)
 
 
 @pytest.mark.thorough

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from audit.model import Limit, Scope, Window
+from audit.model import Limit, Window
 from audit.oneoff.explain import sentences
 from audit.oneoff.explain.story import Cost, Starts, Story, Trust
 from audit.oneoff.explain.telling import story as told
@@ -65,8 +65,8 @@ def test_only_those_whose_arrivals_cost_are_named() -> None:
 
 def test_limits_and_windows_of_the_pool_are_named() -> None:
     made = story()
-    night = Window((1, 2), Scope())
-    pool = POOL._replace(limits=(Limit(1, None, "user", Scope()),), windows=(night,))
+    night = Window(hours=(1, 2))
+    pool = POOL._replace(limits=(Limit(most=1, per="user"),), windows=(night,))
     limited = replace(made, subject=replace(made.subject, pool=pool))
     assert sentences.policy(made) == "fcfs + easy"
     assert sentences.policy(limited) == "fcfs + easy, within its limits and windows"

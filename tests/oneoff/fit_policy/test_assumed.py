@@ -4,7 +4,7 @@ from functools import partial
 
 from audit.model import Limit, Step
 from audit.oneoff.fit_policy.assumed import assumed
-from audit.words import Backfill, Order
+from audit.policies import Backfill, Order
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
 
@@ -12,7 +12,7 @@ found = partial(assumed, now=NOW, seed=1, seconds=10.0, resamples=200)
 
 
 def test_a_rule_is_used_and_said_with_what_it_explains() -> None:
-    limited = pool(limits=(Limit(3, None, "user"),))
+    limited = pool(limits=(Limit(most=3, per="user"),))
     got = found(made.made_by(limited, made.requests(0)), pool())
     assert got.pool.limits == limited.limits
     policy, rule = got.facts
@@ -47,7 +47,7 @@ def test_the_capacity_in_force_is_left_as_it_is() -> None:
 
 
 def test_a_small_budget_looks_at_the_latest_days() -> None:
-    log = made.made_by(pool(limits=(Limit(3, None, "user"),)), made.requests(0))
+    log = made.made_by(pool(limits=(Limit(most=3, per="user"),)), made.requests(0))
     got = found(log, pool(), seconds=1.0)
     assert 28 <= got.told["days"] < 70
     assert "the latest" in got.facts[0].source

@@ -10,24 +10,29 @@ import pytest
 from audit import config
 from audit.config import Config
 from audit.errors import UsageError
-from audit.model import Limit, Scope, Step, Window
+from audit.model import Limit, Policy, Step, Window
 from audit.oneoff import study as studies
 from audit.oneoff.fit_policy import plan as fit
-from audit.pipeline.opening import Asked, open_log
+from audit.oneoff.fit_policy import plan as kept
+from audit.pipeline.opening import Request, open_log
+from audit.policies import Backfill, Order
+from audit.scenario.fit.days import Ceiling
+from audit.scenario.fit.search import Gain, Tried
+from audit.scenario.fit.site import Element, Evidence, Kind
 from tests.logs import line, log, write
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, pool, swf
 
 OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
 RULES: dict[str, Any] = {
-    "limits": (Limit(3, None, "user"),),
-    "windows": (Window(OFFICE, Scope(walltime_above_s=4 * 3_600)),),
+    "limits": (Limit(most=3, per="user"),),
+    "windows": (Window(hours=OFFICE, walltime_above_s=4 * 3600),),
 }
 
 
 def conducted(source: Path, out: Path, **options: object) -> tuple[Path, ...]:
-    request = studies.Request(logs=[source], out=out, threads=1)
+    request = (Request(logs=[source]), studies.Target(out=out, threads=1))
     plan = fit.plan(budget_s=30, **options)  # type: ignore[arg-type]
-    return studies.conduct(fit.KEY, request, Config(), plan)
+    return studies.conduct(fit.KEY, *request, Config(), plan)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +78,7 @@ def test_what_is_written_is_the_site_and_runs_as_it_is(
     source: Path, files: tuple[Path, ...]
 ) -> None:
     written = source.parent / "found.toml"
-    opened = open_log(Asked(logs=[source]), config.load(written))
+    opened = open_log(Request(logs=[source]), config.load(written))
     [found] = opened.setting.pools
     assert found.limits == RULES["limits"]
     assert found.capacity == CAPACITY
@@ -112,7 +117,7 @@ def test_drained_days_are_written_as_steps(tmp_path: Path) -> None:
     )
     source = write(tmp_path / "drained.swf", swf(pool(steps=drained)))
     conducted(source, tmp_path / "out", write=tmp_path / "found.toml")
-    [found] = open_log(Asked(logs=[source]), config.load(tmp_path / "found.toml")).setting.pools
+    [found] = open_log(Request(logs=[source]), config.load(tmp_path / "found.toml")).setting.pools
     assert {amount for step in found.steps for _, amount in step.amounts} == {32, CAPACITY}
 
 
@@ -128,3 +133,33 @@ def test_a_log_of_a_few_jobs_is_no_trouble(tmp_path: Path) -> None:
     source = write(tmp_path / "few.swf", log([line(1), line(2, submit=5)], MaxProcs=4))
     page, *_ = conducted(source, tmp_path / "out")
     assert "too few of its jobs waited, to tell how the site decides" in page.read_text()
+
+
+# --- what was tried comes back as it was kept ----------------------------------------------------
+
+
+ELEMENTS = (
+    Element(Kind.policy, policy=Policy(Order.sjf, Backfill.easy, depth=3, interval_s=60)),
+    Element(
+        Kind.window,
+        Evidence(7, 2, 1),
+        window=Window(hours=(1, 2), partition=('a "b"',), size_up_to=4),
+        zone="UTC",
+    ),
+    Element(
+        Kind.limit,
+        limit=Limit(most=3, resource="cpus", per="user", user=("a", "b"), exempt_qos=("free",)),
+    ),
+    Element(Kind.capacity, ceilings=(Ceiling(1, 2, 3, 4), Ceiling(5, 6, 7, 8))),
+    Element(Kind.chain, users=("ann", "b\n<i>")),
+    Element(Kind.nodes, nodes=12),
+)
+
+
+def test_what_was_tried_comes_back() -> None:
+    tried = [
+        Tried(number, 1, element, Gain(0.1, None, 0.2), 0.3, kept=number % 2 == 0)
+        for number, element in enumerate(ELEMENTS)
+    ]
+    assert kept.from_frame(kept.as_frame(tried)) == tried
+    assert kept.from_frame(kept.as_frame([])) == []

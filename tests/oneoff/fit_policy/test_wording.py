@@ -1,10 +1,10 @@
 """What elements of a site are called."""
 
-from audit.model import Limit, Policy, Scope, Window
+from audit.model import Limit, Policy, Window
 from audit.oneoff.fit_policy import wording
+from audit.policies import Backfill, Order
 from audit.scenario.fit.days import Ceiling
 from audit.scenario.fit.site import Element, Kind
-from audit.words import Backfill, Order
 
 OFFICE = tuple(day * 24 + hour for day in range(5) for hour in range(8, 17))
 
@@ -22,14 +22,14 @@ def test_hours() -> None:
 
 
 def test_elements_are_sentences() -> None:
-    window = Window(OFFICE, Scope(partition="long", walltime_above_s=14_400))
+    window = Window(hours=OFFICE, partition=("long",), walltime_above_s=14400)
     assert says(window=window, zone="UTC") == (
         "Jobs of partition long that ask for more than 4 h are not started Mon–Fri 08–17 (UTC)"
     )
-    assert says(limit=Limit(1, None, "user")) == (
+    assert says(limit=Limit(most=1, per="user")) == (
         "No more than 1 job of each user run at one time, of all jobs"
     )
-    assert says(limit=Limit(64, "cpus", None, Scope(size_above=2, size_up_to=8))) == (
+    assert says(limit=Limit(most=64, resource="cpus", size_above=2, size_up_to=8)) == (
         "No more than 64 CPUs run at one time, of jobs that ask for more than 2 CPUs and no more "
         "than 8 CPUs"
     )

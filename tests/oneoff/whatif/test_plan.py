@@ -6,11 +6,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from audit.errors import UsageError
 from audit.model import Backfill, Order, Pool, Resource
 from audit.oneoff.whatif import plan as whatif
-from audit.scenario.whatif.bounds import asked
-from audit.scenario.whatif.change import Amount, Change
+from audit.scenario.scenario import Amount, Change
+from audit.scenario.whatif import options
 from tests.logs import busy, line, write
 from tests.logs import log as text
 from tests.studies.commands import run, table
@@ -37,82 +36,24 @@ def log(tmp_path: Path) -> Path:
     return write(tmp_path / "busy.swf", busy(60))
 
 
-# --- what the options say ------------------------------------------------------------------------
-
-
-def test_options() -> None:
-    assert whatif.shares("a=2, b=0.5") == {"a": 2.0, "b": 0.5}
-    assert whatif.shares("x=y=3") == {"x=y": 3.0}
-    assert whatif.shares(None) == {}
-    assert whatif.weights(["fairshare=20000,AGE=0", "qos=2.5"]) == {
-        "fairshare": 20_000.0,
-        "age": 0.0,
-        "qos": 2.5,
-    }
-    assert whatif.walltime_limits(["a=1-12:00:00,b=30", "c=0:00:01"]) == {
-        "a": 129_600,
-        "b": 1_800,
-        "c": 1,
-    }
-    assert whatif.amount("+3", "--nodes") == Amount(3, True)
-    assert whatif.amount("-3", "--nodes") == Amount(-3, True)
-    assert whatif.amount("30", "--nodes") == Amount(30, False)
-    assert whatif.walltimes("exact") == 1
-    assert whatif.walltimes("1.5") == Fraction(3, 2)
-
-
-@pytest.mark.parametrize("text", ["age", "age=-1", "age=x", "age=1,age=2"])
-def test_weights_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--weight"):
-        whatif.weights([text])
-
-
-@pytest.mark.parametrize(
-    "text", ["a", "=3", "a=-1", "a=x", "a=nan", "a=inf", "a=1,a=2", "", "a=1,"]
-)
-def test_targets_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--targets"):
-        whatif.shares(text)
-
-
-@pytest.mark.parametrize("text", ["a", "a=", "a=0", "a=-1", "a=UNLIMITED", "a=1h", "=5", "a=0:00"])
-def test_walltime_limits_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--max-walltime"):
-        whatif.walltime_limits([text])
-
-
-@pytest.mark.parametrize("text", ["", "0", "x", "1.5", "+", "9" * 30])
-def test_amounts_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--capacity"):
-        whatif.amount(text, "--capacity")
-
-
-@pytest.mark.parametrize("text", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"])
-def test_walltimes_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="--walltimes"):
-        whatif.walltimes(text)
-
-
 def test_a_change_in_words() -> None:
     pool = Pool("p", Resource.cpus, 4)
     everything = Change(
-        order=Order.sjf,
-        backfill=Backfill.easy,
+        policy={"order": Order.sjf, "backfill": Backfill.easy, "interval_s": 60},
         targets={"a": 2.0},
-        weights={"fairshare": 20_000.0, "age": 0.0},
-        half_life_s=86_400.0,
+        weights={"fairshare": 20000.0, "age": 0.0},
+        half_life_s=86400.0,
         walltimes=Fraction(3, 2),
         capacity=Amount(-2, True),
         nodes=Amount(5, False),
-        interval_s=60,
         lift=("1", "windows"),
-        limits=asked(["long=8", "user:*=4jobs"]),
-        walltime_limits={"long": 36_000},
+        limits=options.limits(["long=8", "user:*=4jobs"]),
+        walltime_limits={"long": 36000},
         without=("u",),
     )
     assert whatif.describe(everything, pool) == (
-        "order sjf, backfilling easy, targets a 2, weights fairshare 20000, age 0, half-life 24 h, "
-        "walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, passes every 1 min, "
+        "order sjf, backfilling easy, passes every 1 min, targets a 2, weights fairshare 20000, "
+        "age 0, half-life 24 h, walltimes at most 1.5 times the run time, 2 fewer CPUs, 5 nodes, "
         "without limits: 1, windows, long limited to 8 CPUs, each user limited to 4 jobs, long "
         "limited to 10 h, without u"
     )

@@ -1,8 +1,11 @@
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
-from audit.report.charts import sharing
-from tests.report.sample import pool, waiting
+from audit.report.charts import drawing, sharing
+from audit.report.charts.sharing import usage as chart
+from audit.report.render import page as render
+from tests.report.sample import HOSTILE, choice, contents, known, of_resources, pool, usage, waiting
 
 
 def test_curves_bear_their_gini_index() -> None:
@@ -31,3 +34,63 @@ def test_shortfalls_bear_their_intervals_and_how_many_they_rest_on() -> None:
     tips = re.findall('data-tip="([^"]*)"', made.body)
     assert tips[0].startswith("1 CPU: short of 25.0 % of what they consumed (95 % interval 12.5 to")
     assert tips[0].endswith("; 900 attempts")
+
+
+def test_each_account_has_a_dot_and_its_target() -> None:
+    made = chart(usage())
+    assert made is not None
+    assert made.title == "Account physics had 60.0 % of all usage; promised were 20.0 %"
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips[:2] == ["physics: 60.0 % in the mean, 60.0 % to 60.0 %", "physics: target 20.0 %"]
+    assert tips[-1].startswith("3 other accounts together: ")
+    assert "physics 60.0 % against a target of 20.0 %" in made.alt
+    assert made.alt.endswith(".")
+
+
+def test_without_targets_nothing_is_said_of_them() -> None:
+    made = chart(usage(targets=False))
+    assert made is not None
+    assert "target" not in made.title + made.alt + made.body
+    assert made.title == "Account physics used most: 60.0 % of all"
+
+
+def test_hostile_names_are_labels_of_their_own() -> None:
+    names = (*HOSTILE, "long" * 126, None, "(not named in the log)")
+    made = chart(usage(names))
+    assert made is not None
+    root = ElementTree.fromstring(drawing.inline(made))
+    assert all(text.isprintable() for text in root.itertext())
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert len({tip.partition(": 0")[0] for tip in tips}) == len(set(tips)) == 2 * len(names) + 1
+
+
+def test_charts_have_shapes_beside_colours() -> None:
+    made = replace(contents(), occupied=of_resources(), choice=choice(), charges=known())
+    occupied, penalties = sharing.occupied(made.occupied), sharing.penalties(made.choice)
+    assert occupied is not None
+    assert penalties is not None
+    assert occupied.title == "Account physics held 40.0 % of the CPUs and 10.0 % of the GPUs"
+    assert "physics 40.0 % of the CPUs, 10.0 % of the GPUs" in occupied.alt
+    tips = re.findall('<(\\w+)[^>]*data-tip="([^"]*)"', occupied.body)
+    assert tips[:3] == [
+        ("circle", "physics, CPUs: 40.0 %"),
+        ("polygon", "physics, GPUs: 10.0 %"),
+        ("rect", "physics: target 25.0 %"),
+    ]
+    assert "anna 0.0 % by cpu, 60.0 % by root" in penalties.alt
+
+
+def test_hostile_names_stay_text() -> None:
+    names = (*HOSTILE, None)
+    made = replace(contents(), occupied=of_resources(names), choice=choice(names), charges=known())
+    page = render.render_html(made)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    for drawn in (sharing.occupied(made.occupied), sharing.penalties(made.choice)):
+        assert drawn is not None
+        root = ElementTree.fromstring(drawing.inline(drawn))
+        assert all(text.isprintable() for text in root.itertext())
+    occupied = sharing.occupied(of_resources(names))
+    assert occupied is not None
+    labels = set(re.findall(r'data-tip="([^"]*), CPUs: ', occupied.body))
+    assert len(labels) == len(names) + 1

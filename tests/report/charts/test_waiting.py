@@ -3,9 +3,10 @@ from dataclasses import replace
 
 from audit.report.charts import waiting
 from audit.report.charts.style import Chart
-from audit.report.contents import Breakdown
+from audit.report.charts.waiting import miss
+from audit.report.record.pool import Breakdown
 from tests.report import sample
-from tests.report.sample import figure, pool
+from tests.report.sample import figure, pool, without_fair_starts
 
 
 def tips(chart: Chart | None) -> list[str]:
@@ -74,3 +75,14 @@ def test_few_arrivals_do_not_set_the_scale() -> None:
 def test_dots_of_waits_say_what_they_are_of() -> None:
     made = waiting.waits(pool())
     assert tips(made)[0] == "1 CPU, median: 0 s; 900 attempts"
+
+
+def test_strict_and_relaxed_stand_below_each_other() -> None:
+    made = miss(pool())
+    assert made is not None
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips[0].startswith("all attempts, strict: 30 min (95 % interval")
+    assert tips[1].startswith("all attempts, relaxed: ")
+    assert tips[2].startswith("1 CPU, strict: ")
+    assert made.alt.startswith("Dots with 95 % intervals. Mean miss of the fair start time")
+    assert miss(without_fair_starts(pool())) is None

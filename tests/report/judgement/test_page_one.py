@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.contents import Breakdown, Contents, PoolPart, Stuck
 from audit.report.judgement.finding import WORDS, Cause
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import PageOne, page_one
 from audit.report.judgement.verdict import Word
+from audit.report.record.page import Contents
+from audit.report.record.pool import Breakdown, Change, Figure, PoolPart, Stuck, Trend
 from audit.report.render.page import render_html
-from audit.report.trend import Change, Estimate, Trend
 from tests.report.sample import (
     HOSTILE,
     contents,
@@ -147,7 +147,7 @@ def test_a_figure_comes_in_two_digits_with_its_interval_in_the_same_unit() -> No
 
 def test_a_change_is_told_from_noise() -> None:
     def said(lower: float, upper: float, *, changed: bool = False) -> tuple[str, bool | None]:
-        change = Change("overtaken_time_mean", 900.0, Estimate(-450.0, lower, upper))
+        change = Change("overtaken_time_mean", 900.0, Figure("", -450.0, lower, upper))
         trend = Trend("month", (), (change,), "2026-09", settings_changed=changed)
         difference = one(replace(measured(), trend=trend)).questions[0].difference
         assert difference is not None

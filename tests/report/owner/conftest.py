@@ -8,9 +8,10 @@ import pytest
 
 from audit.config import Config
 from audit.model import Period
-from audit.oneoff.audit import Request, audit
+from audit.oneoff.audit import Options, audit
 from audit.pipeline import drawing
-from audit.report.contents import Contents
+from audit.pipeline.opening import Request
+from audit.report.record.page import Contents
 from audit.store import database, queries
 from audit.store.database import Connection
 
@@ -56,14 +57,11 @@ def audited(folder: Path, log: str, config: Config = DEFAULT) -> Path:
     """The database of a log's audit."""
     file = folder / "jobs.txt"
     file.write_text(log, encoding="utf-8")
-    asked = Request(
-        logs=[file],
-        out=folder / "out",
-        pdf=False,
-        cluster="demo",
-        pool_size=None if config.clusters else 64,
+    asked = (
+        Request(logs=[file], cluster="demo", pool_size=None if config.clusters else 64),
+        Options(out=folder / "out", pdf=False),
     )
-    return audit(asked, config).database
+    return audit(*asked, config).database
 
 
 def report(con: Connection) -> Contents:

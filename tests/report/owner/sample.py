@@ -1,10 +1,9 @@
 """The record of the page of a user, by hand."""
 
 from audit.metrics.disclosure import PARTS
-from audit.report.contents import DEFAULT, Figure
 from audit.report.judgement.levels import Level
 from audit.report.judgement.page_one import Trust
-from audit.report.owner.contents import (
+from audit.report.record.owner import (
     Everybody,
     Ground,
     LongWait,
@@ -12,7 +11,8 @@ from audit.report.owner.contents import (
     OwnerPart,
     WaitPart,
 )
-from audit.report.owner.who import Who
+from audit.report.record.page import DEFAULT, Who
+from audit.report.record.pool import Figure
 from tests.report import sample
 from tests.report.sample import figure
 

@@ -13,14 +13,12 @@ from audit.config import Config
 from audit.metrics.disclosure import BLOCKS, PARTS, rounded
 from audit.model import Period
 from audit.periods import zone
-from audit.report.owner.attempts import Scene
+from audit.report.owner.attempts import Scene, compare, longest
 from audit.report.owner.build import build
-from audit.report.owner.contents import OwnerContents, WaitPart
-from audit.report.owner.longest import longest
-from audit.report.owner.similar import compare
-from audit.report.owner.who import Who
+from audit.report.record.owner import OwnerContents, WaitPart
+from audit.report.record.page import Who
+from audit.report.record.pool import Figure
 from audit.report.render import owner as render
-from audit.report.trend import Estimate
 from audit.store import database
 from audit.store.database import Connection
 from tests.report import chromium
@@ -75,7 +73,7 @@ def test_jobs_that_came_while_others_were_active_make_a_burst() -> None:
     assert (ratio.value, ratio.lower, excess.value) == (5, 5, 20 * 8 * HOUR)
     assert burst
     spread = [{**row, "arrival_time": k * day} for k, row in enumerate(rows)]
-    assert not compare(scene_of(frame(spread), published), zone("UTC"), 100).burst
+    assert not compare(scene_of(frame(spread), published), zone("UTC"), 100)[2]
 
 
 def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
@@ -83,8 +81,8 @@ def test_a_trend_has_intervals_where_days_are_enough(tmp_path: Path) -> None:
     trend = page_of(audited(tmp_path, jobs("annabella", days=64))).parts[0].trend
     assert trend is not None
     assert trend.unit == "week"
-    assert {point.wait_mean for point in trend.points} == {Estimate(3 * HOUR)}
-    assert trend.changes[0].difference == Estimate(0, 0, 0)
+    assert {point.wait_mean for point in trend.points} == {Figure("wait_mean", 3 * HOUR, unit="s")}
+    assert trend.changes[0].difference == Figure("wait_mean", 0, 0, 0, "s")
 
 
 def test_with_fewer_than_ten_days_nothing_has_an_interval(tmp_path: Path) -> None:

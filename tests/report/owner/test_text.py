@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from audit.report.owner import text
-from audit.report.owner.contents import OwnerPart, Way
-from audit.report.trend import Change, Estimate, Trend
+from audit.report.record.owner import OwnerPart, Way
+from audit.report.record.pool import Change, Figure, Trend
 from tests.report.owner.sample import ANN, HOUR, LONG, owner, part
 from tests.report.sample import figure
 
@@ -55,7 +55,7 @@ def test_where_nothing_is_published_no_figure_is_about_others() -> None:
     long, beside, way = text.answers(of, ANN)
     assert long.text == "per job, mean (4–6 h)."
     assert (beside.big, way.big) == ("–", "–")
-    assert text.used(of) == text.both_true(of) == ""
+    assert (text.used(of), text.notes(of)) == ("", ())
 
 
 def test_what_was_used_is_a_part_of_what_all_used() -> None:
@@ -65,10 +65,11 @@ def test_what_was_used_is_a_part_of_what_all_used() -> None:
 
 
 def test_where_measures_disagree_one_sentence_says_how_both_are_true() -> None:
-    assert "jobs of this width and walltime wait long here" in text.both_true(part())
-    assert text.both_true(part(LONGER)) == ""
+    (note,) = text.notes(part())
+    assert "jobs of this width and walltime wait long here" in note
+    assert text.notes(part(LONGER)) == ()
     short = replace(part(), wait_mean=figure("wait_mean", HOUR, HOUR / 2, 3.0 * HOUR, "s"))
-    assert text.both_true(short) == ""
+    assert text.notes(short) == ()
 
 
 def test_choices_are_given_with_what_else_was_the_same() -> None:
@@ -109,7 +110,7 @@ def test_a_long_wait_is_told_without_anybody_else() -> None:
 
 
 BETTER = Trend(
-    "month", (), (Change("wait_mean", 3_600.0, Estimate(-1_800.0, -2_400.0, -60.0)),), "2026-09"
+    "month", (), (Change("wait_mean", 3_600.0, Figure("", -1_800.0, -2_400.0, -60.0)),), "2026-09"
 )
 
 
@@ -144,7 +145,6 @@ def test_a_period_of_which_there_is_nothing_to_tell() -> None:
 )
 def test_one_wait_that_makes_most_of_all_is_told(hours: int, attempts: int, told: bool) -> None:
     longest = replace(LONG, wait_s=hours * HOUR)
-    said = text.one_wait(replace(part(), attempts=attempts, longest=(longest,)))
+    notes = text.notes(replace(part(LONGER), attempts=attempts, longest=(longest,)))
     expected = "One wait, of 8.3 d, makes 40 % of all their waiting: look at it first."
-    assert said == (expected if told else "")
-    assert text.one_wait(part()) == ""
+    assert notes == ((expected,) if told else ())

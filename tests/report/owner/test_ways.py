@@ -9,9 +9,9 @@ import pytest
 from audit.metrics.disclosure import BLOCKS
 from audit.model import Period
 from audit.report.owner.attempts import Scene
-from audit.report.owner.contents import Way
 from audit.report.owner.ways import _step, sign_test, ways
-from audit.report.owner.who import Who
+from audit.report.record.owner import Way
+from audit.report.record.page import Who
 
 HOUR = 3_600
 WEEK = 7 * 24 * HOUR

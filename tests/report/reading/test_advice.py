@@ -1,19 +1,15 @@
 """Advice as a report reads and words it."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import polars as pl
 import pytest
 
 from audit.model import Period
-from audit.report.advice_contents import Advised, Change
 from audit.report.reading.advice import advices
+from audit.report.record.pool import Advised, Figure
 from audit.report.render.page import _environment
 from audit.report.text import advice
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
+from tests.report.rows import add
 
 PERIOD = Period("2026-10", 1790805600, 1793487600)
 _KEY = {"cluster": "de'mo", "pool": "batch", "period": "2026-10", "run_id": "run-1"}
@@ -21,14 +17,9 @@ RESERVE = '{"reservations": 4}'
 
 
 @pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
-    con = stores.new(tmp_path / "audit.duckdb")
-    known = {"cluster": "de'mo", "pool": "batch", "resource": "cpus", "capacity": 4}
-    database.insert(con, "pools", pl.DataFrame([known]))
-    try:
-        yield con
-    finally:
-        con.close()
+def con(bare: Connection) -> Connection:
+    add(bare, "pools", cluster="de'mo", pool="batch", resource="cpus", capacity=4)
+    return bare
 
 
 def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **other: object) -> None:
@@ -51,7 +42,7 @@ def _tried(con: Connection, change: str = RESERVE, place: int | None = 1, **othe
         "gaining_users": 5,
         "losing_users": 2,
     }
-    database.insert(con, "advice_result", pl.DataFrame([row | other]))
+    add(con, "advice_result", row | other)
 
 
 def _part(
@@ -76,19 +67,14 @@ def _part(
         "upper_s": difference + 30,
         "outcome": outcome,
     }
-    database.insert(con, "advice_part", pl.DataFrame([row]))
+    add(con, "advice_part", row)
 
 
 def _fit(con: Connection, agreement: float, forward: float) -> None:
     figures = {"agreement": agreement, "forward_correlation": forward, "wait_correlation": 0.5}
     policy = {"order": "fcfs", "backfill": "easy", "fair_order": "fcfs", "unit": "1"}
-    database.insert(
-        con,
-        "fidelity_result",
-        pl.DataFrame(
-            [{**_KEY, **policy, "metric": name, "value": value} for name, value in figures.items()]
-        ),
-    )
+    rows = [{"metric": name, "value": value} for name, value in figures.items()]
+    add(con, "fidelity_result", *rows, **_KEY, **policy)
 
 
 def _read(con: Connection) -> Advised:
@@ -197,11 +183,11 @@ def test_the_evidence_is_a_query_and_names_cannot_break_out_of_it(con: Connectio
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
-        (Change(46_800, 14_400, 57_600), ("13 h", "4–16 h")),
-        (Change(3.44, 1, 5), ("3.4 s", "1–5 s")),
-        (Change(900_000, None, None), ("10 d", "")),
-        (Change(7_000, -3_600, 9_999_999), ("120 min", "−60 to 170,000 min")),
+        (Figure("wait_change", 46_800, 14_400, 57_600, "s"), ("13 h", "4–16 h")),
+        (Figure("wait_change", 3.44, 1, 5, "s"), ("3.4 s", "1–5 s")),
+        (Figure("wait_change", 900_000, None, None, "s"), ("10 d", "")),
+        (Figure("wait_change", 7_000, -3_600, 9_999_999, "s"), ("120 min", "−60 to 170,000 min")),
     ],
 )
-def test_lengths_have_two_digits_and_one_unit(change: Change, shown: tuple[str, str]) -> None:
+def test_lengths_have_two_digits_and_one_unit(change: Figure, shown: tuple[str, str]) -> None:
     assert advice.rounded(change) == shown

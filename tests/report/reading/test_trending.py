@@ -1,8 +1,5 @@
 """Trends and changes, read from a store."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import polars as pl
 import pytest
 
@@ -11,7 +8,6 @@ from audit.periods import covering, zone
 from audit.report.reading.trending import POINTS, trends
 from audit.store import database
 from audit.store.database import Connection
-from tests import stores
 
 BERLIN = zone("Europe/Berlin")
 FIRST = 1_767_222_000  # 2026-01-01 in Berlin
@@ -19,9 +15,8 @@ DAY = 86_400
 
 
 @pytest.fixture
-def con(tmp_path: Path) -> Iterator[Connection]:
+def con(bare: Connection) -> Connection:
     """A job of each of two users on each day of 2026; who came late waits as many s as days."""
-    con = stores.new(tmp_path / "audit.duckdb")
     rows = [
         {
             "cluster": "demo",
@@ -43,9 +38,8 @@ def con(tmp_path: Path) -> Iterator[Connection]:
         for day in range(365)
         for user in ("ann", "ben")
     ]
-    database.insert(con, "job_result", pl.DataFrame(rows))
-    with con:
-        yield con
+    database.insert(bare, "job_result", pl.DataFrame(rows))
+    return bare
 
 
 def months(con: Connection, *differing: str) -> list[Period]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.report.owner.contents import Ground
+from audit.report.record.owner import Ground
 from audit.report.render import page as render
 from audit.report.render.owner import render_html as render_owner
 from tests.report import chromium

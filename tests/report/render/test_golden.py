@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from audit.mail import message as mail
-from audit.report.advice_contents import Advice, Advised, Change, Loser
 from audit.report.charts import waiting
-from audit.report.contents import Contents, Elsewhere
+from audit.report.record.page import Contents
+from audit.report.record.pool import Advice, Advised, Change, Elsewhere, Figure, Loser, Trend
 from audit.report.render import page as render
 from audit.report.text.standing import Standing, State
-from audit.report.trend import Change as Changed
-from audit.report.trend import Estimate, Trend
 from tests.report import sample
 from tests.report.judgement.test_page_one import measured, width
 
@@ -28,21 +26,22 @@ def contents() -> Contents:
     """A month in which wide jobs were overtaken and anna waited longer than others."""
     part = sample.waiting(measured(0.15, 0.3, "anna"))
     wide, narrow = width("65-128", 0.36), width("1", 0.1)
+    loss = Figure("wait_change", 240.0, 60.0, 600.0, "s")
     advice = Advice(
         change="{}",
         title="Reserve for the first four in the queue instead of one",
         resource="cpus",
         width="65-128",
         today_s=80_000.0,
-        gain=Change(47_000.0, 14_500.0, 58_000.0),
+        gain=Figure("wait_change", 47_000.0, 14_500.0, 58_000.0, "s"),
         saved_s=9e6,
-        losers=(Loser("width_class", "1", Change(240.0, 60.0, 600.0), 900, certain=True),),
+        losers=(Loser("width_class", "1", loss, 900, certain=True),),
         users=40,
         gaining_users=9,
         losing_users=1,
         sql="SELECT 1",
     )
-    change = Changed("overtaken_time_mean", 900.0, Estimate(-600.0, -900.0, -300.0))
+    change = Change("overtaken_time_mean", 900.0, Figure("", -600.0, -900.0, -300.0))
     trend = Trend("month", (), (change,), "2026-09", longer_before={"user": frozenset({"anna"})})
     part = replace(
         part,

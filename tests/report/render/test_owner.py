@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from audit.report.owner.who import Who
+from audit.report.record.page import Who
 from audit.report.render.owner import _page, render_html
 from tests.report.owner.sample import ANN, LONG, owner, part
 

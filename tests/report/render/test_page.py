@@ -13,8 +13,7 @@ from pathlib import Path
 import pypdfium2  # type: ignore[import-untyped]
 import pytest
 
-from audit.report.contents import Contents
-from audit.report.read_contents import Refusal, RefusedLine
+from audit.report.record.page import Contents, Refusal, RefusedLine
 from audit.report.render import page as render
 from audit.report.render.paper import nothing_from_outside
 from audit.report.text import notices

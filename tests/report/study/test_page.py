@@ -14,13 +14,18 @@ from audit.metrics.verdicts import Estimate, Holds, Verdict
 from audit.oneoff import study as studies
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
+from audit.report.study.charts import Colours, Layout, heat_map
 from audit.report.study.page import Column, Columns, Section, Study, Table
 from audit.spreadsheets import visible
-from audit.studies.users import charts
 
 HOSTILE = "=cmd|'/c calc'!A1</script><script>alert(1)</script>\u202e"
-CHART = charts.spread(
-    "of_bars", "Bars", [{"of": HOSTILE, "what": "mean", "value": 1.0}], "Nothing is left out."
+CHART = heat_map(
+    "of_bars",
+    "Bars",
+    "Nothing is left out.",
+    [{"of": HOSTILE, "x": 1, "y": "a", "value": 1.0, "known": True, "says": "mean 1"}],
+    Layout([HOSTILE], ["a"], "X"),
+    Colours("Mean"),
 )
 COLUMNS: study.Columns[object] = (
     Column("Who", "who", "text"),

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.contents import Fidelity, PoolPart
+from audit.report.record.pool import Fidelity, PoolPart
 from audit.report.text import belief
 from audit.report.text.belief import Fit
 from tests.report.sample import (

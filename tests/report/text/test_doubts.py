@@ -5,13 +5,10 @@ from typing import Any
 
 import pytest
 
-from audit.report.contents import Contents
+from audit.report.record.page import Contents
+from audit.report.record.usage import Charge, UsageOf
 from audit.report.text.doubts import doubts
 from audit.report.text.notices import notices
-from audit.report.usage_contents import (
-    Charge,
-    UsageOf,
-)
 from tests.report.sample import contents, empty, figure, pool, usage
 
 _FROM = 1790805600

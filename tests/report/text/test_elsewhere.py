@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from audit.report.contents import Elsewhere
+from audit.report.record.pool import Elsewhere
 from audit.report.text.elsewhere import counted_elsewhere
 from tests.report import sample
 

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from audit.report.contents import PoolPart
-from audit.report.read_contents import Coverage
+from audit.report.record.page import Coverage
+from audit.report.record.pool import PoolPart
 from audit.report.render import page as render
 from audit.report.text.notices import notices
 from tests.report.sample import (

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from audit.report.contents import Fidelity, Overtaken, PoolPart
+from audit.report.record.pool import Fidelity, Overtaken, PoolPart
 from audit.report.text.overtaken import most_overtaken
 from tests.report.sample import HOSTILE, fair_starts, fidelity, pool
 

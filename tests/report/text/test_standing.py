@@ -1,7 +1,6 @@
 from dataclasses import replace
 
-from audit.report.contents import Contents
-from audit.report.read_contents import Coverage
+from audit.report.record.page import Contents, Coverage
 from audit.report.text.standing import standing
 from tests.report.sample import (
     contents,

@@ -1,5 +1,5 @@
 from audit.model import FstStatus
-from audit.report.contents import Entities
+from audit.report.record.pool import Entities
 from audit.report.text import tables
 from tests.report.sample import (
     entity,

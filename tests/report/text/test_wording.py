@@ -1,6 +1,6 @@
 import pytest
 
-from audit.report.contents import Figure
+from audit.report.record.pool import Figure
 from audit.report.text import wording
 from tests.report.sample import HOSTILE, usage
 

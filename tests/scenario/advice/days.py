@@ -6,8 +6,8 @@ import polars as pl
 
 from audit.metrics.attempts.population import describe
 from audit.model import Limit, Order, Period, Policy, Pool, Resource
-from audit.scenario.advice.scenario import Scenario
-from audit.words import Backfill
+from audit.policies import Backfill
+from audit.scenario.scenario import Scenario
 from tests.strategies import ended, frame
 
 DAY = 86_400
@@ -76,7 +76,7 @@ def starved() -> Scenario:
 
 def limited() -> Scenario:
     """A limit of one job per user idles half of 24 CPUs; each of twelve users has six jobs."""
-    tight = pool(24, Policy(), Limit(1, None, "user"))
+    tight = pool(24, Policy(), Limit(most=1, per="user"))
     return Scenario(log([Job(k, HOUR, 1, k) for k in range(72)], tight), tight)
 
 

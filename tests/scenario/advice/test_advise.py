@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from audit.model import Order, Period, Policy
+from audit.policies import Backfill
 from audit.scenario.advice import advise as module
 from audit.scenario.advice.advise import NOTHING, Advice, advise, affordable
 from audit.scenario.advice.candidates import candidates
-from audit.scenario.advice.scenario import Scenario
-from audit.words import Backfill
+from audit.scenario.scenario import Scenario
 from tests.scenario.advice.days import (
     DAY,
     DAYS,

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.metrics.attempts.miss import TOLERANCE_S
-from audit.model import Limit, Policy, Scope, Window
+from audit.model import Limit, Policy, Window
+from audit.policies import Backfill, Order
 from audit.scenario.fit import judging
 from audit.scenario.fit.days import Ceiling
 from audit.scenario.fit.judging import Decided, Instants, Rates
 from audit.scenario.fit.observed import observe
 from audit.scenario.fit.site import Site
 from audit.scenario.workload import NEVER
-from audit.words import Backfill, Order
 from tests.naive import fit as naive
 from tests.oneoff.fit_policy.made import EPOCH, NOW, assumed, described
 
@@ -91,14 +91,14 @@ def test_what_is_unexplained_by_hand() -> None:
     assert left(at_once) == 4 * 3_600
     assert left(later) == 3_600
     assert left(NEVER) == 4 * 3_600, "all the room of who is unforeseen"
-    window = Window((8, 9, 30))
+    window = Window(hours=(8, 9, 30))
     assert left(at_once, windows=(window,)) == 2 * 3_600
     assert left(at_once, windows=(window, window)) == 2 * 3_600
-    assert left(at_once, windows=(window._replace(scope=Scope(size_above=8)),)) == 4 * 3_600
+    assert left(at_once, windows=(window.but(size_above=8),)) == 4 * 3_600
     assert left(NEVER, windows=(window,)) == 4 * 3_600
-    assert left(at_once, limits=(Limit(1, None, "user"),)) == 0
-    assert left(at_once, limits=(Limit(2, None, "user"),)) == 4 * 3_600
-    assert left(at_once, limits=(Limit(15, "cpus"),)) == 0
+    assert left(at_once, limits=(Limit(most=1, per="user"),)) == 0
+    assert left(at_once, limits=(Limit(most=2, per="user"),)) == 4 * 3_600
+    assert left(at_once, limits=(Limit(most=15, resource="cpus"),)) == 0
     day = Ceiling(EPOCH, EPOCH + 86_400, 15, 0)
     assert left(at_once, ceilings=(day,)) == 0
     assert left(at_once, ceilings=(day._replace(most=16),)) == 4 * 3_600
@@ -121,6 +121,6 @@ def test_a_site_judges_by_its_own_rules() -> None:
         return [NEVER if at == NEVER else at - EPOCH for at in found.tolist()]
 
     assert ready() == [0, 700]
-    assert ready(windows=(Window((0,)),)) == [NEVER, NEVER]
+    assert ready(windows=(Window(hours=(0,)),)) == [NEVER, NEVER]
     assert ready(policy=Policy(Order.sjf, Backfill.none)) == [NEVER, 0]
     assert ready(users=("a",)) == [0, 700]

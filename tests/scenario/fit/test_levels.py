@@ -71,7 +71,7 @@ def test_a_limit_of_two_by_hand() -> None:
     everybody = np.ones(len(records), np.bool_)
     found = levels.limits(observed, trials, [(Scope(), everybody)])
     by_user = [one for one in found if one.limit.per == "user" and one.limit.resource is None]
-    assert [one.limit for one in by_user] == [Limit(2, None, "user", Scope())]
+    assert [one.limit for one in by_user] == [Limit(most=2, per="user")]
     assert by_user[0].split.served == 0
     # of the four that wait, two wait an hour and two wait two
     assert by_user[0].explained == 10 * (2 * 3_600 + 2 * 7_200)

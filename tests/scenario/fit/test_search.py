@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from audit.metrics.draws import Draws
-from audit.model import Limit, Policy, Scope, Step, Window
+from audit.model import Limit, Policy, Step, Window
+from audit.policies import Backfill, Order
 from audit.scenario.fit import outcome
 from audit.scenario.fit.site import Element, Kind
-from audit.words import Backfill, Order
 from tests.oneoff.fit_policy import made
 from tests.oneoff.fit_policy.made import CAPACITY, DAY, EPOCH, NOW, pool
 
@@ -44,10 +44,10 @@ SITES = {
     "sjf": pool(Policy(Order.sjf, Backfill.easy)),
     "depth": pool(Policy(depth=3)),
     "interval": pool(Policy(interval_s=600)),
-    "jobs of a user": pool(limits=(Limit(3, None, "user"),)),
-    "cpus of a user": pool(limits=(Limit(24, "cpus", "user"),)),
-    "cpus of a partition": pool(limits=(Limit(10, "cpus", None, Scope(partition="long")),)),
-    "window": pool(windows=(Window(OFFICE, Scope(walltime_above_s=LONG)),)),
+    "jobs of a user": pool(limits=(Limit(most=3, per="user"),)),
+    "cpus of a user": pool(limits=(Limit(most=24, resource="cpus", per="user"),)),
+    "cpus of a partition": pool(limits=(Limit(most=10, resource="cpus", partition=("long",)),)),
+    "window": pool(windows=(Window(hours=OFFICE, walltime_above_s=LONG),)),
     "drained": pool(steps=DRAINED),
 }
 
@@ -102,8 +102,8 @@ def test_an_interval_is_found_in_the_latest_part_of_a_log() -> None:
 def test_two_rules_and_a_policy_are_found_together() -> None:
     site = pool(
         Policy(Order.sjf, Backfill.easy),
-        limits=(Limit(4, None, "user"),),
-        windows=(Window(OFFICE, Scope(walltime_above_s=LONG)),),
+        limits=(Limit(most=4, per="user"),),
+        windows=(Window(hours=OFFICE, walltime_above_s=LONG),),
     )
     log = made.made_by(site, made.requests(3))
     assert {says(one) for one in kept(log)} == {site.policy, *site.limits, OFFICE}

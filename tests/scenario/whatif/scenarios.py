@@ -4,8 +4,8 @@ from typing import Any
 
 from audit.metrics.attempts.population import describe
 from audit.model import Pool, Resource
-from audit.scenario.advice.scenario import Scenario
-from audit.scenario.whatif.replay import Played
+from audit.scenario.scenario import Scenario
+from audit.scenario.whatif.comparison import Played
 from tests.strategies import ended, frame
 
 POOL = Pool("all", Resource.cpus, 4, amounts=(("cpus", 4),))

@@ -15,7 +15,7 @@ from audit.model import Backfill, Order
 from audit.report.study.cells import STUDIED
 from audit.studies import parts
 from audit.studies.grid import compute as grid
-from audit.studies.grid.compute import BACKFILLS, ORDERS, UNFAIRNESS, Grid, Point
+from audit.studies.grid.compute import BACKFILLS, ORDERS, Grid, Point
 from audit.studies.parts import Part
 from tests.examples import examples
 from tests.naive import attempts as naive
@@ -143,7 +143,3 @@ def test_one_user_has_figures_but_no_interval() -> None:
     assert grid.figures(of)["lower"].null_count() == grid.figures(of).height
     for one in grid.correlations(of):
         assert one.estimate is None or one.estimate[1:] == (None, None)
-
-
-def test_every_metric_has_a_name_and_a_unit() -> None:
-    assert set(UNFAIRNESS) < set(grid.METRICS) == set(grid.UNITS)

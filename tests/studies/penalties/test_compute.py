@@ -47,7 +47,7 @@ def test_surfaces_rise_away_from_the_eye() -> None:
 
 
 def test_problems_a_and_b() -> None:
-    assert [(of.name, of.penalty, of.charged) for of in penalties.problems()] == [
+    assert [(of.name, of.penalty, of.charged) for of in penalties.PROBLEMS] == [
         ("A", "max_capped", 1.0),
         ("A", "max_scaled", 0.5),
         ("B", "max_capped", 0.5),
@@ -84,16 +84,6 @@ def test_exempting_gpus() -> None:
     assert rows.row(-1) == pytest.approx((1.0, 1.0, 1 / 3))
     assert rows["exempt"].to_list() == pytest.approx((rows["gpus"] / 3).to_list())
     assert (rows["exempt"] <= rows["root"]).all()
-
-
-def test_squares_cover_a_surface_from_its_far_corner() -> None:
-    made = penalties.squares(penalties.surface("sum"))
-    assert len(made) == penalties.STEPS**2
-    first, last = made[0], made[-1]
-    assert (first.row, first.column) == (penalties.STEPS - 1, penalties.STEPS - 1)
-    assert first.corners[2] == (1.0, 1.0, 1.0)
-    half = 0.5 / penalties.STEPS
-    assert last.middle == pytest.approx((half, half, half))  # of the mean, a plane
 
 
 def test_charged_by_hand() -> None:

@@ -8,8 +8,8 @@ import polars as pl
 from audit.metrics.attempts.population import describe
 from audit.metrics.draws import Draws
 from audit.model import Pool, Resource
-from audit.studies.sensitivity import answers
-from audit.studies.sensitivity.answers import Answers
+from audit.studies.sensitivity import claims
+from audit.studies.sensitivity.claims import Answers
 from audit.studies.sensitivity.compute import BASES, SUMS, Point, planes, sweeps
 from tests.strategies import ended, frame
 
@@ -53,7 +53,7 @@ def answered(response: Response, used: Callable[[Point], int] = lambda point: 50
             pool = {"used": used(point), "lost": 100 - used(point), "capacity": 100}
             rows += [(kind, -1, unit, 0, amount) for kind, amount in pool.items()]
         frames.append(pl.DataFrame(rows, schema=SUMS, orient="row"))
-    return answers.answers(("wide", "narrow"), points, frames, Draws(1))
+    return claims.answers(("wide", "narrow"), points, frames, Draws(1))
 
 
 def as_the_paper(point: Point, group: int) -> float:

@@ -1,21 +1,27 @@
 """[B]'s conclusions, on answers whose verdicts are known, and on a log made for one of them."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from audit.metrics.draws import Draws
+from audit.metrics.draws import Draws, ratio
 from audit.metrics.uncertainty import Resamples
 from audit.metrics.verdicts import Holds
 from audit.model import Backfill
-from audit.studies.sensitivity import answers, claims
+from audit.studies.sensitivity import claims
 from audit.studies.sensitivity import compute as sensitivity
-from audit.studies.sensitivity.answers import Answers, Sums
+from audit.studies.sensitivity.claims import Answers, Sums
 from audit.studies.sensitivity.compute import OTHERS, Base, Groups, Point
+from tests.naive import sensitivity as naive
 from tests.strategies import EPOCH
 from tests.studies.sensitivity.known import (
     ACXIOM,
+    FIXED,
     POOL,
     RED_DIAMOND,
     answered,
@@ -83,6 +89,45 @@ def test_noise_between_users_leaves_it_undecided() -> None:
     assert verdicts[0].holds is Holds.undecided
 
 
+# --- figures -------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=6, unique=True), st.data())
+def test_change(values: list[int], data: st.DataObject) -> None:
+    values.sort()
+    of = data.draw(st.lists(st.integers(0, 1_000), min_size=len(values), max_size=len(values)))
+    resamples = Resamples(2, 0, 20)
+    drawn = [ratio(resamples, np.array([y, y], float), np.ones(2)) for y in of]
+    found = claims.change(values, drawn)
+    expected = naive.change([Fraction(x) for x in values], [Fraction(y) for y in of])
+    assert found.value == pytest.approx(float(expected), abs=1e-9)
+    assert found.resamples == pytest.approx(np.full(20, float(expected)), abs=1e-9)
+
+
+def test_a_response_beside_that_at_the_fixed_values() -> None:
+    found = answered(as_the_paper, rising)
+    other = FIXED._replace(interval_days=9)
+    assert found.beside(FIXED, FIXED, 0) == 1
+    expected = as_the_paper(other, 0) / as_the_paper(FIXED, 0)
+    assert found.beside(other, FIXED, 0) == pytest.approx(expected, rel=1e-3)
+    assert found.others == range(1, 2)
+    both = (found.sums[other].mean_response(0) or 0) + (found.sums[other].mean_response(1) or 0)
+    assert found.sums[other].mean_response(0, 1) == pytest.approx(both / 2)  # as many attempts each
+
+
+def test_rows_for_the_database() -> None:
+    found = answered(as_the_paper, rising)
+    rows = claims.rows("all", found)
+    assert rows.height == len(found.sums) * 4
+    one = rows.filter(
+        pl.col("setting") == FIXED.label,
+        pl.col("metric") == "response_mean",
+        pl.col("dimension_value") == "wide",
+    ).row(0, named=True)
+    assert one["value"] == pytest.approx(as_the_paper(FIXED, 0), rel=1e-3)
+    assert one["lower"] < one["value"] < one["upper"]
+
+
 # --- from a log to a verdict ---------------------------------------------------------------------
 
 
@@ -123,7 +168,7 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
     base = Base("one day", 1, 1, 0.7)
     sweep = sensitivity.sweeps(base)[0]
     cells = sensitivity.cells(groups, POOL, EPOCH + 10**9, Backfill.easy, sweep.points)
-    found = answers.answers(
+    found = claims.answers(
         groups.labels, sweep.points, [cell.compute() for cell in cells], Draws(3)
     )
     starts = [found.sums[point].mean_response(0) for point in sweep.points]
@@ -132,5 +177,5 @@ def test_a_longer_memory_makes_the_dominant_group_slower_where_only_long_memory_
     assert apart(starts) == 3_600
     narrow = [found.sums[point].mean_response(1) for point in sweep.points]
     assert apart(narrow) == -3_600
-    verdict = claims.slower_and_faster(base, found.labels, answers.changes(found, sweep))
+    verdict = claims.slower_and_faster(base, found.labels, claims.changes(found, sweep))
     assert verdict.holds is Holds.yes

@@ -5,7 +5,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from audit.cli.app import main
 from audit.metrics.draws import Draws
 from audit.report.charts.style import Chart
 from audit.report.study import page as study
@@ -15,6 +14,7 @@ from audit.studies.users import compute as users
 from audit.studies.users import page
 from audit.studies.users.compute import ESTIMATES, POLICIES, TS
 from tests.logs import busy, write
+from tests.studies.commands import run
 from tests.studies.users.episodes import attempts, compare
 
 
@@ -51,20 +51,14 @@ def test_charts_leave_out_what_is_far_off() -> None:
     assert page._without_far({"FCFS": 27.0, "BF": 9.0}) == (["FCFS", "BF"], "")
 
 
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "my.swf", busy(40))
-    monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "users", "my.swf", "--out", "made"])
-    with pytest.raises(SystemExit) as done:
-        main()
-    assert done.value.code in (0, None)
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, made = write(tmp_path / "my.swf", busy(40)), tmp_path / "made"
+    assert run("experiment", "users", log, "--out", made) == 0
     listed = capsys.readouterr().out.split()
-    assert listed[0] == "made/users.html"
-    assert listed[-1] == "made/users.duckdb"
-    assert "TS has a lower wait than all others" in Path("made/users.html").read_text("utf-8")
-    con = database.open_snapshot(tmp_path / "made" / "users.duckdb")
+    assert (listed[0], listed[-1]) == (str(made / "users.html"), str(made / "users.duckdb"))
+    page = (made / "users.html").read_text("utf-8")
+    assert "TS has a lower wait than all others" in page
+    con = database.open_snapshot(made / "users.duckdb")
     asked = "SELECT DISTINCT setting FROM studies WHERE study = 'users' AND metric = 'wait_mean'"
     found = database.fetch(con, asked)["setting"].to_list()
     con.close()

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from audit.workloads.hyper_exponential import HyperExponential
-from audit.workloads.model import Model, Placed, model_of, place
-from audit.workloads.weekly_clock import weekly_clock
-from tests.workloads.attempts import POOL, ZONE, described
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.model import Model, Placed, model_of, place
+from audit.studies.workload.compute.weekly_clock import weekly_clock
+from tests.studies.workload.attempts import POOL, ZONE, described
 
 DAYS = 30
 

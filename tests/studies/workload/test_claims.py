@@ -5,9 +5,9 @@ import numpy as np
 from audit.metrics.draws import Draws
 from audit.metrics.verdicts import Estimate, Holds
 from audit.studies.workload.claims import decide
-from audit.studies.workload.compute import distance
-from audit.workloads.hyper_exponential import HyperExponential
-from audit.workloads.model import Model, Placed
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.likeness import distance
+from audit.studies.workload.compute.model import Model, Placed
 from tests.studies.workload.arrivals import arrivals, drawn
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from audit.cli.app import main
 from audit.config import Config
 from audit.errors import UsageError
 from audit.oneoff import study as studies
@@ -17,9 +16,10 @@ from audit.report.study import page as study
 from audit.store import database
 from audit.studies.workload import page as workload_study
 from audit.studies.workload import plan as workload
-from audit.workloads import model_files
+from audit.studies.workload.compute import model_files
 from tests.logs import line, log, write
 from tests.report import chromium
+from tests.studies.commands import run
 
 TECHNIQUES = ("size", "group", "clusters")
 
@@ -45,8 +45,8 @@ def text(seed: int = 1) -> str:
 
 def made(folder: Path, **options: object) -> tuple[Path, ...]:
     source = write(folder / "my.swf", text())
-    request = studies.Request(logs=[source], out=folder / "out", **options)  # type: ignore[arg-type]
-    return studies.conduct(workload.KEY, request, Config(), workload.plan())
+    request = (opening.Request(logs=[source]), studies.Target(out=folder / "out", **options))  # type: ignore[arg-type]
+    return studies.conduct(workload.KEY, *request, Config(), workload.plan())
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,6 @@ def test_the_page_its_tables_the_database_and_the_models(files: tuple[Path, ...]
         model = model_files.from_toml(file.read_text(), file.name)
         assert (model.by, model.attempts, model.capacity) == (by, 300, 64)
         assert (model.first_day.isoformat(), model.zone) == ("2026-03-02", "Europe/Berlin")
-        assert file.stat().st_mode & 0o077 == 0
     groups = pl.read_csv(files[0].with_name("workload-group.csv"))
     assert groups["attempts"].to_list() == [240, 60]
     assert groups["mean_size"].to_list() == [1, 16]
@@ -111,9 +110,9 @@ def test_the_page_says_who_arrives_when(files: tuple[Path, ...]) -> None:
 
 def test_no_ended_attempt_is_no_workload(tmp_path: Path) -> None:
     source = write(tmp_path / "my.swf", log([line(1, run=-1, status=5)], MaxProcs=4))
-    request = studies.Request(logs=[source], out=tmp_path / "out")
+    request = (opening.Request(logs=[source]), studies.Target(out=tmp_path / "out"))
     with pytest.raises(UsageError, match="no attempt of the log has ended"):
-        studies.conduct(workload.KEY, request, Config(), workload.plan())
+        studies.conduct(workload.KEY, *request, Config(), workload.plan())
 
 
 @pytest.mark.thorough
@@ -126,18 +125,15 @@ def test_pools_have_sections_and_models_of_their_own(files: tuple[Path, ...]) ->
 @pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["swf", "psv"])
 def test_a_synthetic_log_is_read_as_any_other(
-    suffix: str, files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, files: tuple[Path, ...], tmp_path: Path
 ) -> None:
     out = tmp_path / f"made.{suffix}"
-    arguments = [str(files[-3]), str(out), "--jobs", "200", "--machine", "2", "--seed", "3"]
-    monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "synthetic", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
+    drawn = ("--jobs", 200, "--machine", 2, "--seed", 3)
+    assert run("experiment", "synthetic", files[-3], out, *drawn) == 0
     first = out.read_bytes()
-    workload.make_log(workload.Wanted(model=files[-3], out=out, seed=3, jobs=200, machine=2.0))
+    workload.make_log(files[-3], out, seed=3, jobs=200, machine=2.0)
     assert out.read_bytes() == first
-    read = opening.open_log(opening.Asked(logs=[out], zone="Europe/Berlin"), Config()).described
+    read = opening.open_log(opening.Request(logs=[out], zone="Europe/Berlin"), Config()).described
     assert read.height == 200
     assert set(read["size"]) == {1, 16}
     assert read["wait_s"].min() == 0
@@ -150,7 +146,7 @@ def test_what_cannot_be_written_or_read_is_said(files: tuple[Path, ...], tmp_pat
 
     def refused(said: str, source: Path, out: Path) -> None:
         with pytest.raises(UsageError, match=said):
-            workload.make_log(workload.Wanted(model=source, out=out))
+            workload.make_log(source, out)
 
     refused("ends in .swf", model, tmp_path / "made.csv")
     refused("a folder that exists", model, tmp_path / "none" / "made.swf")
@@ -170,10 +166,15 @@ def test_the_command(
         return "the plan"
 
     def conduct(
-        key: str, request: studies.Request, _: Config, plan: str, *__: object
+        key: str,
+        request: opening.Request,
+        target: studies.Target,
+        _: Config,
+        plan: str,
+        *__: object,
     ) -> list[Path]:
-        asked.extend([key, plan, request.logs, request.pool_size, request.zone, request.threads])
-        return [request.out / "workload.html"]
+        asked.extend([key, plan, request.logs, request.pool_size, request.zone, target.threads])
+        return [target.out / "workload.html"]
 
     monkeypatch.setattr(workload, "plan", plan)
     monkeypatch.setattr(studies, "conduct", conduct)
@@ -189,11 +190,8 @@ def test_the_command(
         "--threads",
         "3",
     ]
-    monkeypatch.setattr("sys.argv", ["fairaudit", "experiment", "workload", "my.swf", *flags])
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
+    assert run("experiment", "workload", "my.swf", *flags) == 0
     assert asked == [None, 2, "workload", "the plan", [Path("my.swf")], 9, "UTC", 3]
     assert capsys.readouterr().out == "there/workload.html\n"
 
@@ -210,8 +208,8 @@ def test_a_browser_draws_it_without_complaint(files: tuple[Path, ...]) -> None:
 def test_a_real_log(real_logs: Path, tmp_path: Path) -> None:
     source = real_logs / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
     out = tmp_path / "out"
-    request = studies.Request(logs=[source], out=out)
-    studies.conduct(workload.KEY, request, Config(), workload.plan(clusters=4))
+    request = (opening.Request(logs=[source]), studies.Target(out=out))
+    studies.conduct(workload.KEY, *request, Config(), workload.plan(clusters=4))
     likeness = pl.read_csv(out / "workload-likeness.csv")
     traits = {row["trait"]: row for row in likeness.iter_rows(named=True)}
     assert traits["Attempts"]["log"] == 28_475

@@ -19,11 +19,9 @@ class Part:
     """A part of a row."""
 
     series: int
-    share: float
-    """Of 1."""
+    share: float  # of 1
     tip: str = ""
-    says: str = ""
-    """Within the part, where it is wide enough."""
+    says: str = ""  # within the part, where it is wide enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +30,15 @@ class Divided:
 
     label: str
     parts: tuple[Part, ...]
-    says: str = ""
-    """At the right end."""
+    says: str = ""  # at the right end
 
 
 def divided(
     rows: Sequence[Divided], series: Sequence[Series], heading: str = ""
 ) -> tuple[str, int]:
-    """Rows that are as long as one another and divided into parts; and how high they are in px.
+    """Return equally long rows, divided into parts, and their height in px.
 
-    Args:
-        rows: from the top.
-        series: what parts are of.
-        heading: above what rows say at their right ends.
+    ``heading`` stands above what rows say at their right ends.
     """
     canvas = Canvas()
     top = frame.keys(canvas, series) + 2
@@ -91,20 +85,15 @@ class Bar:
 class Columns:
     """How columns are laid out."""
 
-    groups: Sequence[str]
-    """From the left; columns of one group stand together."""
+    groups: Sequence[str]  # from the left; columns of one group stand together
     series: Sequence[Series]
     axis: Axis
     panels: Sequence[str] = ("",)
-    upon: bool = False
-    """Whether columns of a group stand upon each other."""
+    upon: bool = False  # whether columns of a group stand upon each other
     height: int = 170
-    title: str = ""
-    """Of the groups."""
-    between: bool = False
-    """Whether labels stand where one group ends and the next begins; one more than groups."""
-    mark: float | None = None
-    """A dashed line, in groups from the left."""
+    title: str = ""  # of the groups
+    between: bool = False  # whether labels stand where one group ends and the next begins
+    mark: float | None = None  # a dashed line, in groups from the left
 
 
 def columns(bars: Sequence[Bar], looks: Columns) -> tuple[str, int]:
@@ -162,29 +151,18 @@ def _groups(canvas: Canvas, looks: Columns, box: Box) -> float:
     labels = list(looks.groups)
     canvas.line((box.left, box.bottom), (box.right, box.bottom), MUTED)
     if any(width_of(label) > step for label in labels) and not looks.between:
-        return _crowded(canvas, labels, box, baseline, step)
-    last = -1e9
-    for number, label in enumerate(labels):
-        x = box.left + step * (number if looks.between else number + 0.5)
-        half = width_of(label) / 2
-        if x - half > last:
-            canvas.text((x, baseline), label, MUTED, anchor="middle")
-            last = x + half + 4
+        # in turn on lines below each other
+        rows = 2 if max(map(width_of, labels)) <= 2 * step else 3
+        for number, label in enumerate(labels):
+            half = width_of(label) / 2
+            x = min(max(box.left + step * (number + 0.5), half), WIDTH - half)
+            canvas.text((x, baseline + 15 * (number % rows)), label, MUTED, anchor="middle")
+        return baseline + 15 * (rows - 1) + 5
+    offset = 0 if looks.between else 0.5
+    middles = (box.left + step * (number + offset) for number in range(len(labels)))
+    frame.spaced(canvas, zip(middles, labels, strict=True), baseline, 4)
     end = baseline + 5
     if looks.title:
         canvas.text((box.right, baseline + frame.LINE_HEIGHT), looks.title, MUTED, anchor="end")
         end += frame.LINE_HEIGHT
     return end
-
-
-def _crowded(
-    canvas: Canvas, labels: Sequence[str], box: Box, baseline: float, step: float
-) -> float:
-    """Labels too wide for their columns, in turn on lines below each other; gives their end."""
-    rows = 2 if max(map(width_of, labels)) <= 2 * step else 3
-    for number, label in enumerate(labels):
-        x = box.left + step * (number + 0.5)
-        half = width_of(label) / 2
-        x = min(max(x, half), WIDTH - half)
-        canvas.text((x, baseline + 15 * (number % rows)), label, MUTED, anchor="middle")
-    return baseline + 15 * (rows - 1) + 5

@@ -8,6 +8,7 @@ from audit.report.charts.marks.svg import Canvas, shortened, width_of
 from audit.report.charts.style import MAIN, MUTED, RULE, SIZE
 
 _HEIGHT = 19.0
+_MISSING = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,7 @@ class Cell:
     panel: int
     row: int
     column: int
-    strength: float | None
-    """0 to 1; None: there is no value, or one that says little."""
+    strength: float | None  # 0 to 1; None: there is no value, or one that says little
     tip: str = ""
 
 
@@ -27,19 +27,13 @@ class Map:
     """How cells are laid out."""
 
     rows: Sequence[str]
-    columns: Sequence[str]
-    """Labels; an empty one is not written."""
-    legend: tuple[str, str]
-    """What no colour and full colour stand for."""
-    what: str = ""
-    """What strengths are of."""
-    missing: str = ""
-    """What a cell without a value stands for."""
-    title: str = ""
-    """Of the columns."""
+    columns: Sequence[str]  # labels; an empty one is not written
+    legend: tuple[str, str]  # what no colour and full colour stand for
+    what: str = ""  # what strengths are of
+    missing: str = ""  # what a cell without a value stands for
+    title: str = ""  # of the columns
     panels: Sequence[str] = ("",)
     abreast: int = 1
-    colour: str = MAIN
 
 
 def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
@@ -63,31 +57,30 @@ def drawn(cells: Sequence[Cell], looks: Map) -> tuple[str, int]:
             canvas.text((start - 6, baseline), shortened(label, 124), MUTED, anchor="end")
         for cell in of_panel.get(number, ()):
             x, y = start + wide * cell.column, begin + _HEIGHT * cell.row
-            _cell(canvas, cell, looks.colour, (x, y, wide - 1, _HEIGHT - 1))
+            if cell.strength is None:
+                canvas.rect(x, y, wide - 1, _HEIGHT - 1, RULE, tip=cell.tip, opacity=_MISSING)
+            else:
+                _coloured(canvas, x, y, wide - 1, _HEIGHT - 1, cell.strength, cell.tip)
         end = _labels(canvas, looks, start, wide, begin + _HEIGHT * len(looks.rows), stop)
     return canvas.body, round(end)
 
 
-def _cell(
-    canvas: Canvas, cell: Cell, colour: str, place: tuple[float, float, float, float]
+def _coloured(
+    canvas: Canvas, x: float, y: float, wide: float, high: float, strength: float, tip: str = ""
 ) -> None:
-    x, y, wide, high = place
-    if cell.strength is None:
-        canvas.rect(x, y, wide, high, RULE, tip=cell.tip, opacity=0.55)
-    else:
-        strength = round(0.06 + 0.94 * min(max(cell.strength, 0.0), 1.0), 2)
-        canvas.rect(x, y, wide, high, colour, tip=cell.tip, opacity=strength)
+    opacity = round(0.06 + 0.94 * min(max(strength, 0.0), 1.0), 2)
+    canvas.rect(x, y, wide, high, MAIN, tip=tip, opacity=opacity)
 
 
 def _labels(
     canvas: Canvas, looks: Map, start: float, wide: float, bottom: float, stop: float
 ) -> float:
-    last = -1e9
-    for number, label in enumerate(looks.columns):
-        middle, half = start + wide * (number + 0.5), width_of(label) / 2
-        if label and middle - half > last:
-            canvas.text((middle, bottom + 14), label, MUTED, anchor="middle")
-            last = middle + half + 5
+    labels = [
+        (start + wide * (number + 0.5), label)
+        for number, label in enumerate(looks.columns)
+        if label
+    ]
+    frame.spaced(canvas, labels, bottom + 14, 5)
     if not looks.title:
         return bottom + 20
     canvas.text((stop, bottom + 14 + frame.LINE_HEIGHT), looks.title, MUTED, anchor="end")
@@ -104,11 +97,10 @@ def _legend(canvas: Canvas, looks: Map) -> float:
     canvas.text((x, 12), nothing, MUTED)
     x += width_of(nothing) + 6
     for number in range(5):
-        strength = round(0.06 + 0.94 * number / 4, 2)
-        canvas.rect(x + 16 * number, 2, 15, 12, looks.colour, opacity=strength)
+        _coloured(canvas, x + 16 * number, 2, 15, 12, number / 4)
     canvas.text((x + 86, 12), full, MUTED)
     x += 86 + width_of(full) + 16
     if looks.missing and x + 20 + width_of(looks.missing) < 520:
-        canvas.rect(x, 2, 12, 12, RULE, opacity=0.55)
+        canvas.rect(x, 2, 12, 12, RULE, opacity=_MISSING)
         canvas.text((x + 17, 12), looks.missing, MUTED)
     return 24.0

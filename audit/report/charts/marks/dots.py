@@ -1,7 +1,7 @@
 """Dots with their intervals, a row for each of those compared."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.frame import Box, Series
@@ -22,8 +22,7 @@ class Dot:
     lower: float | None = None
     upper: float | None = None
     tip: str = ""
-    faint: bool = False
-    """Rests on few attempts."""
+    faint: bool = False  # rests on few attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,7 @@ class Row:
 
     label: str
     dots: tuple[Dot, ...]
-    says: str = ""
-    """At the right end."""
+    says: str = ""  # at the right end
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +40,13 @@ class Looks:
 
     series: Sequence[Series]
     axis: Axis
-    rule: float | None = None
-    """Where a dashed line goes down: what values are compared with."""
-    sides: tuple[str, str] = field(default=("", ""))
-    """What it means to stand to the left of it, and to the right."""
-    joined: bool = False
-    """Whether a line joins the dots of a row."""
+    rule: float | None = None  # a dashed line down: what values are compared with
+    sides: tuple[str, str] = ("", "")  # what it means to stand to the left of it, and to the right
+    joined: bool = False  # whether a line joins the dots of a row
 
 
 def drawn(rows: Sequence[Row], looks: Looks) -> tuple[str, int]:
-    """The marks, and how high they are in px.
-
-    Args:
-        rows: from the top.
-        looks: series and axis.
-    """
+    """Return the marks of rows from the top, and their height in px."""
     canvas = Canvas()
     top = 4.0
     if len(looks.series) > 1:

@@ -1,6 +1,6 @@
 """What stands around marks: axes with their ticks and titles, and the keys of series."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from audit.report.charts.marks.scales import Axis
@@ -57,23 +57,35 @@ def key(canvas: Canvas, of: Series, x: float, baseline: float) -> None:
 
 def across(canvas: Canvas, axis: Axis, box: Box, *, grid: bool = False) -> float:
     """Draws the horizontal axis below a box; gives where it ends."""
-    place = axis.between(box.left, box.right)
-    last = -1e9
     baseline = box.bottom + 15
-    for value, label in axis.ticks:
-        x = place(value)
-        if grid:
-            canvas.line((x, box.top), (x, box.bottom), RULE)
-        half = width_of(label) / 2
-        begin = min(max(x - half, 0.0), WIDTH - 2 * half)
-        if begin > last + 6:
-            canvas.text((begin + half, baseline), label, MUTED, anchor="middle")
-            last = begin + 2 * half
+    spaced(canvas, _ticks(canvas, axis, box, grid), baseline, 6)
     canvas.line((box.left, box.bottom), (box.right, box.bottom), RULE)
     if not axis.title:
         return baseline + 4
     canvas.text((box.right, baseline + LINE_HEIGHT), axis.title, MUTED, anchor="end")
     return baseline + LINE_HEIGHT + 5
+
+
+def _ticks(canvas: Canvas, axis: Axis, box: Box, grid: bool) -> Iterator[tuple[float, str]]:
+    """The labels of an axis by their middles; draws the line of each first."""
+    place = axis.between(box.left, box.right)
+    for value, label in axis.ticks:
+        x, half = place(value), width_of(label) / 2
+        if grid:
+            canvas.line((x, box.top), (x, box.bottom), RULE)
+        yield min(max(x - half, 0.0), WIDTH - 2 * half) + half, label
+
+
+def spaced(
+    canvas: Canvas, labels: Iterable[tuple[float, str]], baseline: float, gap: float
+) -> None:
+    """Draws labels by their middles, from the left, without those too close to the one before."""
+    last = -1e9
+    for middle, label in labels:
+        half = width_of(label) / 2
+        if middle - half > last:
+            canvas.text((middle, baseline), label, MUTED, anchor="middle")
+            last = middle + half + gap
 
 
 def upwards(canvas: Canvas, axis: Axis, box: Box) -> None:

@@ -1,7 +1,7 @@
 """Lines over an axis: series, bands of intervals, areas upon each other, in panels."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from audit.report.charts.marks import frame
 from audit.report.charts.marks.frame import Box, Series
@@ -21,17 +21,12 @@ class Line:
     points: Sequence[Point]
     colour: str = MAIN
     dash: str = ""
-    step: bool = False
-    """Whether a value holds until the next."""
-    filled: float = 0.0
-    """How opaque the area below it is; 0: there is none."""
-    floor: Sequence[float] = ()
-    """Where that area begins at each point; nothing: at the axis."""
-    band: Sequence[tuple[float, float, float]] = ()
-    """x, lower and upper end of the intervals."""
+    step: bool = False  # whether a value holds until the next
+    filled: float = 0.0  # how opaque the area below it is; 0: there is none
+    floor: Sequence[float] = ()  # where that area begins at each point; nothing: at the axis
+    band: Sequence[tuple[float, float, float]] = ()  # x, lower and upper end of the intervals
     width: float = 2.2
-    dotted: bool = False
-    """Whether each point is a dot too."""
+    dotted: bool = False  # whether each point is a dot too
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +47,20 @@ class Panel:
     lines: Sequence[Line]
     name: str = ""
     targets: Sequence[Target] = ()
-    level: float | None = None
-    """A dashed line across."""
-    at: float | None = None
-    """A dashed line down."""
-    spans: Sequence[tuple[float, float, str]] = field(default=())
-    """Stretches of x that are shaded, and what they are called."""
+    level: float | None = None  # a dashed line across
+    at: float | None = None  # a dashed line down
+    spans: Sequence[tuple[float, float, str]] = ()  # stretches of x that are shaded, with names
 
 
 def drawn(
     panels: Sequence[Panel], *, height: int = 170, abreast: int = 1, at_ends: bool = False
 ) -> tuple[str, int]:
-    """The marks, and how high they are in px.
+    """Return the marks, and their height in px.
 
     Args:
         panels: in reading order; their lines bear the same names, or are named at their ends.
         height: of each.
-        abreast: so many stand side by side.
+        abreast: how many stand side by side.
         at_ends: whether lines are named where they end instead of above all panels.
     """
     canvas = Canvas()
@@ -76,7 +68,7 @@ def drawn(
     named = {line.name: line for panel in panels for line in panel.lines if line.name}
     if named and not at_ends and (len(named) > 1 or len(panels[0].lines) > 1):
         top = frame.keys(canvas, [_key(line) for line in named.values()])
-    right = _room_at_ends(named.values()) if at_ends else 8.0
+    right = frame.room_for(named) + 4 if at_ends else 8.0
     left = frame.room_for(label for panel in panels for _, label in panel.y.ticks)
     edges = frame.panels(len(panels), abreast, left)
     end = top
@@ -96,10 +88,6 @@ def drawn(
 def _key(line: Line) -> Series:
     shape = "block" if line.floor else "line"
     return Series(line.name, line.colour, shape, line.dash)
-
-
-def _room_at_ends(lines: Iterable[Line]) -> float:
-    return frame.room_for(line.name for line in lines) + 4
 
 
 def _panel(canvas: Canvas, panel: Panel, box: Box, at_ends: bool) -> None:

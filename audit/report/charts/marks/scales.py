@@ -33,16 +33,13 @@ class Axis:
         return lambda value: start + self.at(value) * (end - start)
 
 
-def linear(
-    values: Sequence[float], say: Say, *, title: str = "", count: int = 4, zero: bool = True
-) -> Axis:
-    """An even axis over all values, with about ``count`` ticks; from 0 on, unless not ``zero``."""
-    low, high = (min(values, default=0.0), max(values, default=0.0))
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
+def linear(values: Sequence[float], say: Say, *, title: str = "") -> Axis:
+    """An even axis over all values and zero, with about four ticks."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    low, high = min(low, 0.0), max(high, 0.0)
     if high <= low:
         high = low + 1
-    step = _step((high - low) / count)
+    step = _step((high - low) / 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = tuple((number * step, say(number * step)) for number in range(first, last + 1))
     return Axis(first * step, last * step, ticks, title=title)
@@ -55,9 +52,9 @@ def _step(rough: float) -> float:
     return next(fits, 10 * power)
 
 
-def shares(values: Sequence[float], *, title: str = "", whole: bool = False) -> Axis:
-    """Parts of 1 as per cent; up to all of it, if ``whole``."""
-    return linear([*values, 1.0] if whole else values, percent, title=title)
+def shares(values: Sequence[float], *, title: str = "") -> Axis:
+    """Parts of 1 as per cent."""
+    return linear(values, percent, title=title)
 
 
 def percent(value: float) -> str:
@@ -90,12 +87,8 @@ def by_factors(
     begin = max((value for value in rounds if value <= low), default=low)
     end = min((value for value in rounds if value >= high and value > begin), default=high * 2)
     inside = [value for value in rounds if begin <= value <= end]
-    return Axis(begin, end, _thinned(tuple((value, say(value)) for value in inside)), True, title)
-
-
-def _thinned(ticks: Ticks, most: int = 7) -> Ticks:
-    step = -(-len(ticks) // most)
-    return ticks[::step]
+    ticks = tuple((value, say(value)) for value in inside[:: -(-len(inside) // 7)])
+    return Axis(begin, end, ticks, True, title)
 
 
 _LENGTHS: Final = (
@@ -120,13 +113,13 @@ def durations(values: Sequence[float], *, title: str = "", least: float = 60) ->
     return Axis(low, longest * 1.15, ticks, True, title)
 
 
-_MONTHS: Final = (
+MONTHS: Final = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
     *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
 
 
-def days(first: str, last: str, *, title: str = "") -> Axis:
+def days(first: str, last: str) -> Axis:
     """Days, as ISO dates from ``first`` to the end of ``last``, counted from ``first`` on."""
     begin, end = date.fromisoformat(first), date.fromisoformat(last)
     length = (end - begin).days + 1
@@ -135,7 +128,7 @@ def days(first: str, last: str, *, title: str = "") -> Axis:
         every = max(length // 5, 1)
         for number in range(0, length, every):
             then = begin + timedelta(days=number)
-            ticks.append((float(number), f"{then.day} {_MONTHS[then.month - 1]}"))
+            ticks.append((float(number), f"{then.day} {MONTHS[then.month - 1]}"))
     else:
         months = [
             date(year, month, 1)
@@ -148,11 +141,11 @@ def days(first: str, last: str, *, title: str = "") -> Axis:
         for month in months:
             if (month.year * 12 + month.month - 1) % every == 0:
                 begins = every >= 12 or month.month == 1
-                label = str(month.year) if begins else _MONTHS[month.month - 1]
+                label = str(month.year) if begins else MONTHS[month.month - 1]
                 ticks.append((float((month - begin).days), label))
         if ticks and every < 12 and not any(label.isdigit() for _, label in ticks):
             ticks[0] = (ticks[0][0], f"{ticks[0][1]} {begin.year}")
-    return Axis(0.0, float(length), tuple(ticks), title=title)
+    return Axis(0.0, float(length), tuple(ticks))
 
 
 def day_number(day: str, first: str) -> int:
@@ -163,4 +156,4 @@ def day_number(day: str, first: str) -> int:
 def day(iso: str) -> str:
     """A day as titles say it: 8 Mar 1997."""
     of = date.fromisoformat(iso)
-    return f"{of.day} {_MONTHS[of.month - 1]} {of.year}"
+    return f"{of.day} {MONTHS[of.month - 1]} {of.year}"

@@ -13,6 +13,7 @@ from audit.report.charts.style import INK, PAPER, SIZE
 from audit.spreadsheets import visible
 
 Point = tuple[float, float]
+Looks = dict[str, Any]
 
 
 class Canvas:
@@ -49,21 +50,11 @@ class Canvas:
         *,
         tip: str = "",
         opacity: float | str = "",
-        stroke: str = "",
     ) -> None:
         """A rectangle; one without extent is not drawn."""
         if width > 0 and height > 0:
-            self._add(
-                "rect",
-                tip=tip,
-                x=x,
-                y=y,
-                width=max(width, 0.1),
-                height=max(height, 0.1),
-                fill=fill,
-                fill_opacity=opacity,
-                stroke=stroke,
-            )
+            size: Looks = {"width": max(width, 0.1), "height": max(height, 0.1)}
+            self._add("rect", tip=tip, x=x, y=y, **size, fill=fill, fill_opacity=opacity)
 
     def area_to_point_at(self, x: float, y: float, width: float, height: float, tip: str) -> None:
         """Nothing that is seen: where a reader points at ``tip``."""
@@ -75,31 +66,16 @@ class Canvas:
 
     def line(self, start: Point, end: Point, stroke: str, width: float = 1, dash: str = "") -> None:
         """A straight line."""
-        (x1, y1), (x2, y2) = start, end
-        self._add(
-            "line",
-            x1=x1,
-            y1=y1,
-            x2=x2,
-            y2=y2,
-            stroke=stroke,
-            stroke_width=width,
-            stroke_dasharray=dash,
-        )
+        ends: Looks = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
+        self._add("line", **ends, stroke=stroke, stroke_width=width, stroke_dasharray=dash)
 
     def polyline(
         self, points: Iterable[Point], stroke: str, width: float = 2, dash: str = ""
     ) -> None:
         """Lines from point to point."""
-        self._add(
-            "polyline",
-            points=_points(points),
-            fill="none",
-            stroke=stroke,
-            stroke_width=width,
-            stroke_dasharray=dash,
-            stroke_linejoin="round",
-        )
+        looks: Looks = {"stroke": stroke, "stroke_width": width, "stroke_dasharray": dash}
+        at = _points(points)
+        self._add("polyline", points=at, fill="none", **looks, stroke_linejoin="round")
 
     def polygon(
         self,
@@ -112,15 +88,8 @@ class Canvas:
         width: float | str = "",
     ) -> None:
         """An area within lines from point to point."""
-        self._add(
-            "polygon",
-            tip=tip,
-            points=_points(points),
-            fill=fill,
-            fill_opacity=opacity,
-            stroke=stroke,
-            stroke_width=width,
-        )
+        looks: Looks = {"fill_opacity": opacity, "stroke": stroke, "stroke_width": width}
+        self._add("polygon", tip=tip, points=_points(points), fill=fill, **looks)
 
     def dot(
         self,
@@ -134,7 +103,7 @@ class Canvas:
     ) -> None:
         """A mark of one value; ``size`` is half of its width."""
         x, y = at
-        looks: dict[str, Any] = {
+        looks: Looks = {
             "fill": PAPER if hollow else colour,
             "stroke": colour if hollow else PAPER,
             "stroke_width": 1.8 if hollow else 1,
@@ -142,9 +111,7 @@ class Canvas:
         if shape == "circle":
             self._add("circle", tip=tip, cx=x, cy=y, r=size, **looks)
         elif shape == "bar":
-            self._add(
-                "rect", tip=tip, x=x - 1.2, y=y - size - 3, width=2.4, height=2 * size + 6, fill=INK
-            )
+            self.rect(x - 1.2, y - size - 3, 2.4, 2 * size + 6, INK, tip=tip)
         else:
             corners = ((x + size * dx, y + size * dy) for dx, dy in _CORNERS[shape])
             self._add("polygon", tip=tip, points=_points(corners), **looks)
@@ -160,25 +127,14 @@ class Canvas:
         weight: str = "",
     ) -> None:
         """A text whose baseline begins, or with ``anchor`` ends or has its middle, at a point."""
-        x, y = at
-        self._add(
-            "text",
-            says=says,
-            x=x,
-            y=y,
-            fill=fill,
-            text_anchor=anchor,
-            font_size=size,
-            font_weight=weight,
-        )
+        looks: Looks = {"text_anchor": anchor, "font_size": size, "font_weight": weight}
+        self._add("text", says=says, x=at[0], y=at[1], fill=fill, **looks)
 
 
 _CORNERS = {
     "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
     "up": ((0, -1.1), (1.1, 0.9), (-1.1, 0.9)),
     "down": ((0, 1.1), (1.1, -0.9), (-1.1, -0.9)),
-    "left": ((-1.2, 0), (0.9, -1.1), (0.9, 1.1)),
-    "right": ((1.2, 0), (-0.9, -1.1), (-0.9, 1.1)),
     "diamond": ((0, -1.2), (1.2, 0), (0, 1.2), (-1.2, 0)),
     "cross": (
         *((-0.4, -1.1), (0.4, -1.1), (0.4, -0.4), (1.1, -0.4), (1.1, 0.4), (0.4, 0.4)),
@@ -202,12 +158,9 @@ def shortened(says: str, room: float) -> str:
     """A text that fits into so many px: its middle left out where it is too long."""
     if width_of(says) <= room:
         return says
-    for kept in range(len(says) - 1, 0, -1):
-        tail = kept // 3
-        short = f"{says[: kept - tail]}…{says[len(says) - tail :]}"
-        if width_of(short) <= room:
-            return short
-    return "…"
+    cut = ((kept - kept // 3, len(says) - kept // 3) for kept in range(len(says) - 1, 0, -1))
+    shorter = (f"{says[:head]}…{says[tail:]}" for head, tail in cut)
+    return next((short for short in shorter if width_of(short) <= room), "…")
 
 
 def _width(letter: str) -> int:

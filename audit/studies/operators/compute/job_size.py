@@ -68,13 +68,9 @@ SIZES: Final = pl.Schema(
 
 
 def job_sizes(
-    setting: Setting | None = None, progress: Progress = lambda what, done, of: None
+    setting: Setting, on_progress: Progress = lambda what, done, of: None
 ) -> pl.DataFrame:
     """The least jobs that change a digit, by operator, area of priorities, bits and target.
-
-    Args:
-        setting: [R]'s own if left out.
-        progress: told how far it is.
 
     Returns:
         Columns of ``SIZES``, as published and corrected: how many digits of the area can be
@@ -83,15 +79,14 @@ def job_sizes(
         local density, and the median (nearest rank) and the greatest of the least jobs, hours;
         null where there are none. Rows without a target are of all targets together.
     """
-    chosen = setting or Setting()
     rows: list[tuple[object, ...]] = []
     for done, name in enumerate(OPERATORS):
-        progress("job sizes", done, len(OPERATORS))
-        for as_published, bits in itertools.product((True, False), chosen.bits):
-            for area, bounds in areas(chosen, bits, as_published=as_published):
+        on_progress("job sizes", done, len(OPERATORS))
+        for as_published, bits in itertools.product((True, False), setting.bits):
+            for area, bounds in areas(setting, bits, as_published=as_published):
                 of_targets = [
                     _least_jobs(name, bounds, target, as_published=as_published)
-                    for target in chosen.targets
+                    for target in setting.targets
                 ]
                 together = _Jobs(
                     np.concatenate([jobs.density for jobs in of_targets]),
@@ -99,12 +94,12 @@ def job_sizes(
                     sum(jobs.left_out for jobs in of_targets),
                 )
                 for target, jobs in (
-                    *zip(chosen.targets, of_targets, strict=True),
+                    *zip(setting.targets, of_targets, strict=True),
                     (None, together),
                 ):
-                    figures = jobs.figures(chosen.used_hours)
+                    figures = jobs.figures(setting.used_hours)
                     rows.append((as_published, name, area, bits, target, *figures))
-    progress("job sizes", len(OPERATORS), len(OPERATORS))
+    on_progress("job sizes", len(OPERATORS), len(OPERATORS))
     return pl.DataFrame(rows, schema=SIZES, orient="row")
 
 
@@ -153,10 +148,6 @@ def bits_needed(sizes: pl.DataFrame, job_hours: float = JOB_HOURS) -> pl.DataFra
 
     "From which on": at every greater number of bits that was studied as well.
 
-    Args:
-        sizes: what ``job_sizes`` gives.
-        job_hours: the size of the job, hours.
-
     Returns:
         as_published, operator, area, target (null: all together), bits (null: more than were
         studied), left_out: how many digits no job can change, at these bits, or at the most.
@@ -187,47 +178,35 @@ def bits_needed(sizes: pl.DataFrame, job_hours: float = JOB_HOURS) -> pl.DataFra
 def beside_printed(needed: pl.DataFrame) -> pl.DataFrame:
     """[R] Fig. 17 beside what its own formulas give, and what the corrected ones do.
 
-    Args:
-        needed: what ``bits_needed`` gives.
-
     Returns:
         operator, area (with ``"overall"``, the most of the three), printed, as_published,
         corrected (bits; null: more than were studied), and difference: as_published − printed.
     """
     bits_of = {
-        (published, name, area): bits
-        for published, name, area, bits in needed.filter(pl.col("target").is_null())
+        tuple(key): bits
+        for *key, bits in needed.filter(pl.col("target").is_null())
         .select("as_published", "operator", "area", "bits")
         .iter_rows()
     }
     rows = []
     for name in OPERATORS:
-        of_areas: dict[bool, list[int | None]] = {
-            published: [bits_of[published, name, area] for area in AREAS]
-            for published in (True, False)
-        }
-        for bits in of_areas.values():
-            known = [value for value in bits if value is not None]
-            bits.append(max(known) if len(known) == len(AREAS) else None)
-        for area, printed, ours, corrected in zip(
-            (*AREAS, "overall"), PRINTED_BITS[name], of_areas[True], of_areas[False], strict=True
-        ):
-            rows.append(
-                (name, area, printed, ours, corrected, None if ours is None else ours - printed)
+        both = []
+        for published in (True, False):
+            of_areas = [bits_of[published, name, area] for area in AREAS]
+            both.append([*of_areas, None if None in of_areas else max(of_areas)])
+        rows += [
+            (name, area, printed, ours, corrected, None if ours is None else ours - printed)
+            for area, printed, ours, corrected in zip(
+                (*AREAS, "overall"), PRINTED_BITS[name], *both, strict=True
             )
-    return pl.DataFrame(
-        rows,
-        schema=["operator", "area", "printed", "as_published", "corrected", "difference"],
-        orient="row",
-    ).cast(dict.fromkeys(("printed", "as_published", "corrected", "difference"), pl.Int64))
+        ]
+    bits = ("printed", "as_published", "corrected", "difference")
+    schema = {"operator": pl.String, "area": pl.String, **dict.fromkeys(bits, pl.Int64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def bits_by_target(needed: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """The bits that each target needs, corrected.
-
-    Args:
-        needed: what ``bits_needed`` gives.
-        sizes: what ``job_sizes`` gave it.
 
     Returns:
         operator, area, target, bits (null: more than were studied), attained: whether a state of
@@ -252,22 +231,11 @@ def digits_of_absolute(setting: Setting) -> tuple[float, float]:
     return at_1, at_0
 
 
-class Ordered(NamedTuple):
-    """Operators from the least job to the greatest."""
+def orders(sizes: pl.DataFrame) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Operators from the least job to the greatest, by area and version, at the most bits.
 
-    area: str
-    printed: tuple[str, ...]
-    as_published: tuple[str, ...]
-    corrected: tuple[str, ...]
-
-
-def orders(sizes: pl.DataFrame) -> tuple[Ordered, ...]:
-    """The operators of each area by the greatest of their least jobs, at the most bits.
-
-    Corrected, by the median: the greatest is that of a state next to 1, and says nothing more.
-
-    Args:
-        sizes: what ``job_sizes`` gives.
+    As published by the greatest of their least jobs; corrected by the median, as the greatest is
+    that of a state next to 1 and says nothing more.
     """
     at_most = sizes.filter(pl.col("bits") == sizes["bits"].max(), pl.col("target").is_null())
 
@@ -276,12 +244,9 @@ def orders(sizes: pl.DataFrame) -> tuple[Ordered, ...]:
         known = rows.filter(pl.col(column).is_not_null())
         return tuple(known.sort(column, maintain_order=True)["operator"])
 
-    return tuple(
-        Ordered(
-            area,
-            PRINTED_ORDERS[area],
-            by(area, "hours_most", as_published=True),
-            by(area, "hours_median", as_published=False),
-        )
-        for area in AREAS
-    )
+    ordered = {}
+    for area in AREAS:
+        ordered[area, "printed"] = PRINTED_ORDERS[area]
+        ordered[area, "as published"] = by(area, "hours_most", as_published=True)
+        ordered[area, "corrected"] = by(area, "hours_median", as_published=False)
+    return ordered

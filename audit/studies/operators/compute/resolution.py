@@ -5,7 +5,6 @@ cannot be told apart:
 
     input density  the part of all pairs (t, s) that share a digit
     local density  D: the length of the states that share a digit, for one target (18–21)
-    smallest step  what must be added to a state for its digit to change (22)
 
 ``as_published``: digits by (17) and (20); D only where (21) gives a state for both of its ends.
 Corrected (SPEC §9): digits of fig. 4; D wherever a state has that digit.
@@ -65,46 +64,32 @@ def edges(bits: int, *, as_published: bool) -> Floats:
     return operators.effective(np.arange(resolution + 1), resolution, as_published=as_published)
 
 
-def input_density(bits: int, *, as_published: bool) -> pl.DataFrame:
+def input_densities(bits: int) -> pl.DataFrame:
     """The part of all pairs of target and state that share each digit, by its area in the square.
 
     Returns:
-        operator, digit, priority (effective), density (0 to 1; 1 in all for each operator).
+        operator, digit, priority (effective), density (0 to 1; 1 in all for each operator),
+        as_published.
     """
-    bounds = edges(bits, as_published=as_published)
     parts = []
-    for name in OPERATORS:
+    for as_published, name in itertools.product((True, False), OPERATORS):
+        bounds = edges(bits, as_published=as_published)
         areas = operators.area(name, bounds)
         areas[-1] = 0.0
-        density = areas[:-1] - areas[1:]
-        parts.append(_of_digits(name, bounds, {"density": pl.Series(density)}))
+        density = pl.Series(areas[:-1] - areas[1:])
+        parts.append(_of_digits(name, bounds, density=density, as_published=as_published))
     return pl.concat(parts)
 
 
-def input_densities(bits: int) -> pl.DataFrame:
-    """Input densities as published and corrected: columns of ``input_density``, as_published."""
-    return pl.concat(
-        input_density(bits, as_published=as_published).with_columns(
-            as_published=pl.lit(as_published)
-        )
-        for as_published in (True, False)
-    )
+def greatest_input_density(setting: Setting) -> pl.DataFrame:
+    """Return the greatest input density among the digits of each area of priorities, at all bits.
 
-
-def greatest_input_density(setting: Setting | None = None) -> pl.DataFrame:
-    """The greatest input density among the digits of each area of priorities, at all bits.
-
-    Args:
-        setting: bits and areas; [R]'s own if left out.
-
-    Returns:
-        as_published, operator, area, bits, density.
+    Columns are as_published, operator, area, bits and density.
     """
-    chosen = setting or Setting()
     rows = [
         (as_published, name, area, bits, float(-np.diff(operators.area(name, bounds)).min()))
-        for as_published, bits in itertools.product((True, False), chosen.bits)
-        for area, bounds in areas(chosen, bits, as_published=as_published)
+        for as_published, bits in itertools.product((True, False), setting.bits)
+        for area, bounds in areas(setting, bits, as_published=as_published)
         for name in OPERATORS
         if len(bounds) > 1
     ]
@@ -120,45 +105,35 @@ def areas(setting: Setting, bits: int, *, as_published: bool) -> Iterator[tuple[
         yield area, bounds[first : last + 1]
 
 
-def local_density(bits: int, target: float, *, as_published: bool) -> pl.DataFrame:
-    """For one target, the states that share each digit.
+def local_densities(bits: int, cases: Iterable[tuple[float, bool]]) -> pl.DataFrame:
+    """The states that share each digit, for targets that are looked at as published or corrected.
 
     Returns:
         operator, digit, priority (effective), lowest_state and highest_state (null where no state
-        has that digit), density: the difference, 0 to 1.
+        has that digit), density: the difference, 0 to 1, target, as_published.
     """
-    bounds = edges(bits, as_published=as_published)
     parts = []
-    for name in OPERATORS:
+    for (target, as_published), name in itertools.product(cases, OPERATORS):
+        bounds = edges(bits, as_published=as_published)
         states = operators.reach(name, bounds, target)
         states[-1] = 0.0
         density = states[:-1] - states[1:]
-        none = density <= 0
         lowest, highest = (
-            pl.Series(np.where(none, np.nan, ends), nan_to_null=True)
+            pl.Series(np.where(density <= 0, np.nan, ends), nan_to_null=True)
             for ends in (states[1:], states[:-1])
         )
-        columns = {"lowest_state": lowest, "highest_state": highest}
-        parts.append(_of_digits(name, bounds, {**columns, "density": pl.Series(density)}))
-    return pl.concat(parts)
-
-
-def local_densities(bits: int, cases: Iterable[tuple[float, bool]]) -> pl.DataFrame:
-    """Local densities of several targets.
-
-    Args:
-        bits: of the digits.
-        cases: targets, each with whether it is looked at as published.
-
-    Returns:
-        Columns of ``local_density``, target, as_published.
-    """
-    return pl.concat(
-        local_density(bits, target, as_published=as_published).with_columns(
-            target=pl.lit(target), as_published=pl.lit(as_published)
+        parts.append(
+            _of_digits(
+                name,
+                bounds,
+                lowest_state=lowest,
+                highest_state=highest,
+                density=pl.Series(density),
+                target=target,
+                as_published=as_published,
+            )
         )
-        for target, as_published in cases
-    )
+    return pl.concat(parts)
 
 
 def extremes(densities: pl.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -186,7 +161,7 @@ def profile(bits: int, target: float) -> Profile:
     """Priorities over the state, with the local densities of their digits, corrected."""
     states = np.arange(101) / 100
     step = 2 / ((1 << bits) - 1)
-    densities = local_density(bits, target, as_published=False)
+    densities = local_densities(bits, [(target, False)])
     return Profile(
         pl.concat(
             pl.DataFrame(
@@ -203,26 +178,9 @@ def profile(bits: int, target: float) -> Profile:
     )
 
 
-def _of_digits(name: str, bounds: Floats, columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+def _of_digits(name: str, bounds: Floats, **columns: pl.Series | float | bool) -> pl.DataFrame:
     digits = {"digit": pl.Series(np.arange(len(bounds) - 1)), "priority": pl.Series(bounds[:-1])}
-    return pl.DataFrame({**digits, **columns}).select(pl.lit(name).alias("operator"), pl.all())
-
-
-def smallest_step(
-    name: str, target: float, state: float, bits: int, *, as_published: bool
-) -> float | None:
-    """M: the least that, added to a state, changes the digit of its priority ([R] eq. 22).
-
-    Returns:
-        A length of state, > 0 but for rounding, that just does not suffice: any more does. None
-        where no state up to 1 has another digit.
-    """
-    resolution = 1 << bits
-    digit = operators.digits(
-        operators.priority(name, target, state), resolution, as_published=as_published
+    frame = pl.DataFrame({"operator": pl.repeat(name, len(bounds) - 1, eager=True), **digits})
+    return frame.with_columns(
+        **{key: of if isinstance(of, pl.Series) else pl.lit(of) for key, of in columns.items()}
     )
-    least = operators.effective(digit, resolution, as_published=as_published)
-    if not as_published:
-        least = least - 2 * operators.ROUNDING / (resolution - 1)
-    last = float(operators.reach(name, least, target))
-    return None if last >= 1.0 - NEARLY_1 else max(last - state, 0.0)

@@ -4,8 +4,8 @@ Source: [R] G. Rodrigo, P.-O. Östberg, E. Elmroth, Priority Operators for Fairs
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,12 +13,8 @@ import polars as pl
 from audit.metrics.fairshare import operator_rules, operators, vectors
 from audit.metrics.fairshare.operators import OPERATORS
 
-PRINTED_BOUNDARIES: Final[Mapping[str, tuple[str, str]]] = {
-    **dict.fromkeys(OPERATORS, ("−1", "1")),
-    "absolute": ("−s", "t"),
-    "combined": ("−0.5 − s/2", "0.5 + t/2"),
-}
-"""[R] Table 1: F(0, s) and F(t, 0)."""
+FIRST, SECOND = (0.505, -0.8), (0.5, 0.8)
+"""The vectors of priorities of [R] fig. 5; the first is the greater one."""
 
 
 class Judged(NamedTuple):
@@ -35,37 +31,24 @@ def conformance() -> tuple[Judged, ...]:
     )
 
 
-def boundaries(at: Sequence[float] = (0.25, 0.5, 1.0)) -> pl.DataFrame:
-    """[R] Table 1, computed.
-
-    Args:
-        at: the states at target 0, and the targets at state 0, above 0.
+def boundaries() -> pl.DataFrame:
+    """[R] Table 1, F(0, x) and F(x, 0), computed.
 
     Returns:
         operator, at, at_target_0 and at_state_0 (priorities), printed_target_0 and
         printed_state_0 (what the paper has), agrees.
     """
     rows = []
-    for x, name in itertools.product(at, OPERATORS):
+    for x, name in itertools.product((0.25, 0.5, 1.0), OPERATORS):
         low, high = (float(operators.priority(name, *pair)) for pair in ((0.0, x), (x, 0.0)))
-        printed = {
-            "absolute": (-x, x),
-            "combined": (-0.5 - x / 2, 0.5 + x / 2),
-        }.get(name, (-1.0, 1.0))
-        rows.append((name, x, low, high, *PRINTED_BOUNDARIES[name], printed == (low, high)))
-    return pl.DataFrame(
-        rows,
-        schema={
-            "operator": pl.String,
-            "at": pl.Float64,
-            "at_target_0": pl.Float64,
-            "at_state_0": pl.Float64,
-            "printed_target_0": pl.String,
-            "printed_state_0": pl.String,
-            "agrees": pl.Boolean,
-        },
-        orient="row",
-    )
+        printed: dict[str, tuple[str, str, float, float]] = {
+            "absolute": ("−s", "t", -x, x),
+            "combined": ("−0.5 − s/2", "0.5 + t/2", -0.5 - x / 2, 0.5 + x / 2),
+        }
+        *texts, low_printed, high_printed = printed.get(name, ("−1", "1", -1.0, 1.0))
+        rows.append((name, x, low, high, *texts, (low_printed, high_printed) == (low, high)))
+    columns = ["operator", "at", "at_target_0", "at_state_0", "printed_target_0", "printed_state_0"]
+    return pl.DataFrame(rows, schema=[*columns, "agrees"], orient="row")
 
 
 def equivalence() -> Mapping[tuple[str, str], operator_rules.Witness | None]:
@@ -87,20 +70,11 @@ class Serialised(NamedTuple):
     """The texts have the order of the vectors."""
 
 
-def fallen_together(
-    first: Sequence[float] = (0.505, -0.8), second: Sequence[float] = (0.5, 0.8)
-) -> tuple[Serialised, ...]:
-    """[R] fig. 5: at too small a resolution, the second component decides wrongly.
-
-    Args:
-        first: a vector of priorities that is greater than the second.
-        second: another, as long.
-    """
-    both = np.array([first, second], np.float64)
+def fallen_together() -> tuple[Serialised, ...]:
+    """[R] fig. 5: at too small a resolution, the second component decides wrongly."""
+    both = np.array([FIRST, SECOND], np.float64)
     rows = []
     for resolution in (100, 1_000, 10_000):
         one, other = vectors.serialise(both, resolution).tolist()
-        rows.append(
-            Serialised(resolution, one, other, (one > other) == (tuple(first) > tuple(second)))
-        )
+        rows.append(Serialised(resolution, one, other, (one > other) == (FIRST > SECOND)))
     return tuple(rows)

@@ -19,7 +19,7 @@ def test_input_density_is_the_part_of_a_fine_grid(as_published: bool) -> None:
     bits, steps = 3, 1_000
     middles = (np.arange(steps) + 0.5) / steps
     t, s = (axis.ravel() for axis in np.meshgrid(middles, middles))
-    table = resolution.input_density(bits, as_published=as_published)
+    table = resolution.input_densities(bits).filter(as_published=as_published)
     for name in OPERATORS:
         digits = operators.digits(
             operators.priority(name, t, s), 1 << bits, as_published=as_published
@@ -33,9 +33,10 @@ def test_input_density_is_the_part_of_a_fine_grid(as_published: bool) -> None:
 
 def test_input_density_of_figure_7() -> None:
     """Of ``absolute`` at 3 bits the areas are strips of the square, 1/32 to 7/32."""
-    got = resolution.input_density(3, as_published=True).filter(operator="absolute")["density"]
+    published = resolution.input_densities(3).filter(as_published=True)
+    got = published.filter(operator="absolute")["density"]
     assert (got * 32).to_list() == pytest.approx([1, 3, 5, 7, 7, 5, 3, 1])
-    same = resolution.input_density(3, as_published=True).filter(operator="relative")["density"]
+    same = published.filter(operator="relative")["density"]
     assert same.to_list() == pytest.approx([1 / 8] * 8)
 
 
@@ -51,7 +52,7 @@ def test_local_density_is_the_length_of_states_with_that_digit(
         as_published=as_published,
     )
     wanted = np.bincount(sampled, minlength=1 << bits) / steps
-    table = resolution.local_density(bits, target, as_published=as_published).filter(operator=name)
+    table = resolution.local_densities(bits, [(target, as_published)]).filter(operator=name)
     np.testing.assert_allclose(table["density"], wanted, atol=1.5 / steps)
     assert table["density"].sum() == pytest.approx(1)
     known = table.filter(pl.col("density") > 0)
@@ -61,29 +62,11 @@ def test_local_density_is_the_length_of_states_with_that_digit(
 def test_absolute_has_the_same_local_density_everywhere() -> None:
     """[R] fig. 9: constant, but for what each target cannot reach."""
     for target in resolution.TARGETS:
-        table = resolution.local_density(3, target, as_published=True).filter(operator="absolute")
+        table = resolution.local_densities(3, [(target, True)]).filter(operator="absolute")
         whole = table.filter(
             pl.col("priority").is_between(target - 1, target - 0.25 + 1e-12), pl.col("density") > 0
         )
         assert whole["density"].to_list() == pytest.approx([0.25] * whole.height)
-
-
-@given(names, st.floats(0.05, 1), st.floats(0, 1), st.integers(3, 10), st.booleans())
-def test_the_smallest_step_just_changes_the_digit(
-    name: str, target: float, state: float, bits: int, as_published: bool
-) -> None:
-    def digit(at: float) -> int:
-        priority = operators.priority(name, target, at)
-        return int(operators.digits(priority, 1 << bits, as_published=as_published))
-
-    step = resolution.smallest_step(name, target, state, bits, as_published=as_published)
-    if step is None:
-        assert digit(1.0) >= digit(state) - 1  # 1 itself may lie on the bound
-        assert digit(1.0 - 1e-6 * (1 - state)) == digit(state)
-        return
-    assert digit(state + max(step * (1 - 1e-6) - 1e-10, 0.0)) == digit(state)
-    if state + step + 1e-6 < 1:
-        assert digit(state + step + 1e-6) < digit(state)
 
 
 def test_a_profile_is_the_operator_with_its_densities() -> None:

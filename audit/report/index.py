@@ -1,0 +1,119 @@
+"""The page over all reports of a site: by cluster and period, with verdicts and the trend.
+
+The verdicts are kept in the store when reports are made, for this page and for analysts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import polars as pl
+
+from audit.report.charts.over_time import trend
+from audit.report.judgement.page_one import of_pool
+from audit.report.judgement.verdict import undated
+from audit.report.reading import records
+from audit.report.record.page import Contents, Who
+from audit.report.record.pool import Trend
+from audit.report.render import page
+from audit.store import database, queries
+from audit.store.database import Connection
+
+
+class Answer(NamedTuple):
+    """What a report answers of one pool, with its main figures; times in s, None: not known."""
+
+    cluster: str
+    pool: str
+    period: str
+    from_time: int
+    to_time: int
+    verdict: str
+    sentence: str
+    attempts: int | None
+    wait_mean: float | None
+    overtaken: float | None
+    room: float | None
+
+
+class Line(NamedTuple):
+    """One report in the list: what it answers of its main pool, and where it is."""
+
+    answer: Answer
+    href: str
+
+
+class Link(NamedTuple):
+    """The page of a user or account, and where it is."""
+
+    who: Who
+    href: str
+
+
+class Part(NamedTuple):
+    """The reports of one cluster, the newest first."""
+
+    cluster: str
+    lines: Sequence[Line]
+    picture: page.Picture | None
+    pages: Sequence[Link]  # of users and accounts, beside the newest report
+
+
+def keep(con: Connection, contents: Contents) -> None:
+    """Replace the verdicts on a report's period in the store."""
+    span = contents.span
+    of = {"cluster": contents.cluster, "period": span.name}
+    rows = [
+        {
+            **of,
+            "pool": pool.name,
+            "from_time": span.from_time,
+            "to_time": span.to_time,
+            "verdict": verdict.word.value,
+            "sentence": verdict.sentence,
+            "run_id": contents.provenance.run_id,
+        }
+        for pool in contents.pools
+        if not contents.brief and (pool.attempts or undated(pool))
+        for verdict in (of_pool(contents, pool).verdict,)
+    ]
+    with database.transaction(con):
+        database.execute(
+            con,
+            "DELETE FROM verdict_result WHERE cluster = ? AND period = ?",
+            list(of.values()),
+        )
+        database.insert(con, "verdict_result", pl.DataFrame(rows))
+
+
+def answers(con: Connection) -> tuple[Answer, ...]:
+    """Return what all reports answer, by cluster, the newest period first."""
+    return records(Answer, queries.run(con, "index_verdicts"))
+
+
+def render_index(
+    answers: Sequence[Answer],
+    trends: Mapping[str, Trend],
+    href: Callable[[str, str], str | None],
+    pages: Callable[[Answer], Sequence[Link]],
+) -> str:
+    """Return the page as one self-contained file.
+
+    Args:
+        answers: as of ``answers``.
+        trends: by cluster, of the pool in which most was consumed.
+        href: where the report of a cluster and a period is, relative to the page; None: nowhere.
+        pages: those of users and accounts beside a report.
+    """
+    parts = []
+    for cluster, of_cluster in groupby(answers, lambda answer: answer.cluster):
+        lines = []
+        for period, of_period in groupby(of_cluster, lambda answer: answer.period):
+            main = next(of_period)  # of the pool in which most was consumed
+            if where := href(cluster, period):
+                lines.append(Line(main, where))
+        if lines:
+            drawn = trend(trends.get(cluster))
+            picture = page.picture(drawn) if drawn else None
+            parts.append(Part(cluster, lines, picture, pages(lines[0].answer)))
+    return page.html("report/index.html", {"parts": parts}, ["point.js"])

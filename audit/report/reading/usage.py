@@ -1,0 +1,276 @@
+"""What a report says of usage, targets and penalties, read from the database.
+
+Sums and means are the database's; only rows that are shown come here. Decayed usage is of the days
+of the period from the first on at whose end anybody had used anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from audit.model import Period
+from audit.periods import day_edges, day_of, zone
+from audit.report.charts.series import DAYS_DRAWN
+from audit.report.reading import by_value, records
+from audit.report.record.page import Settings
+from audit.report.record.usage import (
+    Charge,
+    DecayedUsage,
+    Occupied,
+    OccupiedLine,
+    OffTarget,
+    OffTargets,
+    PenaltyChoice,
+    PenaltyOf,
+    PenaltyRow,
+    Stretch,
+    UsageLine,
+    UsageOf,
+    UsageRow,
+    UsageSeries,
+)
+from audit.store import queries
+from audit.store.database import Connection
+from audit.words import AMOUNTS
+
+LINES: Final = 8
+"""Most entities that are drawn one by one."""
+COLUMNS: Final = 4
+"""Panels that share the width of a chart."""
+BALANCE: Final = 0.75
+"""Off target is an entity that uses less than this times its target, or more than the target
+divided by it: beyond ±0.25 of the relative operator, which [R] §4 calls balance."""
+PENALTIES: Final = (
+    *("cpu", "max", "max_capped", "max_scaled", "sum", "sum_weighted", "product"),
+    *("product_weighted", "root", "root_weighted", "pe", "billing"),
+)
+"""In the order in which they are shown, after the configured one."""
+_KINDS: Final = ("account", "user")
+
+
+def usages(
+    con: Connection, cluster: str, period: Period, zone_name: str, rows: int, settings: Settings
+) -> tuple[DecayedUsage, ...]:
+    """Return decayed usage of the period by method; empty where the database holds none.
+
+    ``rows`` users, and as many accounts, are shown.
+    """
+    key = {"cluster": cluster, "period": period.name}
+    entities = queries.run(con, "report_usage", **key, rows=rows)
+    in_zone = zone(zone_name)
+    made = []
+    for method in entities["method"].unique(maintain_order=True):
+        of_method = entities.filter(pl.col("method") == method)
+        accounts, users = (
+            _usage_of(kind, rows_)
+            for kind, rows_ in by_value(of_method, "entity_kind", _KINDS).items()
+        )
+        first, last, days = of_method.select("first_as_of", "last_as_of", "days").row(0)
+        made.append(
+            DecayedUsage(
+                method,
+                settings.usage if _agree(method, settings.usage) else {},
+                last,
+                days,
+                accounts,
+                users,
+                _series(con, {**key, "method": method}, drawn_kind(accounts, users), in_zone),
+                tuple(
+                    _off_targets(con, {**key, "method": method}, of_kind.kind, rows, in_zone)
+                    for of_kind in (accounts, users)
+                    if of_kind.targets
+                ),
+                nothing=not (of_method["greatest"] > 0).any(),
+                from_first=_day(first, in_zone) > day_of(period.from_time, in_zone).isoformat(),
+            )
+        )
+    return tuple(made)
+
+
+def _day(as_of: int, in_zone: ZoneInfo) -> str:
+    """The day that a figure is of: as of midnight, the one that then ended."""
+    return day_of(as_of - 1, in_zone).isoformat()
+
+
+def _off_targets(
+    con: Connection, key: Mapping[str, str], kind: str, rows: int, in_zone: ZoneInfo
+) -> OffTargets:
+    """When users, or accounts, were above or below their targets."""
+    spans = queries.run(con, "report_usage_spans", **key, kind=kind, balance=BALANCE, rows=rows)
+
+    def stretch(row: Mapping[str, int | None], side: str) -> Stretch | None:
+        days, first, last = (row[f"{side}_{name}"] for name in ("days", "first", "last"))
+        if days is None or first is None or last is None:
+            return None
+        return Stretch(_day(first, in_zone), _day(last, in_zone), days)
+
+    plain = records(
+        OffTarget, spans.rename({"entity": "name"}), longest_above=None, longest_below=None
+    )
+    off, entities = spans.select("off", "entities").row(0) if spans.height else (0, 0)
+    return OffTargets(
+        kind,
+        tuple(
+            replace(of, longest_above=stretch(row, "above"), longest_below=stretch(row, "below"))
+            for of, row in zip(plain, spans.iter_rows(named=True), strict=True)
+        ),
+        off,
+        entities,
+    )
+
+
+def drawn_kind(accounts: UsageOf, users: UsageOf) -> str | None:
+    """What the chart is of: accounts, unless there is nothing to tell apart among them."""
+    for of_kind in (accounts, users):
+        if of_kind.named > 1 or of_kind.targets:
+            return of_kind.kind
+    return next((of_kind.kind for of_kind in (users, accounts) if of_kind.named), None)
+
+
+def _usage_of(kind: str, entities: pl.DataFrame) -> UsageOf:
+    """Users, or accounts, by their part of all usage."""
+    if entities.is_empty():
+        return UsageOf(kind, 0, 0, (), 0, None, None)
+    rows = records(UsageRow, entities.rename({"entity": "name"}))
+    ends = {
+        side: next((row for row, at_end in zip(rows, entities[side], strict=True) if at_end), None)
+        for side in ("above", "below")
+    }
+    whole = entities.head(1).drop(*ends)
+    if not whole.item(0, "targets"):
+        whole = whole.drop("without", "by_without", "unused")
+    tree = any(row.parent is not None for row in rows)
+    (of_kind,) = records(UsageOf, whole, kind=kind, rows=rows, tree=tree, **ends)
+    return of_kind
+
+
+def _series(
+    con: Connection, key: Mapping[str, str], kind: str | None, in_zone: ZoneInfo
+) -> UsageSeries | None:
+    """What is drawn of users, or accounts, over time; None where there is nobody to draw."""
+    if kind is None:
+        return None
+    points = queries.run(
+        con, "report_usage_series", **key, kind=kind, shown=LINES, days=DAYS_DRAWN // COLUMNS
+    )
+    lines = []
+    days: tuple[str, ...] = ()
+    for _, line in points.group_by("place", maintain_order=True):
+        days = days or tuple(_day(as_of, in_zone) for as_of in line["first_as_of"])
+        name, others, share = line.select("entity", "others", "share").row(0)
+        lines.append(UsageLine(name, others, share, tuple(line["fraction"])))
+    return UsageSeries(kind, days, bool(points.item(0, "weekly")), tuple(lines))
+
+
+def _agree(method: str, settings: Mapping[str, object]) -> bool:
+    """Whether settings are those that a method's name tells."""
+    configured = [str(settings.get(key)) for key in ("method", "penalty", "operator")]
+    named = method.split(":")
+    return named == configured[: len(named)]
+
+
+def charges(con: Connection, cluster: str, period: Period) -> tuple[Charge, ...]:
+    """Return what requests were compared with, by pool and resource."""
+    return records(Charge, queries.run(con, "report_charges", cluster=cluster, period=period.name))
+
+
+def choice(con: Connection, cluster: str, period: Period, rows: int) -> PenaltyChoice | None:
+    """Return who is charged for what under each penalty; None where one resource alone is known.
+
+    ``rows`` users, and as many accounts, are shown.
+    """
+    of_period = {"cluster": cluster, "period": period.name}
+    known = queries.run(con, "report_penalty_names", **of_period)
+    if known.is_empty():
+        return None
+    configured = set(known.filter("configured")["penalty"])
+    present = set(known["penalty"])
+    penalties = sorted(
+        (name for name in PENALTIES if name in present), key=lambda name: name not in configured
+    )
+    parts = queries.run(con, "report_penalties", **of_period, base=penalties[0], rows=rows)
+    accounts, users = (
+        _penalty_of(kind, of_kind, penalties)
+        for kind, of_kind in by_value(parts, "entity_kind", _KINDS).items()
+    )
+    return PenaltyChoice(tuple(penalties), accounts, users)
+
+
+def _penalty_of(kind: str, parts: pl.DataFrame, penalties: list[str]) -> PenaltyOf:
+    """Users, or accounts, whose part of all usage depends on the penalty."""
+    moved = dict(parts.select("penalty", "moved").unique().iter_rows())
+    rows = []
+    for _, of_entity in parts.group_by("place", maintain_order=True):
+        part, shift = (
+            dict(of_entity.select("penalty", column).iter_rows()) for column in ("part", "shift")
+        )
+        shifts = [abs(shift[penalty]) for penalty in penalties]
+        if max(shifts) > 0:
+            shares = tuple(part[penalty] for penalty in penalties)
+            rows.append(PenaltyRow(of_entity.item(0, "entity"), shares, shifts.index(max(shifts))))
+    entities = int(parts.item(0, "entities")) if parts.height else 0
+    return PenaltyOf(
+        kind, tuple(rows), entities - len(rows), tuple(moved.get(name, 0.0) for name in penalties)
+    )
+
+
+def occupied(
+    con: Connection,
+    cluster: str,
+    schedule: str,
+    period: Period,
+    zone_name: str,
+    known: tuple[Charge, ...],
+    usages: tuple[DecayedUsage, ...],
+) -> Occupied | None:
+    """Return who occupied which part of each resource; None where one alone is known.
+
+    Args:
+        con, cluster, schedule, period, zone_name: as of ``trending.trends``.
+        known: what is known of the pools' resources.
+        usages: these tell whether users or accounts are of interest.
+    """
+    charged = {charge.resource for charge in known}
+    resources: list[str] = [name for name in AMOUNTS if name in charged]
+    kind = next((drawn for of in usages if (drawn := drawn_kind(of.accounts, of.users))), None)
+    if len(resources) < 2 or kind is None:
+        return None
+    edges = day_edges(period.from_time, period.to_time, zone(zone_name))
+    weekly = len(edges) - 1 > DAYS_DRAWN // COLUMNS
+    if weekly:
+        edges = sorted({*edges[::7], edges[-1]})
+    key = {"cluster": cluster, "schedule": schedule, "period": period.name, "kind": kind}
+    parts_of = {"resources": resources, "edges": edges, "shown": LINES}
+    parts = queries.run(con, "report_occupied", **key, **parts_of)
+    resources = [name for name in resources if name in set(parts["resource"])]
+    if len(resources) < 2:
+        return None
+    starts = edges[:-1]
+    return Occupied(
+        kind,
+        tuple(resources),
+        tuple(day_of(start, zone(zone_name)).isoformat() for start in starts),
+        weekly,
+        tuple(
+            _line(of_line, resources, starts)
+            for _, of_line in parts.group_by("place", maintain_order=True)
+        ),
+    )
+
+
+def _line(rows: pl.DataFrame, resources: list[str], starts: list[int]) -> OccupiedLine:
+    """What one entity, or all others together, occupied of each resource, and when."""
+    whole, over_time = [], []
+    for name in resources:
+        of_resource = rows.filter(pl.col("resource") == name)
+        total = of_resource.item(0, "total") if of_resource.height else 1.0
+        whole.append(sum(of_resource["occupied"].to_list()) / total)
+        parts = of_resource.select("first", pl.col("occupied") / pl.col("of_all"))
+        at = dict(parts.iter_rows())
+        over_time.append(tuple(at.get(start, 0.0) for start in starts))
+    others = rows.item(0, "others") if rows.item(0, "place") > LINES else 0
+    entity, share = rows.select("entity", "share").row(0)
+    return OccupiedLine(entity, others, share, tuple(whole), tuple(over_time))

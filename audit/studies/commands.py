@@ -1,0 +1,158 @@
+"""``fairaudit experiment``: the papers' studies, found by the entry point of this module."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from audit.cli.options import DEFAULT_OUT, grouped
+from audit.cli.output import at_work, say, show
+from audit.cli.studies import OfStudy, Out, prepare
+from audit.policies import Backfill
+
+if TYPE_CHECKING:
+    from audit.studies.sensitivity.compute import By
+
+experiment = typer.Typer(
+    help="Repeat a study of the papers.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+GroupBy = StrEnum("GroupBy", ["account", "user", "width_class"])
+
+
+@experiment.command()
+def penalties(out: Out = DEFAULT_OUT) -> None:
+    """What a second of a job should cost: which rules each penalty keeps, what breaks others."""
+    from audit.oneoff.study import write
+    from audit.studies.penalties.page import study
+
+    prepare(out)
+    for file in write(study(), out):
+        show(file)
+
+
+@experiment.command()
+def operators(
+    out: Out = DEFAULT_OUT,
+    bits: Annotated[
+        int, typer.Option(min=3, max=20, help="Study priorities of 3 to so many bits.")
+    ] = 20,
+) -> None:
+    """Who comes first: what each priority operator keeps, and how finely it tells users apart."""
+    from audit.oneoff.study import write
+    from audit.studies.operators.compute.resolution import Setting
+    from audit.studies.operators.page import study
+
+    prepare(out)
+    with at_work() as progress:
+        page = study(Setting(bits=range(3, bits + 1)), progress.update)
+    for file in write(page, out):
+        show(file)
+
+
+@experiment.command("grid")
+@grouped
+def grid(
+    *,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="Simulate the first so many that started.")
+    ] = 5_000,
+    loads: Annotated[
+        str, typer.Option(help="Offered loads, as shares of the capacity.")
+    ] = "0.70,0.80,0.90,0.95,0.98",
+    widest: Annotated[
+        int, typer.Option(help="Upper end of the last bounded width class, a power of two.")
+    ] = 128,
+    given: OfStudy,
+) -> None:
+    """How unfair each queue order and backfilling is, at each load, in the busiest pool."""
+    from audit.errors import UsageError
+    from audit.studies.grid import plan as study_plan
+
+    if widest & (widest - 1) or widest < 1:
+        raise UsageError(f"--widest {widest}: not a power of two")
+    planned = study_plan.plan(given.pool, attempts, study_plan.loads(loads), widest)
+    given.conduct(study_plan.KEY, planned)
+
+
+@experiment.command("users")
+@grouped
+def users(
+    *,
+    search_seconds: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Stop each search of TS after so long; results then vary."),
+    ] = None,
+    given: OfStudy,
+) -> None:
+    """How six policies treat users: FCFS, BF, BF-EASY, BF-CONS, BF-FAIR, and TS."""
+    from audit.studies.users import plan as study_plan
+
+    given.conduct(study_plan.KEY, study_plan.plan(given.pool, search_seconds))
+
+
+@experiment.command("sensitivity")
+@grouped
+def sensitivity(
+    *,
+    group_by: Annotated[
+        GroupBy | None,
+        typer.Option(help="What makes a group; without it, account or width class."),
+    ] = None,
+    groups: Annotated[
+        int, typer.Option(min=2, max=6, help="So many groups; the smallest become one.")
+    ] = 6,
+    backfill: Annotated[
+        Backfill | None,
+        typer.Option(help="Who may start before others; without it, easy or as configured."),
+    ] = None,
+    given: OfStudy,
+) -> None:
+    """How far fairshare's settings matter: interval, depth, decay, targets, arrivals."""
+    from audit.studies.sensitivity import plan as study_plan
+
+    by = cast("By | None", group_by.value if group_by else None)
+    given.conduct(study_plan.KEY, study_plan.plan(given.pool, by, groups, backfill))
+
+
+@experiment.command("workload")
+@grouped
+def workload(
+    *,
+    clusters: Annotated[
+        int | None,
+        typer.Option(min=1, max=50, help="How many classes k-means makes; without it, 2 to 9."),
+    ] = None,
+    given: OfStudy,
+) -> None:
+    """Who asks for what, and when: a log as a small model, from which others can be drawn."""
+    from audit.studies.workload import plan as study_plan
+
+    given.conduct(study_plan.KEY, study_plan.plan(given.pool, clusters))
+
+
+@experiment.command()
+def synthetic(
+    model: Annotated[Path, typer.Argument(metavar="MODEL.toml", help="Made by `workload`.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=".swf, or .psv for sacct's text.")],
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="So many jobs; without it, as long as the model's.")
+    ] = None,
+    machine: Annotated[
+        float, typer.Option(help="How many times as large, and as busy, the machine is.")
+    ] = 1.0,
+    intensity: Annotated[
+        float, typer.Option(help="How many times as often jobs arrive on the same machine.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same log.")] = 0,
+) -> None:
+    """A made-up log that is like a real one, as short or as large as it is needed."""
+    from audit.studies.workload.plan import make_log
+
+    say(make_log(model, out, seed=seed, jobs=jobs, intensity=intensity, machine=machine))

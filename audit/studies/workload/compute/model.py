@@ -1,0 +1,325 @@
+"""A workload as a few numbers: what each class of attempts asks for, and when it arrives ([B] §3).
+
+A class is a label (``classes``) in one part of the week (``weekly_clock``). Its arrivals
+are a renewal process on the clock of that part: independent gaps of a two-phase hyper-exponential
+distribution. The log is read as a circle: one gap leads from its last arrival to its first, so the
+mean gap is the length of the part by the number of arrivals. Occupancies are of such a distribution
+as well; [B] calls them runtimes. Sizes, walltimes and users are short tables.
+
+What the model does not know: that arrivals of a session follow each other, that classes swell and
+fade together, that users come and go. ``synthetic`` makes logs of it, and the study of workloads
+shows what that costs.
+
+Who never started, is open, or has no size is left out, and counted. Users are told apart by rank,
+never by name; a class by group bears its group's name.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import product
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit.errors import LogError
+from audit.metrics.attempts.fidelity import rank_correlation
+from audit.model import Pool, Standing
+from audit.periods import day_of
+from audit.studies.workload.compute import hyper_exponential
+from audit.studies.workload.compute.classes import OTHERS, labels
+from audit.studies.workload.compute.hyper_exponential import Fit
+from audit.studies.workload.compute.weekly_clock import PARTS, WeeklyClock, weekly_clock
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Shares = tuple[tuple[int, float], ...]
+
+LISTED: Final = 12
+"""So many users of a class are told apart."""
+SIZES: Final = 16
+"""At most so many sizes stand for all of a class."""
+_PARTS: Final = 3
+QUANTILES: Final = 20
+"""So many walltimes of a class stand for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """Attempts of one label in one part of the week."""
+
+    label: str
+    part: str
+    """One of ``weekly_clock.PARTS``."""
+    attempts: int
+    hours: float
+    """How long the part lasted in all."""
+    mean_size: float
+    mean_occupancy_s: float
+    used: float
+    """Of all size-seconds of the workload, 0 to 1."""
+    gaps: Fit
+    """Between arrivals, on the clock of the part."""
+    occupancies: Fit
+    sizes: Shares
+    """Ascending sizes and their shares, which add up to 1 and have the mean of all."""
+    walltimes: Shares
+    """Ascending walltimes in s, and their shares of those that have one: in twentieths."""
+    with_walltime: float
+    """Share of the attempts that have one, 0 to 1."""
+    foresight: float
+    """Spearman correlation of walltimes and occupancies, −1 to 1; 0 where there is none."""
+    users: Shares
+    """Ranks of users and their shares; 0 stands for all other users."""
+
+    @property
+    def rate(self) -> float:
+        """Arrivals per hour of its part of the week."""
+        return self.attempts / self.hours
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The workload of a pool."""
+
+    cluster: str
+    by: str
+    """One of ``classes.TECHNIQUES``."""
+    resource: str
+    """What sizes count."""
+    capacity: int
+    zone: str
+    first_day: date
+    days: int
+    """Whole days, from the first arrival's to the last one's."""
+    users: int
+    left_out: int
+    """Attempts of the log that are none of the model's."""
+    classes: tuple[Class, ...]
+
+    @property
+    def attempts(self) -> int:
+        """Of all classes."""
+        return sum(one.attempts for one in self.classes)
+
+    def clock(self) -> WeeklyClock:
+        """The clock of the days that it was made of."""
+        return weekly_clock(self.first_day, self.days, ZoneInfo(self.zone))
+
+
+def population(described: pl.DataFrame, pool: Pool) -> pl.DataFrame:
+    """The attempts of a pool that a model is made of, by arrival."""
+    return described.filter(
+        pl.col("pool") == pool.name,
+        pl.col("standing") == Standing.ENDED,
+        pl.col("size") > 0,
+    ).sort("arrival_time", maintain_order=True)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The attempts of a pool, each in its class."""
+
+    attempts: pl.DataFrame
+    """By arrival: label, part (index into ``PARTS``), day (from 0), reading (of the part's clock,
+    s), gap_s (to the next of the class, see ``gaps``), size, occupancy_s, walltime_s, user (rank).
+    """
+    by: str
+    clock: WeeklyClock
+    first_day: date
+    days: int
+    zone: str
+    users: int
+    left_out: int
+
+
+def place(
+    described: pl.DataFrame,
+    pool: Pool,
+    zone: ZoneInfo,
+    by: str,
+    seed: int,
+    clusters: int | None = None,
+) -> Placed:
+    """Put each attempt of a pool into its class.
+
+    Peak hours are those of the clock of ``zone``. ``by`` is one of ``classes.TECHNIQUES``; ``seed``
+    and ``clusters`` are those of k-means (None chooses how many).
+
+    Raises:
+        LogError: no attempt has ended.
+        ValueError: there is no such technique.
+    """
+    ended = population(described, pool)
+    if ended.is_empty():
+        raise LogError(
+            f"pool {pool.name!r}: no attempt has ended, so there is no workload; give a longer log"
+        )
+    arrival = ended["arrival_time"].to_numpy()
+    first, last = (day_of(int(instant), zone) for instant in (arrival[0], arrival[-1]))
+    days = (last - first) // timedelta(days=1) + 1
+    clock = weekly_clock(first, days, zone)
+    rank, users = _ranks(ended)
+    placed = ended.select("size", "occupancy_s", "walltime_s").with_columns(
+        label=labels(ended, by, seed, clusters),
+        part=pl.Series(clock.part_of(arrival)),
+        day=pl.Series(clock.day_of(arrival)),
+        reading=pl.Series(clock.reading(arrival)),
+        user=rank,
+    )
+    return Placed(
+        attempts=placed.with_columns(gap_s=gaps(clock)),
+        by=by,
+        clock=clock,
+        first_day=first,
+        days=days,
+        zone=zone.key,
+        users=users,
+        left_out=described.filter(pl.col("pool") == pool.name).height - ended.height,
+    )
+
+
+def model_of(placed: Placed, pool: Pool, cluster: str, seed: int) -> Model:
+    """The model of a pool's attempts; ``seed`` is that of the bootstraps (PCG64)."""
+    attempts = placed.attempts
+    work = float((attempts["size"] * attempts["occupancy_s"]).sum())
+    classes = []
+    keys = product(_order(attempts["label"], placed.by), PARTS)
+    for number, (label, part) in enumerate(keys):
+        members = of_class(placed, label, part)
+        if members.height:
+            lasted = placed.clock.seconds(part)
+            classes.append(_class(members, (label, part), lasted, work, seed + 2 * number))
+    return Model(
+        cluster=cluster,
+        by=placed.by,
+        resource=pool.resource.value,
+        capacity=pool.largest,
+        zone=placed.zone,
+        first_day=placed.first_day,
+        days=placed.days,
+        users=placed.users,
+        left_out=placed.left_out,
+        classes=tuple(classes),
+    )
+
+
+def of_class(placed: Placed, label: str, part: str) -> pl.DataFrame:
+    """The attempts of one class, by arrival; ``part`` is one of ``PARTS``."""
+    return placed.attempts.filter(pl.col("label") == label, pl.col("part") == PARTS.index(part))
+
+
+def gaps(clock: WeeklyClock) -> pl.Expr:
+    """Gaps to the next arrival of the class on the clock of its part, s.
+
+    The last one leads round to the first, so those of a class add up to the length of its part. Of
+    label, part and reading, by arrival.
+    """
+    lasted = {number: clock.seconds(part) for number, part in enumerate(PARTS)}
+    reading, key = pl.col("reading"), ["label", "part"]
+    round_ = reading.first().over(key) + pl.col("part").replace_strict(
+        lasted, return_dtype=pl.Int64
+    )
+    return reading.shift(-1).over(key).fill_null(round_) - reading
+
+
+def shares_of(sizes: Ints) -> Shares:
+    """Sizes and their shares: the most frequent ones, the widest, and what the others come to.
+
+    The others are cut, from narrow to wide, into thirds, each of which stands as the two whole
+    numbers around its mean, in the shares that keep it. So the mean of the table is that of the
+    sizes, and its widest is theirs: few wide attempts make most of what is unfair.
+    """
+    values, counts = np.unique(sizes, return_counts=True)
+    by_count = np.argsort(-counts, kind="stable")
+    kept = np.zeros(len(values), np.bool_)
+    kept[by_count[: SIZES if len(values) <= SIZES else SIZES - 1 - 2 * _PARTS]] = True
+    kept[-1] = True
+    shares = {int(v): int(n) / len(sizes) for v, n in zip(values[kept], counts[kept], strict=True)}
+    others, many = values[~kept], counts[~kept]
+    middles = np.cumsum(many) - many / 2
+    thirds = (middles * _PARTS / max(1, many.sum())).astype(np.int64)
+    for third in np.unique(thirds):
+        inside = thirds == third
+        number = int(many[inside].sum())
+        below, over = divmod(int((others[inside] * many[inside]).sum()), number)
+        for value, share in ((below, 1 - over / number), (below + 1, over / number)):
+            if share:
+                shares[value] = shares.get(value, 0.0) + share * number / len(sizes)
+    return tuple(sorted(shares.items()))
+
+
+def _class(
+    members: pl.DataFrame, key: tuple[str, str], lasted: int, work: float, seed: int
+) -> Class:
+    size, occupancy = members["size"].to_numpy(), members["occupancy_s"].to_numpy()
+    walltime = members["walltime_s"].drop_nulls()
+    return Class(
+        label=key[0],
+        part=key[1],
+        attempts=members.height,
+        hours=lasted / 3600,
+        mean_size=int(size.sum()) / members.height,
+        mean_occupancy_s=int(occupancy.sum()) / members.height,
+        used=int((size * occupancy).sum()) / work if work else 0.0,
+        gaps=hyper_exponential.fit(members["gap_s"].to_numpy(), seed),
+        occupancies=hyper_exponential.fit(occupancy, seed + 1),
+        sizes=shares_of(size),
+        walltimes=_walltimes(walltime.to_numpy()),
+        with_walltime=len(walltime) / members.height,
+        foresight=_foresight(members.filter(pl.col("walltime_s").is_not_null())),
+        users=_users(members["user"].to_numpy()),
+    )
+
+
+def _walltimes(walltime: Ints) -> Shares:
+    """Values at the middles of ``QUANTILES`` equal parts of the walltimes, equal ones as one."""
+    ordered = np.sort(walltime)
+    if not len(ordered):
+        return ()
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    values, counts = np.unique(
+        ordered[np.ceil(middles * len(ordered)).astype(np.int64) - 1], return_counts=True
+    )
+    return tuple((int(v), int(n) / QUANTILES) for v, n in zip(values, counts, strict=True))
+
+
+def _foresight(asking: pl.DataFrame) -> float:
+    """Spearman correlation of walltimes and occupancies, with average ranks."""
+    walltime, occupancy = (asking[name].to_numpy() for name in ("walltime_s", "occupancy_s"))
+    return min(max(rank_correlation(walltime, occupancy) or 0.0, -1.0), 1.0)
+
+
+def _users(ranks: Ints) -> Shares:
+    """The most active users, and all others as rank 0."""
+    users, counts = np.unique(ranks, return_counts=True)
+    kept = np.argsort(-counts, kind="stable")[: LISTED - 1]
+    shares = {int(users[k]): int(counts[k]) / len(ranks) for k in kept}
+    others = len(ranks) - int(counts[kept].sum())
+    if others:
+        shares[0] = shares.get(0, 0.0) + others / len(ranks)
+    return tuple(sorted(shares.items()))
+
+
+def _ranks(attempts: pl.DataFrame) -> tuple[pl.Series, int]:
+    """The rank of each attempt's user by number of attempts, from 1, and how many users there are.
+
+    Who is not known by name is one user.
+    """
+    ranked = attempts.group_by("user").agg(jobs=pl.len(), first=pl.col("arrival_time").min())
+    ranked = ranked.sort("jobs", "first", "user", descending=[True, False, False], nulls_last=True)
+    ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    by_attempt = attempts.select("user").join(
+        ranked, on="user", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return by_attempt["rank"], ranked.height
+
+
+def _order(label: pl.Series, by: str) -> list[str]:
+    """All labels: sizes from narrow to wide, groups and clusters by name, ``others`` last."""
+    names = label.unique().to_list()
+    if by == "size":
+        return sorted(names, key=lambda name: int(name.split("-")[0]))
+    return sorted(names, key=lambda name: (name == OTHERS, len(name), name))

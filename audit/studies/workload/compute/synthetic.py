@@ -1,0 +1,323 @@
+"""Logs drawn from a workload model, longer or for a larger machine than the one it was made from.
+
+Each class arrives by itself, from the residual of a gap on, so that its rate is that of the model
+from the first second. Occupancies are whole seconds. Walltimes have the class's distribution and
+rank correlation with the occupancies (a Gaussian copula); one that would be shorter than its
+occupancy is the occupancy instead, rounded up to a minute.
+One PCG64 generator for each class, spawned from the seed: a class is the same whatever the others.
+
+The log is what ``fcfs`` with EASY backfilling makes of it, in a pool of the model's capacity that
+is empty at first.
+
+Sources: SPEC §8; [B] §3.3.
+"""
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from audit import __version__
+from audit.errors import UsageError
+from audit.formats import swf
+from audit.model import ATTEMPTS, Backfill, JobState, Order, Policy
+from audit.periods import zone
+from audit.scenario.engine import replay
+from audit.scenario.ownership import unowned
+from audit.scenario.workload import NEVER, Workload
+from audit.studies.workload.compute.hyper_exponential import HyperExponential
+from audit.studies.workload.compute.model import Class, Model, Shares
+from audit.studies.workload.compute.weekly_clock import weekly_clock
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DRAWN: Final = pl.Schema(
+    {
+        "arrival_time": pl.Int64,  # epoch s
+        "size": pl.Int64,
+        "occupancy_s": pl.Int64,
+        "walltime_s": pl.Int64,  # null: none was asked for
+        "user": pl.Int64,  # rank, from 1
+        "label": pl.String,
+        "part": pl.String,
+    }
+)
+"""One row per attempt, by arrival."""
+
+_MINUTE: Final = 60
+_DAY: Final = 86_400
+
+
+def draw(model: Model, seed: int, days: int | None = None, intensity: float = 1.0) -> pl.DataFrame:
+    """A workload drawn from a model.
+
+    Args:
+        model: of what.
+        seed: of PCG64, ≥ 0; the same arguments give the same frame.
+        days: how many, from the model's first one on, ≥ 1; None: as many as it was made of.
+        intensity: how many times as frequent arrivals are, > 0.
+
+    Returns:
+        Columns of ``DRAWN``.
+
+    Raises:
+        UsageError: an argument is out of range.
+    """
+    if seed < 0 or intensity <= 0 or (days is not None and days < 1):
+        raise UsageError(
+            f"synthetic log: seed {seed}, days {days}, intensity {intensity}: they must be ≥ 0, "
+            "≥ 1 and > 0"
+        )
+    clock = weekly_clock(model.first_day, days or model.days, zone(model.zone))
+    frames = []
+    children = np.random.SeedSequence(seed).spawn(len(model.classes))
+    for one, child in zip(model.classes, children, strict=True):
+        rng = np.random.Generator(np.random.PCG64(child))
+        readings = _arrivals(rng, one.gaps.distribution, clock.seconds(one.part), intensity)
+        drawn = _ask(rng, one, len(readings), model.users)
+        frames.append(
+            drawn.with_columns(
+                arrival_time=pl.Series(clock.instants(one.part, readings), dtype=pl.Int64),
+                label=pl.lit(one.label),
+                part=pl.lit(one.part),
+            ).select(DRAWN.names())
+        )
+    return pl.concat(frames).cast(DRAWN).sort("arrival_time", maintain_order=True)
+
+
+def log(
+    model: Model,
+    seed: int,
+    jobs: int | None = None,
+    intensity: float = 1.0,
+    machine: float = 1.0,
+) -> pl.DataFrame:
+    """An accounting log drawn from a model.
+
+    Args:
+        model: of what.
+        seed: of PCG64, ≥ 0; the same arguments give the same log.
+        jobs: the log goes on until there are so many, ≥ 1; None: for as long as the model's.
+        intensity: how many times as frequent arrivals are, > 0.
+        machine: how many times as large the pool is, > 0, and as frequent arrivals are besides.
+
+    Returns:
+        Columns of ``model.ATTEMPTS``, all ended, by arrival. Users are called by their rank; the
+        account is the class where classes are groups.
+
+    Raises:
+        UsageError: an argument is out of range, or the pool is smaller than an attempt.
+    """
+    if machine <= 0 or (jobs is not None and jobs < 1):
+        raise UsageError(f"synthetic log: jobs {jobs}, machine {machine}: must be ≥ 1 and > 0")
+    size = capacity(model, machine)
+    widest = max(one.sizes[-1][0] for one in model.classes)
+    if widest > size:
+        raise UsageError(
+            f"synthetic log: {machine:g} times the machine has {size} {model.resource}, and the "
+            f"model has attempts of {widest}: take a larger one (--machine)"
+        )
+    faster = intensity * machine
+    drawn = draw(model, seed, None, faster) if jobs is None else first(model, seed, jobs, faster)
+    return _scheduled(drawn, model, size)
+
+
+def first(model: Model, seed: int, jobs: int, intensity: float = 1.0) -> pl.DataFrame:
+    """The first ``jobs`` ≥ 1 of a workload that goes on for ever; else as ``draw``."""
+    whole = model.clock()
+    lasted = float(whole.edges[-1] - whole.edges[0]) / _DAY
+    days = int(jobs * lasted / (model.attempts * intensity) * 1.02) + 8
+    while (drawn := draw(model, seed, days, intensity)).height < jobs:
+        days = days * 5 // 4 + 7
+    return drawn.head(jobs)
+
+
+def capacity(model: Model, machine: float = 1.0) -> int:
+    """Amount of the counted resource of a pool ``machine`` times as large, rounded down; ≥ 1."""
+    return max(1, int(model.capacity * machine))
+
+
+def to_swf(log: pl.DataFrame, model: Model, seed: int, machine: float = 1.0) -> bytes:
+    """A synthetic log as SWF: what ``log`` gave for these arguments."""
+    origin = log["submit_time"].min()
+    frame, comments = swf.numbered(log)
+    notes = [*comments, "Note: users are ranks by number of jobs"]
+    entries = {
+        "Version": "2.2",
+        "Computer": f"synthetic: like {model.cluster}",
+        "Conversion": f"none: drawn from a workload model (classes by {model.by}, seed {seed}) by "
+        f"fairaudit {__version__}, scheduled by fcfs with EASY backfilling",
+        "MaxJobs": str(log.height),
+        "MaxRecords": str(log.height),
+        "Preemption": "No",
+        "UnixStartTime": str(origin or 0),
+        "TimeZoneString": model.zone,
+        "MaxProcs": str(capacity(model, machine)),
+    }
+    return swf.write(frame, entries, notes)
+
+
+def to_sacct(log: pl.DataFrame) -> bytes:
+    """A synthetic log as `sacct -P` prints it; times in epoch seconds.
+
+    Args:
+        log: what ``log`` gave.
+    """
+    walltime = pl.col("walltime_s")
+    days = pl.when(walltime >= _DAY).then(pl.format("{}-", walltime // _DAY)).otherwise(pl.lit(""))
+    clock = pl.from_epoch(walltime % _DAY).dt.strftime("%H:%M:%S")
+    amounts = {"cpu": "cpus", "gres/gpu": "gpus", "node": "nodes"}
+    tres = pl.concat_str(
+        *(pl.format("{}={}", pl.lit(name), column) for name, column in amounts.items()),
+        separator=",",
+        ignore_nulls=True,
+    )
+    text = log.select(
+        JobID="job_id",
+        Cluster="cluster",
+        User=pl.format("user{}", "user"),
+        Account="account",
+        Partition=pl.lit("all"),
+        State="state",
+        Submit="submit_time",
+        Eligible="eligible_time",
+        Start="start_time",
+        End="end_time",
+        ElapsedRaw="occupancy_s",
+        Timelimit=pl.coalesce(pl.concat_str(days, clock), pl.lit("UNLIMITED")),
+        ReqTRES=tres,
+        AllocTRES=tres,
+    )
+    return text.write_csv(separator="|", quote_style="never").encode()
+
+
+def _arrivals(
+    rng: np.random.Generator, gaps: HyperExponential, lasted: int, intensity: float
+) -> Floats:
+    """Readings of a clock at which attempts arrive, s, ascending, in [0, ``lasted``)."""
+    faster = gaps._replace(short_s=gaps.short_s / intensity, long_s=gaps.long_s / intensity)
+    parts = [faster.residual().draw(rng, 1)]
+    reached = float(parts[0][0])
+    while reached < lasted:
+        many = int((lasted - reached) / faster.mean_s) + 16
+        part = reached + np.cumsum(faster.draw(rng, many))
+        parts.append(part)
+        reached = float(part[-1])
+    readings = np.concatenate(parts)
+    return readings[readings < lasted]
+
+
+def _ask(rng: np.random.Generator, attempt_class: Class, count: int, users: int) -> pl.DataFrame:
+    """What ``count`` attempts of a class ask for, and how long they last."""
+    occupancy = np.floor(attempt_class.occupancies.distribution.draw(rng, count) + 0.5).astype(
+        np.int64
+    )
+    size = _pick(attempt_class.sizes, rng.random(count))
+    user = _pick(attempt_class.users, rng.random(count))
+    listed = [rank for rank, _ in attempt_class.users if rank]
+    others = np.setdiff1d(np.arange(1, users + 1), listed)
+    if len(others) == 0:
+        others = np.arange(1, users + 1)
+    user = np.where(user > 0, user, others[rng.integers(0, len(others), count)])
+    asks = rng.random(count) < attempt_class.with_walltime
+    walltime = _walltimes(rng, attempt_class, occupancy)
+    return pl.DataFrame(
+        {"size": size, "occupancy_s": occupancy, "walltime_s": walltime, "user": user}
+    ).with_columns(walltime_s=pl.when(pl.Series(asks, dtype=pl.Boolean)).then("walltime_s"))
+
+
+def _pick(table: Shares, chance: Floats) -> Ints:
+    """The value that each chance in [0, 1) falls on."""
+    values = np.array([value for value, _ in table], np.int64)
+    upper = np.cumsum([share for _, share in table])
+    place = np.searchsorted(upper, chance * upper[-1], side="right")
+    picked: Ints = values[np.minimum(place, len(values) - 1)]
+    return picked
+
+
+def _walltimes(rng: np.random.Generator, attempt_class: Class, occupancy: Ints) -> Ints:
+    """Walltimes no shorter than the occupancies; correlated with them as the model says."""
+    count = len(occupancy)
+    needed = np.maximum(-(-occupancy // _MINUTE), 1) * _MINUTE
+    if not attempt_class.walltimes:
+        return needed
+    by_occupancy = np.sort(rng.standard_normal(count))[_places(occupancy.astype(np.float64))]
+    # Pearson's correlation of a bivariate normal distribution of that rank correlation
+    pearson = 2 * np.sin(np.pi / 6 * attempt_class.foresight)
+    correlated = pearson * by_occupancy + np.sqrt(1 - pearson**2) * rng.standard_normal(count)
+    walltime = _pick(attempt_class.walltimes, (_places(correlated) + 0.5) / max(count, 1))
+    asked: Ints = np.where(walltime >= occupancy, walltime, needed)
+    return asked
+
+
+def _places(values: Floats) -> Ints:
+    """The place of each value in ascending order, from 0."""
+    places = np.empty(len(values), np.int64)
+    places[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return places
+
+
+def _scheduled(drawn: pl.DataFrame, model: Model, pool: int) -> pl.DataFrame:
+    """A drawn workload as the log of a pool."""
+    start = starts(drawn, pool)
+    empty = pl.DataFrame(schema=ATTEMPTS).clear(drawn.height)
+    number = pl.int_range(1, pl.len() + 1)
+    columns = drawn.select(
+        cluster=pl.lit(model.cluster),
+        job_id=number.cast(pl.String),
+        job_number=number,
+        attempt=pl.lit(1, pl.Int64),
+        user=pl.col("user").cast(pl.String),
+        account=pl.col("label") if model.by == "group" else pl.lit(None, pl.String),
+        state=pl.lit(str(JobState.COMPLETED)),
+        submit_time="arrival_time",
+        eligible_time="arrival_time",
+        start_time=pl.Series(start),
+        end_time=pl.Series(start) + pl.col("occupancy_s"),
+        occupancy_s="occupancy_s",
+        walltime_s="walltime_s",
+        **{model.resource: pl.col("size")},
+    )
+    return empty.with_columns(columns.get_columns()).cast(ATTEMPTS)
+
+
+def starts(attempts: pl.DataFrame, capacity: int) -> Ints:
+    """Return what ``easy`` makes of attempts; those without a walltime ask for their occupancy."""
+    arrival, size, occupancy = (
+        attempts[name].to_numpy() for name in ("arrival_time", "size", "occupancy_s")
+    )
+    walltime = attempts["walltime_s"].fill_null(attempts["occupancy_s"]).to_numpy()
+    return easy(arrival, size, occupancy, walltime, capacity)
+
+
+def easy(arrival: Ints, size: Ints, occupancy: Ints, walltime: Ints, capacity: int) -> Ints:
+    """When attempts start in an empty pool, first come first served with EASY backfilling.
+
+    Arrivals are epoch seconds, ascending; those that arrive together are served in this order.
+    Sizes are in [0, ``capacity``]; occupancies are actual seconds ≥ 0, walltimes those requested.
+
+    Source: SPEC §4.
+    """
+    count, none = len(arrival), np.zeros(0, np.int64)
+    unknown, no = np.full(count, NEVER), np.zeros(count, np.bool_)
+    work = Workload(
+        arrival=arrival,
+        start=unknown,
+        end=unknown,
+        occupancy=occupancy,
+        estimate=np.maximum(np.maximum(walltime, occupancy), 1),
+        request=size,
+        priority=np.full(count, np.nan),
+        blocked=no,
+        open=no,
+        no_estimate=no,
+        preempted=no,
+        capacity=np.array([capacity]),
+        step_time=none,
+        step_change=none,
+        step_planned=none.astype(np.bool_),
+        owners=unowned(count),
+    )
+    return replay(work, Policy(Order.fcfs, Backfill.easy)).start

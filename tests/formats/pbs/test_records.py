@@ -1,0 +1,93 @@
+"""Spellings of times, memory, nodes, chunks and hosts, by hand."""
+
+import pytest
+
+from audit.formats.pbs import records
+from audit.formats.pbs.records import Amounts
+from audit.formats.shaping import LARGEST
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("15240kb", 15_240 << 10),
+        ("1993mb", 1993 << 20),
+        ("8gb", 8 << 30),
+        ("2TB", 2 << 40),
+        ("4224531456b", 4_224_531_456),
+        ("128849018880", 128_849_018_880),
+        ("12.27M", int(12.27 * (1 << 20))),
+        ("3w", 24),
+        ("2gw", 16 << 30),
+        ("9999999pb", None),
+        ("much", None),
+        ("-1", None),
+        ("", None),
+    ],
+)
+def test_sizes(text: str, number: int | None) -> None:
+    assert records.size(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("5:ncpus=13", Amounts(65, 5, 0)),
+        ("2:ncpus=4:mem=8gb:ngpus=1+1:ncpus=2:mpiprocs=2", Amounts(10, 3, 2, 16 << 30)),
+        ("1", Amounts(1, 1, 0)),
+        ("ncpus=4:mem=1gb", Amounts(4, 1, 0, 1 << 30)),
+        ("host=n1+2:vnode=n2", Amounts(3, 3, 0)),
+        ("999999999:ncpus=999", Amounts(None, None, 0)),
+        (f"1:ncpus={LARGEST}+1:ncpus=1", Amounts(None, 2, 0)),
+        ("", Amounts(1, 1, 0)),
+    ],
+)
+def test_select(text: str, amounts: Amounts) -> None:
+    assert records.selected(text) == amounts
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("4:ppn=8", Amounts(32, 4, 0)),
+        ("2:ppn=28+2:ppn=1", Amounts(58, 4, 0)),
+        ("1:ppn=28:gpus=1:default", Amounts(28, 1, 1)),
+        ("n7:ppn=8+n8", Amounts(9, 2, 0)),
+        ("2:ppn=4:gpus=2+4:ppn=1:gpus=1", Amounts(12, 6, 8)),
+        ("1:ppn=24:gpu=4:reqmem=128849018880:gpu", Amounts(24, 1, 4)),
+        ("2:bigmem#shared", Amounts(2, 2, 0)),
+    ],
+)
+def test_nodes(text: str, amounts: Amounts) -> None:
+    assert records.of_nodes(text) == amounts
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("n1/0+n1/1+n2/0", Amounts(3, 2)),
+        ("n1/0-15+n2/0,3-5", Amounts(20, 2)),
+        ("c1/0*13+c2/1*4", Amounts(17, 2)),
+        ("n1/7+n1-gpu/0+n1-gpu/1", Amounts(1, 1, 2)),
+        ("n1", Amounts(1, 1)),
+        ("[host]/0*0", Amounts(None, 1)),
+    ],
+)
+def test_hosts(text: str, amounts: Amounts) -> None:
+    assert records.on_hosts(text) == amounts
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("(n1:ncpus=4:mem=8388608kb)+(n2:ncpus=4)", Amounts(8, 2, None, 8 << 30)),
+        ("([h][1]:mem=1kb:ngpus=2:ncpus=24+[h][0]:ngpus=2:ncpus=24)", Amounts(48, 2, 4, 1024)),
+        ("n1", Amounts(None, 1)),
+    ],
+)
+def test_vnodes(text: str, amounts: Amounts) -> None:
+    assert records.on_vnodes(text) == amounts
+
+
+def test_thousands_of_tasks_are_not_counted_one_by_one() -> None:
+    assert records.on_hosts("n1/0-268435455") == Amounts(LARGEST, 1)

@@ -1,0 +1,114 @@
+import re
+from dataclasses import replace
+
+from audit.report.charts.over_time import machine, trend, walltime
+from audit.report.record.pool import Breakdown, Figure, Flood, Pictured, Trend, TrendPoint
+from tests.report.sample import figure, pool, waiting
+
+
+def test_a_day_is_what_one_points_at() -> None:
+    made = machine(waiting(pool()))
+    assert made is not None
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert len(tips) == 2 * 31
+    assert tips[0] == "1 Oct 2026: 3.2 % busy"
+    assert tips[-1] == "31 Oct 2026: 31 h of work waiting"
+    assert "half of the days 16 h of work or less" in made.alt
+
+
+def test_long_periods_are_drawn_by_week() -> None:
+    days = tuple(
+        Breakdown(f"20{year}-{month:02}-{day:02}", (figure("utilization", 0.5),))
+        for year in range(10, 14)
+        for month in range(1, 13)
+        for day in range(1, 29)
+    )
+    made = machine(replace(pool(), days=days, pictured=Pictured()))
+    assert made is not None
+    assert "weekly means" in made.body
+    assert len(made.body) < 20_000
+    assert "1 Jan 2010 to" in made.body
+
+
+def test_floods_are_marked() -> None:
+    part = waiting(pool())
+    plain = machine(part)
+    floods = (
+        Flood("2026-10-03", "anna", 12, 9e4),
+        Flood("2026-10-04", "cyd", 80, 8e4),  # too close to a larger one
+        Flood("2026-10-20", "<script>", 10, 7e4),
+        Flood("2026-11-20", "dot", 10, 6e4),  # on a day that is not drawn
+    )
+    marked = machine(replace(part, pictured=replace(part.pictured, floods=floods)))
+    assert plain is not None
+    assert marked is not None
+    assert "Grey" not in plain.note
+    assert "at least 25 % of a day" in marked.note
+    assert re.findall(">user ([^<]*)<", marked.body) == ["anna", "&lt;script&gt;"]
+
+
+def test_work_of_days_that_the_log_does_not_tell_of_is_left_out() -> None:
+    part = waiting(pool())
+    work = (("2026-09-01", 1e9), *part.pictured.waiting_work)
+    made = machine(replace(part, pictured=Pictured(work)))
+    assert made is not None
+    assert "31 h of work waited, on 31 Oct 2026" in made.title
+
+
+def point(label: str, hours: float | None, overtaken: float | None = None) -> TrendPoint:
+    wait = Figure("wait_mean", unit="s")
+    if hours is not None:
+        wait = Figure("wait_mean", 3_600 * hours, 3_000 * hours, 4_200 * hours, "s")
+    return TrendPoint(
+        label,
+        0,
+        1,
+        99,
+        wait,
+        Figure("overtaken_time_mean", overtaken, unit="s"),
+        Figure("wait_mean", unit="s"),
+    )
+
+
+MONTHS = Trend("month", tuple(point(f"1996-{10 + k}", 3.0 + k, 600.0) for k in range(3)))
+
+
+def test_the_first_and_the_last_are_compared() -> None:
+    made = trend(MONTHS)
+    assert made is not None
+    assert made.title == "Mean wait: 3 h in Oct 1996, 5 h in Dec 1996"
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips[0] == (
+        "1996-10: mean wait 3 h (95 % interval 2.50 to 3.50 h), of it overtaken 10 min; 99 attempts"
+    )
+    assert re.findall(">(Oct|Nov|Dec)<", made.body) == ["Oct", "Nov", "Dec"]
+    assert ">of it overtaken<" in made.body
+    assert made.body.count("<polygon") == 1  # one band
+
+
+def test_a_gap_stays_a_gap_and_one_point_is_no_trend() -> None:
+    first, _, last = MONTHS.points
+    made = trend(replace(MONTHS, points=(first, point("1996-11", None), last)))
+    assert made is not None
+    assert len(re.findall("data-tip", made.body)) == 2
+    assert ">Nov<" in made.body
+    assert trend(replace(MONTHS, points=(first,))) is None
+    assert trend(None) is None
+
+
+def test_what_is_not_known_is_not_drawn() -> None:
+    points = tuple(point(f"2026-W4{k}", 1.0) for k in range(3))
+    made = trend(Trend("week", points))
+    assert made is not None
+    assert "overtaken" not in made.body
+    assert re.findall(">(W4.)<", made.body) == ["W40", "W41", "W42"]
+
+
+def test_columns_are_shares_of_the_attempts() -> None:
+    made = walltime(waiting(pool()))
+    assert made is not None
+    tips = re.findall('data-tip="([^"]*)"', made.body)
+    assert tips[0] == "0 to 10 % of the walltime: 40.0 % of the attempts"
+    assert tips[-1] == "More than all of the walltime: 1.0 % of the attempts"
+    assert made.note == "Of 100 attempts whose walltime is known."
+    assert walltime(pool()) is None

@@ -1,0 +1,150 @@
+"""Changes to a scenario, against their definitions and by hand."""
+
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.errors import UsageError
+from audit.metrics.attempts.population import describe
+from audit.metrics.fairshare import trees
+from audit.metrics.fairshare.usage import HalfLife
+from audit.model import Backfill, Order, Policy, Pool, Resource, Step
+from audit.scenario import scenario as whatif
+from audit.scenario.ownership import EQUAL_SHARES, Fairshare
+from audit.scenario.scenario import Amount, Change, asking_for, changed
+from audit.scenario.whatif.options import limits
+from tests.naive import whatif as naive
+from tests.naive.multifactor import Slurm
+from tests.scenario.whatif.scenarios import POOL, scenario
+from tests.strategies import slurm_of, workloads
+
+
+@given(workloads(), st.fractions(1, 5, max_denominator=7))
+def test_walltimes(attempts: pl.DataFrame, factor: Fraction) -> None:
+    described = describe(attempts, [POOL])
+    found = asking_for(described, factor)
+    asked = described.select("walltime_s", "occupancy_s").rows()
+    assert found["walltime_s"].to_list() == [
+        naive.walltime(walltime, occupancy, factor) for walltime, occupancy in asked
+    ]
+    assert found.drop("walltime_s").equals(described.drop("walltime_s"))
+
+
+STEPPED = Pool(
+    "p",
+    Resource.cpus,
+    10,
+    (Step(5, (("cpus", 6), ("nodes", 3))),),
+    (("cpus", 10), ("nodes", 5)),
+)
+
+
+def test_another_size() -> None:
+    more = whatif.resized(STEPPED, Amount(2, True), None)
+    assert (more.capacity, more.amounts) == (12, (("cpus", 12), ("nodes", 5)))
+    assert more.steps[0].amounts == (("cpus", 8), ("nodes", 3))
+    fixed = whatif.resized(STEPPED, Amount(7, False), None)
+    assert (fixed.capacity, fixed.steps[0].amounts) == (7, (("cpus", 7), ("nodes", 3)))
+    nodes = whatif.resized(STEPPED, None, Amount(5, True))
+    assert (nodes.capacity, nodes.amounts) == (20, (("cpus", 20), ("nodes", 10)))
+    assert nodes.steps[0].amounts == (("cpus", 12), ("nodes", 6))
+    counted = Pool("n", Resource.nodes, 4)
+    assert whatif.resized(counted, None, Amount(-1, True)).capacity == 3
+    assert whatif.resized(STEPPED, None, None) == STEPPED
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (Change(capacity=Amount(-4, True)), "less than nothing"),
+        (Change(nodes=Amount(1, True)), "does not say how many nodes"),
+        (Change(nodes=Amount(1, True), capacity=Amount(9, False)), "give one of them"),
+        (Change(without=("nobody",)), "no attempt of pool 'all' is of it"),
+        (Change(without=("ann", "bob")), "nobody would be left"),
+        (Change(limits=limits(["x=3"])), "no such partition"),
+        (Change(targets={"ann": 2.0}), "add --order fairshare"),
+        (Change(policy={"order": Order.nuwt}, half_life_s=60.0), "pool 'all' has nuwt"),
+        (Change(weights={"age": 2.0}), "--weight: only the order multifactor heeds it"),
+        (Change(policy={"order": Order.fairshare}, targets={"cem": 2.0}), "cem: not in the log"),
+        (
+            Change(policy={"order": Order.fairshare}, targets={"ann": 2.0, "of bob": 1.0}),
+            "not both",
+        ),
+        (Change(policy={"depth": 3, "backfill": Backfill.none}), "--depth: only"),
+        (
+            Change(policy={"order": Order.fairshare}, targets={"ann": 0.0, "bob": 0.0}),
+            "--targets: ",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(change: Change, said: str) -> None:
+    today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
+    with pytest.raises(UsageError, match=said):
+        changed(today, change)
+
+
+def test_other_targets() -> None:
+    attempts = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob")).attempts
+    users = whatif.retargeted(Fairshare(), attempts, {"bob": 3.0})
+    assert users.kind == "user"
+    assert users.tree is not None
+    assert dict(zip(users.tree.names[1:], users.tree.shares[1:], strict=True)) == {
+        "ann": 1.0,
+        "bob": 3.0,
+    }
+    accounts = whatif.retargeted(Fairshare(), attempts, {"of ann": 3.0})
+    assert accounts.kind == "account"
+    given = Fairshare(operator="relative", tree=trees.flat(["ann", "bob"], {"ann": 30, "bob": 70}))
+    other = whatif.retargeted(given, attempts, {"ann": 60.0})
+    assert other.tree is not None
+    assert (other.operator, other.tree.shares.tolist()[1:]) == ("relative", [60.0, 70.0])
+    with pytest.raises(UsageError, match="cem: not in the configured shares"):
+        whatif.retargeted(given, attempts, {"cem": 1.0})
+
+
+def test_other_weights_of_slurm_s_priority() -> None:
+    slurm = slurm_of(Slurm(age=1.0, fairshare=2.0))
+    today = scenario((0, 0, 9, 1, "ann"), (0, 0, 9, 1, "bob"))
+    owned = today._replace(fairshare=EQUAL_SHARES._replace(multifactor=slurm))
+    after = changed(
+        owned, Change(policy={"order": Order.multifactor}, weights={"fairshare": 5.0, "qos": 7.0})
+    )
+    assert after.fairshare.multifactor is not None
+    assert after.fairshare.multifactor.weights == {"age": 1.0, "fairshare": 5.0, "qos": 7.0}
+    with pytest.raises(UsageError, match="--weight: size: one of age, assoc"):
+        changed(owned, Change(policy={"order": Order.multifactor}, weights={"size": 1.0}))
+
+
+def test_policy_half_life_and_who_comes() -> None:
+    today = scenario(
+        (0, 0, 9, 1, "ann"),
+        (0, 0, 9, 1, "bob"),
+        pool=POOL._replace(policy=Policy(depth=5)),
+    )
+    after = changed(
+        today,
+        Change(
+            policy={"order": Order.fairshare, "window_s": 7}, half_life_s=60.0, without=("ann",)
+        ),
+    )
+    assert after.pool.policy == Policy(Order.fairshare, Backfill.easy, 5, 7)
+    assert after.fairshare.method == HalfLife(half_life_s=60.0)
+    assert after.attempts["user"].to_list() == ["bob"]
+    plain = changed(today, Change(policy={"backfill": Backfill.conservative}))
+    assert plain.pool.policy == Policy(Order.fcfs, Backfill.conservative)
+
+
+@given(
+    workloads(),
+    st.dictionaries(st.sampled_from(["a", "b"]), st.integers(1, 12), min_size=1),
+)
+def test_walltime_limits(attempts: pl.DataFrame, limits: dict[str, int]) -> None:
+    partition = pl.when(pl.col("job_number") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit(None))
+    before = describe(attempts.with_columns(partition=partition), [POOL])
+    after = whatif.cut_short(before, limits)
+    for was, now in zip(before.to_dicts(), after.to_dicts(), strict=True):
+        limit = limits.get(was["partition"])
+        assert now == (was if limit is None else naive.cut_short(was, limit))

@@ -1,0 +1,100 @@
+"""What the options of a change say."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from audit.errors import UsageError
+from audit.model import Limit, Pool, Resource
+from audit.policies import Order
+from audit.rules import Window
+from audit.scenario.scenario import Amount, Change, lifted
+from audit.scenario.whatif import options
+
+POOL = Pool(
+    *("p", Resource.cpus, 4),
+    limits=(Limit(most=1), Limit(most=2, per="user")),
+    windows=(Window(hours=(0, 1)),),
+)
+
+
+def test_options() -> None:
+    assert options.change() == options.change(limit=[], targets=None) == Change()
+    found = options.change(
+        order=Order.sjf,
+        depth=3,
+        reservations=None,
+        lift=["1", "windows"],
+        targets="a=2, b=0.5",
+        weight=["fairshare=20000,AGE=0", "qos=2.5"],
+        half_life=0.5,
+        walltimes="1.5",
+        capacity="-3",
+        nodes="30",
+        max_walltime=["a=1-12:00:00,b=30", "c=0:00:01"],
+        without_user=["u"],
+    )
+    assert found == Change(
+        policy={"order": Order.sjf, "depth": 3},
+        lift=("1", "windows"),
+        targets={"a": 2.0, "b": 0.5},
+        weights={"fairshare": 20_000.0, "age": 0.0, "qos": 2.5},
+        half_life_s=43_200.0,
+        walltimes=Fraction(3, 2),
+        capacity=Amount(-3, True),
+        nodes=Amount(30, False),
+        walltime_limits={"a": 129_600, "b": 1_800, "c": 1},
+        without=("u",),
+    )
+    assert options.change(targets="x=y=3").targets == {"x=y": 3.0}
+    assert options.change(capacity="+3").capacity == Amount(3, True)
+    assert options.change(walltimes="exact").walltimes == 1
+
+
+_LIMITS = ["a", "a=", "a=0", "a=-2", "a=1.5", "=4", "user:=4", "a=1,a=2", "a=4 jobs", f"a={2**60}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "texts"),
+    [
+        ("limit", "--limit", [[text] for text in _LIMITS]),
+        ("weight", "--weight", [["age"], ["age=-1"], ["age=x"], ["age=1,age=2"]]),
+        (
+            "targets",
+            "--targets",
+            ["a", "=3", "a=-1", "a=x", "a=nan", "a=inf", "a=1,a=2", "", "a=1,"],
+        ),
+        (
+            "max_walltime",
+            "--max-walltime",
+            [[f"a={time}"] for time in ("", "0", "-1", "UNLIMITED", "1h", "0:00")]
+            + [["a"], ["=5"]],
+        ),
+        ("capacity", "--capacity", ["", "0", "x", "1.5", "+", "9" * 30]),
+        ("walltimes", "--walltimes", ["", "0.9", "x", "nan", "-1", "1/0", "1e9"]),
+    ],
+)
+def test_what_says_nothing_is_refused_by_its_option(name: str, flag: str, texts: list[Any]) -> None:
+    for text in texts:
+        with pytest.raises(UsageError, match=flag):
+            options.change(**{name: text})
+
+
+def test_limits() -> None:
+    found = options.limits(["long=8, user:*=4jobs", "account:a=b=7gpus"])
+    assert [each.of(POOL) for each in found] == [
+        Limit(most=8, resource="cpus", partition=("long",)),
+        Limit(most=4, per="user"),
+        Limit(most=7, resource="gpus", account=("a=b",)),
+    ]
+
+
+def test_lifting() -> None:
+    assert lifted(POOL, ["all"]) == POOL._replace(limits=(), windows=())
+    assert lifted(POOL, ["limits"]) == POOL._replace(limits=())
+    assert lifted(POOL, ["windows", "1"]) == POOL._replace(limits=POOL.limits[1:], windows=())
+    assert lifted(POOL, ["1", "2"]).limits == ()
+    for wrong in ("3", "0", "x"):
+        with pytest.raises(UsageError, match="--lift"):
+            lifted(POOL, [wrong])

@@ -1,0 +1,220 @@
+"""The demo log is deterministic, looks like a site's log, and its waits are EASY's."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TypedDict
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+
+from audit.errors import SimulationError, UsageError
+from audit.scenario.check import check_schedule
+from audit.studies.workload.compute.synthetic import easy
+from bench.logs import demo_schedule as module
+from bench.logs.demo_jobs import QUEUES, ZONE, Ints, start_of_log
+from bench.logs.demo_schedule import LOG, as_schedule, demo_log
+
+CAPACITY = 512
+
+
+class Arguments(TypedDict):
+    """Of ``demo_log``."""
+
+    seed: int
+    jobs: int
+    capacity: int
+    load: float
+
+
+# So crowded that who gives up would often have become the head of the queue before long.
+SMALL: Arguments = {"seed": 4, "jobs": 1500, "capacity": 128, "load": 0.97}
+
+
+@pytest.fixture(scope="module")
+def log() -> pl.DataFrame:
+    """The log that `make demo` shows."""
+    return demo_log()
+
+
+@pytest.fixture(scope="module")
+def small() -> pl.DataFrame:
+    return demo_log(**SMALL)
+
+
+def started(log: pl.DataFrame) -> pl.DataFrame:
+    return log.filter(pl.col("start_time").is_not_null()).with_columns(
+        occupancy=pl.col("end_time") - pl.col("start_time"),
+        wait=pl.col("start_time") - pl.col("submit_time"),
+    )
+
+
+def gave_up(log: pl.DataFrame) -> pl.DataFrame:
+    return log.filter(pl.col("start_time").is_null())
+
+
+def replay(log: pl.DataFrame, capacity: int) -> list[int]:
+    """EASY on the rows of a log; those without a start are taken to run for their walltime."""
+    occupancy = (pl.col("end_time") - pl.col("start_time")).fill_null(pl.col("walltime_s"))
+    rows = log.select("submit_time", "cpus", occupancy.alias("occupancy"), "walltime_s")
+    arrival, size, lasts, limit = (column.to_numpy() for column in rows)
+    return list(easy(arrival, size, lasts, limit, capacity).tolist())
+
+
+def digest(log: pl.DataFrame) -> str:
+    return hashlib.sha256(log.write_csv().encode()).hexdigest()
+
+
+def test_the_same_seed_gives_the_same_log_and_another_seed_another(small: pl.DataFrame) -> None:
+    assert digest(demo_log(**SMALL)) == digest(small)
+    assert digest(demo_log(**(SMALL | {"seed": 5}))) != digest(small)
+
+
+def test_columns_and_order(log: pl.DataFrame, small: pl.DataFrame) -> None:
+    for frame in (log, small):
+        assert frame.schema == LOG
+        assert frame["job_number"].to_list() == list(range(1, frame.height + 1))
+        assert frame["submit_time"].is_sorted()
+        assert frame.drop("start_time").null_count().sum_horizontal().item() == 0
+        assert set(frame["partition"]) == set(QUEUES)
+        limit = pl.col("partition").replace_strict(
+            {key: longest for key, (_, longest) in QUEUES.items()}, return_dtype=pl.Int64
+        )
+        assert frame.filter(pl.col("walltime_s") > limit).is_empty()
+
+
+def test_size_span_and_place_in_time(log: pl.DataFrame) -> None:
+    assert log.height == 22_000
+    assert start_of_log() == 1772406000  # 2026-03-02T00:00+01:00
+    assert log["submit_time"].min() >= start_of_log()  # type: ignore[operator]
+    last = datetime.fromtimestamp(log["submit_time"][-1], tz=ZoneInfo(ZONE))
+    assert last.date().isoformat() == "2026-05-31"
+    first = datetime.fromtimestamp(start_of_log(), tz=UTC)
+    assert first.utcoffset() != last.utcoffset()  # the clocks change within the log
+
+
+def test_the_pool_is_loaded_and_waits_are_real(log: pl.DataFrame) -> None:
+    rows = started(log)
+    span = log["submit_time"][-1] - log["submit_time"][0]
+    load = rows.select((pl.col("occupancy") * pl.col("cpus")).sum()).item() / (CAPACITY * span)
+    assert 0.78 < load < 0.88
+    waits = rows["wait"].to_numpy()
+    assert waits.min() == 0
+    assert 3600 < np.median(waits) < waits.mean() < 12 * 3600
+    assert 0.1 < (waits == 0).mean() < 0.5
+
+
+def test_days_and_weeks_have_their_cycle_on_the_wall_clock(log: pl.DataFrame) -> None:
+    at = pl.from_epoch("submit_time").dt.replace_time_zone("UTC").dt.convert_time_zone(ZONE)
+    counts = log.select(hour=at.dt.hour(), weekday=at.dt.weekday())
+    day = counts.filter(pl.col("hour").is_between(9, 17)).height / 9
+    night = counts.filter(pl.col("hour").is_between(1, 6)).height / 6
+    assert day > 2.5 * night
+    week = counts.filter(pl.col("weekday") <= 5).height / 5
+    weekend = counts.filter(pl.col("weekday") > 5).height / 2
+    assert week > 1.7 * weekend
+
+
+def test_users_and_accounts_are_out_of_balance_and_one_user_floods(log: pl.DataFrame) -> None:
+    assert log["user"].n_unique() == 60
+    assert log.group_by("user").agg(pl.col("account").n_unique())["account"].max() == 1
+    use = (
+        started(log)
+        .group_by("account")
+        .agg((pl.col("occupancy") * pl.col("cpus")).sum())
+        .sort("account")["occupancy"]
+        .to_numpy()
+    )
+    assert len(use) == 3
+    assert use[0] > 1.5 * use[1]
+    assert use[1] > 1.5 * use[2]
+    floods = (
+        log.with_columns(hour=pl.col("submit_time") // 3600)
+        .group_by("user", "hour")
+        .agg(pl.len(), pl.col("cpus").max())
+        .filter(pl.col("len") >= 250)
+    )
+    assert floods["user"].n_unique() == 1
+    assert floods.height >= 5
+    assert floods["cpus"].max() <= 4  # type: ignore[operator]
+
+
+def test_wide_jobs_and_odd_walltimes(log: pl.DataFrame) -> None:
+    rows = started(log)
+    assert log["cpus"].max() == CAPACITY
+    assert log.filter(pl.col("cpus") >= CAPACITY // 4).height > 200
+    asked = rows.filter(pl.col("occupancy") > 0)
+    assert (asked["walltime_s"] / asked["occupancy"]).median() > 3  # type: ignore[operator]
+    over = rows.filter(pl.col("occupancy") >= pl.col("walltime_s"))
+    assert 0.01 < over.height / rows.height < 0.05
+    assert set(over["state"]) == {"FAILED"}
+    assert (over["occupancy"] - over["walltime_s"]).max() <= 30  # type: ignore[operator]
+
+
+def test_failed_and_cancelled(log: pl.DataFrame) -> None:
+    rows = started(log)
+    assert 0.005 < rows.filter(pl.col("occupancy") == 0).height / rows.height < 0.02
+    # SWF takes a cancelled job of no run time for one that never started.
+    assert set(rows.filter(pl.col("occupancy") == 0)["state"]) == {"FAILED"}
+    assert 0.01 < rows.filter(pl.col("state") == "CANCELLED").height / rows.height < 0.03
+    left = gave_up(log)
+    assert left.height == 660
+    assert set(left["state"]) == {"CANCELLED"}
+    assert (left["end_time"] - left["submit_time"]).min() >= 60  # type: ignore[operator]
+
+
+def test_it_passes_the_schedule_check(log: pl.DataFrame) -> None:
+    schedule = as_schedule(started(log))
+    assert check_schedule(schedule, schedule, CAPACITY).is_empty()
+    assert check_schedule(schedule, schedule, CAPACITY - 1).height > 0
+
+
+def test_an_unsound_schedule_never_gets_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(arrival: Ints, *_: object) -> Ints:
+        return arrival
+
+    monkeypatch.setattr(module, "easy", at_once)
+    with pytest.raises(SimulationError, match="over_capacity: job"):
+        demo_log(jobs=500)
+
+
+def test_a_replay_of_what_started_gives_the_same_starts(small: pl.DataFrame) -> None:
+    rows = started(small)
+    assert replay(rows, SMALL["capacity"]) == rows["start_time"].to_list()
+
+
+def test_those_who_gave_up_had_no_effect_while_they_waited(small: pl.DataFrame) -> None:
+    """With one of them in the queue, all is the same until it gives up; it has not started."""
+    left = gave_up(small)
+    assert left.height > 20
+    for row in left.iter_rows(named=True):
+        beside = small.filter(
+            pl.col("start_time").is_not_null() | (pl.col("job_number") == row["job_number"])
+        )
+        simulated = replay(beside, SMALL["capacity"])
+        for number, recorded, start in zip(
+            beside["job_number"], beside["start_time"], simulated, strict=True
+        ):
+            if number == row["job_number"]:
+                assert start >= row["end_time"]
+            elif min(start, recorded) < row["end_time"]:
+                assert start == recorded
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"seed": -1}, {"jobs": 99}, {"capacity": 31}, {"load": 0.0}, {"load": 1.0}]
+)
+def test_refuses_what_makes_no_log(arguments: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="demo log"):
+        demo_log(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "capacity", "load"),
+    [(100, 32, 0.85), (700, 4096, 0.85), (3000, 128, 0.85), (100, 32, 0.01)],
+)
+def test_other_sizes(jobs: int, capacity: int, load: float) -> None:
+    frame = demo_log(1, jobs, capacity, load)
+    assert jobs * 0.97 <= frame.height <= jobs
+    assert frame["cpus"].max() <= capacity  # type: ignore[operator]

@@ -1,0 +1,94 @@
+"""Hours of the week as people write them, and what is wrong in limits and windows."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit import config
+from audit.rules import WEEK, Limit, Scope, Window, hours_of_week, texts
+from tests.config.refusals import usage_refusal
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("Mon 08-10", {8, 9}),
+        ("Tue", set(range(24, 48))),
+        ("Tue 00-24", set(range(24, 48))),
+        ("Sat-Sun 0-1", {120, 144}),
+        ("Sun-Mon 23-24", {167, 23}),
+        ("Fri 22-06", {118, 119, 120, 121, 122, 123, 124, 125}),
+        ("Sun 23-1", {167, 0}),  # until Monday
+        ("Mon-Sun", set(range(WEEK))),
+    ],
+)
+def test_hours(text: str, hours: set[int]) -> None:
+    assert hours_of_week(text) == hours
+
+
+@pytest.mark.parametrize(
+    "text", ["", "mon 08-18", "Mon 8:00-9:00", "Mon 08-08", "Mon 24-25", "Mon 08", "Mon,Tue 8-9"]
+)
+def test_what_says_no_hours(text: str) -> None:
+    with pytest.raises(ValueError, match=r"must be days|hours are from"):
+        hours_of_week(text)
+
+
+@given(st.sets(st.integers(0, WEEK - 1), min_size=1, max_size=60))
+def test_a_window_comes_back(closed: set[int]) -> None:
+    window = Window(hours=tuple(sorted(closed)), partition=("long",))
+    assert Window.model_validate_json(window.model_dump_json()) == window
+
+
+def test_hours_are_as_people_write_them() -> None:
+    office = [day * 24 + hour for day in range(5) for hour in range(8, 17)]
+    assert texts(office) == ["Mon-Fri 08-17"]
+    assert texts(range(5 * 24, WEEK)) == ["Sat-Sun"]
+
+
+def test_a_rule_is_written_as_it_always_was() -> None:
+    """Stored fair start times rest on this text."""
+    scope = "Scope(user=('ann',), account=None, qos=None, partition=None, walltime_above_s=None, "
+    scope += "size_above=None, size_up_to=4)"
+    limit = Limit(most=3, resource="cpus", per="user", user=("ann",), size_up_to=4)
+    assert f"{(limit,)}" == (
+        f"(Limit(most=3, resource='cpus', per='user', scope={scope}, exempt_qos=()),)"
+    )
+    window = Window(hours=(5,), user=("ann",), size_up_to=4)
+    assert f"{[window]}" == f"[Window(hours=(5,), scope={scope})]"
+    assert window.conditions == Scope(user=("ann",), size_up_to=4).conditions
+
+
+def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
+    pool = """[[clusters.pools]]
+name = "all"
+interval_s = 0
+limits = [{ most = -1 }, { most = 3, per = "group" }, { per = "user", users = "ann" }]
+[[clusters.pools.windows]]
+hours = ["Mon 08-18", "Montag 08-18"]
+partition = []
+"""
+    found = usage_refusal(tmp_path, "", pool)
+    for said in (
+        "clusters[0].pools[0].interval_s: ",
+        "clusters[0].pools[0].limits[0].most: ",
+        "clusters[0].pools[0].limits[1].per: ",
+        "clusters[0].pools[0].limits[2].most: is missing",
+        "did you mean clusters[0].pools[0].limits[2].user?",
+        "clusters[0].pools[0].windows[0].hours[1]: must be days",
+        "clusters[0].pools[0].windows[0].partition: ",
+    ):
+        assert any(said in line for line in found), (said, found)
+    assert len(found) == 7
+
+
+def test_one_name_or_several(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(
+        '[[clusters]]\nname = "c"\n[[clusters.pools]]\nname = "p"\n'
+        'limits = [{ most = 1, user = "ann" }, { most = 2, user = ["ann", "bob"] }]\n'
+    )
+    one, two = config.load(path).clusters[0].pools[0].limits
+    assert (one.user, two.user) == (("ann",), ("ann", "bob"))
